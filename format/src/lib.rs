@@ -1,0 +1,24 @@
+//! What the ConfigMap of an unpacked Operator bundle holds.
+//!
+//! Between every reader and every writer stands one value, [`Content`]: the annotations of a
+//! bundle and its files. A directory, an image and ConfigMaps are read into it; [`encode`] makes
+//! ConfigMaps of it and [`decode`] reads them back; the loader takes it. This crate is pure: no
+//! I/O, no async, no API client.
+
+pub mod annotation;
+pub mod config_map;
+pub mod content;
+pub mod decode;
+pub mod encode;
+pub mod finding;
+pub mod json;
+pub mod key;
+pub mod limit;
+pub mod yaml;
+
+pub use config_map::ConfigMap;
+pub use content::{Content, Directory, File, Reading};
+pub use decode::{Decoded, decode};
+pub use encode::{Encoding, encode};
+pub use finding::{Finding, Reason};
+pub use limit::Limits;
