@@ -1,1 +1,3 @@
-//! Placeholder.
+//! Integration tests of the whole, and the harness that they share.
+
+pub mod corpus;
