@@ -1,0 +1,102 @@
+//! The files of one folder, within limits.
+
+use std::fs;
+use std::io::{self, Read};
+
+use rustix::fs::{Dir, FileType, OFlags};
+use unlade_format::{Directory, File, Limits};
+
+use super::beneath::Folder;
+use super::{Error, Kind};
+
+/// What may still be read of a bundle.
+#[derive(Debug)]
+pub(super) struct Budget<'a> {
+    limits: &'a Limits,
+    files: usize,
+    bytes: usize,
+}
+
+impl<'a> Budget<'a> {
+    pub(super) fn new(limits: &'a Limits) -> Self {
+        Self { limits, files: limits.files, bytes: limits.total_size }
+    }
+}
+
+/// Every file of `folder`, in the order of their names.
+pub(super) fn read_all(
+    folder: &Folder,
+    directory: Directory,
+    budget: &mut Budget<'_>,
+) -> Result<Vec<File>, Error> {
+    let mut names = list(folder, budget)?;
+    names.sort_unstable();
+    names
+        .into_iter()
+        .map(|name| {
+            let bytes = read(folder, &name, budget)?;
+            Ok(File { directory, name, bytes })
+        })
+        .collect()
+}
+
+fn list(folder: &Folder, budget: &mut Budget<'_>) -> Result<Vec<String>, Error> {
+    let failed = |errno| folder.failed("", errno);
+    let mut names = Vec::new();
+    for entry in Dir::read_from(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        budget.files = budget.files.checked_sub(1).ok_or_else(|| Error::Files {
+            directory: folder.name().to_owned(),
+            limit: budget.limits.files,
+        })?;
+        names.push(name.to_str().map(str::to_owned).map_err(|_| Error::Name {
+            directory: folder.name().to_owned(),
+            name: name.to_bytes().escape_ascii().to_string(),
+        })?);
+    }
+    Ok(names)
+}
+
+/// The bytes of the regular file `name`.
+fn read(folder: &Folder, name: &str, budget: &mut Budget<'_>) -> Result<Vec<u8>, Error> {
+    let place = folder.place(name)?;
+    let path = folder.name_of(name);
+    match FileType::from_raw_mode(place.stat.st_mode) {
+        FileType::RegularFile => {}
+        FileType::Directory => return Err(Error::NestedDirectory { path }),
+        other => return Err(Error::Special { path, kind: kind(other) }),
+    }
+    let file = fs::File::from(folder.open(name, &place, OFlags::empty())?);
+    let most = budget.bytes.min(budget.limits.file_size);
+    let bytes =
+        read_at_most(file, most).map_err(|source| Error::System { path: path.clone(), source })?;
+    let Some(bytes) = bytes else {
+        return Err(if most < budget.limits.file_size {
+            Error::TotalSize { path, limit: budget.limits.total_size }
+        } else {
+            Error::FileSize { path, limit: budget.limits.file_size }
+        });
+    };
+    budget.bytes -= bytes.len();
+    Ok(bytes)
+}
+
+/// All that `source` gives; none if that is more than `most` bytes.
+pub(crate) fn read_at_most(source: impl Read, most: usize) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    source.take(most as u64 + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() <= most).then_some(bytes))
+}
+
+fn kind(file_type: FileType) -> Kind {
+    match file_type {
+        FileType::BlockDevice | FileType::CharacterDevice => Kind::Device,
+        FileType::Fifo => Kind::Fifo,
+        FileType::Socket => Kind::Socket,
+        _ => Kind::Unknown,
+    }
+}

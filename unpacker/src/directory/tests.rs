@@ -1,0 +1,317 @@
+use std::fs;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
+use tempfile::TempDir;
+
+use super::beneath::{Folder, Resolution};
+use super::{Error, Kind, LinkFault, Options, read};
+
+/// A bundle with one manifest and the files that `add` puts into its root.
+fn bundle(add: impl FnOnce(&Path)) -> TempDir {
+    let root = tempfile::tempdir().unwrap();
+    fs::create_dir(root.path().join("manifests")).unwrap();
+    fs::create_dir(root.path().join("metadata")).unwrap();
+    fs::write(root.path().join("manifests/csv.yaml"), "kind: ClusterServiceVersion\n").unwrap();
+    fs::write(root.path().join("metadata/annotations.yaml"), "annotations: {}\n").unwrap();
+    add(root.path());
+    root
+}
+
+fn refusal(resolution: Resolution, add: impl FnOnce(&Path)) -> Error {
+    let options = Options { resolution, ..Options::default() };
+    read(bundle(add).path(), &options).unwrap_err()
+}
+
+/// Both ways in which a reader resolves paths.
+const READERS: [Resolution; 2] = [Resolution::Auto, Resolution::Walk];
+
+#[test]
+fn walk_and_kernel_agree_on_every_path() {
+    let root = bundle(|root| {
+        let m = |name: &str| root.join("manifests").join(name);
+        fs::create_dir_all(m("sub/deep")).unwrap();
+        fs::write(m("sub/deep/file"), "deep").unwrap();
+        symlink("csv.yaml", m("inside")).unwrap();
+        symlink("sub/deep", m("folder")).unwrap();
+        symlink("folder/file", m("through")).unwrap();
+        symlink("sub/../csv.yaml", m("back")).unwrap();
+        symlink("./sub//deep/./file", m("dots")).unwrap();
+        symlink("inside", m("chain")).unwrap();
+        symlink("../manifests/csv.yaml", m("out-and-back")).unwrap();
+        symlink("../metadata/annotations.yaml", m("out")).unwrap();
+        symlink("/etc/hostname", m("absolute")).unwrap();
+        symlink(m("csv.yaml"), m("absolute-inside")).unwrap();
+        symlink("nowhere", m("dangling")).unwrap();
+        symlink("csv.yaml/", m("slash")).unwrap();
+        symlink("csv.yaml/x", m("through-file")).unwrap();
+        symlink("loop-b", m("loop-a")).unwrap();
+        symlink("loop-a", m("loop-b")).unwrap();
+        symlink(".", m("self")).unwrap();
+        symlink("..", m("parent")).unwrap();
+        symlink("link-1", m("link-0")).unwrap();
+        for n in 1..41 {
+            symlink(format!("link-{}", n + 1), m(&format!("link-{n}"))).unwrap();
+        }
+        fs::write(m("link-41"), "end").unwrap();
+    });
+    let paths = [
+        "csv.yaml",
+        "./csv.yaml",
+        "csv.yaml/",
+        "csv.yaml/.",
+        "sub",
+        "sub/",
+        "sub/..",
+        "..",
+        "../manifests",
+        "sub/../..",
+        "sub/deep/file",
+        "inside",
+        "inside/",
+        "folder",
+        "folder/",
+        "folder/file",
+        "folder/..",
+        "folder/../../csv.yaml",
+        "through",
+        "back",
+        "dots",
+        "chain",
+        "out-and-back",
+        "out",
+        "absolute",
+        "absolute-inside",
+        "dangling",
+        "dangling/x",
+        "slash",
+        "through-file",
+        "loop-a",
+        "loop-a/x",
+        "self",
+        "self/self/csv.yaml",
+        "parent",
+        "parent/manifests",
+        "link-0",
+        "link-1",
+        "link-2",
+        "missing",
+        "sub/missing",
+        "missing/..",
+        "/",
+        "/etc",
+        ".",
+        "",
+    ];
+    for path in paths {
+        let found = [Resolution::Kernel, Resolution::Walk].map(|resolution| {
+            let root = Folder::root(root.path(), resolution).unwrap();
+            let folder = root.folder("manifests").unwrap();
+            folder.place(path).map(|place| place.stat.st_ino).map_err(|error| error.to_string())
+        });
+        let [kernel, walk] = &found;
+        // The kernel takes no empty path; the walk is never given one.
+        if path.is_empty() {
+            continue;
+        }
+        assert_eq!(kernel.as_ref().ok(), walk.as_ref().ok(), "{path}: {kernel:?} {walk:?}");
+    }
+}
+
+#[test]
+fn magic_links_and_mounts_lead_nowhere() {
+    for resolution in [Resolution::Kernel, Resolution::Walk, Resolution::Auto] {
+        let proc = Folder::root(Path::new("/proc"), resolution).unwrap();
+        for path in
+            ["self/root", "self/cwd", "self/exe", "self/fd/0", "self/root/etc", "self/ns/mnt"]
+        {
+            let error = proc.place(path).unwrap_err();
+            assert!(!matches!(error, Error::Changed { .. }), "{path}: {error}");
+        }
+        let root = Folder::root(Path::new("/"), resolution).unwrap();
+        let error = root.place("proc/version").unwrap_err();
+        if resolution != Resolution::Kernel {
+            assert!(matches!(&error, Error::Mount { path } if path == "proc"), "{error:?}");
+        }
+    }
+}
+
+#[test]
+fn refused_links_are_named_with_their_targets() {
+    let cases = [
+        ("../../outside", LinkFault::Outside),
+        ("../metadata/annotations.yaml", LinkFault::Outside),
+        ("/etc/hostname", LinkFault::Absolute),
+        ("nowhere.yaml", LinkFault::Dangling),
+        ("link.yaml", LinkFault::Loop),
+        ("csv.yaml/x", LinkFault::NotADirectory),
+    ];
+    for resolution in READERS {
+        for (to, expected) in cases {
+            let error = refusal(resolution, |root| {
+                symlink(to, root.join("manifests/link.yaml")).unwrap();
+            });
+            let Error::Link { path, target, fault } = &error else { panic!("{to}: {error:?}") };
+            assert_eq!(
+                (path.as_str(), target.as_str(), *fault),
+                ("manifests/link.yaml", to, expected)
+            );
+        }
+    }
+}
+
+#[test]
+fn link_to_a_mount_is_named() {
+    for resolution in READERS {
+        let error = Folder::root(Path::new("/"), resolution)
+            .and_then(|root| root.folder("proc/self"))
+            .unwrap_err();
+        assert!(matches!(error, Error::Mount { .. }), "{error:?}");
+    }
+}
+
+#[test]
+fn manifests_may_be_a_link_inside_of_the_bundle_and_not_out_of_it() {
+    for resolution in READERS {
+        let options = Options { resolution, ..Options::default() };
+        let replaced = |target: &'static str| {
+            bundle(move |root| {
+                fs::rename(root.join("manifests"), root.join("real")).unwrap();
+                symlink(target, root.join("manifests")).unwrap();
+            })
+        };
+        read(replaced("real").path(), &options).unwrap();
+        let error = read(replaced("../real").path(), &options).unwrap_err();
+        assert!(
+            matches!(&error, Error::Link { path, target, fault: LinkFault::Outside }
+                if path == "manifests" && target == "../real"),
+            "{error:?}"
+        );
+    }
+}
+
+#[test]
+fn directory_inside_manifests_is_an_error_that_names_it() {
+    for resolution in READERS {
+        let error = refusal(resolution, |root| {
+            fs::create_dir(root.join("manifests/sub")).unwrap();
+        });
+        assert!(
+            matches!(&error, Error::NestedDirectory { path } if path == "manifests/sub"),
+            "{error:?}"
+        );
+        let error = refusal(resolution, |root| {
+            fs::create_dir(root.join("metadata/sub")).unwrap();
+        });
+        assert!(
+            matches!(&error, Error::NestedDirectory { path } if path == "metadata/sub"),
+            "{error:?}"
+        );
+        let error = refusal(resolution, |root| symlink(".", root.join("manifests/self")).unwrap());
+        assert!(
+            matches!(&error, Error::NestedDirectory { path } if path == "manifests/self"),
+            "{error:?}"
+        );
+    }
+}
+
+#[test]
+fn fifos_sockets_and_devices_are_refused_without_blocking() {
+    for resolution in READERS {
+        for (file_type, expected) in
+            [(FileType::Fifo, Kind::Fifo), (FileType::Socket, Kind::Socket)]
+        {
+            let error = refusal(resolution, |root| {
+                let path = root.join("manifests/odd.yaml");
+                mknodat(CWD, path, file_type, Mode::RUSR, 0).unwrap();
+            });
+            let Error::Special { path, kind } = &error else { panic!("{error:?}") };
+            assert_eq!((path.as_str(), *kind), ("manifests/odd.yaml", expected));
+        }
+        // The device itself needs no root to be looked at.
+        let dev = Folder::root(Path::new("/dev"), resolution).unwrap();
+        assert_eq!(
+            FileType::from_raw_mode(dev.place("null").unwrap().stat.st_mode),
+            FileType::CharacterDevice
+        );
+    }
+}
+
+#[test]
+fn exchanged_file_is_not_read() {
+    for resolution in READERS {
+        let root = bundle(|_| {});
+        let folder = Folder::root(root.path(), resolution).unwrap().folder("manifests").unwrap();
+        let place = folder.place("csv.yaml").unwrap();
+        fs::write(root.path().join("manifests/new"), "other").unwrap();
+        fs::rename(root.path().join("manifests/new"), root.path().join("manifests/csv.yaml"))
+            .unwrap();
+        let error = folder.open("csv.yaml", &place, OFlags::empty()).unwrap_err();
+        assert!(matches!(error, Error::Changed { .. }), "{error:?}");
+        assert!(folder.as_fd().try_clone_to_owned().is_ok());
+    }
+}
+
+#[test]
+fn missing_directories_are_named() {
+    for resolution in READERS {
+        for name in ["manifests", "metadata"] {
+            let error = refusal(resolution, |root| fs::remove_dir_all(root.join(name)).unwrap());
+            assert!(matches!(&error, Error::Missing { path } if path == name), "{error:?}");
+            let error = refusal(resolution, |root| {
+                fs::remove_dir_all(root.join(name)).unwrap();
+                fs::write(root.join(name), "").unwrap();
+            });
+            assert!(matches!(&error, Error::NotADirectory { path } if path == name), "{error:?}");
+        }
+    }
+    let error = read(Path::new("/nowhere-at-all"), &Options::default()).unwrap_err();
+    assert!(matches!(error, Error::Root { .. }), "{error:?}");
+}
+
+#[test]
+fn limits_hold_while_reading() {
+    let big = |root: &Path| {
+        fs::write(root.join("manifests/a"), vec![b'a'; 100]).unwrap();
+        fs::write(root.join("manifests/b"), vec![b'b'; 100]).unwrap();
+    };
+    let root = bundle(big);
+    let mut options = Options::default();
+    options.limits.file_size = 99;
+    let error = read(root.path(), &options).unwrap_err();
+    assert!(
+        matches!(&error, Error::FileSize { path, limit: 99 } if path == "manifests/a"),
+        "{error:?}"
+    );
+
+    options.limits.file_size = 100;
+    options.limits.total_size = 215;
+    let error = read(root.path(), &options).unwrap_err();
+    assert!(
+        matches!(&error, Error::TotalSize { path, limit: 215 } if path == "manifests/b"),
+        "{error:?}"
+    );
+
+    options.limits.total_size = 10_000;
+    options.limits.files = 3;
+    let error = read(root.path(), &options).unwrap_err();
+    assert!(
+        matches!(&error, Error::Files { directory, limit: 3 } if directory == "manifests"),
+        "{error:?}"
+    );
+
+    options.limits.files = 4;
+    read(root.path(), &options).unwrap();
+}
+
+#[test]
+fn file_name_that_is_not_utf8_is_an_error() {
+    let error = refusal(Resolution::Auto, |root| {
+        let name = std::ffi::OsStr::from_bytes(b"caf\xe9.yaml");
+        fs::write(root.join("manifests").join(name), "").unwrap();
+    });
+    assert_eq!(error.to_string(), r"manifests: file name caf\xe9.yaml is not UTF-8");
+}

@@ -1,0 +1,171 @@
+//! `openat2(RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS)` for kernels without it:
+//! one component at a time, no link left to the kernel.
+//!
+//! `..` goes back to the folder that the walk came from and never asks the file system, so that
+//! nobody can lead it out by moving a folder meanwhile. A magic link (`/proc/self/fd/3`) is only
+//! ever read as text, which leads nowhere.
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{FileType, Mode, OFlags, fstat, openat, readlinkat};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+
+use super::beneath::{Folder, Mount};
+use super::{Error, LinkFault};
+
+/// As many links as the kernel follows (`MAXSYMLINKS`).
+const LINKS: usize = 40;
+
+/// Opens `path` beneath `folder`.
+pub(super) fn resolve(folder: &Folder, path: &str, flags: OFlags) -> Result<OwnedFd, Error> {
+    if path.starts_with('/') {
+        return Err(Error::Outside { path: path.to_owned() });
+    }
+    let mut walk = Walk {
+        folder,
+        inside: Vec::new(),
+        pending: path.split('/').map(str::to_owned).collect(),
+        links: 0,
+        link: None,
+    };
+    while let Some(component) = walk.next() {
+        match component.as_str() {
+            "" | "." => {}
+            ".." => walk.up(path)?,
+            name => {
+                if let Some(fd) = walk.step(name, flags)? {
+                    return Ok(fd);
+                }
+            }
+        }
+    }
+    // The last component was a folder, or `.` or `..` led to one.
+    openat(walk.here(), ".", flags | OFlags::NOFOLLOW, Mode::empty())
+        .map_err(|errno| walk.refused(".", errno))
+}
+
+struct Walk<'a> {
+    folder: &'a Folder,
+    /// The folders from `folder` down to where the walk is, with their names.
+    inside: Vec<(OwnedFd, String)>,
+    /// The components that are still to be walked.
+    pending: VecDeque<String>,
+    /// How many links were followed.
+    links: usize,
+    /// The link that the walk is following.
+    link: Option<Link>,
+}
+
+struct Link {
+    path: String,
+    target: String,
+    /// How many components stay pending when its target has been walked.
+    rest: usize,
+}
+
+impl Walk<'_> {
+    fn next(&mut self) -> Option<String> {
+        let component = self.pending.pop_front()?;
+        self.link.take_if(|link| self.pending.len() < link.rest);
+        Some(component)
+    }
+
+    fn here(&self) -> BorrowedFd<'_> {
+        self.inside.last().map_or(self.folder.as_fd(), |(fd, _)| fd.as_fd())
+    }
+
+    fn up(&mut self, path: &str) -> Result<(), Error> {
+        if self.inside.pop().is_some() {
+            return Ok(());
+        }
+        Err(self
+            .link_error(LinkFault::Outside)
+            .unwrap_or_else(|| Error::Outside { path: self.folder.name_of(path) }))
+    }
+
+    /// Goes to `name`; the opened file if it is the end of the walk and no folder.
+    fn step(&mut self, name: &str, flags: OFlags) -> Result<Option<OwnedFd>, Error> {
+        let nofollow = OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = openat(self.here(), name, OFlags::PATH | nofollow, Mode::empty())
+            .map_err(|errno| self.refused(name, errno))?;
+        let stat = fstat(&fd).map_err(|errno| self.refused(name, errno))?;
+        if Mount::of(fd.as_fd()).map_err(|errno| self.refused(name, errno))? != self.folder.mount()
+        {
+            return Err(self
+                .link_error(LinkFault::Mount)
+                .unwrap_or_else(|| Error::Mount { path: self.path_of(name) }));
+        }
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Symlink => self.follow(name, &fd)?,
+            FileType::Directory => self.inside.push((fd, name.to_owned())),
+            _ if !self.pending.is_empty() => return Err(self.refused(name, Errno::NOTDIR)),
+            _ if flags.contains(OFlags::PATH) => return Ok(Some(fd)),
+            _ => {
+                return match openat(self.here(), name, flags | OFlags::NOFOLLOW, Mode::empty()) {
+                    Err(Errno::ACCESS) => Err(unreadable(self.path_of(name), stat.st_mode)),
+                    opened => opened.map(Some).map_err(|errno| self.refused(name, errno)),
+                };
+            }
+        }
+        Ok(None)
+    }
+
+    fn follow(&mut self, name: &str, fd: &OwnedFd) -> Result<(), Error> {
+        let target = readlinkat(fd, "", Vec::new()).map_err(|errno| self.refused(name, errno))?;
+        let text = target.to_string_lossy().into_owned();
+        self.links += 1;
+        self.link = Some(Link { path: self.path_of(name), target: text, rest: self.pending.len() });
+        let fault = match target.to_str() {
+            _ if self.links > LINKS => LinkFault::Loop,
+            Ok(target) if target.starts_with('/') => LinkFault::Absolute,
+            Ok(target) => {
+                for component in target.split('/').rev() {
+                    self.pending.push_front(component.to_owned());
+                }
+                return Ok(());
+            }
+            // A file of that name is refused anyway.
+            Err(_) => LinkFault::Dangling,
+        };
+        Err(self.link_error(fault).unwrap_or_else(|| self.refused(name, Errno::LOOP)))
+    }
+
+    fn refused(&self, name: &str, errno: Errno) -> Error {
+        let fault = match errno {
+            Errno::NOENT => Some(LinkFault::Dangling),
+            Errno::NOTDIR => Some(LinkFault::NotADirectory),
+            _ => None,
+        };
+        if let Some(error) = fault.and_then(|fault| self.link_error(fault)) {
+            return error;
+        }
+        let path = self.path_of(name);
+        match errno {
+            // The folder may not be entered.
+            Errno::ACCESS => match fstat(self.here()) {
+                Ok(stat) => unreadable(self.path_of(""), stat.st_mode),
+                Err(errno) => Error::System { path, source: errno.into() },
+            },
+            Errno::NOENT => Error::Missing { path },
+            Errno::NOTDIR => Error::NotADirectory { path },
+            _ => Error::System { path, source: errno.into() },
+        }
+    }
+
+    fn link_error(&self, fault: LinkFault) -> Option<Error> {
+        let Link { path, target, .. } = self.link.as_ref()?;
+        Some(Error::Link { path: path.clone(), target: target.clone(), fault })
+    }
+
+    fn path_of(&self, name: &str) -> String {
+        let folders = self.inside.iter().map(|(_, folder)| folder.as_str());
+        let path = folders.chain([name]).collect::<Vec<_>>().join("/");
+        self.folder.name_of(&path)
+    }
+}
+
+fn unreadable(path: String, mode: u32) -> Error {
+    Error::Unreadable { path, uid: geteuid().as_raw(), mode: mode & 0o7777 }
+}
