@@ -1,1 +1,28 @@
-//! Placeholder.
+//! Reads Operator bundles out of OCI and docker images, without a container engine.
+//!
+//! A bundle image is a stack of tar files, of which two directories are of interest. [`read`]
+//! takes the image out of an OCI image layout (a directory, or a tar of one) or out of a docker
+//! archive, verifies the digest of everything that it reads, stacks the layers as an engine would,
+//! and gives back the files of `manifests/` and `metadata/` as a
+//! [`Reading`](unlade_format::Reading). Nothing is written to disk, and an image may be far larger
+//! than memory.
+//!
+//! ```
+//! use unlade_oci::{Options, Source, read};
+//!
+//! let source: Source = "oci:no/such/directory:v1".parse()?;
+//! let error = read(&source, &Options::default()).unwrap_err();
+//! assert!(error.to_string().contains("no/such/directory"));
+//! # Ok::<(), unlade_oci::reference::Error>(())
+//! ```
+
+pub mod image;
+pub mod limit;
+pub mod platform;
+pub mod reference;
+
+pub use image::{Error, Image, Options, read};
+pub use limit::Limits;
+pub use oci_spec::image::Digest;
+pub use platform::Platform;
+pub use reference::{Reference, Select, Source, Transport};

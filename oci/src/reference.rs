@@ -1,0 +1,263 @@
+//! How people name what is to be read: skopeo's transport names, and plain paths.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use crate::Digest;
+
+/// Transports of `containers-transports(5)` that are known and not read here.
+const UNSUPPORTED: [&str; 8] =
+    ["docker", "docker-daemon", "containers-storage", "dir", "ostree", "atomic", "sif", "tarball"];
+
+/// Where a bundle comes from.
+///
+/// What has no transport name is a path: a bundle directory, which this crate does not read, or a
+/// file or directory whose kind [`read`](crate::read) guesses.
+///
+/// ```
+/// use unlade_oci::Source;
+///
+/// let source: Source = "oci-archive:etcd.tar:v0.9.4".parse()?;
+/// assert!(matches!(source, Source::Image(_)));
+/// assert_eq!(source.to_string(), "oci-archive:etcd.tar:v0.9.4");
+///
+/// let refused = "docker://registry.example/etcd:v0.9.4".parse::<Source>().unwrap_err();
+/// assert!(refused.hint().unwrap().contains("skopeo copy"));
+/// # Ok::<(), unlade_oci::reference::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Source {
+    /// An image, with the name of its transport.
+    Image(Reference),
+    /// A path without a transport name.
+    Path(PathBuf),
+}
+
+/// An image in a file or a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reference {
+    /// The format of the file or directory.
+    pub transport: Transport,
+    /// The file or directory.
+    pub path: PathBuf,
+    /// Which of its images; none if it must hold just one.
+    pub select: Option<Select>,
+}
+
+/// The formats that images are read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Transport {
+    /// `oci:`, a directory with an OCI image layout.
+    Oci,
+    /// `oci-archive:`, an OCI image layout in a tar file.
+    OciArchive,
+    /// `docker-archive:`, what `docker save` writes.
+    DockerArchive,
+}
+
+/// One of several images in a file or directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Select {
+    /// `:NAME`: the reference name in an OCI layout (often just a tag), `NAME[:TAG]` in a docker
+    /// archive.
+    Name(String),
+    /// `@ALGORITHM:HEX`: the manifest or index with this digest. OCI layouts only.
+    Digest(Digest),
+    /// `:@N`: the Nth image, from 0.
+    Index(usize),
+}
+
+/// Why a text names no source.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The text is empty, or nothing follows the transport.
+    #[error("no path in {text:?}")]
+    NoPath {
+        /// What was given.
+        text: String,
+    },
+    /// A transport that is known and not supported, such as `docker`.
+    #[error("images are not read by the transport {transport:?}: {text:?}")]
+    Unsupported {
+        /// The name of the transport.
+        transport: String,
+        /// What was given.
+        text: String,
+    },
+    /// What follows the path is no name, digest or index.
+    #[error("{select:?} names no image in {text:?}")]
+    Select {
+        /// What follows the path.
+        select: String,
+        /// What was given.
+        text: String,
+    },
+}
+
+impl Error {
+    /// What to do instead, where that is known.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Unsupported { transport, text } if transport == "dir" => Some(format!(
+                "for a bundle directory leave {transport}: out; an image is read after \
+                 `skopeo copy {text} oci-archive:image.tar`"
+            )),
+            Self::Unsupported { text, .. } => Some(format!(
+                "copy it first: `skopeo copy {text} oci-archive:image.tar`, then read \
+                 oci-archive:image.tar"
+            )),
+            Self::Select { .. } => Some(
+                "oci:DIR[:NAME|@DIGEST], oci-archive:FILE[:NAME|@DIGEST], \
+                 docker-archive:FILE[:NAME[:TAG]], and :@N for the Nth image"
+                    .to_owned(),
+            ),
+            Self::NoPath { .. } => None,
+        }
+    }
+}
+
+impl FromStr for Source {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        if text.is_empty() {
+            return Err(Error::NoPath { text: text.to_owned() });
+        }
+        let Some((name, rest)) = text.split_once(':') else {
+            return Ok(Self::Path(text.into()));
+        };
+        if UNSUPPORTED.contains(&name) {
+            return Err(Error::Unsupported { transport: name.to_owned(), text: text.to_owned() });
+        }
+        match Transport::from_name(name) {
+            Some(transport) => Reference::parse(transport, rest, text).map(Self::Image),
+            None => Ok(Self::Path(text.into())),
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Image(reference) => reference.fmt(f),
+            Self::Path(path) => path.display().fmt(f),
+        }
+    }
+}
+
+impl Reference {
+    /// `path` is all up to the first colon, as containers/image splits it; only a digest may
+    /// follow without a colon before it.
+    fn parse(transport: Transport, rest: &str, text: &str) -> Result<Self, Error> {
+        let is_docker = transport == Transport::DockerArchive;
+        let (path, select) = match rest.rsplit_once('@') {
+            Some((path, digest)) if !is_docker && !path.contains(':') && is_digest(digest) => {
+                (path, format!("@{digest}"))
+            }
+            _ => {
+                let (path, select) = rest.split_once(':').unwrap_or((rest, ""));
+                (path, select.to_owned())
+            }
+        };
+        if path.is_empty() {
+            return Err(Error::NoPath { text: text.to_owned() });
+        }
+        let refused = |select: String| Error::Select { select, text: text.to_owned() };
+        let select = match select.strip_prefix('@') {
+            _ if select.is_empty() => None,
+            Some(index) if !index.is_empty() && index.bytes().all(|b| b.is_ascii_digit()) => {
+                Some(Select::Index(index.parse().map_err(|_| refused(select.clone()))?))
+            }
+            Some(digest) if !is_docker => {
+                Some(Select::Digest(digest.parse().map_err(|_| refused(select.clone()))?))
+            }
+            None if is_name(&select) && !(is_docker && select.contains('@')) => {
+                Some(Select::Name(select))
+            }
+            _ => return Err(refused(select)),
+        };
+        Ok(Self { transport, path: Path::new(path).to_owned(), select })
+    }
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.transport, self.path.display())?;
+        match &self.select {
+            None => Ok(()),
+            Some(select @ Select::Digest(_)) => select.fmt(f),
+            Some(select) => write!(f, ":{select}"),
+        }
+    }
+}
+
+impl fmt::Display for Select {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Digest(digest) => write!(f, "@{digest}"),
+            Self::Index(index) => write!(f, "@{index}"),
+        }
+    }
+}
+
+impl Transport {
+    fn from_name(name: &str) -> Option<Self> {
+        [Self::Oci, Self::OciArchive, Self::DockerArchive]
+            .into_iter()
+            .find(|transport| transport.name() == name)
+    }
+
+    /// The name before the colon.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Oci => "oci",
+            Self::OciArchive => "oci-archive",
+            Self::DockerArchive => "docker-archive",
+        }
+    }
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Whether `text` is meant as a digest: `@` may also be part of a path.
+fn is_digest(text: &str) -> bool {
+    text.split_once(':').is_some_and(|(name, _)| ["sha256", "sha384", "sha512"].contains(&name))
+}
+
+/// Whether `name` has the form that the OCI image spec gives to `org.opencontainers.image.ref.name`
+/// (annotations.md): components of letters and digits between single separators.
+fn is_name(name: &str) -> bool {
+    name.split('/').all(|component| {
+        let plain = component.replace("--", "-");
+        plain
+            .split(['-', '.', '_', ':', '@', '+'])
+            .all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric()))
+    })
+}
+
+/// `name` with the registry, `library/` and `latest` that Docker fills in, so that short and full
+/// names compare as equal (distribution/reference `ParseNormalizedNamed`, `TagNameOnly`).
+#[cfg_attr(not(test), expect(dead_code, reason = "the reader follows"))]
+pub(crate) fn normalize_docker_name(name: &str) -> String {
+    let (host, path) = match name.split_once('/') {
+        Some((host, path)) if host.contains(['.', ':']) || host == "localhost" => (host, path),
+        _ => ("docker.io", name),
+    };
+    let host = if host == "index.docker.io" { "docker.io" } else { host };
+    let library = if host == "docker.io" && !path.contains('/') { "library/" } else { "" };
+    let tag = if path.contains([':', '@']) { "" } else { ":latest" };
+    format!("{host}/{library}{path}{tag}")
+}
+
+#[cfg(test)]
+mod tests;

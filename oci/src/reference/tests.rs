@@ -1,0 +1,94 @@
+use super::*;
+
+const DIGEST: &str = "sha256:6c3c624b58dbbcd3c0dd82b4c53f04194d1247c6eebdaab7c610cf7d66709b3b";
+
+fn image(text: &str) -> Reference {
+    match text.parse() {
+        Ok(Source::Image(reference)) => reference,
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+#[test]
+fn transports_are_told_apart_and_written_back() {
+    let digest = format!("oci:some/dir@{DIGEST}");
+    for (text, transport, path, select) in [
+        ("oci:dir", Transport::Oci, "dir", None),
+        ("oci:/a/dir:v1", Transport::Oci, "/a/dir", Some(Select::Name("v1".into()))),
+        ("oci:dir:@2", Transport::Oci, "dir", Some(Select::Index(2))),
+        (&digest, Transport::Oci, "some/dir", Some(Select::Digest(DIGEST.parse().unwrap()))),
+        ("oci-archive:a.tar", Transport::OciArchive, "a.tar", None),
+        (
+            "oci-archive:a.tar:registry.example:5000/etcd:v1",
+            Transport::OciArchive,
+            "a.tar",
+            Some(Select::Name("registry.example:5000/etcd:v1".into())),
+        ),
+        (
+            "docker-archive:a.tar:etcd:v1",
+            Transport::DockerArchive,
+            "a.tar",
+            Some(Select::Name("etcd:v1".into())),
+        ),
+        ("docker-archive:a.tar:@0", Transport::DockerArchive, "a.tar", Some(Select::Index(0))),
+    ] {
+        let reference = image(text);
+        assert_eq!(reference, Reference { transport, path: path.into(), select }, "{text}");
+        assert_eq!(reference.to_string(), text);
+    }
+}
+
+#[test]
+fn a_path_may_hold_an_at_sign() {
+    assert_eq!(image("oci:a@b").path, Path::new("a@b"));
+    assert_eq!(image("oci:a@b:v1").path, Path::new("a@b"));
+    assert_eq!(image("docker-archive:a@b").path, Path::new("a@b"));
+}
+
+#[test]
+fn an_empty_name_selects_the_only_image() {
+    assert_eq!(image("oci:dir:").select, None);
+}
+
+#[test]
+fn what_has_no_transport_is_a_path() {
+    for text in ["bundle", "./bundle", "/a/b.tar", "registry.example/etcd:v1", "x:y"] {
+        assert_eq!(text.parse(), Ok(Source::Path(text.into())));
+    }
+}
+
+#[test]
+fn registries_and_stores_are_refused_with_a_hint() {
+    for text in ["docker://registry.example/etcd:v1", "containers-storage:etcd", "dir:x"] {
+        let error = text.parse::<Source>().unwrap_err();
+        assert!(matches!(error, Error::Unsupported { .. }), "{text}");
+        assert!(error.hint().unwrap().contains(&format!("skopeo copy {text} ")), "{text}");
+    }
+}
+
+#[test]
+fn what_names_no_image_is_refused() {
+    for text in
+        ["oci:d:a b", "oci:d:a//b", "oci:d:-a", "oci:d:@", "oci:d:@x", "docker-archive:f:a@b:c"]
+    {
+        assert!(matches!(text.parse::<Source>(), Err(Error::Select { .. })), "{text}");
+    }
+    for text in ["", "oci:", "oci::v1", "docker-archive:"] {
+        assert!(matches!(text.parse::<Source>(), Err(Error::NoPath { .. })), "{text}");
+    }
+}
+
+#[test]
+fn docker_names_are_completed() {
+    for (short, full) in [
+        ("etcd", "docker.io/library/etcd:latest"),
+        ("etcd:v1", "docker.io/library/etcd:v1"),
+        ("me/etcd", "docker.io/me/etcd:latest"),
+        ("index.docker.io/etcd", "docker.io/library/etcd:latest"),
+        ("localhost/etcd", "localhost/etcd:latest"),
+        ("registry.example:5000/etcd", "registry.example:5000/etcd:latest"),
+    ] {
+        assert_eq!(normalize_docker_name(short), full);
+        assert_eq!(normalize_docker_name(full), full);
+    }
+}
