@@ -1,0 +1,53 @@
+//! `cargo xtask check`.
+
+use std::process::Command;
+
+use crate::{
+    command::{self, Error, cargo},
+    workspace,
+};
+
+mod boundary;
+mod package;
+mod source;
+
+/// The version of cargo-deny that `deny.toml` is written for.
+const DENY: &str = "0.20";
+
+pub(crate) fn run() -> Result<(), Error> {
+    let packages = package::all()?;
+    // The quick ones first: a wrong edge needs no build to be seen.
+    boundary::check(&packages)?;
+    source::check()?;
+    command::run(&mut cargo(["fmt", "--all", "--check"]))?;
+    let lints = ["--workspace", "--all-targets", "--locked"];
+    for features in [&[][..], &["--all-features"]] {
+        let arguments = [&["clippy"][..], &lints, features, &["--", "-D", "warnings"]].concat();
+        command::run(&mut cargo(arguments))?;
+    }
+    document()?;
+    // Alone, a crate can't live on features that its neighbours turn on.
+    for package in packages.iter().filter(|package| package.is_member) {
+        command::run(&mut cargo(["check", "--quiet", "--locked", "-p", &package.name]))?;
+    }
+    deny()
+}
+
+fn document() -> Result<(), Error> {
+    let arguments =
+        ["doc", "--workspace", "--no-deps", "--all-features", "--document-private-items"];
+    command::run(cargo(arguments).arg("--locked").env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+/// Licences, bans and sources. Not the advisories: their database comes from a place that not
+/// every machine can reach; `cargo deny check advisories` looks them up where it can.
+fn deny() -> Result<(), Error> {
+    if !command::is_there("cargo-deny") {
+        eprintln!("LEFT OUT: licences, bans and sources: no cargo-deny; get it with");
+        eprintln!("  cargo install cargo-deny --locked --version ^{DENY}");
+        return Ok(());
+    }
+    let mut deny = Command::new("cargo-deny");
+    deny.current_dir(workspace::root());
+    command::run(deny.args(["--all-features", "check", "licenses", "bans", "sources"]))
+}

@@ -1,0 +1,134 @@
+//! Which crate may know what: the table of `docs/architecture.md`, kept.
+
+use std::{fs, path::Path};
+
+use super::{package::Package, source};
+use crate::{command::Error, workspace};
+
+/// What one of our crates may be built from.
+struct Boundary {
+    crate_name: &'static str,
+    /// Where its sources are.
+    folder: &'static str,
+    /// The crates of ours that it may name.
+    may_name: &'static [&'static str],
+    /// Its dependencies may not bring these in, however far away.
+    without: &'static [&'static [&'static str]],
+    /// Its sources may not say these.
+    unsaid: &'static [&'static str],
+}
+
+const ASYNC: &[&str] = &["tokio", "futures-core", "async-trait", "mio", "smol", "async-std"];
+const NETWORK: &[&str] =
+    &["hyper", "reqwest", "ureq", "rustls", "openssl", "native-tls", "socket2", "tonic"];
+const KUBERNETES: &[&str] = &["kube", "kube-core", "kube-client", "kube-runtime", "k8s-openapi"];
+const SYSTEM: &[&str] = &["rustix", "nix", "tempfile", "walkdir", "cap-std", "tar"];
+const TERMINAL: &[&str] = &["clap", "anstream", "tracing-subscriber", "env_logger"];
+/// Parsers of another dialect than Go's, kept out of everything (docs/decisions/0001).
+const YAML: &[&str] =
+    &["serde_yaml", "serde_yml", "serde_norway", "serde_yaml_ng", "serde-saphyr", "yaml-rust2"];
+
+/// The parts of std that reach outside.
+const OUTSIDE: &[&str] =
+    &["std::fs", "std::net", "std::env", "std::process", "std::thread", "fs::read", "env::var"];
+
+const BOUNDARIES: [Boundary; 7] = [
+    Boundary {
+        crate_name: "unlade-format",
+        folder: "format",
+        may_name: &[],
+        without: &[ASYNC, NETWORK, KUBERNETES, SYSTEM, TERMINAL, YAML],
+        unsaid: OUTSIDE,
+    },
+    Boundary {
+        crate_name: "unlade-loader",
+        folder: "loader",
+        may_name: &["unlade-format"],
+        without: &[ASYNC, NETWORK, KUBERNETES, SYSTEM, TERMINAL, YAML],
+        unsaid: OUTSIDE,
+    },
+    Boundary {
+        crate_name: "unlade-oci",
+        folder: "oci",
+        may_name: &["unlade-format"],
+        without: &[ASYNC, NETWORK, KUBERNETES, TERMINAL, YAML],
+        unsaid: &["std::net", "std::process::Command"],
+    },
+    Boundary {
+        crate_name: "unlade-unpacker",
+        folder: "unpacker",
+        may_name: &["unlade-format"],
+        without: &[&["kube-runtime", "reqwest", "openssl", "native-tls"], YAML],
+        // Host names are never looked up inside a bundle's file system.
+        unsaid: &["ToSocketAddrs", "lookup_host"],
+    },
+    Boundary {
+        crate_name: "unlade",
+        folder: "cli",
+        may_name: &["unlade-format", "unlade-loader", "unlade-oci", "unlade-unpacker"],
+        without: &[&["openssl", "native-tls"], YAML],
+        unsaid: &[],
+    },
+    Boundary {
+        crate_name: "unlade-tests",
+        folder: "tests",
+        may_name: &["unlade-format", "unlade-loader", "unlade-oci", "unlade-unpacker"],
+        without: &[YAML],
+        unsaid: &[],
+    },
+    // It is built before everything else, on every machine: it stays small.
+    Boundary {
+        crate_name: "xtask",
+        folder: "xtask",
+        may_name: &[],
+        without: &[ASYNC, NETWORK, KUBERNETES, YAML],
+        unsaid: &[],
+    },
+];
+
+/// Fails if one of our crates is built from what its place forbids.
+pub(super) fn check(packages: &[Package]) -> Result<(), Error> {
+    let mut wrong = Vec::new();
+    for package in packages.iter().filter(|package| package.is_member) {
+        match BOUNDARIES.iter().find(|boundary| boundary.crate_name == package.name) {
+            Some(boundary) => wrong.extend(crossings(boundary, package)?),
+            None => wrong.push(format!("{} has no line in the table of boundaries", package.name)),
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(Error::Found(wrong.join("\n  "))) }
+}
+
+fn crossings(boundary: &Boundary, package: &Package) -> Result<Vec<String>, Error> {
+    let name = &package.name;
+    let strangers =
+        package.members.iter().filter(|member| !boundary.may_name.contains(&member.as_str()));
+    let mut wrong: Vec<_> =
+        strangers.map(|member| format!("{name} may not depend on {member}")).collect();
+    for forbidden in boundary.without.iter().copied().flatten() {
+        if package.closure.contains(*forbidden) {
+            wrong.push(format!("{name} may not be built from {forbidden}"));
+        }
+    }
+    for path in source::tracked(&format!("{}/src", boundary.folder))? {
+        // Tests may reach for the file system; the library may not.
+        if path.extension().is_some_and(|extension| extension == "rs") && !is_test(&path) {
+            wrong.extend(said(boundary.unsaid, &path)?);
+        }
+    }
+    Ok(wrong)
+}
+
+fn said(unsaid: &[&str], path: &Path) -> Result<Vec<String>, Error> {
+    let text = fs::read_to_string(workspace::root().join(path))
+        .map_err(|source| Error::File { path: path.display().to_string(), source })?;
+    let library = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let words = unsaid.iter().filter(|word| {
+        library.lines().any(|line| !line.trim_start().starts_with("//") && line.contains(**word))
+    });
+    Ok(words.map(|word| format!("{}: {word} has no place in this crate", path.display())).collect())
+}
+
+fn is_test(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str() == "tests")
+        || path.file_name().is_some_and(|name| name == "tests.rs")
+}

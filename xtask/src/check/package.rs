@@ -1,0 +1,106 @@
+//! The packages of the build, as `cargo metadata` tells of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use crate::command::{Error, capture, cargo};
+
+/// A package, and what it is built from.
+pub(crate) struct Package {
+    /// Its name.
+    pub(crate) name: String,
+    /// Whether it is one of ours.
+    pub(crate) is_member: bool,
+    /// The packages of ours that it names in its manifest, but for tests and build scripts.
+    pub(crate) members: BTreeSet<String>,
+    /// Everything that ends in its library or program, however far away; itself left out.
+    pub(crate) closure: BTreeSet<String>,
+}
+
+/// Every package of the build, with every feature on.
+pub(crate) fn all() -> Result<Vec<Package>, Error> {
+    let output =
+        capture(&mut cargo(["metadata", "--format-version=1", "--all-features", "--locked"]))?;
+    let metadata: Metadata = serde_json::from_slice(&output.stdout)
+        .map_err(|source| Error::Answer { program: "cargo metadata".into(), source })?;
+    Ok(metadata.read())
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Named>,
+    workspace_members: BTreeSet<String>,
+    resolve: Resolve,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    id: String,
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Resolve {
+    nodes: Vec<Node>,
+}
+
+#[derive(Deserialize)]
+struct Node {
+    id: String,
+    deps: Vec<Edge>,
+}
+
+#[derive(Deserialize)]
+struct Edge {
+    pkg: String,
+    dep_kinds: Vec<Kind>,
+}
+
+#[derive(Deserialize)]
+struct Kind {
+    /// `dev`, `build`, or null for what ends in the library.
+    kind: Option<String>,
+}
+
+impl Metadata {
+    fn read(&self) -> Vec<Package> {
+        let names: BTreeMap<&str, &str> =
+            self.packages.iter().map(|it| (it.id.as_str(), it.name.as_str())).collect();
+        let name = |id: &str| names.get(id).copied().unwrap_or(id).to_owned();
+        let edges: BTreeMap<&str, Vec<&str>> =
+            self.resolve.nodes.iter().map(|node| (node.id.as_str(), node.built_from())).collect();
+        let packages = edges.iter().map(|(&id, direct)| Package {
+            name: name(id),
+            is_member: self.workspace_members.contains(id),
+            members: direct
+                .iter()
+                .filter(|id| self.workspace_members.contains(**id))
+                .map(|id| name(id))
+                .collect(),
+            closure: closure(id, &edges).into_iter().map(name).collect(),
+        });
+        packages.collect()
+    }
+}
+
+impl Node {
+    /// The dependencies that are neither for tests nor for the build script.
+    fn built_from(&self) -> Vec<&str> {
+        let is_normal = |edge: &&Edge| edge.dep_kinds.iter().any(|kind| kind.kind.is_none());
+        self.deps.iter().filter(is_normal).map(|edge| edge.pkg.as_str()).collect()
+    }
+}
+
+fn closure<'a>(id: &'a str, edges: &BTreeMap<&'a str, Vec<&'a str>>) -> BTreeSet<&'a str> {
+    let mut seen = BTreeSet::new();
+    let mut open = vec![id];
+    while let Some(id) = open.pop() {
+        for &next in edges.get(id).into_iter().flatten() {
+            if seen.insert(next) {
+                open.push(next);
+            }
+        }
+    }
+    seen
+}

@@ -1,0 +1,60 @@
+//! What tests need beyond a Rust toolchain and a C compiler, and how to get it.
+
+use std::process::Command;
+
+use crate::{command, workspace};
+
+/// Something that some tests can't run without.
+pub(crate) struct Need {
+    /// What it is called.
+    pub(crate) name: &'static str,
+    /// The tests that are left out without it.
+    pub(crate) tests: &'static str,
+    /// The Debian packages that bring it; none if no package does.
+    packages: &'static [&'static str],
+    /// What a person can do.
+    pub(crate) hint: &'static str,
+    is_there: fn() -> bool,
+}
+
+/// Every need of every test. A test that needs more adds a line here.
+pub(crate) const NEEDS: [Need; 1] = [Need {
+    name: "the corpus of published bundles",
+    tests: "comparisons with the answers of the Go original over real bundles",
+    packages: &[],
+    hint: "put it at ../shared/corpus, or name its directory in UNLADE_CORPUS",
+    is_there: || workspace::corpus().join("golden").is_dir(),
+}];
+
+/// Gets what is missing, where that is allowed, and returns what still is.
+pub(crate) fn provide() -> Vec<&'static Need> {
+    let missing = || NEEDS.iter().filter(|need| !(need.is_there)());
+    let packages: Vec<_> = missing().flat_map(|need| need.packages).copied().collect();
+    if !packages.is_empty() && may_install() {
+        install(&packages);
+    }
+    missing().collect()
+}
+
+fn install(packages: &[&str]) {
+    let apt = |arguments: &[&str]| {
+        let mut apt = Command::new("apt-get");
+        apt.env("DEBIAN_FRONTEND", "noninteractive").args(arguments);
+        command::run(&mut apt)
+    };
+    let arguments = [&["install", "--yes", "--no-install-recommends"], packages].concat();
+    // Fresh machines have no package lists; others save the minute.
+    let installed = apt(&arguments).or_else(|_| apt(&["update"]).and_then(|()| apt(&arguments)));
+    if let Err(error) = installed {
+        eprintln!("{error}: going on without {}", packages.join(", "));
+    }
+}
+
+/// Root on a Debian: nobody is asked for a password in the middle of a test run.
+fn may_install() -> bool {
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|process| {
+        use std::os::unix::fs::MetadataExt;
+        process.uid() == 0
+    });
+    is_root && command::is_there("apt-get")
+}
