@@ -1,5 +1,13 @@
 //! Annotation keys: upstream's, ours, and which may be taken from a bundle.
 
+mod file;
+mod rule;
+
+pub(crate) use file::{AnnotationsFile, read};
+pub use file::{EntryProblem, Error};
+pub use rule::{SIZE, is_reserved};
+pub(crate) use rule::{check_size, name_problem, size};
+
 /// Media type of the bundle, such as `registry+v1`.
 pub const MEDIA_TYPE: &str = "operators.operatorframework.io.bundle.mediatype.v1";
 /// Path of the manifests in the image.

@@ -1,8 +1,18 @@
 //! [`Content`]: the value between every reader and every writer.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use crate::{Finding, Limits};
+use crate::annotation::{self, AnnotationsFile};
+use crate::key::{self, ConfigMapKey};
+use crate::{Finding, Limits, Reason, digest};
+
+#[cfg(test)]
+mod tests;
+
+/// The file whose content becomes the annotations of the ConfigMap. `annotations.yml` is a file
+/// like any other (operator-registry `AnnotationsFile`).
+pub const ANNOTATIONS_FILE: &str = "annotations.yaml";
 
 /// The two directories of a bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,10 +35,15 @@ pub struct File {
 }
 
 /// The annotations and the files of one bundle.
+///
+/// Each file has a legal ConfigMap key of its own, and no annotation is
+/// [reserved](annotation::is_reserved).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
     annotations: BTreeMap<String, String>,
     files: Vec<File>,
+    /// Where in `files` the file of a key is.
+    keys: BTreeMap<ConfigMapKey, usize>,
 }
 
 /// A content, and what its reader noticed on the way.
@@ -43,7 +58,63 @@ pub struct Reading {
 /// Why files and annotations are no [`Content`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {}
+pub enum Error {
+    /// Files that cannot be in one ConfigMap: all of them.
+    #[error("{}", list(.problems))]
+    Files {
+        /// One for each such file, or group of files.
+        problems: Vec<FileProblem>,
+    },
+    /// More files than the limit.
+    #[error("the bundle has {files} files, the limit is {limit}")]
+    TooManyFiles {
+        /// Number of files.
+        files: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// A file above the limit.
+    #[error("{path} has {size} bytes, the limit for a file is {limit}")]
+    FileTooLarge {
+        /// The file.
+        path: String,
+        /// Its bytes.
+        size: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// All files together are above the limit.
+    #[error("the files of the bundle have {size} bytes, the limit is {limit}")]
+    TooLarge {
+        /// Bytes in all files.
+        size: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// Annotations that are not taken.
+    #[error(transparent)]
+    Annotations(#[from] annotation::Error),
+}
+
+/// Why files cannot be in one ConfigMap.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FileProblem {
+    /// A file whose name has no legal key.
+    Key {
+        /// The file.
+        path: String,
+        /// Why.
+        error: key::Error,
+    },
+    /// Files of one key: upstream keeps the last one and drops the others silently.
+    Collision {
+        /// The key.
+        key: ConfigMapKey,
+        /// The files, in the order of their paths.
+        paths: Vec<String>,
+    },
+}
 
 impl Content {
     /// The content of a bundle with these files, as found in its two directories.
@@ -51,15 +122,60 @@ impl Content {
     /// `annotations.yaml` is taken out of `files`: the one in metadata/, else the one in manifests/
     /// as upstream's writer does.
     ///
+    /// ```
+    /// use unlade_format::{Content, Directory, File, Limits};
+    ///
+    /// let file = |name: &str| File {
+    ///     directory: Directory::Manifests,
+    ///     name: name.to_owned(),
+    ///     bytes: Vec::new(),
+    /// };
+    /// let error = Content::assemble(vec![file("a b.yaml"), file("a-b.yaml")], &Limits::default())
+    ///     .unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "manifests/a b.yaml and manifests/a-b.yaml have the same ConfigMap key a-b.yaml"
+    /// );
+    /// ```
+    ///
     /// # Errors
     ///
     /// If two files map to one key, a name has no legal key, `annotations.yaml` is not readable,
     /// an annotation is not legal, or a limit is passed.
-    pub fn assemble(_files: Vec<File>, _limits: &Limits) -> Result<Reading, Error> {
-        Ok(Reading {
-            content: Self { annotations: BTreeMap::new(), files: Vec::new() },
-            findings: Vec::new(),
-        })
+    pub fn assemble(files: Vec<File>, limits: &Limits) -> Result<Reading, Error> {
+        check_limits(&files, limits)?;
+        let (found, files): (Vec<_>, Vec<_>) =
+            files.into_iter().partition(|file| file.name == ANNOTATIONS_FILE);
+        let keys = keys_of(&files, &found)?;
+        let AnnotationsFile { annotations, findings } = read_annotations(found, limits)?;
+        Ok(Reading { content: Self::sorted(annotations, files, keys), findings })
+    }
+
+    /// The content of these files and annotations, which came out of a ConfigMap.
+    pub(crate) fn restore(
+        annotations: BTreeMap<String, String>,
+        files: Vec<File>,
+        limits: &Limits,
+    ) -> Result<Self, Error> {
+        check_limits(&files, limits)?;
+        let keys = keys_of(&files, &[])?;
+        Ok(Self::sorted(annotations, files, keys))
+    }
+
+    fn sorted(
+        annotations: BTreeMap<String, String>,
+        files: Vec<File>,
+        keys: Vec<ConfigMapKey>,
+    ) -> Self {
+        let mut keyed: Vec<_> = files.into_iter().zip(keys).collect();
+        keyed.sort_unstable();
+        let mut content =
+            Self { annotations, files: Vec::with_capacity(keyed.len()), keys: BTreeMap::new() };
+        for (place, (file, key)) in keyed.into_iter().enumerate() {
+            content.files.push(file);
+            content.keys.insert(key, place);
+        }
+        content
     }
 
     /// The annotations of the bundle: all that were taken from `annotations.yaml`, and upstream's
@@ -72,4 +188,156 @@ impl Content {
     pub fn files(&self) -> &[File] {
         &self.files
     }
+
+    /// The files with their ConfigMap keys, in the bytewise order of the keys: the order in which
+    /// upstream's loader sees them.
+    pub fn entries(&self) -> impl Iterator<Item = (&ConfigMapKey, &File)> {
+        self.keys.iter().filter_map(|(key, &place)| Some((key, self.files.get(place)?)))
+    }
+
+    /// The digest of the content, such as `sha256:0123...`: see [`digest`].
+    pub fn digest(&self) -> String {
+        digest::of(self)
+    }
+}
+
+impl Error {
+    /// What may help.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Files { problems } => Some(match problems.first()? {
+                FileProblem::Key { .. } => "rename the file in the bundle",
+                FileProblem::Collision { .. } => {
+                    "rename one of the files: in a key every character but letters, digits, '-', \
+                     '_' and '.' becomes '-', and manifests/ and metadata/ share their keys"
+                }
+            }),
+            _ => None,
+        }
+    }
+}
+
+impl Directory {
+    /// `manifests` or `metadata`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Manifests => "manifests",
+            Self::Metadata => "metadata",
+        }
+    }
+
+    /// The path of a file of this directory.
+    pub(crate) fn path(self, name: &str) -> String {
+        format!("{self}/{name}")
+    }
+}
+
+impl fmt::Display for Directory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl File {
+    /// Directory and name, such as `manifests/csv.yaml`.
+    pub fn path(&self) -> String {
+        self.directory.path(&self.name)
+    }
+}
+
+impl fmt::Display for FileProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Key { path, error } => write!(f, "{path}: {error}"),
+            Self::Collision { key, paths } => {
+                write!(f, "{} have the same ConfigMap key {key}", paths.join(" and "))
+            }
+        }
+    }
+}
+
+fn check_limits(files: &[File], limits: &Limits) -> Result<(), Error> {
+    if files.len() > limits.files {
+        return Err(Error::TooManyFiles { files: files.len(), limit: limits.files });
+    }
+    if let Some(file) = files.iter().find(|file| file.bytes.len() > limits.file_size) {
+        let (path, size, limit) = (file.path(), file.bytes.len(), limits.file_size);
+        return Err(Error::FileTooLarge { path, size, limit });
+    }
+    let size = files.iter().map(|file| file.bytes.len()).sum();
+    if size > limits.total_size {
+        return Err(Error::TooLarge { size, limit: limits.total_size });
+    }
+    Ok(())
+}
+
+/// The keys of `files`, one each. The `annotations.yaml` that were `found` need none; they are
+/// only looked at for one that is there twice.
+fn keys_of(files: &[File], found: &[File]) -> Result<Vec<ConfigMapKey>, Error> {
+    let mut problems = Vec::new();
+    let mut keys = Vec::with_capacity(files.len());
+    let mut paths: BTreeMap<ConfigMapKey, Vec<String>> = BTreeMap::new();
+    for file in files {
+        match ConfigMapKey::of_file(&file.name) {
+            Ok(key) => {
+                paths.entry(key.clone()).or_default().push(file.path());
+                keys.push(key);
+            }
+            Err(error) => problems.push(FileProblem::Key { path: file.path(), error }),
+        }
+    }
+    for directory in [Directory::Manifests, Directory::Metadata] {
+        let same: Vec<_> = found.iter().filter(|file| file.directory == directory).collect();
+        if let (true, Ok(key)) = (same.len() > 1, ConfigMapKey::of_file(ANNOTATIONS_FILE)) {
+            let paths = same.into_iter().map(File::path).collect();
+            problems.push(FileProblem::Collision { key, paths });
+        }
+    }
+    for (key, mut paths) in paths {
+        if paths.len() > 1 {
+            paths.sort_unstable();
+            problems.push(FileProblem::Collision { key, paths });
+        }
+    }
+    if problems.is_empty() { Ok(keys) } else { Err(Error::Files { problems }) }
+}
+
+/// Upstream reads the file of manifests/ first and that of metadata/ over it: both must be
+/// readable, and the latter stands.
+fn read_annotations(mut found: Vec<File>, limits: &Limits) -> Result<AnnotationsFile, Error> {
+    found.sort_unstable_by_key(|file| file.directory);
+    let mut result: Option<AnnotationsFile> = None;
+    let mut findings = Vec::new();
+    for file in found {
+        let path = file.path();
+        let read = annotation::read(&path, &file.bytes, &limits.yaml)?;
+        if result.is_some() {
+            findings.push(Finding::new(
+                Reason::AnnotationsFile,
+                Directory::Manifests.path(ANNOTATIONS_FILE),
+                "the file is not used: the one in metadata/ wins",
+            ));
+        } else if file.directory == Directory::Manifests {
+            findings.push(Finding::new(
+                Reason::AnnotationsFile,
+                path,
+                "the file lies in manifests/ instead of metadata/",
+            ));
+        }
+        result = Some(read);
+    }
+    let mut file = result.unwrap_or_else(|| {
+        findings.push(Finding::new(
+            Reason::AnnotationsFile,
+            Directory::Metadata.path(ANNOTATIONS_FILE),
+            "the file is missing: the bundle has no annotations",
+        ));
+        AnnotationsFile::default()
+    });
+    file.findings.splice(..0, findings);
+    Ok(file)
+}
+
+fn list(problems: &[FileProblem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }

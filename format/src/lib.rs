@@ -6,19 +6,28 @@
 //! I/O, no async, no API client.
 
 pub mod annotation;
+mod base64;
 pub mod config_map;
 pub mod content;
 pub mod decode;
+pub mod digest;
 pub mod encode;
+pub mod fill;
 pub mod finding;
+pub mod gzip;
 pub mod json;
 pub mod key;
+pub mod layout;
 pub mod limit;
+pub mod mark;
 pub mod yaml;
 
 pub use config_map::ConfigMap;
 pub use content::{Content, Directory, File, Reading};
 pub use decode::{Decoded, decode};
 pub use encode::{Encoding, encode};
+pub use fill::fill;
 pub use finding::{Finding, Reason};
+pub use key::ConfigMapKey;
+pub use layout::Layout;
 pub use limit::Limits;

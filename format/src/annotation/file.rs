@@ -1,0 +1,198 @@
+//! `annotations.yaml`, as upstream's writer decodes it and further.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::{SIZE, UPSTREAM, check_size, is_reserved, name_problem};
+use crate::json::{Kind, Value};
+use crate::yaml::{self, Scalars};
+use crate::{Finding, Reason};
+
+/// What `annotations.yaml` gives.
+#[derive(Debug, Default)]
+pub(crate) struct AnnotationsFile {
+    /// The annotations that are taken, upstream's six among them in any case.
+    pub(crate) annotations: BTreeMap<String, String>,
+    /// What is not taken.
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// Why annotations are not taken.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file is no YAML.
+    #[error("read {path}")]
+    Yaml {
+        /// The file.
+        path: String,
+        /// What the reader says.
+        #[source]
+        source: yaml::Error,
+    },
+    /// The file, or `annotations` in it, is no mapping.
+    #[error("{path}: {what} is no mapping")]
+    NotMapping {
+        /// The file.
+        path: String,
+        /// `the document` or the key.
+        what: String,
+    },
+    /// Entries that cannot be annotations: all of them.
+    #[error("{path}: {}", list(.problems))]
+    Entries {
+        /// The file.
+        path: String,
+        /// One for each such entry.
+        problems: Vec<EntryProblem>,
+    },
+    /// Together they are more than Kubernetes takes.
+    #[error("the annotations have {size} bytes, Kubernetes takes {SIZE}")]
+    TooLarge {
+        /// Bytes in their keys and values.
+        size: usize,
+    },
+}
+
+/// An entry that cannot be an annotation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EntryProblem {
+    /// Its key.
+    pub key: String,
+    /// Why: a lowercase fragment.
+    pub reason: &'static str,
+}
+
+impl fmt::Display for EntryProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.key, self.reason)
+    }
+}
+
+/// Reads the `annotations.yaml` at `path`.
+///
+/// As Go's `encoding/json` does it for upstream, the top key and the six are matched in any letter
+/// case, in bytewise order of their spellings, the last one wins and `null` leaves what was there.
+/// Other keys are taken as they are written, values as their source text.
+pub(crate) fn read(
+    path: &str,
+    text: &[u8],
+    limits: &yaml::Limits,
+) -> Result<AnnotationsFile, Error> {
+    let tree = yaml::read(text, Scalars::Source, limits)
+        .map_err(|source| Error::Yaml { path: path.to_owned(), source })?;
+    let mut reader = Reader { path, file: AnnotationsFile::default(), problems: Vec::new() };
+    reader.file.annotations = UPSTREAM.map(|key| (key.to_owned(), String::new())).into();
+    reader.document(tree.root())?;
+    if !reader.problems.is_empty() {
+        return Err(Error::Entries { path: path.to_owned(), problems: reader.problems });
+    }
+    check_size(&reader.file.annotations)?;
+    Ok(reader.file)
+}
+
+struct Reader<'a> {
+    path: &'a str,
+    file: AnnotationsFile,
+    problems: Vec<EntryProblem>,
+}
+
+impl Reader<'_> {
+    fn document(&mut self, document: Value<'_>) -> Result<(), Error> {
+        match document.kind() {
+            Kind::Null => self.notice("the file is empty".to_owned()),
+            Kind::Object => {
+                let mut found = false;
+                for (key, value) in document.entries() {
+                    if fold(key) == "annotations" {
+                        found = true;
+                        self.mapping(key, value)?;
+                    } else {
+                        self.notice(format!("nobody reads its key {key:?}"));
+                    }
+                }
+                if !found {
+                    self.notice("the file has no key \"annotations\"".to_owned());
+                }
+            }
+            _ => return Err(self.not_mapping("the document".to_owned())),
+        }
+        Ok(())
+    }
+
+    fn mapping(&mut self, name: &str, mapping: Value<'_>) -> Result<(), Error> {
+        match mapping.kind() {
+            Kind::Null => self.notice(format!("its key {name:?} is empty")),
+            Kind::Object => {
+                let mut spellings = BTreeMap::new();
+                for (key, value) in mapping.entries() {
+                    self.entry(key, value, &mut spellings);
+                }
+            }
+            _ => return Err(self.not_mapping(format!("{name:?}"))),
+        }
+        Ok(())
+    }
+
+    /// Takes one annotation; `spellings` holds those of the six that were there before.
+    fn entry(
+        &mut self,
+        key: &str,
+        value: Value<'_>,
+        spellings: &mut BTreeMap<&'static str, String>,
+    ) {
+        let folded = fold(key);
+        let upstream = UPSTREAM.into_iter().find(|known| *known == folded);
+        if upstream.is_none() && is_reserved(key) {
+            self.file.findings.push(Finding::new(
+                Reason::ReservedAnnotation,
+                key,
+                "this annotation is not taken from a bundle: its key is reserved",
+            ));
+            return;
+        }
+        let text = match value.kind() {
+            Kind::Null => None,
+            Kind::String(text) => Some(text.to_owned()),
+            Kind::Array => return self.refuse(key, "the value is a list"),
+            Kind::Object => return self.refuse(key, "the value is a mapping"),
+            Kind::Bool(_) | Kind::Int(_) | Kind::Uint(_) | Kind::Float(_) => Some(value.to_json()),
+        };
+        let Some(known) = upstream else {
+            if let Some(reason) = name_problem(key) {
+                return self.refuse(key, reason);
+            }
+            self.file.annotations.insert(key.to_owned(), text.unwrap_or_default());
+            return;
+        };
+        if let Some(earlier) = spellings.insert(known, key.to_owned()) {
+            self.notice(format!("{earlier:?} and {key:?} are one key: the latter wins"));
+        }
+        if let Some(text) = text {
+            self.file.annotations.insert(known.to_owned(), text);
+        }
+    }
+
+    fn refuse(&mut self, key: &str, reason: &'static str) {
+        self.problems.push(EntryProblem { key: key.to_owned(), reason });
+    }
+
+    fn notice(&mut self, message: String) {
+        self.file.findings.push(Finding::new(Reason::AnnotationsFile, self.path, message));
+    }
+
+    fn not_mapping(&self, what: String) -> Error {
+        Error::NotMapping { path: self.path.to_owned(), what }
+    }
+}
+
+/// `name` as Go's `encoding/json` compares it with a field: letter case aside, where U+017F folds
+/// to `s` and U+212A to `k`.
+fn fold(name: &str) -> String {
+    name.replace('\u{17f}', "s").replace('\u{212a}', "k").to_ascii_lowercase()
+}
+
+fn list(problems: &[EntryProblem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}

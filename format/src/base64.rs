@@ -1,0 +1,38 @@
+//! Base64 as Go's `encoding/base64.StdEncoding` reads it.
+
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use base64::{DecodeError, Engine as _};
+
+/// The standard alphabet, padded. Go does not look at the bits that padding leaves over.
+pub(crate) const STANDARD: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::RequireCanonical)
+        .with_decode_allow_trailing_bits(true),
+);
+
+/// Decodes `text`; line ends are skipped wherever they are, as Go does.
+pub(crate) fn decode(text: &[u8]) -> Result<Vec<u8>, DecodeError> {
+    if !text.iter().any(|byte| matches!(byte, b'\r' | b'\n')) {
+        return STANDARD.decode(text);
+    }
+    let joined: Vec<u8> =
+        text.iter().copied().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
+    STANDARD.decode(joined)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_read_as_go_reads_it() {
+        for text in ["YWI=", "YW\r\nI=\n", "YWI\n=", "YWJ="] {
+            assert_eq!(decode(text.as_bytes()).unwrap(), b"ab", "{text:?}");
+        }
+        for text in ["YWI", "YW I=", "YWI=YWI=", "YW-_", "=", "YWI=="] {
+            assert!(decode(text.as_bytes()).is_err(), "{text:?}");
+        }
+    }
+}

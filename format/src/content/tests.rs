@@ -1,0 +1,110 @@
+use super::*;
+
+fn file(path: &str, bytes: &str) -> File {
+    let (directory, name) = path.split_once('/').unwrap();
+    let directory = match directory {
+        "manifests" => Directory::Manifests,
+        _ => Directory::Metadata,
+    };
+    File { directory, name: name.to_owned(), bytes: bytes.into() }
+}
+
+fn assemble(files: &[(&str, &str)]) -> Result<Reading, Error> {
+    let files = files.iter().map(|(path, bytes)| file(path, bytes)).collect();
+    Content::assemble(files, &Limits::default())
+}
+
+fn message(files: &[(&str, &str)]) -> String {
+    assemble(files).unwrap_err().to_string()
+}
+
+#[test]
+fn files_are_sorted_by_directory_and_name_and_entries_by_key() {
+    let content =
+        assemble(&[("metadata/b.yaml", ""), ("manifests/é.yaml", ""), ("manifests/c.yaml", "")])
+            .unwrap()
+            .content;
+    let paths: Vec<_> = content.files().iter().map(File::path).collect();
+    assert_eq!(paths, ["manifests/c.yaml", "manifests/é.yaml", "metadata/b.yaml"]);
+    let keys: Vec<_> = content.entries().map(|(key, _)| key.as_str()).collect();
+    assert_eq!(keys, ["-.yaml", "b.yaml", "c.yaml"]);
+}
+
+#[test]
+fn all_problems_of_names_are_reported_together() {
+    let long = format!("manifests/{}", "n".repeat(254));
+    let message = message(&[
+        ("metadata/a-b", ""),
+        ("manifests/a:b", ""),
+        ("manifests/a b", ""),
+        ("manifests/..data", ""),
+        ("manifests/same", ""),
+        ("metadata/same", ""),
+        (&long, ""),
+    ]);
+    for part in [
+        "manifests/a b and manifests/a:b and metadata/a-b have the same ConfigMap key a-b",
+        "manifests/same and metadata/same",
+        "manifests/..data: ",
+        "254 characters",
+    ] {
+        assert!(message.contains(part), "{part:?} is not in {message:?}");
+    }
+}
+
+#[test]
+fn limits_are_kept() {
+    let limits =
+        |files, file_size, total_size| Limits { files, file_size, total_size, ..Limits::default() };
+    let files = vec![file("manifests/a", "12"), file("manifests/b", "345")];
+    let assemble = |limits: Limits| Content::assemble(files.clone(), &limits);
+    assert!(assemble(limits(2, 3, 5)).is_ok());
+    assert!(matches!(assemble(limits(1, 3, 5)), Err(Error::TooManyFiles { files: 2, limit: 1 })));
+    assert!(matches!(
+        assemble(limits(2, 2, 5)),
+        Err(Error::FileTooLarge { path, size: 3, limit: 2 }) if path == "manifests/b"
+    ));
+    assert!(matches!(assemble(limits(2, 3, 4)), Err(Error::TooLarge { size: 5, limit: 4 })));
+}
+
+#[test]
+fn a_missing_annotations_file_is_found_and_yml_is_none() {
+    let reading = assemble(&[("metadata/annotations.yml", "annotations: {a: b}")]).unwrap();
+    assert!(reading.content.annotations().is_empty());
+    assert_eq!(reading.content.files().len(), 1);
+    assert_eq!(reading.findings[0].reason, Reason::AnnotationsFile);
+    assert!(reading.findings[0].message.contains("missing"));
+}
+
+#[test]
+fn the_digest_is_that_of_the_documented_bytes() {
+    // python3: s=lambda b: len(b).to_bytes(8,'big')+b; n=lambda i: i.to_bytes(8,'big')
+    // sha256(s(b'unlade.dev/content/1')+n(0)+n(2)+s(b'manifests')+s(b'a b')+s(b'x')
+    //        +s(b'metadata')+s(b'c')+s(b'')).hexdigest()
+    let content = assemble(&[("metadata/c", ""), ("manifests/a b", "x")]).unwrap().content;
+    assert_eq!(
+        content.digest(),
+        "sha256:85d336626129c8d49f3f71c02409282b41822e08a880c37d040921df51feda1b"
+    );
+}
+
+#[test]
+fn the_digest_tells_contents_apart() {
+    let digest = |files: &[(&str, &str)]| assemble(files).unwrap().content.digest();
+    let digests = [
+        digest(&[]),
+        digest(&[("manifests/a", "")]),
+        digest(&[("metadata/a", "")]),
+        digest(&[("manifests/a", "b")]),
+        digest(&[("manifests/ab", "")]),
+        digest(&[("manifests/a b", "")]),
+        digest(&[("manifests/a-b", "")]),
+    ];
+    for (place, one) in digests.iter().enumerate() {
+        assert!(!digests[..place].contains(one), "{place}");
+    }
+    assert_eq!(
+        digest(&[("manifests/a", "1"), ("manifests/b", "2")]),
+        digest(&[("manifests/b", "2"), ("manifests/a", "1")])
+    );
+}

@@ -1,0 +1,106 @@
+//! Filling a ConfigMap that is there already.
+
+use crate::annotation::{
+    self, CONTENT_ENCODING, SOURCE_IMAGE, SOURCE_IMAGE_OF_DESIGN, UPSTREAM, is_reserved,
+};
+use crate::{ConfigMap, mark};
+
+#[cfg(test)]
+mod tests;
+
+/// Why a ConfigMap is not filled.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The API server refuses any change of its values.
+    #[error("the ConfigMap {name} is immutable")]
+    Immutable {
+        /// Its name.
+        name: String,
+    },
+    /// The bundle brings annotations that someone else has set to something else.
+    #[error(
+        "the bundle brings annotations that the ConfigMap {name} already has from someone else: {}",
+        .keys.join(", ")
+    )]
+    Conflict {
+        /// The name of the ConfigMap.
+        name: String,
+        /// The keys of the annotations.
+        keys: Vec<String>,
+    },
+    /// The annotations, those of others among them, are more than an object takes.
+    #[error("annotate the ConfigMap {name}")]
+    Annotations {
+        /// The name of the ConfigMap.
+        name: String,
+        /// What is wrong.
+        #[source]
+        source: annotation::Error,
+    },
+}
+
+/// `existing` with what `encoded` says: all of data and binaryData replaced, what an earlier
+/// filling wrote removed, and annotations, labels and owner references of others kept.
+///
+/// - Name, namespace, `resourceVersion` and all fields that are not named here stay.
+/// - Removed are the annotations that an earlier filling recorded ([`mark::ANNOTATIONS`]), the
+///   marks, upstream's six, and what OLM and opm write. Anyone who may change the ConfigMap may
+///   have written the record, so a [reserved](annotation::is_reserved) key in it counts for
+///   nothing, and a record that is none is empty.
+/// - An annotation of someone else under a key that the bundle brings is a conflict unless the
+///   value is the same: neither may a bundle overwrite what it has not written, nor is it
+///   complete without.
+///
+/// # Errors
+///
+/// If `existing` is immutable, an annotation of someone else is in the way, or all annotations
+/// together are too large.
+pub fn fill(mut existing: ConfigMap, encoded: &ConfigMap) -> Result<ConfigMap, Error> {
+    let name = existing.metadata.name.clone();
+    if existing.rest.get("immutable") == Some(&serde_json::Value::Bool(true)) {
+        return Err(Error::Immutable { name });
+    }
+    let annotations = &mut existing.metadata.annotations;
+    let recorded = annotations
+        .get(mark::ANNOTATIONS)
+        .and_then(|text| mark::recorded(text))
+        .unwrap_or_default();
+    for key in recorded.iter().filter(|key| !is_reserved(key)) {
+        annotations.remove(key);
+    }
+    let known = [SOURCE_IMAGE, SOURCE_IMAGE_OF_DESIGN, CONTENT_ENCODING];
+    for key in known.iter().chain(&UPSTREAM).chain(&mark::ALL) {
+        annotations.remove(*key);
+    }
+
+    let ours = &encoded.metadata.annotations;
+    let keys: Vec<_> = ours
+        .iter()
+        .filter(|&(key, value)| annotations.get(key).is_some_and(|theirs| theirs != value))
+        .map(|(key, _)| key.clone())
+        .collect();
+    if !keys.is_empty() {
+        return Err(Error::Conflict { name, keys });
+    }
+    annotations.extend(ours.clone());
+    annotation::check_size(annotations).map_err(|source| Error::Annotations { name, source })?;
+
+    existing.metadata.labels.extend(encoded.metadata.labels.clone());
+    existing.data.clone_from(&encoded.data);
+    existing.binary_data.clone_from(&encoded.binary_data);
+    Ok(existing)
+}
+
+impl Error {
+    /// What may help.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Immutable { .. } => Some("delete and create it, or fill another ConfigMap"),
+            Self::Conflict { .. } => {
+                Some("remove these annotations from it, or fill another ConfigMap")
+            }
+            Self::Annotations { .. } => None,
+        }
+    }
+}

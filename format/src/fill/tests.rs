@@ -1,0 +1,131 @@
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::*;
+use crate::annotation::{CHANNELS, PACKAGE};
+use crate::encode::{Options, encode};
+use crate::{Content, Encoding, Limits, decode};
+
+fn encoded(annotations: &[(&str, &str)], encoding: Encoding) -> ConfigMap {
+    let annotations =
+        annotations.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+    let content = Content::restore(annotations, Vec::new(), &Limits::default()).unwrap();
+    encode(&content, &Options { encoding, ..Options::default() }).unwrap().remove(0)
+}
+
+fn existing(annotations: &[(&str, &str)]) -> ConfigMap {
+    let annotations: BTreeMap<_, _> = annotations.iter().copied().collect();
+    ConfigMap::from_json(json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": "name",
+            "namespace": "namespace",
+            "resourceVersion": "5",
+            "labels": {"theirs": "1", "olm.managed": "false"},
+            "ownerReferences": [{"name": "owner"}],
+            "annotations": annotations,
+        },
+        "data": {"old": "1"},
+        "binaryData": {"older": "AA=="},
+    }))
+    .unwrap()
+}
+
+#[test]
+fn what_others_wrote_stays() {
+    let filled = fill(
+        existing(&[("theirs", "1"), ("kubectl.kubernetes.io/last-applied-configuration", "{}")]),
+        &encoded(&[("ours", "2")], Encoding::Plain),
+    )
+    .unwrap();
+    assert_eq!(filled.metadata.name, "name");
+    assert_eq!(filled.metadata.rest["resourceVersion"], "5");
+    assert_eq!(filled.metadata.rest["ownerReferences"], json!([{"name": "owner"}]));
+    assert_eq!(filled.metadata.labels["theirs"], "1");
+    assert_eq!(filled.metadata.labels["olm.managed"], "true");
+    assert_eq!(filled.metadata.annotations["theirs"], "1");
+    assert_eq!(filled.metadata.annotations["ours"], "2");
+    assert!(
+        filled
+            .metadata
+            .annotations
+            .contains_key("kubectl.kubernetes.io/last-applied-configuration")
+    );
+    assert!(filled.data.is_empty() && filled.binary_data.is_empty(), "values are replaced");
+}
+
+#[test]
+fn what_an_earlier_filling_wrote_goes() {
+    let first = encoded(&[("a", "1"), ("b", "1"), (PACKAGE, "p")], Encoding::Gzip);
+    let filled = fill(existing(&[("theirs", "1")]), &first).unwrap();
+    let second = encoded(&[("b", "2")], Encoding::Plain);
+    let refilled = fill(filled, &second).unwrap();
+    let expected = fill(existing(&[("theirs", "1")]), &second).unwrap();
+    assert_eq!(refilled, expected);
+}
+
+#[test]
+fn what_upstream_wrote_goes() {
+    let upstream = existing(&[
+        (PACKAGE, "p"),
+        (CHANNELS, "c"),
+        (SOURCE_IMAGE, "i"),
+        (SOURCE_IMAGE_OF_DESIGN, "i"),
+        (CONTENT_ENCODING, "gzip+base64"),
+    ]);
+    let encoded = encoded(&[(PACKAGE, "q")], Encoding::Plain);
+    let filled = fill(upstream, &encoded).unwrap();
+    assert_eq!(filled.metadata.annotations, encoded.metadata.annotations);
+}
+
+#[test]
+fn a_record_cannot_remove_reserved_annotations() {
+    let record = r#"["a", "olm.other", "x.kubernetes.io/a", "unlade.dev/other"]"#;
+    let theirs = [("olm.other", "1"), ("x.kubernetes.io/a", "1"), ("unlade.dev/other", "1")];
+    let mut annotations = vec![("a", "1"), (mark::ANNOTATIONS, record)];
+    annotations.extend(theirs);
+    let filled = fill(existing(&annotations), &encoded(&[], Encoding::Plain)).unwrap();
+    assert!(!filled.metadata.annotations.contains_key("a"));
+    for (key, _) in theirs {
+        assert!(filled.metadata.annotations.contains_key(key), "{key}");
+    }
+    let garbage = existing(&[("a", "1"), (mark::ANNOTATIONS, "{[")]);
+    let filled = fill(garbage, &encoded(&[], Encoding::Plain)).unwrap();
+    assert_eq!(filled.metadata.annotations["a"], "1");
+}
+
+#[test]
+fn an_annotation_of_someone_else_is_not_overwritten() {
+    let encoded = encoded(&[("a", "1"), ("b", "1"), ("c", "1")], Encoding::Plain);
+    let error = fill(existing(&[("a", "2"), ("b", "1"), ("c", "2")]), &encoded).unwrap_err();
+    assert!(matches!(error, Error::Conflict { keys, .. } if keys == ["a", "c"]));
+    assert!(fill(existing(&[("b", "1")]), &encoded).is_ok());
+}
+
+#[test]
+fn immutable_is_an_error_with_a_hint() {
+    let mut immutable = existing(&[]);
+    immutable.rest.insert("immutable".to_owned(), true.into());
+    let error = fill(immutable, &encoded(&[], Encoding::Plain)).unwrap_err();
+    assert!(matches!(error, Error::Immutable { .. }) && error.hint().is_some());
+}
+
+#[test]
+fn annotations_of_others_count_to_the_limit() {
+    let large = "x".repeat(annotation::SIZE - 1000);
+    let encoded = encoded(&[("a", &"y".repeat(1000))], Encoding::Plain);
+    let error = fill(existing(&[("theirs", &large)]), &encoded).unwrap_err();
+    assert!(matches!(error, Error::Annotations { .. }));
+}
+
+#[test]
+fn filling_twice_is_filling_once() {
+    for encoding in [Encoding::Plain, Encoding::Gzip] {
+        let encoded = encoded(&[("a", "1"), ("b", "1")], encoding);
+        let once = fill(existing(&[("b", "1"), (PACKAGE, "p")]), &encoded).unwrap();
+        assert_eq!(fill(once.clone(), &encoded).unwrap(), once);
+        assert!(decode(&[once], &Limits::default()).is_ok());
+    }
+}

@@ -1,0 +1,148 @@
+//! Upstream's `gzip+base64`: base64 text of a gzip stream (operator-registry
+//! `pkg/lib/encoding/encoding.go`).
+
+use std::io::{self, Read as _, Write as _};
+
+use base64::Engine as _;
+use flate2::{Compression, GzBuilder, bufread::MultiGzDecoder};
+
+use crate::base64::{self as text, STANDARD};
+
+/// The value of `olm.contentEncoding` that says so.
+pub const ENCODING: &str = "gzip+base64";
+
+/// The operating system "unknown", which Go writes into the header of a gzip stream.
+const UNKNOWN_SYSTEM: u8 = 255;
+
+/// Bytes that are decompressed at a time, before the limits are looked at again.
+const STEP: usize = 16 << 10;
+
+/// Why a value does not decode.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// It is no base64 text.
+    #[error("the value is no base64 text")]
+    Base64(#[source] ::base64::DecodeError),
+    /// It is no whole gzip stream, or its checksum or length is wrong.
+    #[error("the value is no gzip stream")]
+    Gzip(#[source] io::Error),
+    /// It decodes to more than a limit.
+    #[error("the value decodes to more than {limit} bytes")]
+    TooLarge {
+        /// The limit.
+        limit: usize,
+    },
+    /// It decodes to far more than it is: a bomb.
+    #[error("the value decodes to more than {ratio} times its {compressed} bytes")]
+    Ratio {
+        /// The limit.
+        ratio: usize,
+        /// Bytes in the gzip stream.
+        compressed: usize,
+    },
+}
+
+/// The value of `bytes`: as Go writes it, a header without name or time, and padded base64 text
+/// without line ends.
+pub(crate) fn encode(bytes: &[u8], level: Compression) -> String {
+    let mut encoder =
+        GzBuilder::new().mtime(0).operating_system(UNKNOWN_SYSTEM).write(Vec::new(), level);
+    // Writing to a vector does not fail.
+    let compressed = match encoder.write_all(bytes) {
+        Ok(()) => encoder.finish().unwrap_or_default(),
+        Err(_) => Vec::new(),
+    };
+    STANDARD.encode(compressed)
+}
+
+/// The bytes of `value`, at most `limit` of them and at most `ratio` for each compressed byte.
+/// Not more than that is ever allocated.
+///
+/// As Go's reader: several members are one text, and nothing may follow the last.
+pub(crate) fn decode(value: &[u8], limit: usize, ratio: usize) -> Result<Vec<u8>, Error> {
+    let compressed = text::decode(value).map_err(Error::Base64)?;
+    let most_by_ratio = compressed.len().saturating_mul(ratio);
+    let most = limit.min(most_by_ratio);
+    let mut decoder = MultiGzDecoder::new(compressed.as_slice());
+    let mut bytes = Vec::new();
+    let mut step = vec![0; STEP];
+    loop {
+        let read = match decoder.read(&mut step) {
+            Ok(0) => return Ok(bytes),
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(Error::Gzip(error)),
+        };
+        if read > most - bytes.len() {
+            return Err(if most == limit {
+                Error::TooLarge { limit }
+            } else {
+                Error::Ratio { ratio, compressed: compressed.len() }
+            });
+        }
+        if read > bytes.capacity() - bytes.len() {
+            // Doubling, but never past the limit.
+            bytes.reserve_exact(read.max(bytes.len().min(most - bytes.len())));
+        }
+        bytes.extend(step.iter().take(read));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded(bytes: &[u8]) -> Vec<u8> {
+        encode(bytes, Compression::default()).into_bytes()
+    }
+
+    fn decoded(value: &[u8]) -> Result<Vec<u8>, Error> {
+        decode(value, 1 << 20, 1100)
+    }
+
+    #[test]
+    fn the_header_is_that_of_go() {
+        let stream = text::decode(&encoded(b"hello")).unwrap();
+        assert_eq!(stream[..10], [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]);
+    }
+
+    #[test]
+    fn a_value_of_go_decodes() {
+        // GzipBase64Encode([]byte("hello")) of operator-registry 1.73.0.
+        let value = b"H4sIAAAAAAAA/8pIzcnJBwQAAP//hqYQNgUAAAA=";
+        assert_eq!(decoded(value).unwrap(), b"hello");
+    }
+
+    #[test]
+    fn several_members_are_one_text() {
+        let mut stream = text::decode(&encoded(b"one ")).unwrap();
+        stream.extend(text::decode(&encoded(b"two")).unwrap());
+        assert_eq!(decoded(STANDARD.encode(&stream).as_bytes()).unwrap(), b"one two");
+        stream.push(0);
+        assert!(decoded(STANDARD.encode(&stream).as_bytes()).is_err(), "garbage after the last");
+    }
+
+    #[test]
+    fn damaged_streams_are_refused() {
+        let stream = text::decode(&encoded(b"hello hello hello")).unwrap();
+        for length in 0..stream.len() {
+            let cut = STANDARD.encode(&stream[..length]);
+            assert!(matches!(decoded(cut.as_bytes()), Err(Error::Gzip(_))), "cut at {length}");
+        }
+        for position in stream.len() - 8..stream.len() {
+            let mut bent = stream.clone();
+            bent[position] ^= 1;
+            assert!(decoded(STANDARD.encode(bent).as_bytes()).is_err(), "checksum or length");
+        }
+    }
+
+    #[test]
+    fn limits_hold_while_decompressing() {
+        let bomb = encoded(&vec![0; 1 << 20]);
+        assert!(matches!(decode(&bomb, 1000, 1100), Err(Error::TooLarge { limit: 1000 })));
+        assert!(matches!(decode(&bomb, 1 << 20, 10), Err(Error::Ratio { ratio: 10, .. })));
+        let whole = decode(&bomb, 1 << 20, 1100).unwrap();
+        assert_eq!((whole.len(), whole.capacity()), (1 << 20, 1 << 20));
+    }
+}

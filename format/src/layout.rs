@@ -1,0 +1,102 @@
+//! Where a bundle keeps its manifests.
+
+use crate::annotation::{self, MANIFESTS, METADATA};
+use crate::content::ANNOTATIONS_FILE;
+use crate::{Directory, Finding, Limits, Reason};
+
+/// What `metadata/annotations.yaml` says of the directories of a bundle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Layout {
+    /// The directory of the manifests, relative to the root of the bundle, cleaned: no empty
+    /// parts, no `.`, no `..`, no slash at either end.
+    pub manifests: String,
+    /// Paths that are named and not used.
+    pub findings: Vec<Finding>,
+}
+
+/// Why a layout is refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// `annotations.yaml` is not readable.
+    #[error(transparent)]
+    Annotations(#[from] annotation::Error),
+    /// A path that leaves the bundle, or holds a NUL.
+    #[error("{MANIFESTS} names {path:?}, which is no path beneath the bundle")]
+    Path {
+        /// The path.
+        path: String,
+    },
+    /// The manifests cannot be the metadata.
+    #[error("{MANIFESTS} names metadata/")]
+    Metadata,
+}
+
+/// The layout of a bundle with this `metadata/annotations.yaml`; none is `manifests/`.
+///
+/// `manifests.v1` is honoured (upstream's copier does, its writer does not). An absolute path is
+/// one beneath the root of the bundle. The root itself cannot be meant, for metadata/ lies in it:
+/// `/` and `.` are `manifests/`, and reported. `metadata.v1` is not used, because the file that
+/// says so lies there; another path than `metadata/` is reported.
+///
+/// ```
+/// use unlade_format::{Limits, layout};
+///
+/// assert_eq!(layout::read(None, &Limits::default())?.manifests, "manifests");
+/// # Ok::<(), layout::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// If the file is not readable, or `manifests.v1` holds `..` or NUL or names metadata/.
+pub fn read(annotations: Option<&[u8]>, limits: &Limits) -> Result<Layout, Error> {
+    let mut layout =
+        Layout { manifests: Directory::Manifests.as_str().to_owned(), findings: Vec::new() };
+    let Some(text) = annotations else { return Ok(layout) };
+    let file = annotation::read(&Directory::Metadata.path(ANNOTATIONS_FILE), text, &limits.yaml)?;
+    let value = |key| file.annotations.get(key).map(String::as_str).unwrap_or_default();
+
+    let named = value(MANIFESTS);
+    let path = clean(named).ok_or_else(|| Error::Path { path: named.to_owned() })?;
+    if path == Directory::Metadata.as_str() {
+        return Err(Error::Metadata);
+    }
+    if !path.is_empty() {
+        layout.manifests = path;
+    } else if !named.is_empty() {
+        layout.findings.push(ignored(MANIFESTS, named, Directory::Manifests));
+    }
+
+    let named = value(METADATA);
+    if !named.is_empty() && clean(named).as_deref() != Some(Directory::Metadata.as_str()) {
+        layout.findings.push(ignored(METADATA, named, Directory::Metadata));
+    }
+    Ok(layout)
+}
+
+impl Layout {
+    /// The layout for a reader that finds no directory [`manifests`](Self::manifests) and reads
+    /// `manifests/` instead, as upstream's writer always does; none if that is the one.
+    #[must_use]
+    pub fn fallback(&self) -> Option<Self> {
+        let default = Directory::Manifests.as_str();
+        if self.manifests == default {
+            return None;
+        }
+        let mut findings = self.findings.clone();
+        findings.push(ignored(MANIFESTS, &self.manifests, Directory::Manifests));
+        Some(Self { manifests: default.to_owned(), findings })
+    }
+}
+
+fn ignored(key: &str, path: &str, instead: Directory) -> Finding {
+    let message = format!("the path {path:?} is not used: {instead}/ is read");
+    Finding::new(Reason::PathIgnored, key, message)
+}
+
+/// `path` without empty parts and `.`; none if it has a `..` or a NUL.
+fn clean(path: &str) -> Option<String> {
+    let parts: Vec<_> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    (!path.contains('\0') && !parts.contains(&"..")).then(|| parts.join("/"))
+}
