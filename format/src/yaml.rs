@@ -1,12 +1,42 @@
 //! YAML as Kubernetes reads it: `sigs.k8s.io/yaml` and apimachinery's decoder, to the byte.
+//!
+//! Two entries, as Go has them: [`to_json`] is `YAMLToJSON`, [`decode_unstructured`] what the
+//! loader's `DecodeUnstructured` does. Behind them an event parser of libyaml's lineage gives
+//! events ([`event`]), and go-yaml's rules make values of them ([`resolve`], [`compose`]).
+//!
+//! ```
+//! use unlade_format::yaml::{Limits, to_json};
+//!
+//! let json = to_json(b"version: 4.10\nenabled: yes\n", &Limits::default())?;
+//! assert_eq!(json, r#"{"enabled":true,"version":4.1}"#);
+//! # Ok::<(), unlade_format::yaml::Error>(())
+//! ```
+
+mod alias;
+mod compose;
+mod depth;
+mod error;
+mod event;
+mod panic;
+mod resolve;
+mod source;
+mod stream;
+mod timestamp;
+mod write;
+
+pub use error::Error;
+pub use write::write;
 
 use crate::json::Tree;
+use compose::{Composed, Composer};
+use source::Source;
+use stream::Tail;
 
 /// Limits of the YAML reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Most bytes of input.
+    /// Most bytes of input; never more than 512 MiB, which is what offsets are wide enough for.
     pub input: usize,
     /// Deepest nesting; Go's own is 10,000.
     pub depth: usize,
@@ -18,15 +48,6 @@ impl Default for Limits {
     fn default() -> Self {
         Self { input: 128 << 20, depth: 10_000, output: 256 << 20 }
     }
-}
-
-/// Why a text is not read.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// A placeholder until the reader is there.
-    #[error("not read")]
-    Unread,
 }
 
 /// What a plain scalar becomes.
@@ -48,35 +69,70 @@ pub struct Unstructured {
     pub unread: Option<String>,
 }
 
+/// The width of offsets in a tree leaves room for text that grows while it is read.
+const MAX_INPUT: usize = 512 << 20;
+
 /// `YAMLToJSON` of `sigs.k8s.io/yaml`: the first document as Go's JSON.
 ///
 /// # Errors
 ///
 /// As Go, and if a limit is passed.
-pub fn to_json(_text: &[u8], _limits: &Limits) -> Result<String, Error> {
-    Err(Error::Unread)
+pub fn to_json(text: &[u8], limits: &Limits) -> Result<String, Error> {
+    read(text, Scalars::Resolved, limits).map(|tree| tree.root().to_json())
 }
 
-/// The first document as a tree.
+/// The first document as a tree. Without any document it is null.
 ///
 /// # Errors
 ///
 /// As [`to_json`].
-pub fn read(_text: &[u8], _scalars: Scalars, _limits: &Limits) -> Result<Tree, Error> {
-    Err(Error::Unread)
+pub fn read(text: &[u8], scalars: Scalars, limits: &Limits) -> Result<Tree, Error> {
+    check_input(text, limits)?;
+    let (Composed { mut builder, root, .. }, _) = compose(text, scalars, limits)?;
+    let root = root.unwrap_or_else(|| builder.null());
+    Ok(builder.finish(root))
 }
 
 /// `DecodeUnstructured` as upstream's loader uses it: JSON sniffed, lines terminated, the first
-/// document, and an object with a kind.
+/// document, and an object with a kind. Its numbers are those of Go's object: integers that fit
+/// i64, else floats.
 ///
 /// # Errors
 ///
 /// As Go, and if a limit is passed.
-pub fn decode_unstructured(_text: &[u8], _limits: &Limits) -> Result<Unstructured, Error> {
-    Err(Error::Unread)
+pub fn decode_unstructured(text: &[u8], limits: &Limits) -> Result<Unstructured, Error> {
+    stream::decode(text, limits)
 }
 
-/// `value` as YAML for people: block style, literal blocks for text of several lines.
-pub fn write(_value: &serde_json::Value) -> String {
-    String::new()
+fn check_input(text: &[u8], limits: &Limits) -> Result<(), Error> {
+    let limit = limits.input.min(MAX_INPUT);
+    if text.len() > limit { Err(Error::TooLarge { what: "the text", limit }) } else { Ok(()) }
 }
+
+/// The first document, and what follows it.
+fn compose(
+    text: &[u8],
+    scalars: Scalars,
+    limits: &Limits,
+) -> Result<(Composed, Option<Tail>), Error> {
+    let source = Source::new(text);
+    let mut composer = Composer::new(source.text().len(), scalars, limits);
+    event::parse(&source, |event| composer.take(event))?;
+    let document = composer.finish()?;
+    if let Some(root) = document.root {
+        let limit = limits.output as u64;
+        let may_pass = document.shared || document.builder.unshared_bound() > limit;
+        if may_pass && document.builder.weight(root).bytes > limit {
+            return Err(Error::TooLarge { what: "the JSON", limit: limits.output });
+        }
+    }
+    let rest = source.text().get(document.end..).unwrap_or("");
+    let tail = stream::tail(rest.as_bytes()).map(|tail| {
+        let read = source.text().get(..document.end).unwrap_or("");
+        tail.below(read.bytes().filter(|&byte| byte == b'\n').count() as u64)
+    });
+    Ok((document, tail))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+//! Numbers as Go writes them.
+
+/// A float in JSON: `encoding/json`'s `floatEncoder`. Shortest digits that read back; an exponent
+/// below 1e-6 and from 1e21 up.
+pub(crate) fn float_text(value: f64) -> String {
+    let size = value.abs();
+    if size != 0.0 && (!(1e-6..1e21).contains(&size)) {
+        let text = format!("{value:e}");
+        if text.contains("e-") { text } else { text.replacen('e', "e+", 1) }
+    } else {
+        format!("{value}")
+    }
+}
+
+/// A float as a mapping's key: `strconv.FormatFloat(f, 'g', -1, 32)`, which sigs.k8s.io/yaml uses,
+/// with YAML's names of the special values.
+pub(crate) fn key_text(value: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, reason = "upstream formats keys with 32 bits")]
+    let value = value as f32;
+    if value.is_nan() {
+        return ".nan".to_owned();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { ".inf" } else { "-.inf" }.to_owned();
+    }
+    let scientific = format!("{value:e}");
+    let Some((digits, exponent)) = scientific.split_once('e') else { return scientific };
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if (-4..6).contains(&exponent) || value == 0.0 {
+        return format!("{value}");
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{digits}e{sign}{:02}", exponent.abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_are_written_as_go_does() {
+        for (value, text) in [
+            (1.0, "1"),
+            (-0.0, "-0"),
+            (0.1, "0.1"),
+            (1e20, "100000000000000000000"),
+            (1e21, "1e+21"),
+            (0.000_001, "0.000001"),
+            (0.000_000_1, "1e-7"),
+            (1.234_567_890_123_456_9e23, "1.2345678901234569e+23"),
+            (18_446_744_073_709_551_615.0, "18446744073709552000"),
+        ] {
+            assert_eq!(float_text(value), text);
+        }
+    }
+
+    #[test]
+    fn float_keys_have_32_bits() {
+        for (value, text) in [
+            (1.5, "1.5"),
+            (1.0, "1"),
+            (100_000.0, "100000"),
+            (1_000_000.0, "1e+06"),
+            (16_777_217.0, "1.6777216e+07"),
+            (0.1, "0.1"),
+            (0.0001, "0.0001"),
+            (0.000_01, "1e-05"),
+            (1e300, ".inf"),
+            (f64::NAN, ".nan"),
+            (-0.0, "-0"),
+        ] {
+            assert_eq!(key_text(value), text);
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! JSON as Go's `encoding/json` reads it, into a [`Builder`].
+
+use super::{Builder, Field, Key, NodeId};
+
+/// Why a text is not JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Syntax {
+    /// Where, in bytes.
+    pub(crate) at: usize,
+    pub(crate) problem: &'static str,
+}
+
+/// Go's own bound of nesting (`encoding/json`, `maxNestingDepth`).
+const MAX_DEPTH: usize = 10_000;
+
+/// The first value of `text`: the tree and how many bytes it takes. Bytes that are no UTF-8 become
+/// U+FFFD, unpaired surrogates too; of equal keys the last stays; an integer that fits i64 is one,
+/// other numbers are floats.
+pub(crate) fn parse(text: &[u8]) -> Result<(Builder, NodeId, usize), Syntax> {
+    let mut parser =
+        Parser { text, at: 0, builder: Builder::new(text.len()), scratch: String::new() };
+    let root = parser.document()?;
+    Ok((parser.builder, root, parser.at))
+}
+
+struct Parser<'a> {
+    text: &'a [u8],
+    at: usize,
+    builder: Builder,
+    scratch: String,
+}
+
+/// A container whose end is not read yet, and where its children begin.
+enum Open {
+    Array { from: usize },
+    Object { from: usize, key: Key },
+}
+
+impl Parser<'_> {
+    fn document(&mut self) -> Result<NodeId, Syntax> {
+        let mut open: Vec<Open> = Vec::new();
+        let mut items: Vec<NodeId> = Vec::new();
+        let mut fields: Vec<Field> = Vec::new();
+        loop {
+            // A value begins here.
+            let mut value = match self.peek() {
+                Some(b'[') => {
+                    self.at += 1;
+                    if self.peek() == Some(b']') {
+                        self.at += 1;
+                        {
+                            let from = items.len();
+                            self.builder.array(&mut items, from)
+                        }
+                    } else {
+                        open.push(Open::Array { from: items.len() });
+                        self.check_depth(&open)?;
+                        continue;
+                    }
+                }
+                Some(b'{') => {
+                    self.at += 1;
+                    if self.peek() == Some(b'}') {
+                        self.at += 1;
+                        let from = fields.len();
+                        self.builder.object(&mut fields, from)
+                    } else {
+                        let key = self.key()?;
+                        open.push(Open::Object { from: fields.len(), key });
+                        self.check_depth(&open)?;
+                        continue;
+                    }
+                }
+                _ => self.scalar()?,
+            };
+            // A value ends here, and with it perhaps what is around it.
+            loop {
+                let Some(parent) = open.last_mut() else { return Ok(value) };
+                let end = match parent {
+                    Open::Array { .. } => {
+                        items.push(value);
+                        b']'
+                    }
+                    Open::Object { key, .. } => {
+                        fields.push(Field { key: *key, value });
+                        b'}'
+                    }
+                };
+                let next = self.peek();
+                self.at += 1;
+                if next == Some(b',') {
+                    if let Open::Object { from, .. } = *parent {
+                        let key = self.key()?;
+                        *parent = Open::Object { from, key };
+                    }
+                    break;
+                }
+                if next != Some(end) {
+                    self.at -= 1;
+                    return Err(self.error("found no comma or end after a value"));
+                }
+                value = match open.pop() {
+                    Some(Open::Array { from }) => self.builder.array(&mut items, from),
+                    Some(Open::Object { from, .. }) => self.builder.object(&mut fields, from),
+                    None => return Ok(value),
+                };
+            }
+        }
+    }
+
+    fn check_depth(&self, open: &[Open]) -> Result<(), Syntax> {
+        if open.len() > MAX_DEPTH { Err(self.error("nested too deep")) } else { Ok(()) }
+    }
+
+    fn key(&mut self) -> Result<Key, Syntax> {
+        if self.peek() != Some(b'"') {
+            return Err(self.error("found no string as a key"));
+        }
+        self.string()?;
+        let span = self.builder.text(&self.scratch);
+        if self.peek() != Some(b':') {
+            return Err(self.error("found no colon after a key"));
+        }
+        self.at += 1;
+        Ok(Key::Text(span))
+    }
+
+    fn scalar(&mut self) -> Result<NodeId, Syntax> {
+        match self.peek() {
+            Some(b'"') => {
+                self.string()?;
+                Ok(self.builder.string(&self.scratch))
+            }
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.literal(b"true").map(|()| self.builder.bool(true)),
+            Some(b'f') => self.literal(b"false").map(|()| self.builder.bool(false)),
+            Some(b'n') => self.literal(b"null").map(|()| self.builder.null()),
+            Some(_) => Err(self.error("found no value")),
+            None => Err(self.error("the text ends too early")),
+        }
+    }
+
+    fn literal(&mut self, word: &[u8]) -> Result<(), Syntax> {
+        if self.text.get(self.at..self.at + word.len()) != Some(word) {
+            return Err(self.error("found no value"));
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    fn number(&mut self) -> Result<NodeId, Syntax> {
+        let start = self.at;
+        self.skip_if(b'-');
+        if !self.skip_if(b'0') && self.skip_digits() == 0 {
+            return Err(self.error("found no digits in a number"));
+        }
+        let mut whole = true;
+        if self.skip_if(b'.') {
+            whole = false;
+            if self.skip_digits() == 0 {
+                return Err(self.error("found no digits after a decimal point"));
+            }
+        }
+        if self.skip_if(b'e') || self.skip_if(b'E') {
+            whole = false;
+            if !self.skip_if(b'+') {
+                self.skip_if(b'-');
+            }
+            if self.skip_digits() == 0 {
+                return Err(self.error("found no digits in an exponent"));
+            }
+        }
+        let digits = self.text.get(start..self.at).unwrap_or(&[]);
+        let digits = std::str::from_utf8(digits).unwrap_or("");
+        if whole && let Ok(value) = digits.parse::<i64>() {
+            return Ok(self.builder.int(value));
+        }
+        match digits.parse::<f64>() {
+            Ok(value) if value.is_finite() => Ok(self.builder.float(value)),
+            _ => Err(self.error("found a number that no float can hold")),
+        }
+    }
+
+    /// Reads a string into the scratch.
+    fn string(&mut self) -> Result<(), Syntax> {
+        self.at += 1;
+        self.scratch.clear();
+        loop {
+            let rest = self.text.get(self.at..).unwrap_or(&[]);
+            let run = rest
+                .iter()
+                .position(|&byte| byte == b'"' || byte == b'\\' || byte < b' ')
+                .unwrap_or(rest.len());
+            push_go_lossy(&mut self.scratch, rest.get(..run).unwrap_or(&[]));
+            self.at += run;
+            match self.text.get(self.at) {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                Some(b'\\') => {
+                    self.at += 1;
+                    self.escape()?;
+                }
+                Some(_) => return Err(self.error("found a control character in a string")),
+                None => return Err(self.error("the text ends within a string")),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<(), Syntax> {
+        let c = match self.text.get(self.at) {
+            Some(b'"') => '"',
+            Some(b'\\') => '\\',
+            Some(b'/') => '/',
+            Some(b'b') => '\x08',
+            Some(b'f') => '\x0c',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => {
+                self.at += 1;
+                let c = self.unicode_escape()?;
+                self.scratch.push(c);
+                return Ok(());
+            }
+            _ => return Err(self.error("found an unknown escape in a string")),
+        };
+        self.at += 1;
+        self.scratch.push(c);
+        Ok(())
+    }
+
+    fn unicode_escape(&mut self) -> Result<char, Syntax> {
+        let first = self.hex4(self.at).ok_or_else(|| self.error("found an incomplete \\u"))?;
+        self.at += 4;
+        if let Some(c) = char::from_u32(first) {
+            return Ok(c);
+        }
+        // A high surrogate takes the low one that follows with it, and else stands alone.
+        if first < 0xdc00
+            && self.text.get(self.at..self.at + 2) == Some(b"\\u")
+            && let Some(second @ 0xdc00..0xe000) = self.hex4(self.at + 2)
+        {
+            self.at += 6;
+            let c = 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00);
+            return Ok(char::from_u32(c).unwrap_or(char::REPLACEMENT_CHARACTER));
+        }
+        Ok(char::REPLACEMENT_CHARACTER)
+    }
+
+    fn hex4(&self, at: usize) -> Option<u32> {
+        let mut value = 0;
+        for &byte in self.text.get(at..at + 4)? {
+            value = value * 16 + char::from(byte).to_digit(16)?;
+        }
+        Some(value)
+    }
+
+    /// The next byte that is no white space, which is left there.
+    fn peek(&mut self) -> Option<u8> {
+        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.text.get(self.at) {
+            self.at += 1;
+        }
+        self.text.get(self.at).copied()
+    }
+
+    fn skip_if(&mut self, byte: u8) -> bool {
+        let found = self.text.get(self.at) == Some(&byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn skip_digits(&mut self) -> usize {
+        let start = self.at;
+        while self.text.get(self.at).is_some_and(u8::is_ascii_digit) {
+            self.at += 1;
+        }
+        self.at - start
+    }
+
+    fn error(&self, problem: &'static str) -> Syntax {
+        Syntax { at: self.at, problem }
+    }
+}
+
+/// Appends `bytes` with each byte that belongs to no character as one U+FFFD: Go replaces single
+/// bytes, `from_utf8_lossy` whole sequences.
+fn push_go_lossy(out: &mut String, bytes: &[u8]) {
+    for chunk in bytes.utf8_chunks() {
+        out.push_str(chunk.valid());
+        for _ in chunk.invalid() {
+            out.push(char::REPLACEMENT_CHARACTER);
+        }
+    }
+}
+
+/// [`push_go_lossy`] as a text of its own.
+pub(crate) fn go_lossy(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    push_go_lossy(&mut text, bytes);
+    text
+}

@@ -1,0 +1,140 @@
+//! Go's `json.Marshal`.
+
+use std::fmt::Write as _;
+
+use super::{Node, NodeId, Tree, float_text};
+
+/// A container that is being written.
+enum Open<'a> {
+    Array(std::slice::Iter<'a, NodeId>),
+    Object(std::slice::Iter<'a, super::Field>),
+}
+
+pub(super) fn json(tree: &Tree, root: NodeId) -> String {
+    let mut out = String::new();
+    let mut open: Vec<Open<'_>> = Vec::new();
+    let mut next = Some(root);
+    loop {
+        if let Some(id) = next.take() {
+            match tree.node(id) {
+                Node::Array(run) => {
+                    out.push('[');
+                    open.push(Open::Array(tree.run_items(run).iter()));
+                }
+                Node::Object(run) => {
+                    out.push('{');
+                    open.push(Open::Object(tree.run_fields(run).iter()));
+                }
+                leaf => write_leaf(&mut out, tree, leaf),
+            }
+        }
+        match open.last_mut() {
+            None => return out,
+            Some(Open::Array(items)) => {
+                if let Some(&id) = items.next() {
+                    comma(&mut out, '[');
+                    next = Some(id);
+                } else {
+                    out.push(']');
+                    open.pop();
+                }
+            }
+            Some(Open::Object(fields)) => {
+                if let Some(field) = fields.next() {
+                    comma(&mut out, '{');
+                    write_string(&mut out, tree.key(field));
+                    out.push(':');
+                    next = Some(field.value);
+                } else {
+                    out.push('}');
+                    open.pop();
+                }
+            }
+        }
+    }
+}
+
+/// How many bytes `text` takes as a JSON string.
+pub(super) fn string_len(text: &str) -> u64 {
+    let mut len = text.len() as u64 + 2;
+    for (at, byte) in text.bytes().enumerate() {
+        len += match byte {
+            b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 1,
+            b'<' | b'>' | b'&' | 0..0x20 => 5,
+            0xe2 if is_separator(text, at) => 3,
+            _ => 0,
+        };
+    }
+    len
+}
+
+/// A comma, but for the first child.
+///
+/// A container's bracket is only ever the last character right after it was opened: what follows
+/// it is a child or the closing bracket.
+fn comma(out: &mut String, bracket: char) {
+    if !out.ends_with(bracket) {
+        out.push(',');
+    }
+}
+
+fn write_leaf(out: &mut String, tree: &Tree, node: Node) {
+    // Writing to a string cannot fail.
+    let _ = match node {
+        Node::Bool(true) => out.write_str("true"),
+        Node::Bool(false) => out.write_str("false"),
+        Node::Int(value) => write!(out, "{value}"),
+        Node::Uint(value) => write!(out, "{value}"),
+        Node::Float(value) => out.write_str(&float_text(value)),
+        Node::String(span) => {
+            write_string(out, tree.str(span));
+            Ok(())
+        }
+        Node::Mended(span) => out.write_str(&mended(tree.str(span))),
+        Node::Null | Node::Array(_) | Node::Object(_) => out.write_str("null"),
+    };
+}
+
+/// A string whose U+FFFD stand for bytes that are no UTF-8.
+pub(super) fn mended(text: &str) -> String {
+    let mut out = String::new();
+    write_string(&mut out, text);
+    out.replace('\u{fffd}', "\\ufffd")
+}
+
+fn write_string(out: &mut String, text: &str) {
+    out.push('"');
+    let mut done = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let (escape, len) = match byte {
+            b'"' => ("\\\"", 1),
+            b'\\' => ("\\\\", 1),
+            b'\n' => ("\\n", 1),
+            b'\r' => ("\\r", 1),
+            b'\t' => ("\\t", 1),
+            0x08 => ("\\b", 1),
+            0x0c => ("\\f", 1),
+            b'<' => ("\\u003c", 1),
+            b'>' => ("\\u003e", 1),
+            b'&' => ("\\u0026", 1),
+            0..0x20 => ("", 1),
+            0xe2 if is_separator(text, at) => ("", 3),
+            _ => continue,
+        };
+        out.push_str(text.get(done..at).unwrap_or(""));
+        done = at + len;
+        if escape.is_empty() {
+            let c = text.get(at..).and_then(|rest| rest.chars().next()).unwrap_or_default();
+            let _ = write!(out, "\\u{:04x}", u32::from(c));
+        } else {
+            out.push_str(escape);
+        }
+    }
+    out.push_str(text.get(done..).unwrap_or(""));
+    out.push('"');
+}
+
+/// U+2028 or U+2029, which JavaScript takes for line ends.
+fn is_separator(text: &str, at: usize) -> bool {
+    matches!(text.as_bytes().get(at..at + 3), Some([0xe2, 0x80, 0xa8 | 0xa9]))
+}

@@ -1,0 +1,71 @@
+//! Why a text is not read.
+
+/// Why a text is not read. Lines count from 1.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The text is no YAML, or YAML that has no meaning as JSON.
+    #[error("line {line}: {problem}")]
+    Syntax {
+        /// Where; of the text or, after JSON was tried, of the JSON.
+        line: u64,
+        /// What was found.
+        problem: String,
+    },
+    /// The bytes are not text that YAML allows.
+    #[error("line {line}: {problem}")]
+    Encoding {
+        /// The line that holds the bytes.
+        line: u64,
+        /// What is wrong with them.
+        problem: &'static str,
+    },
+    /// Nested too deep.
+    #[error("line {line}: nested deeper than {limit} levels")]
+    TooDeep {
+        /// Where the limit is passed; 0 if it is not one place.
+        line: u64,
+        /// [`Limits::depth`](super::Limits::depth), or Go's own.
+        limit: usize,
+    },
+    /// Aliases make too much of too little: Go's rule.
+    #[error("line {line}: document contains excessive aliasing")]
+    Aliasing {
+        /// Where the limit is passed.
+        line: u64,
+    },
+    /// The text, or the JSON that it stands for, is too large.
+    #[error("{what} is larger than {limit} bytes")]
+    TooLarge {
+        /// The input or the output.
+        what: &'static str,
+        /// [`Limits::input`](super::Limits::input) or [`Limits::output`](super::Limits::output).
+        limit: usize,
+    },
+    /// The text would take the parser too long, as no real document does.
+    #[error("line {line}: {problem}")]
+    TooComplex {
+        /// Where the limit is passed.
+        line: u64,
+        /// What there is too much of.
+        problem: &'static str,
+    },
+    /// There is not a single byte (only where an object is wanted).
+    #[error("the file is empty")]
+    Empty,
+    /// The first document is not a mapping.
+    #[error("the first document is {found} and no object")]
+    NotAnObject {
+        /// What it is.
+        found: &'static str,
+    },
+    /// The object has no kind: no string, an empty one, or an apiVersion that is none.
+    #[error("the object has no kind")]
+    NoKind,
+    /// The parser library gave up on the text.
+    #[error("the YAML parser failed: {problem}")]
+    Parser {
+        /// Its last words.
+        problem: String,
+    },
+}
