@@ -1,3 +1,7 @@
-//! Placeholder.
+//! `unlade`.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    unlade_cli::main(unlade_cli::Program::Unlade)
+}

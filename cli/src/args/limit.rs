@@ -1,0 +1,56 @@
+//! The limits on everything that is read, as arguments.
+
+use clap::Args as Group;
+use unlade_format::{limit, yaml};
+
+use super::Size;
+
+#[derive(Debug, Clone, Group)]
+#[command(next_help_heading = "Limits")]
+pub(crate) struct Limits {
+    /// Most files in a bundle
+    #[arg(id = "max-files", long, value_name = "NUMBER", hide_short_help = true)]
+    #[arg(default_value_t = limit::FILES)]
+    files: usize,
+
+    /// Most bytes in one file
+    #[arg(id = "max-file-size", long, value_name = "SIZE", hide_short_help = true)]
+    #[arg(default_value_t = Size(limit::FILE_SIZE))]
+    file_size: Size,
+
+    /// Most bytes in all files of a bundle together, decoded
+    #[arg(id = "max-total-size", long, value_name = "SIZE", hide_short_help = true)]
+    #[arg(default_value_t = Size(limit::TOTAL_SIZE))]
+    total_size: Size,
+
+    /// Most decoded bytes for each byte of a compressed value
+    #[arg(id = "max-ratio", long, value_name = "NUMBER", hide_short_help = true)]
+    #[arg(default_value_t = limit::RATIO)]
+    ratio: usize,
+
+    /// Deepest nesting of YAML
+    #[arg(id = "max-yaml-depth", long, value_name = "NUMBER", hide_short_help = true)]
+    #[arg(default_value_t = yaml::Limits::default().depth)]
+    yaml_depth: usize,
+
+    /// Most bytes that one file grows to through YAML's aliases
+    #[arg(id = "max-yaml-size", long, value_name = "SIZE", hide_short_help = true)]
+    #[arg(default_value_t = Size(yaml::Limits::default().output))]
+    yaml_size: Size,
+}
+
+impl From<Limits> for unlade_format::Limits {
+    fn from(limits: Limits) -> Self {
+        let Limits { files, file_size, total_size, ratio, yaml_depth, yaml_size } = limits;
+        let mut limits = Self::default();
+        limits.files = files;
+        limits.file_size = file_size.0;
+        limits.total_size = total_size.0;
+        limits.ratio = ratio;
+        limits.yaml.depth = yaml_depth;
+        limits.yaml.output = yaml_size.0;
+        // A file that may be this large may be read, too.
+        limits.yaml.input = limits.yaml.input.max(file_size.0);
+        limits
+    }
+}

@@ -1,0 +1,151 @@
+//! `unlade unpack`.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use unlade_format::{self as format, Encoding, Reading, encode};
+use unlade_loader::{self as loader, Manifest};
+use unlade_oci::{self as oci, Source};
+use unlade_unpacker::directory;
+
+use crate::{
+    args::{self, Format, Unpack},
+    error::{self, Error},
+    name,
+    output::{self, Documents, Form},
+    screen::Screen,
+    summary::{self, Unpacked},
+};
+
+pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
+    let Unpack {
+        source,
+        output,
+        encoding,
+        name,
+        namespace,
+        platform,
+        source_image,
+        attempt,
+        strict,
+        limits,
+    } = args;
+    let limits = format::Limits::from(limits);
+    let source = parse(source)?;
+    let Reading { content, mut findings } = read(&source, platform.as_deref(), &limits)?;
+    // What the loader would report is wanted before anything is on a cluster, and the name of the
+    // CSV for the ConfigMap's.
+    let options = loader::Options {
+        limits,
+        source_image: source_image.clone(),
+        ..loader::Options::default()
+    };
+    let manifest = loader::load(&content, &options)
+        .map_err(|error| Error::load(source.to_string(), error, screen))?;
+    findings.extend_from_slice(&manifest.report);
+    if strict && !findings.is_empty() {
+        return Err(Error::reported(&findings, screen));
+    }
+    let options = encode::Options {
+        name: name.unwrap_or_else(|| default_name(&manifest, &source)),
+        namespace: namespace.unwrap_or_default(),
+        encoding: match encoding {
+            args::Encoding::Auto => Encoding::Auto,
+            args::Encoding::Plain => Encoding::Plain,
+            args::Encoding::Gzip => Encoding::Gzip,
+        },
+        source_image,
+        attempt,
+    };
+    let config_maps = encode(&content, &options)?;
+    let form = match output.unwrap_or_else(|| default_format(screen)) {
+        Format::Yaml => Form::Yaml,
+        Format::Json => Form::Json,
+        Format::Summary => {
+            let bundle = &manifest.bundle;
+            let text = summary::unpacked(
+                &Unpacked {
+                    content: &content,
+                    config_maps: &config_maps,
+                    bundle,
+                    findings: &findings,
+                },
+                screen,
+            );
+            return output::stdout().write_all(text.as_bytes()).map_err(Error::Output);
+        }
+    };
+    error::warn(&findings, screen);
+    // The largest bundles have megabytes: nothing of the files is needed any more.
+    drop((content, manifest));
+    let mut documents = Documents::new(form, output::stdout());
+    config_maps
+        .iter()
+        .try_for_each(|config_map| documents.write(config_map))
+        .and_then(|()| documents.finish())
+        .map_err(Error::Output)
+}
+
+/// People get a summary, programs the data.
+fn default_format(screen: &Screen) -> Format {
+    if screen.is_terminal { Format::Summary } else { Format::Yaml }
+}
+
+fn parse(source: OsString) -> Result<Source, Error> {
+    match source.into_string() {
+        Ok(text) => Ok(text.parse()?),
+        // No transport name, tag or digest: it can only be a path.
+        Err(source) => Ok(Source::Path(source.into())),
+    }
+}
+
+fn read(
+    source: &Source,
+    platform: Option<&str>,
+    limits: &format::Limits,
+) -> Result<Reading, Error> {
+    let platform = platform.map(str::parse).transpose()?;
+    match source {
+        Source::Path(path) if is_bundle_directory(path) => {
+            directory::read(path, &directory::Options::with_limits(limits.clone()))
+                .map_err(|source| Error::Directory { path: path.display().to_string(), source })
+        }
+        image => {
+            let mut options = oci::Options { platform, ..oci::Options::default() };
+            options.limits.content = limits.clone();
+            match oci::read(image, &options) {
+                Ok(image) => Ok(image.reading),
+                Err(source) => Err(Error::Image { name: image.to_string(), source }),
+            }
+        }
+    }
+}
+
+/// Whether `path` is a directory and not that of an OCI image layout. What is neither is told by
+/// the reader of bundle directories, which knows what is missing.
+fn is_bundle_directory(path: &Path) -> bool {
+    path.is_dir() && (path.join("manifests").exists() || !path.join("oci-layout").exists())
+}
+
+/// A name that tells the bundles of a package apart: that of the CSV, which most often is a legal
+/// name as it is.
+fn default_name(manifest: &Manifest, source: &Source) -> String {
+    let path = match source {
+        Source::Path(path) => path.clone(),
+        Source::Image(reference) => reference.path.clone(),
+        _ => PathBuf::new(),
+    };
+    // `.` and `..` have no file name of their own.
+    let path = path.canonicalize().unwrap_or(path);
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy());
+    [
+        Some(manifest.bundle.csv_name.as_str()),
+        Some(manifest.bundle.package_name.as_str()),
+        stem.as_deref(),
+    ]
+    .into_iter()
+    .flatten()
+    .find_map(name::from_text)
+    .unwrap_or_else(|| "bundle".to_owned())
+}

@@ -1,0 +1,94 @@
+//! Which exit code an error of another crate has.
+
+use unlade_format::{annotation, content, decode, encode, gzip};
+use unlade_loader as loader;
+use unlade_oci as oci;
+use unlade_unpacker::directory;
+
+use crate::{exit::Exit, input};
+
+impl From<&directory::Error> for Exit {
+    fn from(error: &directory::Error) -> Self {
+        match error {
+            directory::Error::Root { .. }
+            | directory::Error::Unreadable { .. }
+            | directory::Error::Changed { .. }
+            | directory::Error::System { .. } => Self::Failure,
+            directory::Error::Files { .. }
+            | directory::Error::FileSize { .. }
+            | directory::Error::TotalSize { .. } => Self::TooLarge,
+            directory::Error::Content(error) => error.into(),
+            _ => Self::BadBundle,
+        }
+    }
+}
+
+impl From<&oci::Error> for Exit {
+    fn from(_error: &oci::Error) -> Self {
+        Self::BadBundle
+    }
+}
+
+impl From<&content::Error> for Exit {
+    fn from(error: &content::Error) -> Self {
+        match error {
+            content::Error::TooManyFiles { .. }
+            | content::Error::FileTooLarge { .. }
+            | content::Error::TooLarge { .. } => Self::TooLarge,
+            content::Error::Annotations(error) => error.into(),
+            _ => Self::BadBundle,
+        }
+    }
+}
+
+impl From<&annotation::Error> for Exit {
+    fn from(error: &annotation::Error) -> Self {
+        match error {
+            annotation::Error::TooLarge { .. } => Self::TooLarge,
+            _ => Self::BadBundle,
+        }
+    }
+}
+
+impl From<&encode::Error> for Exit {
+    fn from(error: &encode::Error) -> Self {
+        match error {
+            encode::Error::Annotations(error) => error.into(),
+            _ => Self::TooLarge,
+        }
+    }
+}
+
+impl From<&loader::Error> for Exit {
+    fn from(error: &loader::Error) -> Self {
+        match error {
+            loader::Error::Decode(error) => error.into(),
+            _ => Self::BadBundle,
+        }
+    }
+}
+
+impl From<&decode::Error> for Exit {
+    fn from(error: &decode::Error) -> Self {
+        match error {
+            decode::Error::TooLarge { .. }
+            | decode::Error::Value {
+                source: gzip::Error::TooLarge { .. } | gzip::Error::Ratio { .. },
+                ..
+            } => Self::TooLarge,
+            decode::Error::Content(error) => error.into(),
+            _ => Self::BadBundle,
+        }
+    }
+}
+
+impl From<&input::Error> for Exit {
+    fn from(error: &input::Error) -> Self {
+        match error {
+            input::Error::Terminal => Self::Usage,
+            input::Error::Read { .. } => Self::Failure,
+            input::Error::TooLarge { .. } => Self::TooLarge,
+            _ => Self::BadBundle,
+        }
+    }
+}

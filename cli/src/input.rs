@@ -1,0 +1,239 @@
+//! ConfigMaps out of what kubectl, `unlade unpack`, OLM or a person wrote: one or many, YAML or
+//! JSON.
+
+mod document;
+
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Read};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use unlade_format::{ConfigMap, yaml};
+
+/// Most bytes of input. A ConfigMap has up to 1 MiB of values, 1.4 MiB in base64; this is room for
+/// the ConfigMaps of a large cluster at once.
+pub(crate) const SIZE: usize = 256 << 20;
+
+/// Where ConfigMaps are read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Standard input.
+    Standard,
+    /// A file.
+    File(PathBuf),
+}
+
+/// What was read.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Input {
+    /// The ConfigMaps in their order.
+    pub(crate) config_maps: Vec<ConfigMap>,
+    /// Whether they came as a List or as several documents, also if there was just one.
+    pub(crate) is_many: bool,
+    /// Other objects among them, as `Kind/name`.
+    pub(crate) others: Vec<String>,
+}
+
+/// Why no ConfigMaps were read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum Error {
+    /// No file was named and nothing is piped in.
+    #[error("no FILE, and standard input is a terminal")]
+    Terminal,
+    /// The file or the pipe failed.
+    #[error("reading {origin}")]
+    Read {
+        origin: String,
+        #[source]
+        source: io::Error,
+    },
+    /// More than [`SIZE`], or what was set in its place.
+    #[error("{origin} has more than {limit} bytes")]
+    TooLarge { origin: String, limit: usize },
+    /// Neither YAML nor JSON.
+    #[error("document {number} of {origin} is not YAML")]
+    Yaml {
+        origin: String,
+        number: usize,
+        #[source]
+        source: yaml::Error,
+    },
+    /// It looks like JSON and is not.
+    #[error("document {number} of {origin} is not JSON")]
+    Json {
+        origin: String,
+        number: usize,
+        #[source]
+        source: serde_json::Error,
+    },
+    /// A ConfigMap with a field of a wrong type.
+    #[error("{object} of {origin} is no ConfigMap that Kubernetes would take: {field}")]
+    ConfigMap {
+        origin: String,
+        object: String,
+        field: String,
+        #[source]
+        source: serde_json::Error,
+    },
+    /// Only other things.
+    #[error("no ConfigMap in {origin}{}", but(.others))]
+    Missing { origin: String, others: Vec<String> },
+}
+
+impl Origin {
+    /// What `file` names, and standard input without it.
+    ///
+    /// # Errors
+    ///
+    /// If that is a terminal: nobody types a ConfigMap.
+    pub(crate) fn new(file: Option<PathBuf>) -> Result<Self, Error> {
+        match file {
+            None if io::stdin().is_terminal() => Err(Error::Terminal),
+            None => Ok(Self::Standard),
+            Some(path) if path == Path::new("-") => Ok(Self::Standard),
+            Some(path) => Ok(Self::File(path)),
+        }
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Self::Standard => "standard input".to_owned(),
+            Self::File(path) => path.display().to_string(),
+        }
+    }
+
+    /// All of it, if it has no more than `limit` bytes.
+    fn bytes(&self, limit: usize) -> Result<Vec<u8>, Error> {
+        let failed = |source| Error::Read { origin: self.name(), source };
+        let mut bytes = Vec::new();
+        let limit_and_one = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+        match self {
+            Self::Standard => io::stdin().lock().take(limit_and_one).read_to_end(&mut bytes),
+            Self::File(path) => {
+                File::open(path).map_err(failed)?.take(limit_and_one).read_to_end(&mut bytes)
+            }
+        }
+        .map_err(failed)?;
+        if bytes.len() > limit {
+            return Err(Error::TooLarge { origin: self.name(), limit });
+        }
+        Ok(bytes)
+    }
+}
+
+/// The ConfigMaps of `origin`.
+///
+/// # Errors
+///
+/// If it is not readable, larger than `limit`, not YAML or JSON, or has no ConfigMap.
+pub(crate) fn read(
+    origin: &Origin,
+    limit: usize,
+    yaml_limits: &yaml::Limits,
+) -> Result<Input, Error> {
+    parse(&origin.bytes(limit)?, &origin.name(), yaml_limits)
+}
+
+fn parse(bytes: &[u8], origin: &str, limits: &yaml::Limits) -> Result<Input, Error> {
+    // Windows' editors put a byte order mark in front, which neither JSON nor kubectl likes.
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let mut input = Input::default();
+    let mut n_documents = 0;
+    for text in document::split(bytes) {
+        for value in values(text, origin, n_documents + 1, limits)? {
+            if !value.is_null() {
+                n_documents += 1;
+                take(value, origin, &mut input)?;
+            }
+        }
+    }
+    if input.config_maps.is_empty() {
+        return Err(Error::Missing { origin: origin.to_owned(), others: input.others });
+    }
+    input.is_many |= n_documents > 1;
+    Ok(input)
+}
+
+/// The values of a document: one, or several if it is a row of JSON texts as `jq` writes them.
+fn values(
+    text: &[u8],
+    origin: &str,
+    number: usize,
+    limits: &yaml::Limits,
+) -> Result<Vec<Value>, Error> {
+    let looks_like_json = text.trim_ascii_start().starts_with(b"{");
+    let json_error = if looks_like_json {
+        let stream = serde_json::Deserializer::from_slice(text).into_iter();
+        match stream.collect() {
+            Ok(values) => return Ok(values),
+            Err(error) => Some(error),
+        }
+    } else {
+        None
+    };
+    let json = |source| Error::Json { origin: origin.to_owned(), number, source };
+    match (yaml::to_json(text, limits), json_error) {
+        (Ok(text), _) => Ok(vec![serde_json::from_str(&text).map_err(json)?]),
+        // Both failed: it was meant as what it looks like.
+        (Err(_), Some(error)) => Err(json(error)),
+        (Err(source), None) => Err(Error::Yaml { origin: origin.to_owned(), number, source }),
+    }
+}
+
+/// Takes the ConfigMaps out of an object, which may be a List of them.
+fn take(value: Value, origin: &str, input: &mut Input) -> Result<(), Error> {
+    let mut waiting = vec![value];
+    while let Some(mut value) = waiting.pop() {
+        let kind = text(&value, "/kind").to_owned();
+        if kind.ends_with("List")
+            && let Some(Value::Array(items)) = value.get_mut("items").map(Value::take)
+        {
+            input.is_many = true;
+            let is_typed = kind == "ConfigMapList";
+            waiting.extend(items.into_iter().rev().map(|mut item| {
+                // The API server leaves kinds out of a typed list.
+                if is_typed
+                    && item.get("kind").is_none()
+                    && let Value::Object(fields) = &mut item
+                {
+                    fields.insert("kind".to_owned(), "ConfigMap".into());
+                    fields.insert("apiVersion".to_owned(), "v1".into());
+                }
+                item
+            }));
+        } else if kind == "ConfigMap" && text(&value, "/apiVersion") == "v1" {
+            let object = format!("ConfigMap/{}", text(&value, "/metadata/name"));
+            let config_map = serde_path_to_error::deserialize(value).map_err(|error| {
+                let field = error.path().to_string();
+                let source = error.into_inner();
+                Error::ConfigMap { origin: origin.to_owned(), object, field, source }
+            })?;
+            input.config_maps.push(config_map);
+        } else {
+            let name = text(&value, "/metadata/name");
+            let kind = if kind.is_empty() { "an object without kind" } else { &kind };
+            input.others.push(if name.is_empty() {
+                kind.to_owned()
+            } else {
+                format!("{kind}/{name}")
+            });
+        }
+    }
+    Ok(())
+}
+
+fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn but(others: &[String]) -> String {
+    match others {
+        [] => String::new(),
+        [one] => format!(", only {one}"),
+        [first, rest @ ..] => format!(", only {first} and {} more", rest.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

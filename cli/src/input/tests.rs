@@ -1,0 +1,82 @@
+use super::*;
+
+fn parse(text: &str) -> Result<Input, Error> {
+    super::parse(text.as_bytes(), "input", &yaml::Limits::default())
+}
+
+fn names(input: &Input) -> Vec<&str> {
+    input.config_maps.iter().map(|config_map| config_map.metadata.name.as_str()).collect()
+}
+
+fn config_map(name: &str) -> String {
+    format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"}}}}"#)
+}
+
+#[test]
+fn one_config_map_is_one_in_yaml_and_json() {
+    let yaml = "# c\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  k: |\n    v\n---\n";
+    for text in [yaml, &config_map("a"), &format!("\u{feff}{}\n", config_map("a"))] {
+        let input = parse(text).unwrap();
+        assert_eq!(names(&input), ["a"], "{text}");
+        assert!(!input.is_many, "{text}");
+    }
+    assert_eq!(parse(yaml).unwrap().config_maps[0].data["k"], "v\n");
+}
+
+#[test]
+fn lists_and_streams_keep_their_order_and_are_many() {
+    let (a, b, c) = (config_map("a"), config_map("b"), config_map("c"));
+    let list = |items: &str| format!(r#"{{"kind":"List","apiVersion":"v1","items":[{items}]}}"#);
+    for text in [
+        list(&format!("{a},{b},{c}")),
+        format!("{a}\n{b} {c}"),
+        format!("{a}\n---\n{b}\n---\n{c}\n"),
+        format!("---\n{}\n---\n{c}", list(&format!("{a},{b}"))),
+        format!("kind: List\nitems:\n- {a}\n- {b}\n- {}\n", list(&c)),
+    ] {
+        let input = parse(&text).unwrap();
+        assert_eq!(names(&input), ["a", "b", "c"], "{text}");
+        assert!(input.is_many, "{text}");
+    }
+}
+
+#[test]
+fn a_list_of_one_is_many() {
+    let input = parse(&format!(r#"{{"kind":"List","items":[{}]}}"#, config_map("a"))).unwrap();
+    assert!(input.is_many);
+}
+
+#[test]
+fn items_of_a_typed_list_need_no_kind() {
+    let text = r#"{"kind":"ConfigMapList","apiVersion":"v1","items":[{"metadata":{"name":"a"}}]}"#;
+    assert_eq!(names(&parse(text).unwrap()), ["a"]);
+}
+
+#[test]
+fn other_objects_are_named() {
+    let text =
+        format!("{}\n---\nkind: Secret\nmetadata: {{name: s}}\n---\na: 1\n", config_map("a"));
+    let input = parse(&text).unwrap();
+    assert_eq!(input.others, ["Secret/s", "an object without kind"]);
+    let error = parse("kind: Secret\nmetadata: {name: s}\n").unwrap_err();
+    assert_eq!(error.to_string(), "no ConfigMap in input, only Secret/s");
+    for text in ["", "---\n", "null\n", r#"{"kind":"List","items":[]}"#] {
+        assert_eq!(parse(text).unwrap_err().to_string(), "no ConfigMap in input", "{text}");
+    }
+}
+
+#[test]
+fn a_field_of_a_wrong_type_is_named() {
+    let error = parse("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {b: 4.10}\n");
+    let error = error.unwrap_err();
+    assert!(error.to_string().contains("ConfigMap/a"), "{error}");
+    assert!(error.to_string().contains("data.b"), "{error}");
+}
+
+#[test]
+fn a_broken_document_is_named_by_its_number() {
+    let broken = parse(&format!("{}\n---\na: [\n", config_map("a"))).unwrap_err();
+    assert!(broken.to_string().contains("document 2 of input is not YAML"), "{broken}");
+    let broken = parse(r#"{"kind": "ConfigMap", "#).unwrap_err();
+    assert!(broken.to_string().contains("document 1 of input is not JSON"), "{broken}");
+}

@@ -1,0 +1,106 @@
+//! Names of Kubernetes objects.
+
+/// Longest name of an object (DNS-1123 subdomain).
+const LONGEST: usize = 253;
+/// Longest name of a namespace (DNS-1123 label).
+const LONGEST_NAMESPACE: usize = 63;
+
+/// Why a text is no name.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub(crate) enum Error {
+    /// A character that names do not hold, or one at the wrong place.
+    #[error(
+        "a name has lower case letters, digits, `-` and `.`, and starts and ends with a letter or \
+         digit, also beside each `.`"
+    )]
+    Subdomain,
+    /// The same for namespaces.
+    #[error(
+        "a namespace has lower case letters, digits and `-`, and starts and ends with a letter or \
+         digit"
+    )]
+    Label,
+    /// Longer than Kubernetes takes.
+    #[error("longer than {0} characters")]
+    TooLong(usize),
+}
+
+/// Checks the name of an object by the rule of the API server (DNS-1123 subdomain).
+pub(crate) fn parse(text: &str) -> Result<String, Error> {
+    if !text.split('.').all(is_label) {
+        return Err(Error::Subdomain);
+    }
+    if text.len() > LONGEST {
+        return Err(Error::TooLong(LONGEST));
+    }
+    Ok(text.to_owned())
+}
+
+/// Checks the name of a namespace (DNS-1123 label).
+pub(crate) fn parse_namespace(text: &str) -> Result<String, Error> {
+    if !is_label(text) {
+        return Err(Error::Label);
+    }
+    if text.len() > LONGEST_NAMESPACE {
+        return Err(Error::TooLong(LONGEST_NAMESPACE));
+    }
+    Ok(text.to_owned())
+}
+
+/// `text` made a legal name; none if nothing of it can be kept.
+///
+/// The names of most ClusterServiceVersions (`etcdoperator.v0.9.4`) are legal and stay as they are.
+pub(crate) fn from_text(text: &str) -> Option<String> {
+    let legal: String = text
+        .chars()
+        .map(|character| match character.to_ascii_lowercase() {
+            kept @ ('a'..='z' | '0'..='9' | '.' | '-') => kept,
+            _ => '-',
+        })
+        .take(LONGEST)
+        .collect();
+    let labels = legal.split('.').map(|label| label.trim_matches('-'));
+    let name = labels.filter(|label| !label.is_empty()).collect::<Vec<_>>().join(".");
+    Some(name).filter(|name| !name.is_empty())
+}
+
+fn is_label(text: &str) -> bool {
+    let is_edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    text.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
+        && is_edge(text.as_bytes().first())
+        && is_edge(text.as_bytes().last())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_kubernetes_refuses_are_refused() {
+        for name in ["a", "etcdoperator.v0.9.4", "0.1", &"a".repeat(LONGEST)] {
+            assert_eq!(parse(name).as_deref(), Ok(name));
+        }
+        for name in ["", "A", "a_b", "-a", "a-", "a..b", ".a", "a.", "a.-b", "é"] {
+            assert_eq!(parse(name), Err(Error::Subdomain), "{name}");
+        }
+        assert_eq!(parse(&"a".repeat(LONGEST + 1)), Err(Error::TooLong(LONGEST)));
+        assert_eq!(parse_namespace("a.b"), Err(Error::Label));
+        assert_eq!(parse_namespace(&"a".repeat(64)), Err(Error::TooLong(LONGEST_NAMESPACE)));
+    }
+
+    #[test]
+    fn any_text_becomes_a_legal_name_or_none() {
+        for (text, name) in [
+            ("etcdoperator.v0.9.4", Some("etcdoperator.v0.9.4")),
+            ("Operator_X v1.0+b", Some("operator-x-v1.0-b")),
+            ("-.a.-", Some("a")),
+            ("é日", None),
+            ("", None),
+            ("...", None),
+        ] {
+            assert_eq!(from_text(text).as_deref(), name, "{text}");
+        }
+        let long = from_text(&"a-.".repeat(200)).unwrap();
+        assert_eq!(parse(&long).as_deref(), Ok(long.as_str()));
+    }
+}

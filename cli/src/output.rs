@@ -1,0 +1,138 @@
+//! Data on standard output.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use unlade_format::yaml;
+
+use crate::screen::is_printable;
+
+/// The form of a row of documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// One document, indented.
+    Json,
+    /// A document a line.
+    JsonLines,
+    /// Documents parted by `---`.
+    Yaml,
+}
+
+/// Writes documents one after the other.
+#[derive(Debug)]
+pub(crate) struct Documents<W> {
+    form: Form,
+    to: W,
+    n_written: usize,
+}
+
+impl<W: Write> Documents<W> {
+    pub(crate) fn new(form: Form, to: W) -> Self {
+        Self { form, to, n_written: 0 }
+    }
+
+    /// Writes a document.
+    pub(crate) fn write(&mut self, document: &impl Serialize) -> io::Result<()> {
+        match self.form {
+            Form::Json => serde_json::to_writer_pretty(Escaping(&mut self.to), document)?,
+            Form::JsonLines => serde_json::to_writer(Escaping(&mut self.to), document)?,
+            Form::Yaml => {
+                if self.n_written > 0 {
+                    self.to.write_all(b"---\n")?;
+                }
+                let text = yaml::write(&serde_json::to_value(document)?);
+                self.to.write_all(text.trim_end_matches('\n').as_bytes())?;
+            }
+        }
+        self.n_written += 1;
+        self.to.write_all(b"\n")
+    }
+
+    /// Has everything written out.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+/// Has JSON escape what a terminal might obey. Outside of strings JSON is ASCII, so `\u` can stand
+/// for any other character wherever it occurs; and serde_json writes no part of a character.
+struct Escaping<W>(W);
+
+impl<W: Write> Write for Escaping<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all(bytes).map(|()| bytes.len())
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        // Line breaks of indented JSON included; those of strings are escaped already.
+        if bytes.is_ascii() && !bytes.contains(&0x7f) {
+            return self.0.write_all(bytes);
+        }
+        let text = std::str::from_utf8(bytes).map_err(io::Error::other)?;
+        for part in text.split_inclusive(|character| character != '\n' && !is_printable(character))
+        {
+            let hidden =
+                part.chars().next_back().filter(|last| *last != '\n' && !is_printable(*last));
+            let shown = hidden.and_then(|hidden| part.strip_suffix(hidden)).unwrap_or(part);
+            self.0.write_all(shown.as_bytes())?;
+            if let Some(hidden) = hidden {
+                for unit in hidden.encode_utf16(&mut [0; 2]) {
+                    write!(self.0, "\\u{unit:04x}")?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// Standard output in large pieces: it is line-buffered otherwise, also in a pipe.
+pub(crate) fn stdout() -> impl Write {
+    io::BufWriter::with_capacity(1 << 16, io::stdout().lock())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(form: Form) -> String {
+        let mut text = Vec::new();
+        let mut documents = Documents::new(form, &mut text);
+        documents.write(&[("a", 1)]).unwrap();
+        documents.write(&[("b", 2)]).unwrap();
+        documents.finish().unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn json_documents_of_a_row_are_lines() {
+        assert_eq!(written(Form::JsonLines), "[[\"a\",1]]\n[[\"b\",2]]\n");
+    }
+
+    #[test]
+    fn a_single_json_document_is_indented() {
+        assert!(written(Form::Json).starts_with("[\n  [\n    \"a\",\n    1\n  ]\n]\n"));
+    }
+
+    #[test]
+    fn json_escapes_what_a_terminal_might_obey_and_says_the_same() {
+        let hostile = "é\u{1b}[1m\u{7f}\u{7f}\u{9b}\u{202e}日\n\u{e0041}\u{e000}";
+        let mut text = Vec::new();
+        Documents::new(Form::JsonLines, &mut text).write(&[hostile]).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert_eq!(
+            text,
+            "[\"é\\u001b[1m\\u007f\\u007f\\u009b\\u202e日\\n\\udb40\\udc41\\ue000\"]\n"
+        );
+        assert_eq!(serde_json::from_str::<[String; 1]>(&text).unwrap(), [hostile]);
+    }
+
+    #[test]
+    fn yaml_documents_are_parted() {
+        let text = written(Form::Yaml);
+        assert_eq!(text.lines().filter(|line| *line == "---").count(), 1, "{text}");
+    }
+}

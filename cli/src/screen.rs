@@ -1,0 +1,167 @@
+//! What reaches the screen: colours only where they are wanted, and no character of a bundle's
+//! that a terminal would obey.
+
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::io::IsTerminal;
+
+use anstyle::{AnsiColor, Style};
+
+use crate::args::Color;
+
+/// What is known of the two streams.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Screen {
+    /// Whether people read standard output.
+    pub(crate) is_terminal: bool,
+    /// The columns of standard output; none if it is no terminal.
+    pub(crate) width: Option<usize>,
+    /// The styles for standard output.
+    pub(crate) out: Palette,
+    /// The styles for standard error.
+    pub(crate) err: Palette,
+}
+
+/// A style for each role; all empty without colour.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Palette {
+    /// Headings and names of columns.
+    pub(crate) heading: Style,
+    /// What matters less.
+    pub(crate) dim: Style,
+    /// `error`
+    pub(crate) error: Style,
+    /// `warning`
+    pub(crate) warning: Style,
+    /// `hint`
+    pub(crate) hint: Style,
+}
+
+impl Screen {
+    /// Looks at the streams and the environment (`NO_COLOR`, `TERM`).
+    pub(crate) fn new(color: Color) -> Self {
+        let is_terminal = std::io::stdout().is_terminal();
+        let palette = |on_terminal| {
+            if is_colourful(color, on_terminal, |name| std::env::var_os(name)) {
+                Palette::colourful()
+            } else {
+                Palette::default()
+            }
+        };
+        Self {
+            is_terminal,
+            width: terminal_size::terminal_size_of(std::io::stdout())
+                .map(|(width, _)| usize::from(width.0))
+                .filter(|_| is_terminal),
+            out: palette(is_terminal),
+            err: palette(std::io::stderr().is_terminal()),
+        }
+    }
+}
+
+impl Palette {
+    fn colourful() -> Self {
+        Self {
+            heading: Style::new().bold(),
+            dim: Style::new().dimmed(),
+            error: AnsiColor::Red.on_default().bold(),
+            warning: AnsiColor::Yellow.on_default().bold(),
+            hint: AnsiColor::Cyan.on_default().bold(),
+        }
+    }
+}
+
+/// `text` with every character that a terminal might obey, hide or reorder as `\u{..}`: control
+/// characters with line breaks and tabs, bidirectional overrides, zero-width and other format
+/// characters, private and unassigned ones.
+pub(crate) fn escape(text: &str) -> Cow<'_, str> {
+    if text.chars().all(is_printable) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        if is_printable(character) {
+            escaped.push(character);
+        } else {
+            escaped.extend(character.escape_debug());
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+/// Whether a terminal only shows `character`.
+pub(crate) fn is_printable(character: char) -> bool {
+    if character.is_ascii() {
+        return matches!(character, ' '..='~');
+    }
+    // The standard library's own idea of what can be printed, which knows Unicode's categories.
+    // Behind another character, so that combining marks stay with what they belong to.
+    let mut buffer = [b'x'; 5];
+    let length = character.len_utf8();
+    buffer
+        .get_mut(1..)
+        .map(|rest| character.encode_utf8(rest).len())
+        .and_then(|_| buffer.get(..=length))
+        .and_then(|bytes| std::str::from_utf8(bytes).ok())
+        .is_some_and(|pair| pair.escape_debug().count() == 2)
+}
+
+fn is_colourful(
+    color: Color,
+    on_terminal: bool,
+    variable: impl Fn(&str) -> Option<std::ffi::OsString>,
+) -> bool {
+    match color {
+        Color::Always => true,
+        Color::Never => false,
+        // https://no-color.org: present and not empty.
+        Color::Auto => {
+            on_terminal
+                && variable("NO_COLOR").is_none_or(|value| value.is_empty())
+                && variable("TERM").is_none_or(|value| value != OsStr::new("dumb"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_obeys_hides_or_reorders_is_escaped() {
+        let cases = [
+            ("\u{1b}[31mred", "\\u{1b}[31mred"),
+            ("\u{9b}31m", "\\u{9b}31m"),
+            ("a\rb\nc\td\0", "a\\rb\\nc\\td\\0"),
+            ("\u{7f}\u{8}", "\\u{7f}\\u{8}"),
+            ("\u{202e}txt\u{2066}\u{200f}", "\\u{202e}txt\\u{2066}\\u{200f}"),
+            ("zero\u{200b}width\u{feff}\u{ad}", "zero\\u{200b}width\\u{feff}\\u{ad}"),
+            ("\u{e0041}\u{e000}\u{2028}", "\\u{e0041}\\u{e000}\\u{2028}"),
+        ];
+        for (text, escaped) in cases {
+            assert_eq!(escape(text), escaped, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn text_of_any_language_stays_as_it_is() {
+        for text in ["plain 'quoted' \"text\" \\ ~", "é日本😀", "e\u{301}", "हिन्दी"]
+        {
+            assert!(matches!(escape(text), Cow::Borrowed(same) if same == text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn colour_is_for_terminals_that_want_it() {
+        let with = |name: &'static str, value: &'static str| {
+            move |asked: &str| (asked == name).then(|| value.into())
+        };
+        assert!(is_colourful(Color::Auto, true, with("TERM", "xterm")));
+        assert!(!is_colourful(Color::Auto, false, with("TERM", "xterm")));
+        assert!(!is_colourful(Color::Auto, true, with("TERM", "dumb")));
+        assert!(!is_colourful(Color::Auto, true, with("NO_COLOR", "1")));
+        assert!(is_colourful(Color::Auto, true, with("NO_COLOR", "")));
+        assert!(is_colourful(Color::Always, false, with("NO_COLOR", "1")));
+        assert!(!is_colourful(Color::Never, true, with("TERM", "xterm")));
+    }
+}

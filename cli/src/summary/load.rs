@@ -1,0 +1,96 @@
+//! The summary of `unlade load`.
+
+use unlade_loader::{Bundle, Manifest};
+
+use super::{Summary, channels, count, size};
+use crate::{
+    screen::Screen,
+    table::{Align, Table},
+};
+
+/// What people are shown of a bundle; with `heading` above it if it is one of several.
+pub(crate) fn loaded(manifest: &Manifest, heading: Option<&str>, screen: &Screen) -> String {
+    let mut summary = Summary::new(screen);
+    if let Some(heading) = heading {
+        summary.heading(heading);
+    }
+    let bundle = &manifest.bundle;
+    identity(&mut summary, bundle);
+    edges(&mut summary, bundle);
+    summary.table(&objects(bundle));
+    summary.table(&apis(bundle));
+    summary.table(&dependencies(bundle));
+    summary.findings(&manifest.report);
+    if manifest.report.is_empty() {
+        summary.note("Nothing was dropped.");
+    }
+    summary.text
+}
+
+/// What the bundle is, in a few lines: package, version, channels and CSV.
+pub(super) fn identity(summary: &mut Summary<'_>, bundle: &Bundle) {
+    summary.field("Package", &bundle.package_name);
+    summary.field("Version", &bundle.version);
+    summary.field("Release", &bundle.release);
+    summary.field("Channels", &channels(&bundle.channels, &bundle.default_channel));
+    summary.field("CSV", &bundle.csv_name);
+    summary.field("Image", &bundle.bundle_path);
+}
+
+fn edges(summary: &mut Summary<'_>, bundle: &Bundle) {
+    summary.field("Replaces", &bundle.replaces);
+    summary.field("Skips", &bundle.skips.join(", "));
+    summary.field("Skip range", &bundle.skip_range);
+    summary.field("Substitutes", &bundle.substitutes_for);
+}
+
+fn objects(bundle: &Bundle) -> Table<4> {
+    let mut table = Table::new([
+        ("KIND", Align::Left),
+        ("NAME", Align::Left),
+        ("KEY", Align::Left),
+        ("SIZE", Align::Right),
+    ]);
+    for object in &bundle.objects {
+        let kind = if object.kind.is_empty() { "<none>" } else { &object.kind };
+        let name = if object.name.is_empty() { "<none>" } else { &object.name };
+        table.push([kind, name, &object.key, &size(object.size())]);
+    }
+    table
+}
+
+fn apis(bundle: &Bundle) -> Table<4> {
+    let mut table = Table::new([
+        ("API", Align::Left),
+        ("GROUP", Align::Left),
+        ("VERSION", Align::Left),
+        ("KIND", Align::Left),
+    ]);
+    for (how, apis) in [("provided", &bundle.provided_apis), ("required", &bundle.required_apis)] {
+        for api in apis {
+            table.push([how, &api.group, &api.version, &api.kind]);
+        }
+    }
+    table
+}
+
+fn dependencies(bundle: &Bundle) -> Table<2> {
+    let mut table = Table::new([("DEPENDENCY", Align::Left), ("VALUE", Align::Left)]);
+    for dependency in &bundle.dependencies {
+        table.push([&dependency.kind, &dependency.value]);
+    }
+    table
+}
+
+/// The kinds of the objects, each with how often it occurs, in the order of their first one.
+pub(super) fn kinds(bundle: &Bundle) -> String {
+    let mut kinds: Vec<(&str, usize)> = Vec::new();
+    for object in &bundle.objects {
+        let kind = if object.kind.is_empty() { "<none>" } else { object.kind.as_str() };
+        match kinds.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, number)) => *number += 1,
+            None => kinds.push((kind, 1)),
+        }
+    }
+    kinds.into_iter().map(|(kind, number)| count(number, kind)).collect::<Vec<_>>().join(", ")
+}

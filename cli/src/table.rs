@@ -1,0 +1,167 @@
+//! Tables as kubectl prints them: names of columns in capitals, no lines, three blanks between.
+
+use std::fmt::Write as _;
+
+use unicode_width::UnicodeWidthStr;
+
+use crate::screen::{Palette, escape};
+
+const GAP: usize = 3;
+/// A column is never cut below this: what is left would tell nothing.
+const NARROWEST: usize = 12;
+
+/// On which side the cells of a column stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Align {
+    /// Text.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// Rows of cells. Whatever is put in is escaped.
+#[derive(Debug)]
+pub(crate) struct Table<const COLUMNS: usize> {
+    align: [Align; COLUMNS],
+    // The first one holds the names of the columns.
+    rows: Vec<[String; COLUMNS]>,
+}
+
+impl<const COLUMNS: usize> Table<COLUMNS> {
+    /// An empty table with these columns.
+    pub(crate) fn new(columns: [(&str, Align); COLUMNS]) -> Self {
+        Self {
+            align: columns.map(|(_, align)| align),
+            rows: vec![columns.map(|(name, _)| name.to_owned())],
+        }
+    }
+
+    /// Adds a row.
+    pub(crate) fn push(&mut self, cells: [&str; COLUMNS]) {
+        self.rows.push(cells.map(|cell| escape(cell).into_owned()));
+    }
+
+    /// Whether there is nothing below the names of the columns.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.len() <= 1
+    }
+
+    /// Writes the table, at most `width` columns wide if there is one: the widest texts are cut.
+    pub(crate) fn write(&self, to: &mut String, width: Option<usize>, palette: &Palette) {
+        let widths = self.widths(width);
+        for (index, row) in self.rows.iter().enumerate() {
+            let mut line = String::new();
+            for ((cell, width), align) in row.iter().zip(widths).zip(self.align) {
+                let cell = cut(cell, width);
+                let blanks = width.saturating_sub(cell.width());
+                match align {
+                    Align::Left => _ = write!(line, "{cell}{:blanks$}", ""),
+                    Align::Right => _ = write!(line, "{:blanks$}{cell}", ""),
+                }
+                _ = write!(line, "{:GAP$}", "");
+            }
+            let line = line.trim_end();
+            let heading = palette.heading;
+            _ = match index {
+                0 => writeln!(to, "{heading}{line}{heading:#}"),
+                _ => writeln!(to, "{line}"),
+            };
+        }
+    }
+
+    fn widths(&self, limit: Option<usize>) -> [usize; COLUMNS] {
+        let mut widths = [0; COLUMNS];
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.width());
+            }
+        }
+        let Some(limit) = limit else { return widths };
+        let gaps = GAP * COLUMNS.saturating_sub(1);
+        loop {
+            let excess = (widths.iter().sum::<usize>() + gaps).saturating_sub(limit);
+            // Only text is cut; half a number would be another one.
+            let texts =
+                widths.iter_mut().zip(self.align).filter(|(_, align)| *align == Align::Left);
+            let Some((widest, _)) = texts.max_by_key(|(width, _)| **width) else { return widths };
+            if excess == 0 || *widest <= NARROWEST {
+                return widths;
+            }
+            *widest -= 1;
+        }
+    }
+}
+
+/// `text` in at most `width` columns. The middle is left out: names of files and objects are told
+/// apart by both of their ends.
+fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let kept = width.saturating_sub(1);
+    let tail_width = kept / 2;
+    let head = take(text.chars(), kept - tail_width);
+    let tail: String = take(text.chars().rev(), tail_width).chars().rev().collect();
+    format!("{head}…{tail}")
+}
+
+fn take(characters: impl Iterator<Item = char>, width: usize) -> String {
+    let mut taken = String::new();
+    for character in characters {
+        taken.push(character);
+        if taken.width() > width {
+            taken.pop();
+            break;
+        }
+    }
+    taken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table<2> {
+        let mut table = Table::new([("FILE", Align::Left), ("SIZE", Align::Right)]);
+        table.push(["日本.yaml", "12"]);
+        table.push(["manifests/very-long-name-of-a-file.yaml", "1234567"]);
+        table
+    }
+
+    fn print(table: &Table<2>, width: Option<usize>) -> String {
+        let mut text = String::new();
+        table.write(&mut text, width, &Palette::default());
+        text
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_a_terminal_shows_them() {
+        assert_eq!(
+            print(&table(), None),
+            "FILE                                         SIZE\n\
+             日本.yaml                                      12\n\
+             manifests/very-long-name-of-a-file.yaml   1234567\n"
+        );
+    }
+
+    #[test]
+    fn long_texts_lose_their_middle_and_numbers_nothing() {
+        let text = print(&table(), Some(30));
+        assert_eq!(
+            text,
+            "FILE                      SIZE\n\
+             日本.yaml                   12\n\
+             manifests/…file.yaml   1234567\n"
+        );
+        assert!(print(&table(), Some(1)).contains("1234567"));
+    }
+
+    #[test]
+    fn cells_are_escaped() {
+        let mut table = table();
+        table.push(["\u{1b}]0;owned\u{7}", "\r"]);
+        let text = print(&table, None);
+        assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text:?}");
+        assert!(text.contains("\\u{1b}]0;owned\\u{7}"), "{text:?}");
+    }
+}
