@@ -87,7 +87,7 @@ pub(crate) fn is_there(program: &str) -> bool {
 }
 
 /// The command as a person would type it.
-fn describe(command: &Command) -> String {
+pub(crate) fn describe(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or_default();
     let variables = command.get_envs().filter_map(|(name, value)| {
         Some(format!("{}={:?}", name.to_string_lossy(), value?.to_string_lossy()))

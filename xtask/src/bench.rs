@@ -1,0 +1,131 @@
+//! `cargo xtask bench`.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::{
+    command::{self, Error, capture, cargo},
+    dist, workspace,
+};
+
+mod measure;
+mod peer;
+mod sample;
+mod table;
+
+pub(crate) use measure::measure;
+
+use measure::Run;
+use peer::Peers;
+use sample::Bundle;
+
+/// Measures wall time and peak memory of the unpacker and the loader, beside the Go code that they
+/// replace, and prints a Markdown table.
+///
+/// Both sides do the same work on the same input, by turns, on one machine. The Go side is
+/// operator-registry, built from tests/peers; without a Go toolchain only our side is measured.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// How often each program runs.
+    #[arg(long, default_value_t = 10)]
+    runs: usize,
+}
+
+/// Our programs.
+struct Programs {
+    unpacker: PathBuf,
+    unlade: PathBuf,
+}
+
+/// One thing that both sides can do.
+struct Task {
+    name: &'static str,
+    ours: Command,
+    theirs: Option<Command>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
+    let bundles = sample::bundles()?;
+    let unpacker = dist::build()?;
+    command::run(&mut cargo(["build", "--release", "--locked", "--package", "unlade"]))?;
+    let programs = Programs { unpacker, unlade: workspace::target().join("release/unlade") };
+    let peers = peer::build();
+
+    println!("{}", table::HEADING);
+    for bundle in &bundles {
+        for task in tasks(bundle, &programs, peers.as_ref())? {
+            let (ours, theirs) = alternate(&task, arguments.runs)?;
+            println!("{}", table::row(task.name, &bundle.label, &ours, theirs.as_deref()));
+        }
+    }
+    Ok(())
+}
+
+fn tasks(bundle: &Bundle, ours: &Programs, theirs: Option<&Peers>) -> Result<Vec<Task>, Error> {
+    let config_map = config_map(bundle, ours)?;
+    let peer = |command: &str, input: &Path| {
+        theirs.map(|peers| with(&peers.peer, [command.as_ref(), input.as_os_str()]))
+    };
+    let unlade = ours.unlade.display();
+    let source = bundle.path.display();
+    let both = format!("'{unlade}' unpack '{source}' -o yaml | '{unlade}' load -o json -");
+    let pair = format!("{source}=bench");
+    Ok(vec![
+        Task {
+            name: "directory -> ConfigMap",
+            ours: with(
+                &ours.unpacker,
+                ["serve", "--dry-run", "--namespace", "default", "--bundle", &pair],
+            ),
+            theirs: peer("fill", &bundle.path),
+        },
+        Task {
+            name: "ConfigMap -> bundle",
+            ours: with(
+                &ours.unlade,
+                ["load".as_ref(), "-o".as_ref(), "json".as_ref(), config_map.as_os_str()],
+            ),
+            theirs: peer("load", &config_map),
+        },
+        Task {
+            name: "directory -> bundle",
+            ours: with(Path::new("/bin/sh"), ["-c", &both]),
+            theirs: theirs
+                .map(|peers| with(&peers.opm, ["render".as_ref(), bundle.path.as_os_str()])),
+        },
+    ])
+}
+
+/// The compressed ConfigMap of a bundle, as a file: what both loaders read.
+fn config_map(bundle: &Bundle, ours: &Programs) -> Result<PathBuf, Error> {
+    let mut unpack = with(&ours.unlade, ["unpack", "-o", "yaml", "--encoding", "gzip"]);
+    let output = capture(unpack.arg(&bundle.path))?;
+    let path = workspace::target().join("bench.yaml");
+    fs::write(&path, output.stdout)
+        .map_err(|source| Error::File { path: path.display().to_string(), source })?;
+    Ok(path)
+}
+
+/// Both sides by turns, so that what else the machine does hits both alike.
+fn alternate(task: &Task, n_runs: usize) -> Result<(Vec<Run>, Option<Vec<Run>>), Error> {
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..n_runs {
+        ours.push(measure::run(&task.ours)?);
+        if let Some(command) = &task.theirs {
+            theirs.push(measure::run(command)?);
+        }
+    }
+    Ok((ours, task.theirs.is_some().then_some(theirs)))
+}
+
+fn with<S: AsRef<std::ffi::OsStr>>(
+    program: &Path,
+    arguments: impl IntoIterator<Item = S>,
+) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments);
+    command
+}

@@ -1,0 +1,48 @@
+//! The Go programs that we measure ourselves against, built from tests/peers.
+
+use std::{path::PathBuf, process::Command};
+
+use crate::{
+    command::{self, Error},
+    workspace,
+};
+
+/// Where the Go programs are.
+pub(super) struct Peers {
+    /// The writer and the loader alone.
+    pub(super) peer: PathBuf,
+    /// `opm`, whole.
+    pub(super) opm: PathBuf,
+}
+
+/// Builds them, a minute on a fresh machine and seconds on others: Go's own cache keeps the parts.
+/// None, and a word about it, if there is no Go that can.
+pub(super) fn build() -> Option<Peers> {
+    if !command::is_there("go") {
+        eprintln!("LEFT OUT: the Go side: there is no `go` on PATH");
+        return None;
+    }
+    match try_build() {
+        Ok(peers) => Some(peers),
+        Err(error) => {
+            eprintln!("LEFT OUT: the Go side: {error}");
+            None
+        }
+    }
+}
+
+fn try_build() -> Result<Peers, Error> {
+    let folder = workspace::target().join("peers");
+    let build = |package: &str, name: &str| {
+        let program = folder.join(name);
+        let mut go = Command::new("go");
+        go.current_dir(workspace::root().join("tests/peers")).env("CGO_ENABLED", "0");
+        go.args(["build", "-trimpath", "-ldflags", "-s -w"]);
+        // Both need C libraries, for image stores that aren't used here.
+        go.args(["-tags", "containers_image_openpgp,exclude_graphdriver_btrfs"]);
+        go.arg("-o").arg(&program).arg(package);
+        command::run(&mut go).map(|()| program)
+    };
+    let opm = "github.com/operator-framework/operator-registry/cmd/opm";
+    Ok(Peers { peer: build(".", "peer")?, opm: build(opm, "opm")? })
+}

@@ -1,0 +1,64 @@
+//! The bundles that are measured: the largest of the corpus, its median, and our example.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::{command::Error, workspace};
+
+/// One bundle.
+pub(super) struct Bundle {
+    /// Its name and size, for people.
+    pub(super) label: String,
+    /// Its directory.
+    pub(super) path: PathBuf,
+    size: u64,
+}
+
+/// The bundles that are measured, largest first.
+pub(super) fn bundles() -> Result<Vec<Bundle>, Error> {
+    let folder = workspace::corpus().join("bundles");
+    let mut all = Vec::new();
+    for package in entries(&folder)? {
+        for version in entries(&package)? {
+            all.push(bundle(version)?);
+        }
+    }
+    all.sort_by(|one, other| (other.size, &other.label).cmp(&(one.size, &one.label)));
+    let median = all.len() / 2;
+    let picked = all.into_iter().enumerate();
+    Ok(picked.filter(|(at, _)| *at == 0 || *at == median).map(|(_, bundle)| bundle).collect())
+}
+
+fn bundle(path: PathBuf) -> Result<Bundle, Error> {
+    let size = size(&path)?;
+    let name = path.iter().rev().take(2).map(|part| part.to_string_lossy()).collect::<Vec<_>>();
+    let name = name.into_iter().rev().collect::<Vec<_>>().join(" ");
+    Ok(Bundle { label: format!("{name} ({})", in_units(size)), path, size })
+}
+
+fn in_units(size: u64) -> String {
+    if size >= 1_000_000 {
+        format!("{}.{} MB", size / 1_000_000, size / 100_000 % 10)
+    } else {
+        format!("{} kB", size / 1_000)
+    }
+}
+
+/// Bytes of all files below.
+fn size(path: &Path) -> Result<u64, Error> {
+    let mut sum = 0;
+    for entry in entries(path)? {
+        let file = |source| Error::File { path: entry.display().to_string(), source };
+        let metadata = fs::symlink_metadata(&entry).map_err(file)?;
+        sum += if metadata.is_dir() { size(&entry)? } else { metadata.len() };
+    }
+    Ok(sum)
+}
+
+fn entries(path: &Path) -> Result<Vec<PathBuf>, Error> {
+    let file = |source| Error::File { path: path.display().to_string(), source };
+    let entries = fs::read_dir(path).map_err(file)?;
+    entries.map(|entry| Ok(entry.map_err(file)?.path())).collect()
+}
