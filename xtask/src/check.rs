@@ -8,6 +8,7 @@ use crate::{
 };
 
 mod boundary;
+mod document;
 mod package;
 mod source;
 
@@ -17,8 +18,10 @@ const DENY: &str = "0.20";
 pub(crate) fn run() -> Result<(), Error> {
     let packages = package::all()?;
     // The quick ones first: a wrong edge needs no build to be seen.
-    boundary::check(&packages)?;
-    source::check()?;
+    let wrong = [boundary::check(&packages)?, source::check()?, document::check()?].concat();
+    if !wrong.is_empty() {
+        return Err(Error::Found(wrong.join("\n  ")));
+    }
     command::run(&mut cargo(["fmt", "--all", "--check"]))?;
     let lints = ["--workspace", "--all-targets", "--locked"];
     for features in [&[][..], &["--all-features"]] {

@@ -1,0 +1,64 @@
+//! The documents: what they point at must be there.
+
+use std::{fs, path::Path};
+
+use super::source;
+use crate::{command::Error, workspace};
+
+/// The table in which each row names its test.
+const COMPATIBILITY: &str = "docs/compatibility.md";
+
+/// Links to files that aren't there, and differences from upstream without a test.
+pub(super) fn check() -> Result<Vec<String>, Error> {
+    let mut wrong = Vec::new();
+    for path in source::tracked(".")? {
+        if path.extension().is_some_and(|extension| extension == "md") {
+            let text = read(&path)?;
+            wrong.extend(
+                links(&text)
+                    .filter(|link| !is_there(&path, link))
+                    .map(|link| format!("{}: {link} isn't there", path.display())),
+            );
+        }
+    }
+    wrong.extend(untested()?);
+    Ok(wrong)
+}
+
+/// The targets of all inline links.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    text.split("](").skip(1).filter_map(|rest| rest.split(')').next())
+}
+
+fn is_there(document: &Path, link: &str) -> bool {
+    let path = link.split('#').next().unwrap_or_default();
+    let folder = document.parent().unwrap_or(Path::new(""));
+    link.contains("://") || path.is_empty() || workspace::root().join(folder).join(path).exists()
+}
+
+/// The rows of the table of differences whose last cell names no test that there is.
+fn untested() -> Result<Vec<String>, Error> {
+    let mut tests = String::new();
+    for path in source::tracked(".")? {
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            tests.push_str(&read(&path)?);
+        }
+    }
+    let is_test = |name: &str| tests.contains(&format!("fn {name}("));
+    let table = read(Path::new(COMPATIBILITY))?;
+    let differences = table.split_once("## What differs").map_or("", |(_, rest)| rest);
+    let rows = differences.lines().filter(|line| {
+        line.starts_with("| ") && !line.starts_with("| difference") && !line.starts_with("|--")
+    });
+    let untested = rows.filter(|row| {
+        let cell = row.trim_end_matches('|').rsplit('|').next().unwrap_or_default();
+        let mut names = cell.split('`').skip(1).step_by(2).peekable();
+        names.peek().is_none() || !names.all(is_test)
+    });
+    Ok(untested.map(|row| format!("{COMPATIBILITY}: no such test: {row}")).collect())
+}
+
+fn read(path: &Path) -> Result<String, Error> {
+    fs::read_to_string(workspace::root().join(path))
+        .map_err(|source| Error::File { path: path.display().to_string(), source })
+}
