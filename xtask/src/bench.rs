@@ -78,7 +78,7 @@ fn tasks(bundle: &Bundle, ours: &Programs, theirs: Option<&Peers>) -> Result<Vec
             name: "directory -> ConfigMap",
             ours: with(
                 &ours.unpacker,
-                ["serve", "--dry-run", "--namespace", "default", "--bundle", &pair],
+                ["serve", "--dry-run", "--encoding=gzip", "--namespace=bench", "--bundle", &pair],
             ),
             theirs: peer("fill", &bundle.path),
         },

@@ -132,3 +132,32 @@ fn is_test(path: &Path) -> bool {
     path.components().any(|part| part.as_os_str() == "tests")
         || path.file_name().is_some_and(|name| name == "tests.rs")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_forbidden_is_found_however_far_away() {
+        let format = Package {
+            name: "unlade-format".into(),
+            is_member: true,
+            members: ["unlade-loader".to_owned()].into(),
+            closure: ["unlade-loader", "some-client", "tokio"].map(ToOwned::to_owned).into(),
+        };
+        let wrong = check(&[format]).unwrap().join("\n");
+        assert!(wrong.contains("unlade-format may not depend on unlade-loader"), "{wrong}");
+        assert!(wrong.contains("unlade-format may not be built from tokio"), "{wrong}");
+    }
+
+    #[test]
+    fn a_crate_without_a_line_is_found() {
+        let stranger = Package {
+            name: "stranger".into(),
+            is_member: true,
+            members: [].into(),
+            closure: [].into(),
+        };
+        assert!(check(&[stranger]).unwrap().join("\n").contains("stranger has no line"));
+    }
+}

@@ -62,3 +62,18 @@ fn read(path: &Path) -> Result<String, Error> {
     fs::read_to_string(workspace::root().join(path))
         .map_err(|source| Error::File { path: path.display().to_string(), source })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_found_and_followed_from_their_document() {
+        let text = "See [one](one.md#part), [two](https://two.example) and `[0](x)`.";
+        assert_eq!(links(text).collect::<Vec<_>>(), ["one.md#part", "https://two.example", "x"]);
+        let document = Path::new("docs/architecture.md");
+        assert!(is_there(document, "../README.md#compatibility"));
+        assert!(is_there(document, "https://two.example"));
+        assert!(!is_there(document, "README.md"));
+    }
+}

@@ -104,3 +104,37 @@ fn closure<'a>(id: &'a str, edges: &BTreeMap<&'a str, Vec<&'a str>>) -> BTreeSet
     }
     seen
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_tests_use_is_not_in_the_closure() {
+        let metadata: Metadata = serde_json::from_str(
+            r#"{
+                "packages": [
+                    {"id": "1", "name": "ours"}, {"id": "2", "name": "near"},
+                    {"id": "3", "name": "far"}, {"id": "4", "name": "harness"}
+                ],
+                "workspace_members": ["1", "2"],
+                "resolve": {"nodes": [
+                    {"id": "1", "deps": [
+                        {"pkg": "2", "dep_kinds": [{"kind": null}]},
+                        {"pkg": "4", "dep_kinds": [{"kind": "dev"}]}
+                    ]},
+                    {"id": "2", "deps": [
+                        {"pkg": "3", "dep_kinds": [{"kind": "build"}, {"kind": null}]}
+                    ]},
+                    {"id": "3", "deps": []}, {"id": "4", "deps": []}
+                ]}
+            }"#,
+        )
+        .unwrap();
+        let packages = metadata.read();
+        let ours = packages.iter().find(|package| package.name == "ours").unwrap();
+        assert!(ours.is_member);
+        assert_eq!(ours.members, ["near".to_owned()].into());
+        assert_eq!(ours.closure, ["near", "far"].map(ToOwned::to_owned).into());
+    }
+}

@@ -134,7 +134,7 @@ fn strings_that_some_reader_takes_for_more_are_quoted() {
         "a",
         "10Gi",
         "1.2.3",
-        "quay.io/a/b:v1@sha256:0",
+        "example.com/a/b:v1@sha256:0",
         "a b",
         "/etc",
         "=a".trim_start_matches('='),
