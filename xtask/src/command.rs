@@ -45,6 +45,19 @@ pub(crate) enum Error {
     /// What the task found.
     #[error("{0}")]
     Found(String),
+    /// The testbed could not do what it should.
+    #[error(transparent)]
+    Testbed(#[from] unlade_testbed::Error),
+}
+
+impl Error {
+    /// What the person can do about it, where we know.
+    pub(crate) fn hint(&self) -> Option<String> {
+        match self {
+            Self::Testbed(error) => error.hint(),
+            _ => None,
+        }
+    }
 }
 
 /// The cargo that runs us, at the root of the workspace.

@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 
 mod bench;
 mod check;
+mod cluster;
 mod command;
 mod dist;
 mod need;
@@ -37,27 +38,43 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         program: Vec<String>,
     },
+    /// Brings a real Kubernetes up, uses it and takes it down.
+    #[command(subcommand)]
+    Cluster(cluster::Action),
 }
 
 fn main() -> ExitCode {
+    // A testbed keeps a copy of this program as its helper.
+    let mut words = std::env::args().skip(1);
+    if words.next().as_deref() == Some(unlade_testbed::launcher::ARGUMENT) {
+        let words: Vec<String> = words.collect();
+        let Err(error) = unlade_testbed::launcher::main(&words);
+        return report(&command::Error::from(error));
+    }
     let outcome = match Arguments::parse().task {
         Task::Test(arguments) => test::run(&arguments),
         Task::Check => check::run(),
         Task::Dist(arguments) => dist::run(&arguments),
         Task::Bench(arguments) => bench::run(&arguments),
         Task::Measure { program } => bench::measure(&program),
+        Task::Cluster(action) => cluster::run(action),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprint!("error: {error}");
-            let mut cause = std::error::Error::source(&error);
-            while let Some(error) = cause {
-                eprint!(": {error}");
-                cause = error.source();
-            }
-            eprintln!();
-            ExitCode::FAILURE
-        }
+        Err(error) => report(&error),
     }
+}
+
+fn report(error: &command::Error) -> ExitCode {
+    eprint!("error: {error}");
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        eprint!(": {error}");
+        cause = error.source();
+    }
+    eprintln!();
+    if let Some(hint) = error.hint() {
+        eprintln!("\nhint: {hint}");
+    }
+    ExitCode::FAILURE
 }

@@ -1,0 +1,37 @@
+//! The addresses of a testbed. Each has a network namespace of its own, so all have the same ones.
+
+/// The registry as nodes, pods and commands inside of the testbed reach it: the fault proxy.
+pub const REGISTRY: &str = "10.77.0.1:5000";
+
+/// Where the registry itself listens, behind the fault proxy.
+pub(crate) const REGISTRY_BEHIND: &str = "127.0.0.1:5001";
+
+/// The only service: `kubernetes.default`. The address is on `lo`, so there is no kube-proxy.
+pub(crate) const SERVICE: &str = "10.96.0.1";
+pub(crate) const SERVICE_RANGE: &str = "10.96.0.0/24";
+
+/// Nobody answers here; pods get it as their name server because the kubelet insists on one.
+pub(crate) const NAME_SERVER: &str = "10.96.0.10";
+
+/// The bridge that nodes and pods share, and its network.
+pub(crate) const BRIDGE: &str = "node0";
+pub(crate) const NETWORK: &str = "10.77.0.0/16";
+pub(crate) const NETWORK_BITS: u8 = 16;
+
+/// Nodes and their pods are numbered in the third byte.
+pub(crate) const MOST_NODES: usize = 16;
+
+/// The address of the node with this index, from 0.
+pub fn node_address(index: usize) -> String {
+    format!("10.77.0.{}", index + 1)
+}
+
+/// The range that the pods of a node get their addresses from.
+pub(crate) fn pod_range(index: usize) -> String {
+    format!("10.77.{}.0/24", index + 1)
+}
+
+/// The first and the last address of that range that a pod may get.
+pub(crate) fn pod_range_ends(index: usize) -> (String, String) {
+    (format!("10.77.{}.2", index + 1), format!("10.77.{}.254", index + 1))
+}

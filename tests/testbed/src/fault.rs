@@ -1,0 +1,252 @@
+//! Things that go wrong in a cluster, to order.
+//!
+//! Faults of processes and of the network act on a [`Testbed`]. Faults made of API objects are
+//! functions from names to objects: apply them with [`Testbed::apply`] or with any other client,
+//! and delete them to end the fault. Faults of the registry are in [`crate::registry`].
+
+use std::process::Command;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::address::{SERVICE, pod_range};
+use crate::program::run;
+use crate::{Error, Part, Testbed, node};
+
+impl Testbed {
+    /// Kills a part at once, as a crash would. `false` if it had ended.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Kernel`] if it may not be killed.
+    pub fn kill(&self, part: Part) -> Result<bool, Error> {
+        let process = self.place().process(part)?;
+        let killed = self.place().signal(part, Signal::KILL)?;
+        let Some(process) = process else { return Ok(false) };
+        let what = format!("{part} ended");
+        crate::wait::wait_for(&what, std::time::Duration::from_secs(10), || {
+            Ok((!process.is_alive()).then_some(()))
+        })?;
+        Ok(killed)
+    }
+
+    /// Starts a part that had ended, the way it was started before. That it runs is fine.
+    ///
+    /// # Errors
+    ///
+    /// What kept it from starting.
+    pub fn start(&self, part: Part) -> Result<(), Error> {
+        self.place().start_again(part)
+    }
+
+    /// Kills a part and starts it again.
+    ///
+    /// # Errors
+    ///
+    /// As [`Testbed::kill`] and [`Testbed::start`].
+    pub fn restart(&self, part: Part) -> Result<(), Error> {
+        self.kill(part)?;
+        self.start(part)
+    }
+
+    /// Holds a part still: connections to it stay open and nothing is answered. `false` if it had
+    /// ended.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Kernel`] if it may not be stopped.
+    pub fn pause(&self, part: Part) -> Result<bool, Error> {
+        self.place().signal(part, Signal::STOP)
+    }
+
+    /// Lets a part go on that [`Testbed::pause`] holds.
+    ///
+    /// # Errors
+    ///
+    /// As [`Testbed::pause`].
+    pub fn resume(&self, part: Part) -> Result<bool, Error> {
+        self.place().signal(part, Signal::CONT)
+    }
+
+    /// Takes a node away: its kubelet and runtime are killed. Its containers run on unseen, as on
+    /// a node that lost its network.
+    ///
+    /// # Errors
+    ///
+    /// As [`Testbed::kill`].
+    pub fn lose_node(&self, index: usize) -> Result<(), Error> {
+        self.kill(Part::Kubelet(index))?;
+        self.kill(Part::Containerd(index)).map(drop)
+    }
+
+    /// Brings a lost node back.
+    ///
+    /// # Errors
+    ///
+    /// As [`Testbed::start`].
+    pub fn return_node(&self, index: usize) -> Result<(), Error> {
+        self.start(Part::Containerd(index))?;
+        self.start(Part::Kubelet(index))
+    }
+
+    /// Drops what the pods of a node send to the API server. The node itself still reaches it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Ended`] with the words of iptables.
+    pub fn cut_off_pods(&self, index: usize) -> Result<(), Error> {
+        self.reconnect_pods(index)?;
+        self.filter("--insert", index)
+    }
+
+    /// Ends [`Testbed::cut_off_pods`]. That they aren't cut off is fine.
+    ///
+    /// # Errors
+    ///
+    /// As [`Testbed::cut_off_pods`].
+    pub fn reconnect_pods(&self, index: usize) -> Result<(), Error> {
+        while self.filter("--check", index).is_ok() {
+            self.filter("--delete", index)?;
+        }
+        Ok(())
+    }
+
+    fn filter(&self, action: &str, index: usize) -> Result<(), Error> {
+        self.within(|| {
+            // -legacy where there are two: the other needs nftables in the kernel.
+            let legacy = std::path::Path::new("/usr/sbin/iptables-legacy");
+            let mut command =
+                if legacy.exists() { Command::new(legacy) } else { Command::new("iptables") };
+            let pods = pod_range(index);
+            let rule = [action, "INPUT", "--source", &pods, "--destination", SERVICE];
+            run(command.arg("--wait").args(rule).args(["--jump", "DROP"])).map(drop)
+        })
+    }
+}
+
+/// A quota that leaves no room for what it names, such as `pods` or `count/jobs.batch`.
+pub fn quota(namespace: &str, resources: &[&str]) -> Value {
+    let hard: Value =
+        resources.iter().map(|resource| ((*resource).to_owned(), json!("0"))).collect();
+    json!({
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "full", "namespace": namespace},
+        "spec": {"hard": hard},
+    })
+}
+
+/// The namespace with the strictest Pod Security level in force.
+pub fn restricted(namespace: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": namespace,
+            "labels": {"pod-security.kubernetes.io/enforce": "restricted"},
+        },
+    })
+}
+
+/// Objects that deny changes to a resource in a namespace, such as `""`, `configmaps` or `batch`,
+/// `jobs`, with this message. They are cluster-wide ones with the namespace's name in theirs.
+pub fn denying_policy(namespace: &str, group: &str, resource: &str, message: &str) -> [Value; 2] {
+    let name = format!("deny-{resource}.{namespace}.unlade.test");
+    let policy = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": name},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": [rule(group, resource)]},
+            "validations": [{"expression": "false", "message": message}],
+        },
+    });
+    let binding = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": name},
+        "spec": {
+            "policyName": name,
+            "validationActions": ["Deny"],
+            "matchResources": {"namespaceSelector": only(namespace)},
+        },
+    });
+    [policy, binding]
+}
+
+/// Objects that change a resource in a namespace on its way in. `expression` is a CEL expression
+/// of the patch, such as `Object{metadata: Object.metadata{labels: {"a": "b"}}}`.
+pub fn mutating_policy(
+    namespace: &str,
+    group: &str,
+    resource: &str,
+    expression: &str,
+) -> [Value; 2] {
+    let name = format!("change-{resource}.{namespace}.unlade.test");
+    let patch = json!({
+        "patchType": "ApplyConfiguration",
+        "applyConfiguration": {"expression": expression},
+    });
+    let policy = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingAdmissionPolicy",
+        "metadata": {"name": name},
+        "spec": {
+            "failurePolicy": "Fail",
+            "reinvocationPolicy": "Never",
+            "matchConstraints": {"resourceRules": [rule(group, resource)]},
+            "mutations": [patch],
+        },
+    });
+    let binding = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingAdmissionPolicyBinding",
+        "metadata": {"name": name},
+        "spec": {
+            "policyName": name,
+            "matchResources": {"namespaceSelector": only(namespace)},
+        },
+    });
+    [policy, binding]
+}
+
+/// A webhook for a resource in a namespace whose server is down, so that the API server refuses
+/// every change of it.
+pub fn dead_webhook(namespace: &str, group: &str, resource: &str) -> Value {
+    let name = format!("dead-{resource}.{namespace}.unlade.test");
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": name},
+        "webhooks": [{
+            "name": name,
+            "admissionReviewVersions": ["v1"],
+            // Port 9 discards; nothing listens there.
+            "clientConfig": {"url": "https://127.0.0.1:9/"},
+            "failurePolicy": "Fail",
+            "namespaceSelector": only(namespace),
+            "rules": [rule(group, resource)],
+            "sideEffects": "None",
+            "timeoutSeconds": 1,
+        }],
+    })
+}
+
+/// The toleration-free way onto one node: for `spec.nodeSelector` of a pod.
+pub fn on_node(index: usize) -> Value {
+    json!({"kubernetes.io/hostname": node::name(index)})
+}
+
+fn rule(group: &str, resource: &str) -> Value {
+    json!({
+        "apiGroups": [group],
+        "apiVersions": ["*"],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": [resource],
+    })
+}
+
+fn only(namespace: &str) -> Value {
+    json!({"matchLabels": {"kubernetes.io/metadata.name": namespace}})
+}

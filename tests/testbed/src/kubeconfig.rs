@@ -1,0 +1,27 @@
+//! Files that tell a client of the API server where it is and who the client is.
+
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+
+use crate::address::SERVICE;
+use crate::{Error, file};
+
+/// Writes a kubeconfig. It is JSON, which every reader of kubeconfigs takes, being YAML.
+pub(crate) fn write(path: &Path, name: &str, certificate: &str, token: &str) -> Result<(), Error> {
+    let cluster = json!({
+        "server": format!("https://{SERVICE}:443"),
+        "certificate-authority-data": STANDARD.encode(certificate),
+    });
+    let config = json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": cluster}],
+        "users": [{"name": name, "user": {"token": token}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        "current-context": name,
+    });
+    file::write_json(path, &config)
+}

@@ -1,0 +1,51 @@
+//! A real Kubernetes for the tests, without a container engine.
+//!
+//! kube-apiserver, etcd, controller manager, scheduler, one or more nodes (kubelet, containerd,
+//! runc) and an image registry run as plain processes in a network namespace of their own, with
+//! all their state in one folder. Go modules pinned in `parts/` and Debian packages supply the
+//! programs; they are built once into a cache outside of `target`.
+//!
+//! What makes it safe to kill at any point: every process is started by a [`launcher`] that first
+//! puts itself into the testbed's control group and writes its process id down, so
+//! [`Testbed::down`] finds all of them, containers included, whatever happened before. Mounts live
+//! in a mount namespace per node and go with its last process.
+//!
+//! Needs Linux and root. `docs/testbed.md` tells how people use it: `cargo xtask cluster`.
+//!
+//! ```no_run
+//! use unlade_testbed::{Settings, Testbed};
+//!
+//! let testbed = Testbed::open(&Settings::from_env()?)?;
+//! let nodes = testbed.kubectl(["get", "nodes", "--output=name"])?;
+//! assert_eq!(nodes, "node/node0\n");
+//! # Ok::<(), unlade_testbed::Error>(())
+//! ```
+
+mod address;
+mod archive;
+mod cgroup;
+mod control_plane;
+mod error;
+pub mod fault;
+mod file;
+mod kubeconfig;
+pub mod launcher;
+mod mount;
+mod network;
+mod node;
+mod part;
+mod place;
+mod process;
+mod program;
+pub mod registry;
+mod settings;
+mod testbed;
+mod wait;
+
+pub use address::{REGISTRY, node_address};
+pub use error::Error;
+pub use node::Node;
+pub use part::{Part, PartStatus, State};
+pub use program::Programs;
+pub use settings::Settings;
+pub use testbed::Testbed;

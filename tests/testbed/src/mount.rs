@@ -1,0 +1,57 @@
+//! What is mounted below a folder.
+
+use std::path::{Path, PathBuf};
+
+use rustix::mount::{UnmountFlags, unmount};
+
+use crate::{Error, file};
+
+/// Unmounts everything below a folder in the caller's mount namespace.
+///
+/// Called before the folder is deleted: deleting through a mount would delete what is mounted.
+pub(crate) fn unmount_below(folder: &Path) -> Result<(), Error> {
+    let mounts = mounts_below(folder)?;
+    // The latest first, as mounts may lie on mounts.
+    for path in mounts.iter().rev() {
+        unmount(path.as_path(), UnmountFlags::DETACH)
+            .map_err(Error::kernel(format!("unmount {}", path.display())))?;
+    }
+    match mounts_below(folder)?.first() {
+        None => Ok(()),
+        Some(left) => Err(Error::Kernel {
+            action: format!("unmount {}", left.display()),
+            source: std::io::ErrorKind::ResourceBusy.into(),
+        }),
+    }
+}
+
+fn mounts_below(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let text = file::read(Path::new("/proc/self/mountinfo"))?.unwrap_or_default();
+    Ok(mount_points(&text).filter(|path| path.starts_with(folder)).collect())
+}
+
+/// The mount points in the text of `/proc/self/mountinfo`, in the order they were mounted.
+fn mount_points(mountinfo: &str) -> impl Iterator<Item = PathBuf> {
+    let field = |line: &str| line.split(' ').nth(4).map(unescape);
+    mountinfo.lines().filter_map(field).map(PathBuf::from)
+}
+
+/// Undoes the kernel's octal escapes of blanks and backslashes.
+fn unescape(field: &str) -> String {
+    let pairs = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
+    pairs.iter().fold(field.to_owned(), |text, (from, to)| text.replace(from, to))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::mount_points;
+
+    #[test]
+    fn mount_points_with_blanks_are_found() {
+        let text = "22 27 0:20 / /proc rw - proc proc rw\n23 27 0:4 / /a\\040b rw - tmpfs t rw\n";
+        let points: Vec<_> = mount_points(text).collect();
+        assert_eq!(points, [Path::new("/proc"), Path::new("/a b")]);
+    }
+}

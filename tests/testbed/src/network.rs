@@ -1,0 +1,97 @@
+//! The network namespace of a testbed.
+//!
+//! It is entered by a system call, never by `ip netns exec`: that mounts a fresh `/sys`, which
+//! hides the control groups from the kubelet.
+
+use std::fs;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+use crate::address::{BRIDGE, NETWORK_BITS, SERVICE, node_address};
+use crate::process::Process;
+use crate::program::run;
+use crate::{Error, file};
+
+/// A network namespace that is mounted on a file, so that it outlives processes in it.
+#[derive(Debug)]
+pub(crate) struct Network {
+    path: PathBuf,
+}
+
+impl Network {
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// Whether it is there. After a reboot only an empty file is.
+    pub(crate) fn exists(&self) -> bool {
+        self.within(|| Ok(())).is_ok()
+    }
+
+    /// Makes it with the addresses of so many nodes.
+    pub(crate) fn create(&self, n_nodes: usize) -> Result<(), Error> {
+        file::write(&self.path, b"")?;
+        let mut unshare = Command::new("unshare");
+        run(unshare.arg(format!("--net={}", self.path.display())).arg("true"))?;
+        self.ip(&["link", "set", "lo", "up"])?;
+        self.ip(&["address", "add", &format!("{SERVICE}/32"), "dev", "lo"])?;
+        self.ip(&["link", "add", BRIDGE, "type", "bridge"])?;
+        self.ip(&["link", "set", BRIDGE, "up"])?;
+        for index in 0..n_nodes {
+            self.add_node(index)?;
+        }
+        // The kubelet and the API server look for a default route; it leads nowhere.
+        self.ip(&["route", "add", "default", "dev", BRIDGE])?;
+        self.within(|| {
+            let forward = Path::new("/proc/sys/net/ipv4/ip_forward");
+            fs::write(forward, "1").map_err(Error::file("write", forward))
+        })
+    }
+
+    /// Gives the bridge the address of one more node.
+    pub(crate) fn add_node(&self, index: usize) -> Result<(), Error> {
+        let address = format!("{}/{NETWORK_BITS}", node_address(index));
+        self.ip(&["address", "add", &address, "dev", BRIDGE])
+    }
+
+    /// Moves the calling thread, and what it starts from then on, into the namespace.
+    pub(crate) fn enter(&self) -> Result<(), Error> {
+        let file = fs::File::open(&self.path).map_err(Error::file("open", &self.path))?;
+        move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))
+            .map_err(Error::kernel(format!("enter the network at {}", self.path.display())))
+    }
+
+    /// Runs something in the namespace while the caller stays where it is.
+    pub(crate) fn within<T: Send>(
+        &self,
+        action: impl FnOnce() -> Result<T, Error> + Send,
+    ) -> Result<T, Error> {
+        thread::scope(|scope| {
+            let inside = scope.spawn(|| self.enter().and_then(|()| action()));
+            inside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    fn ip(&self, args: &[&str]) -> Result<(), Error> {
+        self.within(|| run(Command::new("ip").args(args)).map(drop))
+    }
+}
+
+/// Moves the calling process, which must have one thread, into another's mount namespace.
+pub(crate) fn enter_mounts_of(process: &Process) -> Result<(), Error> {
+    let path = PathBuf::from(format!("/proc/{}/ns/mnt", process.pid));
+    let file = fs::File::open(&path).map_err(Error::file("open", &path))?;
+    // Checked after the file is open: what is open is then the namespace of that very process.
+    if !process.is_alive() {
+        return Err(Error::Kernel {
+            action: format!("enter the mount namespace of process {}", process.pid),
+            source: std::io::ErrorKind::NotFound.into(),
+        });
+    }
+    move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Mount))
+        .map_err(Error::kernel(format!("enter the mount namespace of process {}", process.pid)))
+}

@@ -1,0 +1,247 @@
+//! A node: a mount namespace with a container runtime and a kubelet.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::address::{BRIDGE, NAME_SERVER, NETWORK, REGISTRY, node_address, pod_range_ends};
+use crate::program::run;
+use crate::testbed::Plan;
+use crate::wait::wait_for;
+use crate::{Error, Part, archive, file};
+
+/// What pods' namespaces are held by; made here, never pulled.
+const PAUSE_IMAGE: &str = "unlade.test/pause:1";
+
+/// Folders that kubelet, containerd, its shims and the network plugins use whatever their
+/// settings say. Each node has its own over them, in its mount namespace.
+const FIXED: [&str; 5] =
+    ["/run/containerd", "/var/lib/cni", "/var/lib/kubelet", "/var/log/containers", "/var/log/pods"];
+
+/// What is special about a node.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// Labels beside those that the kubelet sets. `kubernetes.io/arch` may be one: it then claims
+    /// another architecture, though its programs and containers run on the machine's.
+    pub labels: BTreeMap<String, String>,
+    /// Taints from the start, as `key=value:Effect`.
+    pub taints: Vec<String>,
+}
+
+/// The name of the node with this index.
+pub(crate) fn name(index: usize) -> String {
+    format!("node{index}")
+}
+
+impl Plan<'_> {
+    /// Starts a node's mount namespace and container runtime.
+    pub(crate) fn start_runtime(&self, index: usize) -> Result<(), Error> {
+        let folder = self.place.node(&name(index));
+        file::create_folder(&folder)?;
+        self.start_mounts(index, &folder)?;
+        let network = folder.join("cni");
+        file::create_folder(&network)?;
+        file::write_json(&network.join("10-bridge.conflist"), &pod_network(index, &folder))?;
+        // Every registry's name leads to the testbed's own registry; there is no other.
+        let hosts = folder.join("registries/_default");
+        file::create_folder(&hosts)?;
+        let mirror =
+            format!("[host.\"http://{REGISTRY}\"]\n  capabilities = [\"pull\", \"resolve\"]\n");
+        file::write(&hosts.join("hosts.toml"), mirror.as_bytes())?;
+        let config = folder.join("containerd.toml");
+        file::write(&config, self.containerd_config(index, &folder).as_bytes())?;
+        self.start_part(
+            Part::Containerd(index),
+            &self.programs.containerd("containerd"),
+            &["--config".into(), config.display().to_string()],
+        )
+    }
+
+    /// Gives the runtime the pause image and starts the kubelet.
+    pub(crate) fn start_kubelet(&self, index: usize, node: &Node) -> Result<(), Error> {
+        let folder = self.place.node(&name(index));
+        let pause = folder.join("pause.tar");
+        archive::write_pause(&pause, self.programs.pause(), PAUSE_IMAGE)?;
+        // Whether the socket takes calls can only be asked by calling.
+        let socket = containerd_socket(&folder);
+        let what = format!("{} taking images", Part::Containerd(index));
+        wait_for(&what, Duration::from_mins(1), || {
+            self.place.check_alive(Part::Containerd(index))?;
+            if !socket.exists() {
+                return Ok(None);
+            }
+            let mut ctr = Command::new(self.programs.containerd("ctr"));
+            ctr.arg("--address").arg(&socket).args(["--namespace", "k8s.io", "images", "import"]);
+            Ok(run(ctr.arg(&pause)).ok())
+        })?;
+        let config = folder.join("kubelet.json");
+        file::write_json(&config, &self.kubelet_config(index, &folder))?;
+        let kubeconfig = self.place.kubelet_kubeconfig(&name(index));
+        let mut args = vec![
+            format!("--cert-dir={}", folder.join("kubelet-pki").display()),
+            format!("--config={}", config.display()),
+            format!("--hostname-override={}", name(index)),
+            format!("--kubeconfig={}", kubeconfig.display()),
+            format!("--node-ip={}", node_address(index)),
+            format!("--root-dir={}", folder.join("kubelet").display()),
+        ];
+        if !node.labels.is_empty() {
+            let labels: Vec<String> = node.labels.iter().map(|(k, v)| format!("{k}={v}")).collect();
+            args.push(format!("--node-labels={}", labels.join(",")));
+        }
+        if !node.taints.is_empty() {
+            args.push(format!("--register-with-taints={}", node.taints.join(",")));
+        }
+        self.start_part(Part::Kubelet(index), &self.programs.kubernetes("kubelet"), &args)
+    }
+
+    /// Starts the process that holds the node's mount namespace, and mounts its own folders there.
+    fn start_mounts(&self, index: usize, folder: &Path) -> Result<(), Error> {
+        let part = Part::Mounts(index);
+        let args = ["--mount", "--propagation", "private", "sleep", "infinity"];
+        self.start_part(part, Path::new("unshare"), &args.map(str::to_owned))?;
+        let Some(process) = self.place.process(part)? else { return Ok(()) };
+        let namespace = PathBuf::from(format!("/proc/{}/ns/mnt", process.pid));
+        let own = std::fs::read_link("/proc/self/ns/mnt").ok();
+        wait_for("the node's mount namespace", Duration::from_secs(10), || {
+            self.place.check_alive(part)?;
+            let now = std::fs::read_link(&namespace).ok();
+            Ok((now.is_some() && now != own).then_some(()))
+        })?;
+        for fixed in FIXED {
+            let source = folder.join("fixed").join(fixed.trim_start_matches('/').replace('/', "-"));
+            file::create_folder(&source)?;
+            let mut mount = Command::new("nsenter");
+            mount.arg(format!("--mount={}", namespace.display()));
+            run(mount.args(["mount", "--bind"]).arg(&source).arg(fixed))?;
+        }
+        Ok(())
+    }
+
+    fn containerd_config(&self, index: usize, folder: &Path) -> String {
+        let path = |name: &str| toml_string(&folder.join(name).display().to_string());
+        let shim = self.programs.containerd("containerd-shim-runc-v2").display().to_string();
+        format!(
+            r#"version = 3
+root = {root}
+state = {state}
+disabled_plugins = ["io.containerd.nri.v1.nri"]
+
+[grpc]
+  address = {socket}
+
+[plugins."io.containerd.cri.v1.images"]
+  snapshotter = "overlayfs"
+[plugins."io.containerd.cri.v1.images".pinned_images]
+  sandbox = "{PAUSE_IMAGE}"
+[plugins."io.containerd.cri.v1.images".registry]
+  config_path = {registries}
+
+[plugins."io.containerd.cri.v1.runtime"]
+  # Machines without CAP_SYS_RESOURCE can't lower the score, and every pod would fail.
+  restrict_oom_score_adj = true
+  netns_mounts_under_state_dir = true
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
+  runtime_type = "io.containerd.runc.v2"
+  runtime_path = {shim}
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
+  SystemdCgroup = false
+[plugins."io.containerd.cri.v1.runtime".cni]
+  bin_dirs = [{plugins}]
+  conf_dir = {network}
+
+[plugins."io.containerd.grpc.v1.cri"]
+  stream_server_address = "{address}"
+"#,
+            root = path("containerd"),
+            state = path("run"),
+            socket = toml_string(&containerd_socket(folder).display().to_string()),
+            registries = path("registries"),
+            shim = toml_string(&shim),
+            plugins = toml_string(&self.programs.cni().display().to_string()),
+            network = path("cni"),
+            address = node_address(index),
+        )
+    }
+
+    fn kubelet_config(&self, index: usize, folder: &Path) -> serde_json::Value {
+        json!({
+            "apiVersion": "kubelet.config.k8s.io/v1beta1",
+            "kind": "KubeletConfiguration",
+            "address": node_address(index),
+            // Only processes in the namespace can reach it.
+            "authentication": {"anonymous": {"enabled": true}, "webhook": {"enabled": false}},
+            "authorization": {"mode": "AlwaysAllow"},
+            "cgroupDriver": "cgroupfs",
+            "cgroupRoot": self.group.of_node(&name(index)),
+            "clusterDNS": [NAME_SERVER],
+            "clusterDomain": "cluster.local",
+            "containerRuntimeEndpoint": format!("unix://{}", containerd_socket(folder).display()),
+            "enforceNodeAllocatable": ["pods"],
+            // A developer's full disk is no reason to turn pods away.
+            "evictionHard": {
+                "imagefs.available": "0%",
+                "imagefs.inodesFree": "0%",
+                "memory.available": "0%",
+                "nodefs.available": "0%",
+                "nodefs.inodesFree": "0%",
+            },
+            "failCgroupV1": false,
+            "failSwapOn": false,
+            "healthzBindAddress": node_address(index),
+            "imageGCHighThresholdPercent": 100,
+            "podLogsDir": "/var/log/pods",
+            // Unlimited: tests pull many small images at once.
+            "registryPullQPS": 0,
+            "serializeImagePulls": false,
+        })
+    }
+}
+
+/// The network of a node's pods: all of them and the nodes are on one bridge.
+fn pod_network(index: usize, folder: &Path) -> serde_json::Value {
+    let (first, last) = pod_range_ends(index);
+    json!({
+        "cniVersion": "1.0.0",
+        "name": "pods",
+        "plugins": [{
+            "type": "bridge",
+            "bridge": BRIDGE,
+            "ipam": {
+                "type": "host-local",
+                "dataDir": folder.join("addresses"),
+                "ranges": [[{
+                    "subnet": NETWORK,
+                    "rangeStart": first,
+                    "rangeEnd": last,
+                    "gateway": node_address(index),
+                }]],
+                "routes": [{"dst": "0.0.0.0/0"}],
+            },
+        }],
+    })
+}
+
+/// Mount points that are missing on the machine and get created: those, and parents of theirs.
+pub(crate) fn missing_folders() -> Vec<PathBuf> {
+    let ancestors = FIXED.iter().flat_map(|fixed| Path::new(fixed).ancestors());
+    let mut missing: Vec<PathBuf> =
+        ancestors.filter(|path| !path.exists()).map(Path::to_path_buf).collect();
+    missing.sort();
+    missing.dedup();
+    missing
+}
+
+fn containerd_socket(folder: &Path) -> PathBuf {
+    folder.join("containerd.sock")
+}
+
+/// A TOML basic string. Its escapes are a superset of JSON's.
+fn toml_string(text: &str) -> String {
+    json!(text).to_string()
+}

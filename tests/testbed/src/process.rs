@@ -1,0 +1,144 @@
+//! Processes that are told apart from later ones with the same id.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// A process as it is written down: the id alone may mean another process later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Process {
+    pub(crate) pid: i32,
+    /// When it started, in clock ticks since the boot (`proc_pid_stat(5)`, field 22).
+    started: u64,
+    /// Which boot that was.
+    boot: String,
+}
+
+/// What the kernel says of a process that is still there.
+struct Stat {
+    state: char,
+    started: u64,
+}
+
+impl Process {
+    /// The calling process. It stays the same one over `exec`.
+    pub(crate) fn current() -> Result<Self, Error> {
+        let pid = rustix::process::getpid().as_raw_pid();
+        let stat = stat(pid).ok_or_else(|| gone("read the own start time"))?;
+        Ok(Self { pid, started: stat.started, boot: boot() })
+    }
+
+    /// Whether it still runs. One that ended and that nobody has waited for doesn't.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.stat().is_some()
+    }
+
+    /// Whether it has been stopped by a signal.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stat().is_some_and(|stat| stat.state == 'T')
+    }
+
+    /// Sends a signal; `false` if the process has ended before.
+    pub(crate) fn signal(&self, signal: Signal) -> Result<bool, Error> {
+        // First the descriptor, then the check: from then on the id can't become another process.
+        let Some(descriptor) = open(self.pid)? else { return Ok(false) };
+        if !self.is_alive() {
+            return Ok(false);
+        }
+        send(&descriptor, self.pid, signal)
+    }
+
+    fn stat(&self) -> Option<Stat> {
+        let stat = stat(self.pid)?;
+        let same = stat.started == self.started && self.boot == boot();
+        (same && !matches!(stat.state, 'Z' | 'X')).then_some(stat)
+    }
+}
+
+/// Kills whatever has this id now, if `is_ours` says so of it.
+pub(crate) fn kill_if(pid: i32, is_ours: impl FnOnce() -> bool) -> Result<bool, Error> {
+    let Some(descriptor) = open(pid)? else { return Ok(false) };
+    if is_ours() { send(&descriptor, pid, Signal::KILL) } else { Ok(false) }
+}
+
+fn open(pid: i32) -> Result<Option<OwnedFd>, Error> {
+    let Some(pid) = Pid::from_raw(pid) else { return Ok(None) };
+    match pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(descriptor) => Ok(Some(descriptor)),
+        Err(rustix::io::Errno::SRCH) => Ok(None),
+        Err(error) => Err(Error::kernel(format!("open process {pid:?}"))(error)),
+    }
+}
+
+fn send(descriptor: &OwnedFd, pid: i32, signal: Signal) -> Result<bool, Error> {
+    match pidfd_send_signal(descriptor, signal) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::SRCH) => Ok(false),
+        Err(error) => Err(Error::kernel(format!("send {signal:?} to process {pid}"))(error)),
+    }
+}
+
+fn stat(pid: i32) -> Option<Stat> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in the second field is in parentheses and may hold anything, `)` too.
+    let (_, rest) = text.rsplit_once(')')?;
+    let mut fields = rest.split_ascii_whitespace();
+    let state = fields.next()?.chars().next()?;
+    // 22 counts from one; two fields are before the parenthesis and one has been taken.
+    let started = fields.nth(18)?.parse().ok()?;
+    Some(Stat { state, started })
+}
+
+fn boot() -> String {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    id.trim_end().to_owned()
+}
+
+fn gone(action: &str) -> Error {
+    Error::kernel(action)(io::Error::from(io::ErrorKind::NotFound))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use rustix::process::Signal;
+
+    use super::{Process, boot, stat};
+
+    #[test]
+    fn a_later_process_with_the_same_id_is_not_touched() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let started = stat(pid).unwrap().started;
+        let other = Process { pid, started: started + 1, boot: boot() };
+        assert!(!other.is_alive());
+        assert!(!other.signal(Signal::KILL).unwrap());
+        let earlier_boot = Process { pid, started, boot: "another".into() };
+        assert!(!earlier_boot.signal(Signal::KILL).unwrap());
+        assert!(child.try_wait().unwrap().is_none(), "it must still run");
+
+        let same = Process { pid, started, boot: boot() };
+        assert!(same.signal(Signal::KILL).unwrap());
+        child.wait().unwrap();
+        assert!(!same.is_alive());
+        assert!(!same.signal(Signal::KILL).unwrap());
+    }
+
+    #[test]
+    fn a_process_that_nobody_waited_for_counts_as_ended() {
+        let mut child = Command::new("true").spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let process = Process { pid, started: stat(pid).unwrap().started, boot: boot() };
+        let deadline = std::time::Duration::from_secs(10);
+        crate::wait::wait_for("its end", deadline, || Ok((!process.is_alive()).then_some(())))
+            .unwrap();
+        assert!(stat(pid).is_some(), "it is still listed");
+        child.wait().unwrap();
+    }
+}

@@ -1,0 +1,120 @@
+//! The programs that the parts run: built from Go modules, or the machine's own.
+
+mod debian;
+mod go;
+mod module;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// The folder that holds the built programs of each Go module, and where the machine's are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Programs {
+    kubernetes: PathBuf,
+    etcd: PathBuf,
+    containerd: PathBuf,
+    cni: PathBuf,
+    registry: PathBuf,
+    pause: PathBuf,
+}
+
+impl Programs {
+    /// Finds the programs in the cache, or builds them there, and installs the Debian packages
+    /// that are missing; `tell` gets a line now and then about what takes long.
+    ///
+    /// Safe to interrupt and to run twice at once: programs are built aside and moved into place.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Missing`] if a package is missing and can't be installed; [`Error::Ended`] with
+    /// the end of its output if a build fails.
+    pub fn prepare(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<Self, Error> {
+        debian::install(tell)?;
+        let started = Instant::now();
+        let mut n_built = 0;
+        let mut module = |name| {
+            let (folder, built) = module::programs(cache, name, tell)?;
+            n_built += usize::from(built);
+            Ok(folder)
+        };
+        let programs = Self {
+            registry: module("registry")?,
+            etcd: module("etcd")?,
+            cni: module("cni")?,
+            containerd: module("containerd")?,
+            kubernetes: module("kubernetes")?,
+            pause: debian::find("catatonit")?,
+        };
+        if n_built > 0 {
+            tell(&format!("built {n_built} modules in {} s", started.elapsed().as_secs()));
+        }
+        Ok(programs)
+    }
+
+    /// One of `kube-apiserver`, `kube-controller-manager`, `kube-scheduler`, `kubelet`, `kubectl`.
+    pub fn kubernetes(&self, program: &str) -> PathBuf {
+        self.kubernetes.join(program)
+    }
+
+    /// One of `containerd`, `containerd-shim-runc-v2` and `ctr`.
+    pub fn containerd(&self, program: &str) -> PathBuf {
+        self.containerd.join(program)
+    }
+
+    /// etcd, whose main package is called `server`.
+    pub(crate) fn etcd(&self) -> PathBuf {
+        self.etcd.join("server")
+    }
+
+    /// The folder of the network plugins.
+    pub(crate) fn cni(&self) -> &Path {
+        &self.cni
+    }
+
+    pub(crate) fn registry(&self) -> PathBuf {
+        self.registry.join("registry")
+    }
+
+    /// The static program of the pause image, which holds a pod's namespaces.
+    pub(crate) fn pause(&self) -> &Path {
+        &self.pause
+    }
+
+    /// Folders to put before the `PATH` of a person's command.
+    pub(crate) fn folders(&self) -> [&Path; 2] {
+        [&self.kubernetes, &self.containerd]
+    }
+}
+
+/// Runs a command to its end and gives what it wrote to standard output.
+///
+/// # Errors
+///
+/// [`Error::Run`], or [`Error::Ended`] with the end of what it wrote.
+pub(crate) fn run(command: &mut Command) -> Result<String, Error> {
+    let program = name_of(command);
+    let output = command.output().map_err(|source| Error::Run { program, source })?;
+    stdout_of(command, &output)
+}
+
+pub(crate) fn stdout_of(command: &Command, output: &Output) -> Result<String, Error> {
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let texts = [output.stdout.as_slice(), output.stderr.as_slice()].map(String::from_utf8_lossy);
+    let lines: Vec<&str> = texts.iter().flat_map(|text| text.lines()).collect();
+    let output_end = lines.get(lines.len().saturating_sub(20)..).unwrap_or_default().join("\n");
+    let args = command.get_args().map(|arg| arg.to_string_lossy());
+    let words: Vec<_> = std::iter::once(name_of(command).into()).chain(args).collect();
+    let command = words.join(" ");
+    Err(Error::Ended { command, status: output.status, output: output_end })
+}
+
+pub(crate) fn name_of(command: &Command) -> String {
+    command.get_program().to_string_lossy().into_owned()
+}

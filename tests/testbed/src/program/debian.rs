@@ -1,0 +1,62 @@
+//! Programs of the machine, from Debian packages.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::{env, fs};
+
+use super::run;
+use crate::Error;
+
+/// Which programs are needed and which packages have them.
+const PACKAGES: [(&str, &str); 9] = [
+    ("runc", "runc"),
+    ("catatonit", "catatonit"),
+    ("ip", "iproute2"),
+    ("iptables", "iptables"),
+    ("unshare", "util-linux"),
+    ("nsenter", "util-linux"),
+    ("mount", "mount"),
+    ("sleep", "coreutils"),
+    ("openssl", "openssl"),
+];
+
+/// Where a program is: on the `PATH`, or where only root usually looks.
+pub(super) fn find(program: &'static str) -> Result<PathBuf, Error> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
+    let found = folders.map(|folder: PathBuf| folder.join(program)).find(|path| path.is_file());
+    let package = PACKAGES.iter().find(|(name, _)| *name == program);
+    let missing = Error::Missing { program, package: package.map_or(program, |(_, name)| name) };
+    // Links such as `alternatives` are followed, for the sake of who reads the record.
+    found.map(|path| fs::canonicalize(&path).unwrap_or(path)).ok_or(missing)
+}
+
+/// Installs what is missing, which needs Debian or a descendant and root.
+pub(super) fn install(tell: &mut dyn FnMut(&str)) -> Result<(), Error> {
+    let missing = |packages: &mut Vec<&str>| {
+        packages.extend(PACKAGES.iter().filter(|(name, _)| find(name).is_err()).map(|(_, p)| *p));
+        packages.dedup();
+    };
+    let mut packages = Vec::new();
+    missing(&mut packages);
+    if packages.is_empty() || find("apt-get").is_err() {
+        return check();
+    }
+    tell(&format!("installing {}", packages.join(", ")));
+    let install = || {
+        let mut command = Command::new("apt-get");
+        command.args(["install", "--yes", "--no-install-recommends"]).args(&packages);
+        command.env("DEBIAN_FRONTEND", "noninteractive");
+        command
+    };
+    // A fresh machine has no list of packages, or one that names versions which are gone.
+    if run(&mut install()).is_err() {
+        run(Command::new("apt-get").arg("update"))?;
+        run(&mut install())?;
+    }
+    check()
+}
+
+fn check() -> Result<(), Error> {
+    PACKAGES.iter().try_for_each(|(program, _)| find(program).map(drop))
+}

@@ -1,0 +1,92 @@
+//! The image registry, the faults it can be made to have, and how images get into it.
+
+mod fault;
+pub(crate) mod proxy;
+mod push;
+
+use std::fs::File;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::address::{REGISTRY, REGISTRY_BEHIND};
+use crate::testbed::Plan;
+use crate::{Error, Part, Testbed, file, launcher};
+
+pub use fault::{Answer, Fault};
+
+use fault::Faults;
+
+/// Starts the registry and the proxy before it.
+pub(crate) fn start(plan: &Plan<'_>) -> Result<(), Error> {
+    let folder = plan.place.registry();
+    let images = folder.join("images");
+    file::create_folder(&images)?;
+    let config = folder.join("config.yml");
+    // JSON, which is YAML.
+    file::write_json(
+        &config,
+        &json!({
+            "version": "0.1",
+            "log": {"level": "warn", "accesslog": {"disabled": true}},
+            "storage": {"filesystem": {"rootdirectory": images}, "delete": {"enabled": true}},
+            "http": {"addr": REGISTRY_BEHIND},
+        }),
+    )?;
+    let config = config.display().to_string();
+    plan.start_part(Part::Registry, &plan.programs.registry(), &["serve".into(), config])?;
+    let faults = folder.join("faults.json").display().to_string();
+    let args = [launcher::ARGUMENT, "proxy", REGISTRY, REGISTRY_BEHIND, &faults];
+    plan.start_part(Part::RegistryProxy, &plan.place.launcher(), &args.map(str::to_owned))
+}
+
+impl Testbed {
+    /// Makes the registry answer requests for a repository, such as `bundles/etcd`, in another
+    /// way, until [`Testbed::heal_registry`]. Applies from the next request on.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`] if the faults can't be written down.
+    pub fn fault_registry(&self, repository: &str, fault: Fault) -> Result<(), Error> {
+        self.change_faults(|faults| {
+            faults.insert(repository.to_owned(), fault);
+        })
+    }
+
+    /// Ends the fault of a repository. That it has none is fine.
+    ///
+    /// # Errors
+    ///
+    /// As [`Testbed::fault_registry`].
+    pub fn heal_registry(&self, repository: &str) -> Result<(), Error> {
+        self.change_faults(|faults| {
+            faults.remove(repository);
+        })
+    }
+
+    /// Copies the only image of an OCI archive (a tar of an image layout) into the registry. The
+    /// name is one in the registry, such as `bundles/etcd:1.0`. Gives the name with the digest
+    /// that a pod can use.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Archive`] if that isn't one, [`Error::Registry`] if the registry refuses.
+    pub fn push(&self, archive: &Path, name: &str) -> Result<String, Error> {
+        let name = name.strip_prefix(REGISTRY).map_or(name, |name| name.trim_start_matches('/'));
+        let (repository, tag) = name.rsplit_once(':').unwrap_or((name, "latest"));
+        let digest = self.within(|| push::push(archive, REGISTRY, repository, tag))?;
+        Ok(format!("{REGISTRY}/{repository}@{digest}"))
+    }
+
+    /// Changes the faults while nobody else does; tests run in parallel.
+    fn change_faults(&self, change: impl FnOnce(&mut Faults)) -> Result<(), Error> {
+        let folder = self.place().registry();
+        let path = folder.join("faults.lock");
+        let lock = File::create(&path).map_err(Error::file("create", &path))?;
+        lock.lock().map_err(Error::file("lock", &path))?;
+        let path = folder.join("faults.json");
+        let mut faults = file::read_json::<Faults>(&path)?.unwrap_or_default();
+        change(&mut faults);
+        file::write_json(&path, &faults)
+    }
+}

@@ -1,0 +1,210 @@
+//! The proxy before the registry, which plays its faults.
+//!
+//! One request per connection: it tells both sides to close after it, so that after the head of
+//! the request bytes are just passed on, whatever their framing.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use super::fault::{Answer, Fault, Faults};
+use crate::{Error, file};
+
+/// The longest head of a request that is read, in bytes.
+const MOST_HEAD: u64 = 64 << 10;
+
+/// How many pieces a second a trickling answer is sent in.
+const PIECES: u32 = 10;
+
+/// Serves for ever; every request becomes a line on standard output.
+pub(crate) fn serve(listen: &str, registry: &str, faults: &Path) -> Result<Infallible, Error> {
+    let listener = TcpListener::bind(listen)
+        .map_err(|source| Error::Kernel { action: format!("listen on {listen}"), source })?;
+    let proxy = Arc::new(Proxy {
+        registry: registry.to_owned(),
+        faults: faults.to_path_buf(),
+        seen: Mutex::new(HashMap::new()),
+    });
+    loop {
+        let Ok((client, _)) = listener.accept() else {
+            // Out of file descriptors: some come back when requests end.
+            thread::sleep(Duration::from_millis(100));
+            continue;
+        };
+        let proxy = Arc::clone(&proxy);
+        thread::spawn(move || {
+            if let Err(error) = proxy.handle(&client) {
+                println!("a connection ended early: {error}");
+            }
+        });
+    }
+}
+
+struct Proxy {
+    registry: String,
+    faults: PathBuf,
+    /// The fault that a repository was last seen with, and how many requests it had.
+    seen: Mutex<HashMap<String, (Fault, u32)>>,
+}
+
+impl Proxy {
+    fn handle(&self, client: &TcpStream) -> io::Result<()> {
+        let mut reader = BufReader::new(client);
+        let Some(head) = Head::read(&mut reader)? else { return Ok(()) };
+        let repository = repository(&head.target);
+        let answer = repository.and_then(|repository| self.answer(repository));
+        println!("{} {} {answer:?}", head.method, head.target);
+        match answer {
+            Some(Answer::Status(status)) => {
+                // A body that nobody reads would make the kernel reset the connection before the
+                // client has read the answer. Clients of a faulty repository send none or wait.
+                (&*client).write_all(refusal(status, head.method == "HEAD").as_bytes())?;
+                client.shutdown(Shutdown::Write)?;
+                client.set_read_timeout(Some(Duration::from_secs(2)))?;
+                let _ = io::copy(&mut reader.take(MOST_HEAD), &mut io::sink());
+                Ok(())
+            }
+            // Until the client gives up.
+            Some(Answer::Hang) => io::copy(&mut reader, &mut io::sink()).map(drop),
+            Some(Answer::Trickle(rate)) => {
+                self.pass(&head, reader, client, |from, to| trickle(from, to, rate))
+            }
+            Some(Answer::Cut(n_bytes)) => self.pass(&head, reader, client, |from, to| {
+                io::copy(&mut from.take(n_bytes), to).map(drop)
+            }),
+            None => self.pass(&head, reader, client, |from, to| io::copy(from, to).map(drop)),
+        }
+    }
+
+    /// The fault that this request of a repository sees.
+    fn answer(&self, repository: &str) -> Option<Answer> {
+        let faults: Faults = match file::read_json(&self.faults) {
+            Ok(faults) => faults.unwrap_or_default(),
+            Err(error) => {
+                println!("the faults are not played: {error}");
+                return None;
+            }
+        };
+        let fault = *faults.get(repository)?;
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = seen.entry(repository.to_owned()).or_insert((fault, 0));
+        if entry.0 != fault {
+            *entry = (fault, 0);
+        }
+        if fault.times.is_some_and(|times| entry.1 >= times) {
+            return None;
+        }
+        entry.1 += 1;
+        Some(fault.answer)
+    }
+
+    /// Passes a request on, and the answer back by `answer`.
+    fn pass(
+        &self,
+        head: &Head,
+        mut client_reader: BufReader<&TcpStream>,
+        client: &TcpStream,
+        answer: impl FnOnce(&mut TcpStream, &mut TcpStream) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut registry = TcpStream::connect(&self.registry)?;
+        registry.write_all(&head.to_bytes())?;
+        let mut to_registry = registry.try_clone()?;
+        let mut to_client = client.try_clone()?;
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                // Ends when the client closes, or below, when the answer is through.
+                let _ = io::copy(&mut client_reader, &mut to_registry);
+            });
+            let outcome = answer(&mut registry, &mut to_client);
+            let _ = registry.shutdown(Shutdown::Both);
+            let _ = client.shutdown(Shutdown::Both);
+            outcome
+        })
+    }
+}
+
+/// The first line and the header lines of a request.
+struct Head {
+    method: String,
+    target: String,
+    lines: Vec<String>,
+}
+
+impl Head {
+    /// `None` if the client closes without a request.
+    fn read(reader: &mut impl BufRead) -> io::Result<Option<Self>> {
+        let mut lines = Vec::new();
+        let mut limited = reader.take(MOST_HEAD);
+        loop {
+            let mut line = String::new();
+            if limited.read_line(&mut line)? == 0 {
+                return Ok(None);
+            }
+            let line = line.trim_end_matches(['\r', '\n']).to_owned();
+            if line.is_empty() {
+                break;
+            }
+            lines.push(line);
+        }
+        let mut words = lines.first().into_iter().flat_map(|line| line.split(' '));
+        let [method, target] = [(); 2].map(|()| words.next().unwrap_or_default().to_owned());
+        Ok(Some(Self { method, target, lines }))
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let lines = self.lines.iter().filter(|line| {
+            !line.split(':').next().unwrap_or_default().eq_ignore_ascii_case("connection")
+        });
+        let mut text: String = lines.flat_map(|line| [line.as_str(), "\r\n"]).collect();
+        text.push_str("Connection: close\r\n\r\n");
+        text.into_bytes()
+    }
+}
+
+/// The repository in a path such as `/v2/bundles/etcd/manifests/1.0`.
+fn repository(target: &str) -> Option<&str> {
+    let path = target.split('?').next()?.strip_prefix("/v2/")?;
+    // The last of these words counts: a repository may be called like one.
+    let ends = ["/manifests/", "/blobs/", "/tags/", "/referrers/"];
+    let end = ends.iter().filter_map(|word| path.rfind(word)).max()?;
+    path.get(..end)
+}
+
+fn refusal(status: u16, without_body: bool) -> String {
+    let (code, extra) = match status {
+        401 => ("UNAUTHORIZED", "WWW-Authenticate: Basic realm=\"testbed\"\r\n"),
+        403 => ("DENIED", ""),
+        404 => ("MANIFEST_UNKNOWN", ""),
+        429 => ("TOOMANYREQUESTS", "Retry-After: 1\r\n"),
+        _ => ("UNKNOWN", ""),
+    };
+    let body = format!(r#"{{"errors":[{{"code":"{code}","message":"played by the testbed"}}]}}"#);
+    let length = body.len();
+    let body = if without_body { "" } else { &body };
+    format!(
+        "HTTP/1.1 {status} Fault\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\
+         {extra}Connection: close\r\n\r\n{body}"
+    )
+}
+
+fn trickle(from: &mut TcpStream, to: &mut TcpStream, rate: u32) -> io::Result<()> {
+    let piece = usize::try_from((rate / PIECES).max(1)).unwrap_or(1);
+    let mut buffer = vec![0; piece];
+    loop {
+        let n_bytes = from.read(&mut buffer)?;
+        if n_bytes == 0 {
+            return Ok(());
+        }
+        to.write_all(buffer.get(..n_bytes).unwrap_or_default())?;
+        // It isn't waiting for anything: slowness is what is wanted.
+        thread::sleep(Duration::from_secs(1) / PIECES);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,423 @@
+//! Bringing a testbed up and down, and using it.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::address::MOST_NODES;
+use crate::cgroup::Group;
+use crate::launcher::{self, Launch};
+use crate::network::Network;
+use crate::place::Place;
+use crate::program::{run, stdout_of};
+use crate::wait::wait_for;
+use crate::{
+    Error, Node, Part, PartStatus, Programs, Settings, State, file, mount, node, registry,
+};
+
+/// A testbed that is up.
+#[derive(Debug)]
+pub struct Testbed {
+    place: Place,
+    record: Record,
+}
+
+/// What is written down of a testbed before any of it exists.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Record {
+    programs: Programs,
+    nodes: Vec<Node>,
+    /// Folders of the machine that didn't exist before and go again if they are empty.
+    folders: Vec<PathBuf>,
+    /// Whether it was up once: else it is half a testbed.
+    complete: bool,
+}
+
+/// What a testbed is built of while it is brought up.
+pub(crate) struct Plan<'a> {
+    pub(crate) place: &'a Place,
+    pub(crate) programs: &'a Programs,
+    pub(crate) group: &'a Group,
+}
+
+impl Testbed {
+    /// Brings a testbed up with these nodes, and waits until all are ready.
+    ///
+    /// One that is up already is used, its ended parts are started again, and nodes that it lacks
+    /// are added; half of one is removed first. `helper` is a program that calls
+    /// [`launcher::main`], usually the calling one; `tell` gets a line now and then.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Differs`] if the one that is up has other programs or other nodes; else what kept
+    /// a part from being started. Half a testbed may be left: it says why in its logs, and
+    /// [`Testbed::down`] removes it.
+    pub fn up(
+        settings: &Settings,
+        nodes: &[Node],
+        helper: &Path,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Self, Error> {
+        need_root()?;
+        if nodes.is_empty() || nodes.len() > MOST_NODES {
+            let value = nodes.len().to_string();
+            let rule = "1 to 16";
+            return Err(Error::Setting { setting: "the number of nodes", value, rule });
+        }
+        let programs = Programs::prepare(&settings.cache, tell)?;
+        let place = Place::of(settings);
+        let lock = lock(&place)?;
+        let group = Group::of(&place.system_name())?;
+        let plan = Plan { place: &place, programs: &programs, group: &group };
+        let record = if let Some(record) = usable_record(&place)? {
+            plan.complete(record, nodes, tell)?
+        } else {
+            if place.folder.exists() {
+                tell("removing what is left of an earlier testbed");
+            }
+            remove(&place)?;
+            tell("starting it");
+            plan.create(nodes, helper)?
+        };
+        let mut testbed = Self { place, record };
+        testbed.wait_until_ready()?;
+        testbed.record.complete = true;
+        file::write_json(&testbed.place.record(), &testbed.record)?;
+        drop(lock);
+        Ok(testbed)
+    }
+
+    /// The testbed that was brought up, whatever became of its parts since.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotUp`] if there is none, or nothing but files of one.
+    pub fn open(settings: &Settings) -> Result<Self, Error> {
+        let place = Place::of(settings);
+        match file::read_json(&place.record())? {
+            Some(record) if network(&place).exists() => Ok(Self { place, record }),
+            _ => Err(Error::NotUp { name: settings.name.clone() }),
+        }
+    }
+
+    /// Removes a testbed, whatever state it is in: processes, containers, mounts, namespaces,
+    /// control groups and files. That there is none is fine. The count of processes killed.
+    ///
+    /// # Errors
+    ///
+    /// What could not be removed. It can be called again then.
+    pub fn down(settings: &Settings) -> Result<usize, Error> {
+        need_root()?;
+        let place = Place::of(settings);
+        if !place.parent().exists() {
+            // Not even a lock: still, whatever carries the name goes.
+            return remove(&place);
+        }
+        let lock = lock(&place)?;
+        let killed = remove(&place)?;
+        file::remove(&place.lock())?;
+        drop(lock);
+        // Stays if there are others.
+        let _ = fs::remove_dir(place.parent());
+        Ok(killed)
+    }
+
+    /// The folder with everything of this testbed, logs included.
+    pub fn folder(&self) -> &Path {
+        &self.place.folder
+    }
+
+    /// The administrator's kubeconfig. Its server is reached from inside of the network namespace
+    /// only.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.place.kubeconfig()
+    }
+
+    /// The programs that it runs.
+    pub fn programs(&self) -> &Programs {
+        &self.record.programs
+    }
+
+    /// How many nodes it has.
+    pub fn n_nodes(&self) -> usize {
+        self.record.nodes.len()
+    }
+
+    /// What each part is doing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`] or [`Error::Content`] if its records can't be read.
+    pub fn parts(&self) -> Result<Vec<PartStatus>, Error> {
+        let parts = Part::all(self.n_nodes());
+        parts.into_iter().map(|part| self.place.status_of(part)).collect()
+    }
+
+    /// Moves the calling thread into the testbed's network: there is the API server, and
+    /// [`REGISTRY`](crate::REGISTRY). Threads and processes that it starts then are there too.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Kernel`] without root, [`Error::File`] if the namespace is gone.
+    pub fn enter(&self) -> Result<(), Error> {
+        network(&self.place).enter()
+    }
+
+    /// Runs something in the testbed's network, in a thread of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Testbed::enter`], and those of `action`.
+    pub fn within<T: Send>(
+        &self,
+        action: impl FnOnce() -> Result<T, Error> + Send,
+    ) -> Result<T, Error> {
+        network(&self.place).within(action)
+    }
+
+    /// A command with `KUBECONFIG` set and our `kubectl` and `ctr` first on the `PATH`. It is to be
+    /// started from inside of the network: after [`Testbed::enter`] or in [`Testbed::within`].
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = self.record.programs.folders().map(Path::to_path_buf);
+        // A folder with a colon can't be on a PATH; then the caller's stays as it is.
+        if let Ok(path) =
+            std::env::join_paths(folders.into_iter().chain(std::env::split_paths(&path)))
+        {
+            command.env("PATH", path);
+        }
+        command.env("KUBECONFIG", self.kubeconfig()).env("UNLADE_TESTBED", &self.place.name);
+        // Nothing in the namespace is reached through a proxy.
+        for proxy in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
+            command.env_remove(proxy).env_remove(proxy.to_lowercase());
+        }
+        command
+    }
+
+    /// Runs kubectl as the administrator and gives what it printed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Ended`] with what it said if it failed.
+    pub fn kubectl<A: AsRef<OsStr> + Send>(
+        &self,
+        args: impl IntoIterator<Item = A> + Send,
+    ) -> Result<String, Error> {
+        self.within(|| {
+            let mut command = self.command(self.record.programs.kubernetes("kubectl"));
+            run(command.args(args).stdin(Stdio::null()))
+        })
+    }
+
+    /// Creates or changes an object, by a server-side apply as `unlade-testbed`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Ended`] with the API server's words if it refused.
+    pub fn apply(&self, object: &Value) -> Result<(), Error> {
+        self.within(|| {
+            let mut command = self.command(self.record.programs.kubernetes("kubectl"));
+            command.args(["apply", "--server-side", "--force-conflicts"]);
+            command.args(["--field-manager=unlade-testbed", "--filename=-"]);
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            let run = |source| Error::Run { program: "kubectl".into(), source };
+            let mut child = command.spawn().map_err(run)?;
+            if let Some(mut stdin) = child.stdin.take() {
+                // kubectl reads all of it before it says a word, so this can't block both.
+                stdin.write_all(object.to_string().as_bytes()).map_err(run)?;
+            }
+            let output = child.wait_with_output().map_err(run)?;
+            stdout_of(&command, &output).map(drop)
+        })
+    }
+
+    /// Waits until every node is ready and pods can be created in the default namespace.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::PartEnded`] with the end of its log if a part ends meanwhile, [`Error::Ended`]
+    /// with kubectl's words if a node isn't ready after two minutes.
+    pub fn wait_until_ready(&self) -> Result<(), Error> {
+        let deadline = Duration::from_mins(2);
+        wait_for("the API server ready", deadline, || {
+            self.check_parts()?;
+            Ok(self.kubectl(["get", "--raw=/readyz"]).ok())
+        })?;
+        let names = (0..self.n_nodes()).map(|index| format!("node/{}", node::name(index)));
+        // Pods are refused until the controllers have made the namespace's service account.
+        let account = "serviceaccount/default".to_owned();
+        self.kubectl_wait("create", names.clone().chain([account]).collect())?;
+        self.kubectl_wait("condition=Ready", names.collect())?;
+        self.check_parts()
+    }
+
+    /// Where everything of it is.
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    fn kubectl_wait(&self, condition: &str, objects: Vec<String>) -> Result<(), Error> {
+        let args = ["wait".into(), format!("--for={condition}"), "--timeout=120s".into()];
+        match self.kubectl(args.into_iter().chain(objects)) {
+            Ok(_) => Ok(()),
+            // A part that ended tells more than the node which isn't ready.
+            Err(error) => self.check_parts().and(Err(error)),
+        }
+    }
+
+    fn check_parts(&self) -> Result<(), Error> {
+        Part::all(self.n_nodes()).into_iter().try_for_each(|part| self.place.check_alive(part))
+    }
+}
+
+impl Plan<'_> {
+    /// Makes a testbed from nothing.
+    fn create(&self, nodes: &[Node], helper: &Path) -> Result<Record, Error> {
+        let place = self.place;
+        for folder in [place.processes(), place.logs()] {
+            file::create_folder(&folder)?;
+        }
+        let folders = node::missing_folders();
+        let nodes = nodes.to_vec();
+        let record = Record { programs: self.programs.clone(), nodes, folders, complete: false };
+        // Before anything of it exists, so that `down` knows.
+        file::write_json(&place.record(), &record)?;
+        fs::copy(helper, place.launcher()).map_err(Error::file("copy", helper))?;
+        self.group.create(&node_names(0..record.nodes.len()))?;
+        network(place).create(record.nodes.len())?;
+        record.folders.iter().try_for_each(|folder| file::create_folder(folder))?;
+
+        self.start_api()?;
+        registry::start(self)?;
+        for index in 0..record.nodes.len() {
+            self.start_runtime(index)?;
+        }
+        self.write_kubeconfigs()?;
+        self.start_controllers()?;
+        for (index, node) in record.nodes.iter().enumerate() {
+            self.start_kubelet(index, node)?;
+        }
+        Ok(record)
+    }
+
+    /// Starts what is missing of a testbed that was up.
+    fn complete(
+        &self,
+        mut record: Record,
+        nodes: &[Node],
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Record, Error> {
+        let differs = |what| Error::Differs { name: self.place.name.clone(), what };
+        if record.programs != *self.programs {
+            return Err(differs("programs"));
+        }
+        let n_both = record.nodes.len().min(nodes.len());
+        if record.nodes.get(..n_both) != nodes.get(..n_both) {
+            return Err(differs("nodes"));
+        }
+        for part in Part::all(record.nodes.len()) {
+            if self.place.status_of(part)?.state == State::Ended {
+                tell(&format!("starting {part} again: it had ended"));
+            }
+            self.place.start_again(part)?;
+            self.place.signal(part, rustix::process::Signal::CONT)?;
+        }
+        for (index, node) in nodes.iter().enumerate().skip(record.nodes.len()) {
+            tell(&format!("adding {}", node::name(index)));
+            self.group.create(&node_names(index..index + 1))?;
+            network(self.place).add_node(index)?;
+            self.start_runtime(index)?;
+            self.start_kubelet(index, node)?;
+            record.nodes.push(node.clone());
+            file::write_json(&self.place.record(), &record)?;
+        }
+        Ok(record)
+    }
+
+    /// Writes down how a part is started, and starts it.
+    pub(crate) fn start_part(
+        &self,
+        part: Part,
+        program: &Path,
+        args: &[String],
+    ) -> Result<(), Error> {
+        // Some programs want a HOME; none should find anything there.
+        let home = self.place.folder.display().to_string();
+        let path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned();
+        let mounts_of = match part {
+            Part::Containerd(index) | Part::Kubelet(index) => Some(Part::Mounts(index)),
+            _ => None,
+        };
+        let launch = Launch {
+            program: program.to_path_buf(),
+            args: args.to_vec(),
+            environment: vec![("HOME".into(), home), ("PATH".into(), path)],
+            control_groups: self.group.entrances(),
+            network: self.place.network(),
+            process: self.place.process_of(part),
+            mounts_of: mounts_of.map(|holder| self.place.process_of(holder)),
+        };
+        file::write_json(&self.place.launch_of(part), &launch)?;
+        launcher::start(self.place, part)
+    }
+}
+
+fn network(place: &Place) -> Network {
+    Network::at(place.network())
+}
+
+fn node_names(indices: std::ops::Range<usize>) -> Vec<String> {
+    indices.map(node::name).collect()
+}
+
+/// The record of a testbed that was up and whose namespaces are still there.
+fn usable_record(place: &Place) -> Result<Option<Record>, Error> {
+    let Some(record) = file::read_json::<Record>(&place.record())? else { return Ok(None) };
+    // After a reboot everything is gone but the files. A node's mounts are gone with their holder.
+    let holders = (0..record.nodes.len()).map(Part::Mounts);
+    for holder in holders {
+        if place.status_of(holder)?.state == State::Ended {
+            return Ok(None);
+        }
+    }
+    Ok((record.complete && network(place).exists()).then_some(record))
+}
+
+fn remove(place: &Place) -> Result<usize, Error> {
+    let group = Group::of(&place.system_name())?;
+    // One way for a healthy testbed and for the ruins of one. Nothing in it needs an orderly end.
+    let killed = group.kill_all()?;
+    group.remove()?;
+    mount::unmount_below(&place.folder)?;
+    // A record that can't be read has no folders to remove.
+    let record = file::read_json::<Record>(&place.record()).unwrap_or_default();
+    let mut folders = record.map(|record| record.folders).unwrap_or_default();
+    if place.folder.exists() {
+        fs::remove_dir_all(&place.folder).map_err(Error::file("remove", &place.folder))?;
+    }
+    folders.sort();
+    for folder in folders.iter().rev() {
+        // Stays if somebody else uses it by now.
+        let _ = fs::remove_dir(folder);
+    }
+    Ok(killed)
+}
+
+fn lock(place: &Place) -> Result<fs::File, Error> {
+    file::create_folder(place.parent())?;
+    let path = place.lock();
+    let lock = fs::File::create(&path).map_err(Error::file("create", &path))?;
+    lock.lock().map_err(Error::file("lock", &path))?;
+    Ok(lock)
+}
+
+fn need_root() -> Result<(), Error> {
+    if rustix::process::geteuid().is_root() { Ok(()) } else { Err(Error::NotRoot) }
+}

@@ -1,0 +1,139 @@
+//! `cargo xtask cluster`: a real Kubernetes to try things on, and for the tests.
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    os::unix::process::CommandExt,
+    path::PathBuf,
+    time::Instant,
+};
+
+use unlade_testbed::{Node, REGISTRY, Settings, State, Testbed};
+
+use crate::{command::Error, workspace};
+
+/// A real Kubernetes in a network namespace of its own, without a container engine.
+///
+/// `UNLADE_TESTBED` names one of several (else `default`); docs/testbed.md tells the rest.
+#[derive(clap::Subcommand)]
+pub(crate) enum Action {
+    /// Brings it up and waits until it is ready. Again: starts what has ended, adds nodes.
+    Up {
+        /// How many nodes it has.
+        #[arg(long, default_value_t = 1)]
+        nodes: usize,
+        /// Another architecture for the last node to claim, such as `arm64`; only its label.
+        #[arg(long, value_name = "ARCHITECTURE")]
+        last_claims: Option<String>,
+    },
+    /// Removes it, whatever state it is in: processes, mounts, namespaces, control groups, files.
+    Down,
+    /// Shows its parts and nodes.
+    Status,
+    /// Runs kubectl against it.
+    #[command(disable_help_flag = true)]
+    Kubectl {
+        /// What kubectl is given.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    /// Runs a command in its network, with KUBECONFIG set and kubectl, ctr and unlade on the PATH.
+    Exec {
+        /// The program and its arguments.
+        #[arg(last = true, required = true)]
+        command: Vec<OsString>,
+    },
+    /// Copies an image into its registry.
+    Push {
+        /// A tar of an OCI image layout with one image.
+        archive: PathBuf,
+        /// Its name in the registry, such as `bundles/etcd:1.0`.
+        name: String,
+    },
+}
+
+pub(crate) fn run(action: Action) -> Result<(), Error> {
+    let settings = Settings::from_env()?;
+    match action {
+        Action::Up { nodes, last_claims } => up(&settings, nodes, last_claims),
+        Action::Down => {
+            let n_killed = Testbed::down(&settings)?;
+            eprintln!("the testbed {:?} is gone ({n_killed} processes ended)", settings.name);
+            Ok(())
+        }
+        Action::Status => status(&Testbed::open(&settings)?),
+        Action::Kubectl { arguments } => {
+            let testbed = Testbed::open(&settings)?;
+            become_command(&testbed, "kubectl".as_ref(), &arguments)
+        }
+        Action::Exec { command } => {
+            let testbed = Testbed::open(&settings)?;
+            // clap sees to it that there is one word at least.
+            let Some((program, arguments)) = command.split_first() else { return Ok(()) };
+            become_command(&testbed, program, arguments)
+        }
+        Action::Push { archive, name } => {
+            println!("{}", Testbed::open(&settings)?.push(&archive, &name)?);
+            Ok(())
+        }
+    }
+}
+
+fn up(settings: &Settings, n_nodes: usize, last_claims: Option<String>) -> Result<(), Error> {
+    let started = Instant::now();
+    let mut nodes = vec![Node::default(); n_nodes];
+    if let (Some(architecture), Some(last)) = (last_claims, nodes.last_mut()) {
+        last.labels.insert("kubernetes.io/arch".into(), architecture);
+    }
+    let helper = env::current_exe()
+        .map_err(|source| Error::File { path: "the running program".into(), source })?;
+    let mut tell = |line: &str| eprintln!("{line}");
+    let testbed = Testbed::up(settings, &nodes, &helper, &mut tell)?;
+    let seconds = started.elapsed().as_secs_f32();
+    eprintln!("the testbed {:?} is ready after {seconds:.1} s\n", settings.name);
+    let folder = testbed.folder().display();
+    println!(
+        "  cargo xtask cluster kubectl get pods --all-namespaces\n  \
+           cargo xtask cluster exec -- COMMAND            a command in its network\n  \
+           cargo xtask cluster push IMAGE.tar bundles/a:1 an image; pods find it at {REGISTRY}/bundles/a:1\n  \
+           cargo xtask cluster status                     its parts\n  \
+           cargo xtask cluster down                       removes all of it\n\n\
+         kubeconfig: {}\n\
+         logs:       {folder}/log",
+        testbed.kubeconfig().display()
+    );
+    Ok(())
+}
+
+fn status(testbed: &Testbed) -> Result<(), Error> {
+    for part in testbed.parts()? {
+        let state = match part.state {
+            State::Running => "running",
+            State::Stopped => "stopped",
+            State::Ended => "ended",
+        };
+        let pid = part.pid.map_or_else(|| "-".into(), |pid| pid.to_string());
+        let (name, log) = (part.part.to_string(), part.log.display());
+        println!("{name:24} {state:8} {pid:>8}  {log}");
+    }
+    println!();
+    print!("{}", testbed.kubectl(["get", "nodes", "--output=wide"])?);
+    Ok(())
+}
+
+/// Becomes a command in the testbed's network; returns only if that fails.
+fn become_command(testbed: &Testbed, program: &OsStr, arguments: &[OsString]) -> Result<(), Error> {
+    // `ip netns exec` would do this too, and hide the control groups.
+    testbed.enter()?;
+    let mut command = testbed.command(program);
+    // The freshest binaries first.
+    let builds = ["debug", "release", "dist"].map(|profile| workspace::target().join(profile));
+    let path = command.get_envs().find_map(|(name, value)| value.filter(|_| name == "PATH"));
+    let path = path.map(OsStr::to_owned).unwrap_or_default();
+    if let Ok(path) = env::join_paths(builds.into_iter().chain(env::split_paths(&path))) {
+        // The program is looked up on it too.
+        command.env("PATH", path);
+    }
+    let source = command.args(arguments).exec();
+    Err(Error::Start { program: program.display().to_string(), source })
+}
