@@ -1,11 +1,25 @@
 //! An image in a file or directory -> the bundle in it.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path as FilePath, PathBuf};
 
-use unlade_format::Reading;
+use unlade_format::content::ANNOTATIONS_FILE;
+use unlade_format::{Content, Directory, Reading, layout as bundle_layout};
 
-use crate::{Digest, Limits, Platform, Source};
+use crate::budget::Budget;
+use crate::bundle::{self, Collector, Stop};
+use crate::compression::decompress;
+use crate::digest::{self, Verified};
+use crate::layer::{self, Stack};
+use crate::manifest::{self, Layer, Manifest};
+use crate::store::{self, Store};
+use crate::tree::Tree;
+use crate::{Digest, Limits, Platform, Select, Source, Transport, docker, layout};
+
+/// How often the layers are read at most. Once is enough but for hard links and directories that
+/// lead elsewhere; each of these costs one more time.
+const ROUNDS: usize = 10;
 
 /// What [`read`] is told beside the source.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,7 +42,7 @@ pub struct Image {
     pub digest: Option<Digest>,
     /// The digest of the image's configuration: the image ID of Docker and podman.
     pub id: Digest,
-    /// The platform that the configuration names.
+    /// The platform that the configuration names, `unknown` where it names none.
     pub platform: Platform,
     /// The labels of the configuration.
     pub labels: BTreeMap<String, String>,
@@ -44,25 +58,236 @@ pub enum Error {
         /// The file or directory.
         path: PathBuf,
     },
+    /// The file or directory cannot be read.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The image is not found in it, or is none.
+    #[error("{}", path.display())]
+    Manifest {
+        /// The file or directory.
+        path: PathBuf,
+        /// What is wrong.
+        source: manifest::Error,
+    },
+    /// A layer is not what its digest or size says.
+    #[error("layer {layer} is not what it should be")]
+    Blob {
+        /// Its digest, or its path in a docker archive.
+        layer: String,
+        /// The difference.
+        source: digest::Error,
+    },
+    /// A layer is not what the configuration says of its tar.
+    #[error("the tar of layer {layer} is not what the configuration says")]
+    DiffId {
+        /// Its digest, or its path in a docker archive.
+        layer: String,
+        /// The difference.
+        source: digest::Error,
+    },
+    /// A layer cannot be read, or not be laid over those before it.
+    #[error("layer {layer}")]
+    Layer {
+        /// Its digest, or its path in a docker archive.
+        layer: String,
+        /// What is wrong.
+        source: layer::Error,
+    },
+    /// The image holds no bundle.
+    #[error("the image holds no bundle")]
+    Bundle(#[from] bundle::Error),
+    /// `annotations.yaml` does not say where the manifests are.
+    #[error("the layout of the bundle is not known")]
+    Layout(#[from] bundle_layout::Error),
+    /// The files were read, but are no bundle's content.
+    #[error("the files are not the content of a bundle")]
+    Content(#[from] unlade_format::content::Error),
+    /// Links lead from one part of the image to another, again and again.
+    #[error("links of the bundle lead through too many parts of the image")]
+    Rounds,
 }
 
 impl Error {
     /// What to do, where that is known.
     pub fn hint(&self) -> Option<String> {
-        None
+        match self {
+            Self::Manifest { source, .. } => source.hint(),
+            Self::Unrecognized { path } if path.is_dir() => Some(
+                "a bundle directory has manifests/ and metadata/, an image layout has index.json"
+                    .to_owned(),
+            ),
+            Self::Bundle(bundle::Error::Missing { .. }) => {
+                Some("is this the image of a bundle, and not that of the operator?".to_owned())
+            }
+            Self::Store(store::Error::Open { path, source })
+                if source.kind() == io::ErrorKind::NotFound
+                    && path.to_string_lossy().contains([':', '@']) =>
+            {
+                Some(format!(
+                    "an image in a registry is read after \
+                     `skopeo copy docker://{} oci-archive:image.tar`",
+                    path.display()
+                ))
+            }
+            _ => None,
+        }
     }
 }
 
 /// The bundle in the image that `source` names.
 ///
+/// A path without a transport is an OCI layout if it is a directory; of a file the contents
+/// decide. An archive that is both an OCI archive and a docker archive, as `docker save` writes
+/// them since version 25, is read as the former, which has more digests.
+///
 /// # Errors
 ///
 /// If there is no such image, several are there and none is named, anything is not what its digest
 /// says, a limit is passed, or the image holds no bundle.
-pub fn read(source: &Source, _options: &Options) -> Result<Image, Error> {
-    let path = match source {
-        Source::Image(reference) => reference.path.clone(),
-        Source::Path(path) => path.clone(),
+pub fn read(source: &Source, options: &Options) -> Result<Image, Error> {
+    let budget = Budget::new(options.limits.clone());
+    let (path, select) = match source {
+        Source::Image(reference) => (&reference.path, reference.select.as_ref()),
+        Source::Path(path) => (path, None),
     };
-    Err(Error::Unrecognized { path })
+    let (store, transport) = open(source, path, &budget)?;
+    let manifest = find(&store, transport, select, options, &budget)
+        .map_err(|source| Error::Manifest { path: path.clone(), source })?;
+    let reading = unpack(&store, &manifest.layers, &budget)?;
+    let Manifest { name, digest, id, platform, labels, .. } = manifest;
+    Ok(Image { reading, name, digest, id, platform, labels })
+}
+
+fn open<'a>(
+    source: &Source,
+    path: &FilePath,
+    budget: &'a Budget,
+) -> Result<(Store<'a>, Transport), Error> {
+    match source {
+        Source::Image(reference) => {
+            let store = match reference.transport {
+                Transport::Oci => Store::directory(path)?,
+                Transport::OciArchive | Transport::DockerArchive => Store::archive(path, budget)?,
+            };
+            Ok((store, reference.transport))
+        }
+        Source::Path(_) => {
+            let (store, transport) = if path.is_dir() {
+                (Store::directory(path)?, Transport::Oci)
+            } else {
+                (Store::archive(path, budget)?, Transport::OciArchive)
+            };
+            if store.has(layout::INDEX) && store.has(layout::MARKER) {
+                Ok((store, transport))
+            } else if transport == Transport::OciArchive && store.has(docker::MANIFEST) {
+                Ok((store, Transport::DockerArchive))
+            } else {
+                Err(Error::Unrecognized { path: path.to_owned() })
+            }
+        }
+    }
+}
+
+fn find(
+    store: &Store<'_>,
+    transport: Transport,
+    select: Option<&Select>,
+    options: &Options,
+    budget: &Budget,
+) -> Result<Manifest, manifest::Error> {
+    match transport {
+        Transport::Oci | Transport::OciArchive => {
+            layout::find(store, select, options.platform.as_ref(), budget)
+        }
+        Transport::DockerArchive => docker::find(store, select, budget),
+    }
+}
+
+/// The bundle in the stack of `layers`.
+fn unpack(store: &Store<'_>, layers: &[Layer], budget: &Budget) -> Result<Reading, Error> {
+    let mut wanted = bundle::wanted();
+    for _ in 0..ROUNDS {
+        let mut stack = Stack::new(wanted.clone(), budget);
+        for layer in layers {
+            push(store, layer, &mut stack, budget)?;
+        }
+        if !stack.missed.is_empty() {
+            wanted.paths.append(&mut stack.missed);
+            continue;
+        }
+        match collect(&stack.tree, &budget.limits) {
+            Ok(reading) => return reading,
+            Err(Stop::WantsDirectory(path)) => wanted.directories.insert(path),
+            Err(Stop::WantsPath(path)) => wanted.paths.insert(path),
+            Err(Stop::Error(error)) => return Err(error.into()),
+        };
+    }
+    Err(Error::Rounds)
+}
+
+/// The outer result tells whether the tree knows enough.
+fn collect(tree: &Tree, limits: &Limits) -> Result<Result<Reading, Error>, Stop> {
+    let missing = |path: &str| Stop::Error(bundle::Error::Missing { path: path.to_owned() });
+    let mut collector = Collector::new(tree, limits);
+    if !collector.take(Directory::Metadata.as_str(), Directory::Metadata)? {
+        return Err(missing(Directory::Metadata.as_str()));
+    }
+    let annotations = collector.files.iter().find(|file| file.name == ANNOTATIONS_FILE);
+    let annotations = annotations.map(|file| file.bytes.as_slice());
+    let mut layout = match bundle_layout::read(annotations, &limits.content) {
+        Ok(layout) => layout,
+        Err(error) => return Ok(Err(error.into())),
+    };
+    if !collector.take(&layout.manifests, Directory::Manifests)? {
+        let named = layout.manifests.clone();
+        layout = layout.fallback().ok_or_else(|| missing(&named))?;
+        if !collector.take(&layout.manifests, Directory::Manifests)? {
+            return Err(missing(&layout.manifests));
+        }
+    }
+    Ok(Content::assemble(collector.files, &limits.content)
+        .map(|mut reading| {
+            reading.findings.splice(0..0, std::mem::take(&mut layout.findings));
+            reading
+        })
+        .map_err(Error::from))
+}
+
+/// Lays `layer` over the others, and verifies it. What it left in the stack may be used only then.
+fn push(
+    store: &Store<'_>,
+    layer: &Layer,
+    stack: &mut Stack<'_>,
+    budget: &Budget,
+) -> Result<(), Error> {
+    let name = || match &layer.stored {
+        Some((digest, _)) => digest.to_string(),
+        None => layer.file.clone(),
+    };
+    let fails = |source: layer::Error| Error::Layer { layer: name(), source };
+    let reader = store.open(&layer.file)?;
+    let Some((digest, size)) = &layer.stored else {
+        return lay(reader, layer, stack, budget, &name);
+    };
+    let blob = |source| Error::Blob { layer: name(), source };
+    let mut reader = Verified::new(reader, digest, Some(*size)).map_err(blob)?;
+    let laid = lay(&mut reader, layer, stack, budget, &name);
+    // That a blob is damaged says more than what came of it.
+    reader.finish().map_err(|source| fails(source.into()))?.map_err(blob)?;
+    laid
+}
+
+fn lay(
+    reader: impl io::Read,
+    layer: &Layer,
+    stack: &mut Stack<'_>,
+    budget: &Budget,
+    name: &dyn Fn() -> String,
+) -> Result<(), Error> {
+    let fails = |source: layer::Error| Error::Layer { layer: name(), source };
+    let differs = |source| Error::DiffId { layer: name(), source };
+    let plain = decompress(reader, budget).map_err(|source| fails(source.into()))?;
+    let mut tar = Verified::new(plain.reader, &layer.diff_id, None).map_err(differs)?;
+    stack.push(&mut tar).map_err(fails)?;
+    tar.finish().map_err(|source| fails(source.into()))?.map_err(differs)
 }

@@ -16,10 +16,22 @@
 //! # Ok::<(), unlade_oci::reference::Error>(())
 //! ```
 
+mod budget;
+pub mod bundle;
+mod compression;
+pub mod digest;
+mod docker;
 pub mod image;
+pub mod layer;
+mod layout;
 pub mod limit;
+pub mod manifest;
+mod path;
 pub mod platform;
 pub mod reference;
+pub mod store;
+mod tape;
+mod tree;
 
 pub use image::{Error, Image, Options, read};
 pub use limit::Limits;

@@ -25,6 +25,11 @@ pub const HEADER: u64 = 1 << 20;
 /// not decompressed once more for each.
 pub const KEPT: u64 = 32 << 20;
 
+/// Most files of an archive around an image, whose names are kept in memory.
+pub const FILES: usize = 50_000;
+/// Longest name, in bytes, of a file of an archive that is found again.
+pub const NAME: usize = 1_024;
+
 /// The limits that a reader keeps; each has a default and can be set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

@@ -52,7 +52,6 @@ impl Platform {
     ///
     /// The order of variants is that of containers/image (`internal/pkg/platform`): the variant
     /// itself, then lesser ones, then none.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the reader follows"))]
     pub(crate) fn acceptable(&self) -> Vec<Self> {
         let with = |variant: Option<&str>| Self {
             variant: variant.map(str::to_owned),

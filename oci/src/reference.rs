@@ -247,7 +247,6 @@ fn is_name(name: &str) -> bool {
 
 /// `name` with the registry, `library/` and `latest` that Docker fills in, so that short and full
 /// names compare as equal (distribution/reference `ParseNormalizedNamed`, `TagNameOnly`).
-#[cfg_attr(not(test), expect(dead_code, reason = "the reader follows"))]
 pub(crate) fn normalize_docker_name(name: &str) -> String {
     let (host, path) = match name.split_once('/') {
         Some((host, path)) if host.contains(['.', ':']) || host == "localhost" => (host, path),

@@ -1,0 +1,288 @@
+//! The stacked layers -> the files of a bundle.
+//!
+//! The rules are those of a bundle in a directory (`unlade-unpacker`): `manifests/` and
+//! `metadata/` are found beneath the root of the image, and are then each their own root. A link
+//! may lead to another file of the same directory, and nowhere else.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use unlade_format::{Directory, File};
+
+use crate::limit::Limits;
+use crate::path::{self, Path};
+use crate::tree::{Node, Tree, Wanted};
+
+/// As many links as the kernel follows (`MAXSYMLINKS`).
+const LINKS: usize = 40;
+
+/// Why the layers hold no bundle. Paths are from the root of the image.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// A directory that a bundle needs is not there.
+    #[error("{path} is missing")]
+    Missing {
+        /// What is missing.
+        path: String,
+    },
+    /// Something else lies where a directory is needed.
+    #[error("{path} is not a directory")]
+    NotADirectory {
+        /// What lies there.
+        path: String,
+    },
+    /// A directory inside `manifests/` or `metadata/`: a bundle is flat (003.7).
+    #[error("{path} is a directory inside a bundle's directory")]
+    NestedDirectory {
+        /// The inner directory, or the link to one.
+        path: String,
+    },
+    /// A link that is not followed.
+    #[error("link {path} -> {target} {fault}")]
+    Link {
+        /// The link.
+        path: String,
+        /// Where it points to, as written.
+        target: String,
+        /// What is wrong with it.
+        fault: LinkFault,
+    },
+    /// A device, a FIFO or a sparse file.
+    #[error("{path} is a {kind}, not a regular file")]
+    Special {
+        /// Its path.
+        path: String,
+        /// What it is.
+        kind: &'static str,
+    },
+    /// A file name that is not UTF-8.
+    #[error("file name {path} is not UTF-8")]
+    Name {
+        /// Its path, with odd bytes replaced.
+        path: String,
+    },
+    /// More files than the limit.
+    #[error("{path}: the bundle has more than {limit} files")]
+    Files {
+        /// The file with which the limit was passed.
+        path: String,
+        /// The limit, in files.
+        limit: usize,
+    },
+    /// A file larger than the limit for one.
+    #[error("{path} is larger than {limit} bytes")]
+    FileSize {
+        /// Its path.
+        path: String,
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// All files together are larger than the limit.
+    #[error("{path}: the files of the bundle are larger than {limit} bytes")]
+    TotalSize {
+        /// The file with which the limit was passed.
+        path: String,
+        /// The limit, in bytes.
+        limit: usize,
+    },
+}
+
+/// What is wrong with a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LinkFault {
+    /// Its target starts with `/`.
+    Absolute,
+    /// Its target climbs out of the directory that the link belongs to.
+    Outside,
+    /// Its target is not there.
+    Dangling,
+    /// Its target lies behind a file.
+    NotADirectory,
+    /// More than 40 links follow one another, as in a loop.
+    Loop,
+}
+
+/// Why an answer cannot be given yet, or not at all.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// The tree has to know this directory too, with the files in it.
+    WantsDirectory(Path),
+    /// The tree has to know this path too.
+    WantsPath(Path),
+    Error(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// What was collected so far of a bundle.
+pub(crate) struct Collector<'a> {
+    tree: &'a Tree,
+    limits: &'a Limits,
+    pub(crate) files: Vec<File>,
+    bytes: usize,
+}
+
+impl<'a> Collector<'a> {
+    pub(crate) fn new(tree: &'a Tree, limits: &'a Limits) -> Self {
+        Self { tree, limits, files: Vec::new(), bytes: 0 }
+    }
+
+    /// Takes the files that lie in the directory `at` of the image; false if there is none.
+    pub(crate) fn take(&mut self, at: &str, directory: Directory) -> Result<bool, Stop> {
+        let root = Walk::new(self.tree, b"", at.as_bytes());
+        let found = match root.end() {
+            Ok((found, Node::Directory)) => found,
+            Ok(_) => return Err(Error::NotADirectory { path: at.to_owned() }.into()),
+            Err(Stop::Error(Error::Missing { .. })) => return Ok(false),
+            Err(stop) => return Err(stop),
+        };
+        // Its children are known only if it is itself wanted.
+        if !self.tree.wants(&found) {
+            return Err(Stop::WantsDirectory(found));
+        }
+        for (name, _) in self.tree.children(&found) {
+            let path = path::display(&path::join(&found, name));
+            let node = match Walk::new(self.tree, &found, name).end()? {
+                (_, Node::File(bytes)) => bytes,
+                (_, Node::Directory) => return Err(Error::NestedDirectory { path }.into()),
+                (_, Node::Special(kind)) => return Err(Error::Special { path, kind }.into()),
+                (_, Node::Oversized) => {
+                    let limit = self.limits.content.file_size;
+                    return Err(Error::FileSize { path, limit }.into());
+                }
+                // No walk ends at a link, and what was pending is found when all is stacked.
+                (_, Node::Link(_) | Node::Pending) => return Err(Error::Missing { path }.into()),
+            };
+            let Ok(name) = String::from_utf8(name.to_owned()) else {
+                return Err(Error::Name { path }.into());
+            };
+            self.push(File { directory, name, bytes: Vec::new() }, node, path)?;
+        }
+        Ok(true)
+    }
+
+    fn push(&mut self, file: File, bytes: &[u8], path: String) -> Result<(), Error> {
+        let limits = &self.limits.content;
+        if self.files.len() >= limits.files {
+            return Err(Error::Files { path, limit: limits.files });
+        }
+        self.bytes = self.bytes.saturating_add(bytes.len());
+        if self.bytes > limits.total_size {
+            return Err(Error::TotalSize { path, limit: limits.total_size });
+        }
+        self.files.push(File { bytes: bytes.to_owned(), ..file });
+        Ok(())
+    }
+}
+
+/// A walk from `root`, which it does not leave.
+struct Walk<'a> {
+    tree: &'a Tree,
+    root: &'a [u8],
+    here: Path,
+    pending: VecDeque<Vec<u8>>,
+    links: usize,
+    /// The first link that was followed, and its target.
+    link: Option<(Path, Vec<u8>)>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(tree: &'a Tree, root: &'a [u8], path: &[u8]) -> Self {
+        let pending = path.split(|byte| *byte == b'/').map(<[u8]>::to_owned).collect();
+        Self { tree, root, here: root.to_owned(), pending, links: 0, link: None }
+    }
+
+    /// Where the walk ends.
+    fn end(mut self) -> Result<(Path, &'a Node), Stop> {
+        while let Some(name) = self.pending.pop_front() {
+            match name.as_slice() {
+                b"" | b"." => {}
+                b".." if self.here == self.root => return Err(self.fault(LinkFault::Outside)),
+                b".." => self.here = path::parent(&self.here).unwrap_or_default().to_owned(),
+                name => self.step(name)?,
+            }
+        }
+        let node = self.look(&self.here)?;
+        Ok((self.here, node))
+    }
+
+    fn look(&self, path: &[u8]) -> Result<&'a Node, Stop> {
+        match self.tree.node(path) {
+            Some(node) => Ok(node),
+            None if self.tree.covers(path) => Err(match &self.link {
+                Some(_) => self.fault(LinkFault::Dangling),
+                None => Error::Missing { path: path::display(path) }.into(),
+            }),
+            None => Err(Stop::WantsPath(path.to_owned())),
+        }
+    }
+
+    fn step(&mut self, name: &[u8]) -> Result<(), Stop> {
+        let path = path::join(&self.here, name);
+        match self.look(&path)? {
+            Node::Link(target) => self.follow(path, target),
+            // What lies in it is not known, and need not be: it does not belong there.
+            Node::Directory if !self.root.is_empty() => {
+                Err(Error::NestedDirectory { path: path::display(&path) }.into())
+            }
+            Node::Directory => {
+                self.here = path;
+                Ok(())
+            }
+            _ if self.pending.is_empty() => {
+                self.here = path;
+                Ok(())
+            }
+            _ if self.link.is_some() => Err(self.fault(LinkFault::NotADirectory)),
+            _ => Err(Error::NotADirectory { path: path::display(&path) }.into()),
+        }
+    }
+
+    fn follow(&mut self, path: Path, target: &[u8]) -> Result<(), Stop> {
+        self.links += 1;
+        self.link.get_or_insert_with(|| (path, target.to_owned()));
+        if self.links > LINKS {
+            return Err(self.fault(LinkFault::Loop));
+        }
+        if target.starts_with(b"/") {
+            return Err(self.fault(LinkFault::Absolute));
+        }
+        for part in target.split(|byte| *byte == b'/').rev() {
+            self.pending.push_front(part.to_owned());
+        }
+        Ok(())
+    }
+
+    fn fault(&self, fault: LinkFault) -> Stop {
+        let (path, target) = self.link.clone().unwrap_or_default();
+        let (path, target) = (path::display(&path), path::display(&target));
+        Error::Link { path, target, fault }.into()
+    }
+}
+
+/// What every bundle needs.
+pub(crate) fn wanted() -> Wanted {
+    let directories = [Directory::Manifests, Directory::Metadata];
+    let paths = directories.map(|directory| directory.as_str().as_bytes().to_owned());
+    Wanted { directories: paths.into(), ..Wanted::default() }
+}
+
+impl fmt::Display for LinkFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Absolute => {
+                "is absolute; only relative links inside of the directory are followed"
+            }
+            Self::Outside => "leads out of the directory that it belongs to",
+            Self::Dangling => "leads nowhere",
+            Self::NotADirectory => "leads through something that is not a directory",
+            Self::Loop => "is part of a loop, or of more than 40 links in a row",
+        })
+    }
+}

@@ -1,0 +1,138 @@
+//! Compressed streams, told by their first bytes.
+//!
+//! As containers/image does it (`pkg/compression`): what a media type says of the compression is
+//! not believed, since enough images in registries say it wrongly.
+
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+
+use flate2::bufread::MultiGzDecoder;
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+
+use crate::budget::{Budget, Counted, Metered};
+
+/// The first bytes of formats that are told apart.
+const GZIP: &[u8] = &[0x1f, 0x8b, 0x08];
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+/// A skippable frame, whose very first byte is 0x50 to 0x5f: `pzstd` starts with one.
+const ZSTD_SKIPPABLE: &[u8] = &[0x2a, 0x4d, 0x18];
+const BZIP2: &[u8] = b"BZh";
+const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
+
+/// A compression that engines read and this crate does not.
+#[derive(Debug, thiserror::Error)]
+#[error("compressed by {name}, which is not read")]
+pub(crate) struct Unsupported {
+    name: &'static str,
+}
+
+/// A stream, and whether it was compressed.
+pub(crate) struct Plain<'a> {
+    pub(crate) reader: Box<dyn Read + 'a>,
+    pub(crate) was_compressed: bool,
+}
+
+/// `reader` without its compression, bounded by `budget`.
+pub(crate) fn decompress<'a>(reader: impl Read + 'a, budget: &'a Budget) -> io::Result<Plain<'a>> {
+    let reader = Counted::new(reader);
+    let compressed = reader.count();
+    let mut reader = BufReader::with_capacity(1 << 16, reader);
+    let mut start = Vec::new();
+    reader.by_ref().take(6).read_to_end(&mut start)?;
+    let is = |magic: &[u8]| start.starts_with(magic);
+    let is_zstd = is(ZSTD)
+        || start
+            .split_first()
+            .is_some_and(|(first, rest)| first & 0xf0 == 0x50 && rest.starts_with(ZSTD_SKIPPABLE));
+    let is_gzip = is(GZIP);
+    for (magic, name) in [(BZIP2, "bzip2"), (XZ, "xz")] {
+        if is(magic) {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, Unsupported { name }));
+        }
+    }
+    let reader = Cursor::new(start).chain(reader);
+    let decoder: Box<dyn Read + 'a> = if is_gzip {
+        Box::new(MultiGzDecoder::new(reader))
+    } else if is_zstd {
+        Box::new(Zstd::new(reader))
+    } else {
+        return Ok(Plain { reader: Box::new(reader), was_compressed: false });
+    };
+    let reader = Box::new(Metered::new(decoder, budget, compressed));
+    Ok(Plain { reader, was_compressed: true })
+}
+
+/// All frames of a zstd stream. Layers come with several: `pzstd` cuts them, and zstd:chunked adds
+/// skippable ones.
+struct Zstd<R> {
+    source: R,
+    decoder: FrameDecoder,
+    in_frame: bool,
+}
+
+impl<R: BufRead> Zstd<R> {
+    /// The window is limited to 128 MiB, by default here as in libzstd.
+    fn new(source: R) -> Self {
+        Self { source, decoder: FrameDecoder::new(), in_frame: false }
+    }
+
+    /// Goes to the next frame with content; false at the end of the stream.
+    fn next_frame(&mut self) -> io::Result<bool> {
+        loop {
+            if self.source.fill_buf()?.is_empty() {
+                return Ok(false);
+            }
+            match self.decoder.reset(&mut self.source) {
+                Ok(()) => return Ok(true),
+                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                    length,
+                    ..
+                })) => {
+                    let length = u64::from(length);
+                    let skipped =
+                        io::copy(&mut self.source.by_ref().take(length), &mut io::sink())?;
+                    if skipped < length {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
+                }
+                Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error)),
+            }
+        }
+    }
+
+    fn check(&self) -> io::Result<()> {
+        match self.decoder.get_checksum_from_data() {
+            written @ Some(_) if written != self.decoder.get_calculated_checksum() => {
+                Err(io::Error::new(io::ErrorKind::InvalidData, "checksum of a zstd frame differs"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<R: BufRead> Read for Zstd<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            if !self.in_frame {
+                self.in_frame = self.next_frame()?;
+                if !self.in_frame {
+                    return Ok(0);
+                }
+            }
+            while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
+                self.decoder
+                    .decode_blocks(&mut self.source, BlockDecodingStrategy::UptoBlocks(1))
+                    .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+            }
+            let n = self.decoder.read(buffer)?;
+            if n > 0 {
+                return Ok(n);
+            }
+            self.check()?;
+            self.in_frame = false;
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Digests of what is read.
+
+use std::fmt::Write;
+use std::io::{self, Read};
+
+use oci_spec::image::{Digest, DigestAlgorithm};
+use sha2::{Digest as _, Sha256, Sha384, Sha512};
+
+/// Bytes that are not what their digest or size says.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The digest differs.
+    #[error("digest is {found}, not {expected}")]
+    Differs {
+        /// What was promised.
+        expected: String,
+        /// What the bytes have.
+        found: String,
+    },
+    /// The size differs.
+    #[error("size is {found}{}, not {expected} bytes", if found > expected { " or more" } else { "" })]
+    Size {
+        /// What was promised, in bytes.
+        expected: u64,
+        /// How many bytes were read.
+        found: u64,
+    },
+    /// A digest of a kind that cannot be verified.
+    #[error("digest algorithm {algorithm:?} is not known")]
+    Algorithm {
+        /// Its name.
+        algorithm: String,
+    },
+    /// A text that is no digest.
+    #[error("{text:?} is not a digest")]
+    Invalid {
+        /// The text.
+        text: String,
+    },
+}
+
+/// The SHA-256 of `bytes`.
+pub(crate) fn sha256(bytes: &[u8]) -> Result<Digest, Error> {
+    parse(&Hasher::Sha256(Sha256::new_with_prefix(bytes)).finish())
+}
+
+/// The digest that `text` writes.
+pub(crate) fn parse(text: &str) -> Result<Digest, Error> {
+    text.parse().map_err(|_| Error::Invalid { text: text.to_owned() })
+}
+
+/// A reader whose bytes are hashed and counted as they pass.
+pub(crate) struct Verified<R> {
+    inner: R,
+    hasher: Hasher,
+    count: u64,
+    expected: Digest,
+    size: Option<u64>,
+}
+
+impl<R: Read> Verified<R> {
+    /// `inner` shall have the digest `expected`, and the size if one is given.
+    pub(crate) fn new(inner: R, expected: &Digest, size: Option<u64>) -> Result<Self, Error> {
+        let hasher = Hasher::new(expected.algorithm())?;
+        Ok(Self { inner, hasher, count: 0, expected: expected.clone(), size })
+    }
+
+    /// Reads what is left, and compares.
+    pub(crate) fn finish(mut self) -> io::Result<Result<(), Error>> {
+        io::copy(&mut self, &mut io::sink())?;
+        if let Some(expected) = self.size.filter(|size| *size != self.count) {
+            return Ok(Err(Error::Size { expected, found: self.count }));
+        }
+        let (expected, found) = (self.expected.to_string(), self.hasher.finish());
+        if found == expected { Ok(Ok(())) } else { Ok(Err(Error::Differs { expected, found })) }
+    }
+}
+
+impl<R: Read> Read for Verified<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // One byte more than promised is enough to know.
+        let left = self.size.map_or(u64::MAX, |size| (size + 1).saturating_sub(self.count));
+        let n = self.inner.by_ref().take(left).read(buffer)?;
+        self.hasher.update(buffer.get(..n).unwrap_or_default());
+        self.count += n as u64;
+        Ok(n)
+    }
+}
+
+enum Hasher {
+    Sha256(Sha256),
+    Sha384(Sha384),
+    Sha512(Sha512),
+}
+
+impl Hasher {
+    fn new(algorithm: &DigestAlgorithm) -> Result<Self, Error> {
+        match algorithm {
+            DigestAlgorithm::Sha256 => Ok(Self::Sha256(Sha256::new())),
+            DigestAlgorithm::Sha384 => Ok(Self::Sha384(Sha384::new())),
+            DigestAlgorithm::Sha512 => Ok(Self::Sha512(Sha512::new())),
+            other => Err(Error::Algorithm { algorithm: other.to_string() }),
+        }
+    }
+
+    fn update(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Sha256(hasher) => hasher.update(bytes),
+            Self::Sha384(hasher) => hasher.update(bytes),
+            Self::Sha512(hasher) => hasher.update(bytes),
+        }
+    }
+
+    fn finish(self) -> String {
+        match self {
+            Self::Sha256(hasher) => written("sha256", &hasher.finalize()),
+            Self::Sha384(hasher) => written("sha384", &hasher.finalize()),
+            Self::Sha512(hasher) => written("sha512", &hasher.finalize()),
+        }
+    }
+}
+
+fn written(algorithm: &str, bytes: &[u8]) -> String {
+    bytes.iter().fold(format!("{algorithm}:"), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

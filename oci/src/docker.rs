@@ -1,0 +1,93 @@
+//! Docker archives: what `docker save` writes, and skopeo and podman after it.
+
+use oci_spec::image::Digest;
+use serde::Deserialize;
+
+use crate::Select;
+use crate::budget::Budget;
+use crate::digest;
+use crate::manifest::{Error, Manifest, parse};
+use crate::reference::normalize_docker_name;
+use crate::store::Store;
+
+/// The file that lists the images.
+pub(crate) const MANIFEST: &str = "manifest.json";
+
+/// An image of `manifest.json` (moby, `image/tarexport`).
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Item {
+    /// Path of the configuration.
+    config: String,
+    repo_tags: Option<Vec<String>>,
+    /// Paths of the layers, lowest first.
+    layers: Option<Vec<String>>,
+}
+
+/// The image that is meant: the one that is selected, else the only one.
+pub(crate) fn find(
+    store: &Store<'_>,
+    select: Option<&Select>,
+    budget: &Budget,
+) -> Result<Manifest, Error> {
+    if !store.has(MANIFEST) && store.has("repositories") {
+        return Err(Error::Ancient);
+    }
+    let items: Vec<Item> = parse(&store.read(MANIFEST, budget.limits.json)?, MANIFEST)?;
+    let (item, name) = choose(&items, select)?;
+    let bytes = store.read(&item.config, budget.limits.json)?;
+    let id = digest::sha256(&bytes)
+        .map_err(|source| Error::Blob { blob: item.config.clone(), source })?;
+    // The name is the digest, if it looks like one: nothing else vouches for the configuration.
+    if let Some(expected) = named_digest(&item.config).filter(|expected| *expected != id) {
+        let (expected, found) = (expected.to_string(), id.to_string());
+        let source = digest::Error::Differs { expected, found };
+        return Err(Error::Blob { blob: item.config.clone(), source });
+    }
+    let layers = item.layers.iter().flatten().map(|file| (file.clone(), None)).collect();
+    let image = Manifest::configured(&bytes, &item.config, id, layers, &budget.limits)?;
+    Ok(Manifest { name, ..image })
+}
+
+fn choose<'a>(
+    items: &'a [Item],
+    select: Option<&Select>,
+) -> Result<(&'a Item, Option<String>), Error> {
+    let first_tag = |item: &Item| item.repo_tags.iter().flatten().next().cloned();
+    let not_found =
+        |select: &Select| Error::NotFound { select: select.to_string(), images: listed(items) };
+    match (select, items) {
+        (None, [item]) => Ok((item, first_tag(item))),
+        (None, []) => Err(Error::Empty),
+        (None, _) => Err(Error::Several { images: listed(items) }),
+        (Some(select @ Select::Index(index)), _) => {
+            items.get(*index).map(|item| (item, first_tag(item))).ok_or_else(|| not_found(select))
+        }
+        (Some(select @ Select::Name(name)), _) => {
+            let full = normalize_docker_name(name);
+            let tags = items.iter().flat_map(|item| {
+                item.repo_tags.iter().flatten().map(move |tag| (item, tag.clone()))
+            });
+            tags.into_iter()
+                .find(|(_, tag)| normalize_docker_name(tag) == full)
+                .map(|(item, tag)| (item, Some(tag)))
+                .ok_or_else(|| not_found(select))
+        }
+        (Some(select @ Select::Digest(_)), _) => Err(not_found(select)),
+    }
+}
+
+fn listed(items: &[Item]) -> Vec<String> {
+    let names = items.iter().enumerate().flat_map(|(index, item)| {
+        let tags: Vec<_> = item.repo_tags.iter().flatten().cloned().collect();
+        if tags.is_empty() { vec![format!("@{index}")] } else { tags }
+    });
+    names.collect()
+}
+
+/// The digest that a path such as `HEX.json` or `blobs/sha256/HEX` names.
+fn named_digest(path: &str) -> Option<Digest> {
+    let name = path.rsplit('/').next()?;
+    let hex = name.strip_suffix(".json").unwrap_or(name);
+    digest::parse(&format!("sha256:{hex}")).ok()
+}

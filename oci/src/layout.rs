@@ -1,0 +1,202 @@
+//! OCI image layouts: from `index.json` to one image's manifest.
+
+use oci_spec::image::{Descriptor, Digest, ImageIndex, OciLayout};
+
+use crate::budget::Budget;
+use crate::manifest::{Error, Manifest, Shape, is_index, is_manifest, parse, read_blob};
+use crate::reference::normalize_docker_name;
+use crate::store::Store;
+use crate::{Platform, Select};
+
+/// The file that says that this is a layout.
+pub(crate) const MARKER: &str = "oci-layout";
+/// The file that lists the images.
+pub(crate) const INDEX: &str = "index.json";
+
+/// An image's name in a layout, often just a tag (image-spec, annotations.md).
+const REF_NAME: &str = "org.opencontainers.image.ref.name";
+/// Its whole name, as containerd and `docker save` write it.
+const CONTAINERD_NAME: &str = "io.containerd.image.name";
+/// What BuildKit writes beside an image's manifest is marked so.
+const REFERENCE_TYPE: &str = "vnd.docker.reference.type";
+
+/// The image that is meant: the one that is selected, else the only one; of an index the one for
+/// `platform`, else for the host, else the only one.
+pub(crate) fn find(
+    store: &Store<'_>,
+    select: Option<&Select>,
+    platform: Option<&Platform>,
+    budget: &Budget,
+) -> Result<Manifest, Error> {
+    // containers/image reads layouts without this file, so it is not asked for.
+    if store.has(MARKER) {
+        let marker: OciLayout = parse(&store.read(MARKER, budget.limits.json)?, MARKER)?;
+        if marker.image_layout_version() != "1.0.0" {
+            let version = marker.image_layout_version().clone();
+            return Err(Error::Version { version });
+        }
+    }
+    let index: ImageIndex = parse(&store.read(INDEX, budget.limits.json)?, INDEX)?;
+    let mut at = match select {
+        Some(select) => selected(index.manifests(), select)?,
+        None => only(index.manifests(), platform)?,
+    };
+    for _ in 0..=budget.limits.nesting {
+        let bytes = read_blob(store, &at.digest, at.size, budget.limits.json)?;
+        let shape = Shape::of(&bytes, &at.digest)?;
+        let media_type = at.media_type.or(shape.media_type).unwrap_or_default();
+        if is_manifest(&media_type) {
+            return Manifest::read(store, budget, at.name, at.digest, &bytes);
+        }
+        if !is_index(&media_type) {
+            let digest = at.digest.to_string();
+            return Err(Error::MediaType { digest, media_type, expected: "image" });
+        }
+        let index: ImageIndex = parse(&bytes, &crate::manifest::blob_path(&at.digest))?;
+        let name = at.name;
+        at = Target { name, ..Target::of(for_platform(index.manifests(), platform)?) };
+    }
+    Err(Error::Nesting { limit: budget.limits.nesting })
+}
+
+/// A manifest or an index that is to be read.
+struct Target {
+    name: Option<String>,
+    digest: Digest,
+    size: Option<u64>,
+    media_type: Option<String>,
+}
+
+impl Target {
+    fn of(descriptor: &Descriptor) -> Self {
+        Self {
+            name: names(descriptor).next().map(str::to_owned),
+            digest: descriptor.digest().clone(),
+            size: Some(descriptor.size()),
+            media_type: Some(descriptor.media_type().to_string()),
+        }
+    }
+}
+
+fn selected(descriptors: &[Descriptor], select: &Select) -> Result<Target, Error> {
+    let found = match select {
+        Select::Index(index) => descriptors.get(*index),
+        Select::Name(name) => {
+            let full = normalize_docker_name(name);
+            let is_named = |descriptor: &&Descriptor| {
+                annotation(descriptor, REF_NAME) == Some(name.as_str())
+                    || annotation(descriptor, CONTAINERD_NAME).is_some_and(|found| found == full)
+            };
+            let mut named = descriptors.iter().filter(is_named);
+            named.clone().find(|descriptor| is_image(descriptor)).or_else(|| named.next())
+        }
+        Select::Digest(digest) => {
+            // Not only what index.json lists: also what an index in it does.
+            let listed = descriptors.iter().find(|descriptor| descriptor.digest() == digest);
+            return Ok(listed.map_or_else(
+                || Target { name: None, digest: digest.clone(), size: None, media_type: None },
+                Target::of,
+            ));
+        }
+    };
+    found
+        .map(Target::of)
+        .ok_or_else(|| Error::NotFound { select: select.to_string(), images: listed(descriptors) })
+}
+
+fn only(descriptors: &[Descriptor], platform: Option<&Platform>) -> Result<Target, Error> {
+    if let [descriptor] = descriptors {
+        return Ok(Target::of(descriptor));
+    }
+    let mut images = descriptors.iter().filter(|descriptor| is_image(descriptor));
+    match (images.next(), images.next()) {
+        (None, _) => Err(Error::Empty),
+        (Some(descriptor), None) => Ok(Target::of(descriptor)),
+        // Some builders write one image for several platforms without an index of its own.
+        _ if descriptors
+            .iter()
+            .filter(|found| is_image(found))
+            .all(|found| names(found).next().is_none() && found.platform().is_some()) =>
+        {
+            for_platform(descriptors, platform).map(Target::of)
+        }
+        _ => Err(Error::Several { images: listed(descriptors) }),
+    }
+}
+
+/// The order of preference is that of containers/image (`internal/manifest/oci_index.go`), but
+/// that an index's only image will do for any host: bundles are not run.
+fn for_platform<'a>(
+    descriptors: &'a [Descriptor],
+    platform: Option<&Platform>,
+) -> Result<&'a Descriptor, Error> {
+    let images: Vec<_> = descriptors.iter().filter(|descriptor| is_image(descriptor)).collect();
+    let host = Platform::host();
+    let mut acceptable = platform.unwrap_or(&host).acceptable();
+    if platform.is_none() {
+        // Engines on other systems run Linux images too.
+        acceptable.extend(Platform { os: "linux".to_owned(), ..host.clone() }.acceptable());
+    }
+    let fitting = acceptable
+        .iter()
+        .find_map(|wanted| images.iter().find(|image| platform_of(image).as_ref() == Some(wanted)));
+    let found = fitting
+        .or_else(|| images.iter().find(|image| image.platform().is_none()))
+        .or_else(|| images.first().filter(|_| platform.is_none() && images.len() == 1));
+    match found {
+        Some(descriptor) => Ok(descriptor),
+        None if images.is_empty() => Err(Error::Empty),
+        None => {
+            let mut platforms: Vec<_> =
+                images.iter().filter_map(|image| platform_of(image)).collect();
+            platforms.sort();
+            platforms.dedup();
+            Err(Error::Platform {
+                wanted: platform.unwrap_or(&host).to_string(),
+                platforms: platforms.iter().map(ToString::to_string).collect(),
+            })
+        }
+    }
+}
+
+/// Whether this may be an image, or an index of some. Attestations, signatures and other artifacts
+/// are not.
+fn is_image(descriptor: &Descriptor) -> bool {
+    let media_type = descriptor.media_type().as_ref();
+    let is_attestation = annotation(descriptor, REFERENCE_TYPE).is_some()
+        || platform_of(descriptor)
+            .is_some_and(|platform| platform.os == "unknown" && platform.architecture == "unknown");
+    (is_manifest(media_type) || is_index(media_type))
+        && !is_attestation
+        && descriptor.artifact_type().is_none()
+}
+
+fn platform_of(descriptor: &Descriptor) -> Option<Platform> {
+    let platform = descriptor.platform().as_ref()?;
+    Some(Platform {
+        os: platform.os().to_string(),
+        architecture: platform.architecture().to_string(),
+        variant: platform.variant().clone().filter(|variant| !variant.is_empty()),
+    })
+}
+
+fn annotation<'a>(descriptor: &'a Descriptor, key: &str) -> Option<&'a str> {
+    descriptor.annotations().as_ref()?.get(key).map(String::as_str)
+}
+
+/// What people may call it, the whole name first.
+fn names(descriptor: &Descriptor) -> impl Iterator<Item = &str> {
+    [CONTAINERD_NAME, REF_NAME].into_iter().filter_map(|key| annotation(descriptor, key))
+}
+
+/// The images that are there, as one may select them.
+fn listed(descriptors: &[Descriptor]) -> Vec<String> {
+    descriptors
+        .iter()
+        .enumerate()
+        .filter(|(_, descriptor)| is_image(descriptor))
+        .map(|(index, descriptor)| {
+            names(descriptor).next().map_or_else(|| format!("@{index}"), str::to_owned)
+        })
+        .collect()
+}
