@@ -11,6 +11,9 @@ pub struct Layout {
     /// The directory of the manifests, relative to the root of the bundle, cleaned: no empty
     /// parts, no `.`, no `..`, no slash at either end.
     pub manifests: String,
+    /// The directory that `metadata.v1` names, cleaned in the same way, if it is another than
+    /// `metadata/`: for readers that are told to go there.
+    pub metadata: Option<String>,
     /// Paths that are named and not used.
     pub findings: Vec<Finding>,
 }
@@ -51,8 +54,11 @@ pub enum Error {
 ///
 /// If the file is not readable, or `manifests.v1` holds `..` or NUL or names metadata/.
 pub fn read(annotations: Option<&[u8]>, limits: &Limits) -> Result<Layout, Error> {
-    let mut layout =
-        Layout { manifests: Directory::Manifests.as_str().to_owned(), findings: Vec::new() };
+    let mut layout = Layout {
+        manifests: Directory::Manifests.as_str().to_owned(),
+        metadata: None,
+        findings: Vec::new(),
+    };
     let Some(text) = annotations else { return Ok(layout) };
     let file = annotation::read(&Directory::Metadata.path(ANNOTATIONS_FILE), text, &limits.yaml)?;
     let value = |key| file.annotations.get(key).map(String::as_str).unwrap_or_default();
@@ -69,7 +75,9 @@ pub fn read(annotations: Option<&[u8]>, limits: &Limits) -> Result<Layout, Error
     }
 
     let named = value(METADATA);
-    if !named.is_empty() && clean(named).as_deref() != Some(Directory::Metadata.as_str()) {
+    let path = clean(named);
+    if !named.is_empty() && path.as_deref() != Some(Directory::Metadata.as_str()) {
+        layout.metadata = path.filter(|path| !path.is_empty());
         layout.findings.push(ignored(METADATA, named, Directory::Metadata));
     }
     Ok(layout)
@@ -86,7 +94,7 @@ impl Layout {
         }
         let mut findings = self.findings.clone();
         findings.push(ignored(MANIFESTS, &self.manifests, Directory::Manifests));
-        Some(Self { manifests: default.to_owned(), findings })
+        Some(Self { manifests: default.to_owned(), metadata: self.metadata.clone(), findings })
     }
 }
 

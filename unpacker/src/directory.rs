@@ -13,17 +13,23 @@ mod walk;
 
 use std::path::Path;
 
-use unlade_format::{Content, Directory, Limits, Reading};
+use unlade_format::content::ANNOTATIONS_FILE;
+use unlade_format::{Content, Directory, File, Limits, Reading, annotation, layout};
 
 use self::beneath::{Folder, Resolution};
 pub use self::error::{Error, Kind, LinkFault};
-use self::file::Budget;
+#[cfg(feature = "serve")]
+pub(crate) use self::file::read_at_most;
+use self::file::{Budget, read_all};
 
 /// How a bundle directory is read.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Limits on what is read.
     pub limits: Limits,
+    /// Whether a `metadata.v1` of annotations.yaml that names another path than `metadata/`
+    /// decides where the metadata is read; else it is reported.
+    pub honour_metadata_path: bool,
     /// How paths are resolved: tests choose.
     pub(crate) resolution: Resolution,
 }
@@ -35,7 +41,8 @@ impl Options {
     }
 }
 
-/// The content of the bundle whose `manifests/` and `metadata/` lie in `root`.
+/// The content of the bundle whose directories lie in `root`: `metadata/`, and the directory that
+/// `manifests.v1` of its annotations.yaml names, else `manifests/`.
 ///
 /// # Errors
 ///
@@ -44,11 +51,39 @@ impl Options {
 pub fn read(root: &Path, options: &Options) -> Result<Reading, Error> {
     let root = Folder::root(root, options.resolution)?;
     let mut budget = Budget::new(&options.limits);
-    let metadata = root.folder("metadata")?;
-    let mut files = file::read_all(&metadata, Directory::Metadata, &mut budget)?;
-    let manifests = root.folder("manifests")?;
-    files.extend(file::read_all(&manifests, Directory::Manifests, &mut budget)?);
-    Ok(Content::assemble(files, &options.limits)?)
+    let mut files = read_all(&root.folder("metadata")?, Directory::Metadata, &mut budget)?;
+    let annotations = files.iter().find(|file| file.name == ANNOTATIONS_FILE);
+    let mut layout = layout::read(annotations.map(|file| file.bytes.as_slice()), &options.limits)?;
+    if let Some(path) = layout.metadata.take_if(|_| options.honour_metadata_path) {
+        layout.findings.retain(|finding| finding.subject != annotation::METADATA);
+        files = read_metadata(&root, &path, files, &options.limits)?;
+        budget = Budget::after(&options.limits, &files);
+    }
+    let manifests = match (root.folder(&layout.manifests), layout.fallback()) {
+        (Err(Error::Missing { .. }), Some(fallback)) => {
+            layout = fallback;
+            root.folder(&layout.manifests)?
+        }
+        (folder, _) => folder?,
+    };
+    files.extend(read_all(&manifests, Directory::Manifests, &mut budget)?);
+    let mut reading = Content::assemble(files, &options.limits)?;
+    reading.findings.splice(0..0, layout.findings);
+    Ok(reading)
+}
+
+/// The metadata at `path`; its annotations.yaml is the one that led there unless it has its own.
+fn read_metadata(
+    root: &Folder,
+    path: &str,
+    named_by: Vec<File>,
+    limits: &Limits,
+) -> Result<Vec<File>, Error> {
+    let mut files = read_all(&root.folder(path)?, Directory::Metadata, &mut Budget::new(limits))?;
+    if !files.iter().any(|file| file.name == ANNOTATIONS_FILE) {
+        files.extend(named_by.into_iter().filter(|file| file.name == ANNOTATIONS_FILE));
+    }
+    Ok(files)
 }
 
 #[cfg(test)]

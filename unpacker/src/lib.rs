@@ -1,7 +1,8 @@
 //! What runs in the pod of an Operator bundle: reads the bundle's directories and fills a
 //! ConfigMap with them.
 //!
-//! The library reads a bundle directory, safely even if the bundle is hostile:
+//! Without features it reads a bundle directory, safely even if the bundle is hostile, and knows
+//! what the unpacker's exit codes mean:
 //!
 //! ```no_run
 //! use unlade_unpacker::directory::{self, Options};
@@ -12,5 +13,28 @@
 //! }
 //! # Ok::<(), directory::Error>(())
 //! ```
+//!
+//! With the feature `serve` it is also the program `unlade-unpacker`, which fills ConfigMaps
+//! through the API server.
 
 pub mod directory;
+pub mod outcome;
+
+#[cfg(feature = "serve")]
+mod api;
+#[cfg(feature = "serve")]
+mod args;
+#[cfg(feature = "serve")]
+pub mod command;
+#[cfg(feature = "serve")]
+mod file;
+#[cfg(feature = "serve")]
+pub mod install;
+#[cfg(feature = "serve")]
+mod log;
+#[cfg(feature = "serve")]
+mod name;
+#[cfg(feature = "serve")]
+mod serve;
+#[cfg(feature = "serve")]
+mod termination;

@@ -121,9 +121,27 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// annotations.yaml does not say where the bundle's directories are.
+    #[error(transparent)]
+    Layout(#[from] unlade_format::layout::Error),
     /// The files were read, but are no bundle's content.
-    #[error("the files are not the content of a bundle")]
+    #[error(transparent)]
     Content(#[from] unlade_format::content::Error),
+}
+
+impl Error {
+    /// What may help, where that is known.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Unreadable { .. } => Some("run as the user that owns the file, or as root"),
+            Self::NestedDirectory { .. } => {
+                Some("a bundle is flat: move the files up, or out of the directory")
+            }
+            Self::Content(error) => error.hint(),
+            Self::Mount { .. } => Some("mount the whole bundle at its root, not its directories"),
+            _ => None,
+        }
+    }
 }
 
 /// What is wrong with a link.

@@ -21,6 +21,16 @@ impl<'a> Budget<'a> {
     pub(super) fn new(limits: &'a Limits) -> Self {
         Self { limits, files: limits.files, bytes: limits.total_size }
     }
+
+    /// What is left after `files`, which were read within the same limits.
+    pub(super) fn after(limits: &'a Limits, files: &[File]) -> Self {
+        let bytes: usize = files.iter().map(|file| file.bytes.len()).sum();
+        Self {
+            limits,
+            files: limits.files.saturating_sub(files.len()),
+            bytes: limits.total_size.saturating_sub(bytes),
+        }
+    }
 }
 
 /// Every file of `folder`, in the order of their names.

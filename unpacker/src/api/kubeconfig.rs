@@ -1,0 +1,227 @@
+//! The way to the API server from outside of a pod: a kubeconfig that a flag names.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hyper::Uri;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use unlade_format::json::Value;
+use unlade_format::yaml::{self, Scalars};
+
+use super::credential::{self, Access, SIZE, Tls, Token, certificates, read, tls_config};
+
+/// What a context of a kubeconfig says.
+#[derive(Debug)]
+pub(crate) struct Kubeconfig {
+    pub(crate) access: Access,
+    /// The namespace of the context.
+    pub(crate) namespace: Option<String>,
+}
+
+/// Why a kubeconfig is not used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum Error {
+    #[error("{} is not YAML", path.display())]
+    Yaml { path: PathBuf, source: yaml::Error },
+    #[error("no current-context, and no --context is given")]
+    NoContext,
+    #[error("{kind} {name:?} is not there")]
+    NoEntry { kind: &'static str, name: String },
+    #[error("cluster {cluster:?}: {field} is missing")]
+    NoField { cluster: String, field: &'static str },
+    #[error("server {server:?} is not a URL")]
+    Url { server: String },
+    #[error("server {server:?} is a name, and names are not looked up")]
+    Name { server: String },
+    #[error("{field} is not supported")]
+    Unsupported { field: &'static str, hint: &'static str },
+    #[error("{field} is not base64")]
+    Base64 { field: &'static str },
+    #[error("tls-server-name {name:?} is not a host name")]
+    ServerName { name: String },
+    #[error(transparent)]
+    Credential(#[from] credential::Error),
+}
+
+impl Error {
+    /// What may help.
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Name { .. } => Some(
+                "use the server's IP address, and tls-server-name for the name in its certificate",
+            ),
+            Self::Unsupported { hint, .. } => Some(hint),
+            _ => None,
+        }
+    }
+}
+
+/// What needs another program or is not safe.
+const UNSUPPORTED: [(&str, &str); 5] = [
+    ("exec", "put a token into the kubeconfig: kubectl create token NAME"),
+    ("auth-provider", "put a token into the kubeconfig: kubectl create token NAME"),
+    ("username", "Kubernetes has no basic authentication any more"),
+    ("insecure-skip-tls-verify", "give certificate-authority-data"),
+    ("proxy-url", "no proxy is used: give an address that can be reached"),
+];
+
+impl Kubeconfig {
+    /// Reads `context`, else the current one, of the kubeconfig at `path`.
+    pub(crate) fn read(path: &Path, context: Option<&str>) -> Result<Self, Error> {
+        let text = read(path)?;
+        let mut limits = yaml::Limits::default();
+        limits.input = SIZE;
+        let tree = yaml::read(&text, Scalars::Resolved, &limits)
+            .map_err(|source| Error::Yaml { path: path.to_owned(), source })?;
+        let root = tree.root();
+        let context = context
+            .or_else(|| string(root, "current-context"))
+            .filter(|context| !context.is_empty())
+            .ok_or(Error::NoContext)?;
+        let context = entry(root, "contexts", "context", context)?;
+        let cluster_name = string(context, "cluster").unwrap_or_default();
+        let cluster = entry(root, "clusters", "cluster", cluster_name)?;
+        let user = match string(context, "user").filter(|user| !user.is_empty()) {
+            Some(name) => Some(entry(root, "users", "user", name)?),
+            None => None,
+        };
+        for (field, hint) in UNSUPPORTED {
+            if [Some(cluster), user].into_iter().flatten().any(|entry| is_set(entry, field)) {
+                return Err(Error::Unsupported { field, hint });
+            }
+        }
+        // Paths in a kubeconfig are relative to it.
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let access = access(cluster, cluster_name, user, folder)?;
+        let namespace = string(context, "namespace").filter(|namespace| !namespace.is_empty());
+        Ok(Self { access, namespace: namespace.map(str::to_owned) })
+    }
+}
+
+fn access(
+    cluster: Value<'_>,
+    cluster_name: &str,
+    user: Option<Value<'_>>,
+    folder: &Path,
+) -> Result<Access, Error> {
+    let missing = |field| Error::NoField { cluster: cluster_name.to_owned(), field };
+    let server = string(cluster, "server").ok_or_else(|| missing("server"))?;
+    let url = || Error::Url { server: server.to_owned() };
+    let uri: Uri = server.parse().map_err(|_| url())?;
+    let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
+        return Err(url());
+    };
+    let port = match scheme {
+        "https" => authority.port_u16().unwrap_or(443),
+        "http" => authority.port_u16().unwrap_or(80),
+        _ => return Err(url()),
+    };
+    let host = authority.host().trim_start_matches('[').trim_end_matches(']');
+    let (ip, name) = if host == "localhost" {
+        let name = ServerName::try_from("localhost").map_err(|_| url())?;
+        (IpAddr::V4(Ipv4Addr::LOCALHOST), name)
+    } else {
+        let ip = host.parse().map_err(|_| Error::Name { server: server.to_owned() })?;
+        (ip, ServerName::from(ip))
+    };
+    let tls = if scheme == "https" {
+        let name = match string(cluster, "tls-server-name").filter(|name| !name.is_empty()) {
+            None => name,
+            Some(name) => ServerName::try_from(name.to_owned())
+                .map_err(|_| Error::ServerName { name: name.to_owned() })?,
+        };
+        let authority = bytes(cluster, "certificate-authority", AUTHORITY_DATA, folder)?
+            .ok_or_else(|| missing("certificate-authority"))?;
+        let client = user.map(|user| client(user, folder)).transpose()?.flatten();
+        let config = tls_config(&authority, "certificate-authority", client)?;
+        Some(Tls { config: Arc::new(config), name })
+    } else {
+        None
+    };
+    Ok(Access {
+        address: SocketAddr::new(ip, port),
+        host: authority.to_string(),
+        base: uri.path().trim_end_matches('/').to_owned(),
+        token: user.map_or(Token::None, |user| token(user, folder)),
+        tls,
+    })
+}
+
+const AUTHORITY_DATA: &str = "certificate-authority-data";
+const CERTIFICATE_DATA: &str = "client-certificate-data";
+const KEY_DATA: &str = "client-key-data";
+
+/// The certificate that says who `user` is, and its key.
+type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+fn client(user: Value<'_>, folder: &Path) -> Result<Option<Identity>, Error> {
+    let Some(chain) = bytes(user, "client-certificate", CERTIFICATE_DATA, folder)? else {
+        return Ok(None);
+    };
+    let no_key = || credential::Error::NoKey { what: "client-key".to_owned() };
+    let key = bytes(user, "client-key", KEY_DATA, folder)?.ok_or_else(no_key)?;
+    let key = PrivateKeyDer::from_pem_slice(&key).map_err(|_| no_key())?;
+    let chain = certificates(&chain);
+    if chain.is_empty() {
+        let what = "client-certificate".to_owned();
+        return Err(credential::Error::NoCertificate { what }.into());
+    }
+    Ok(Some((chain, key)))
+}
+
+/// As in Kubernetes the file is preferred, because it may be rotated.
+fn token(user: Value<'_>, folder: &Path) -> Token {
+    match (string(user, "tokenFile"), string(user, "token")) {
+        (Some(file), _) if !file.is_empty() => Token::File(folder.join(file)),
+        (_, Some(token)) if !token.is_empty() => Token::Fixed(token.to_owned()),
+        _ => Token::None,
+    }
+}
+
+/// The bytes that `data` holds as base64, else those of the file that `file` names.
+fn bytes(
+    entry: Value<'_>,
+    file: &str,
+    data: &'static str,
+    folder: &Path,
+) -> Result<Option<Vec<u8>>, Error> {
+    if let Some(text) = string(entry, data).filter(|text| !text.is_empty()) {
+        let text: String = text.split_ascii_whitespace().collect();
+        return STANDARD.decode(text).map(Some).map_err(|_| Error::Base64 { field: data });
+    }
+    match string(entry, file).filter(|path| !path.is_empty()) {
+        Some(path) => Ok(Some(read(&folder.join(path))?)),
+        None => Ok(None),
+    }
+}
+
+/// The `kind` of the entry called `name` in `list`.
+fn entry<'a>(
+    root: Value<'a>,
+    list: &str,
+    kind: &'static str,
+    name: &str,
+) -> Result<Value<'a>, Error> {
+    root.get(list)
+        .into_iter()
+        .flat_map(|list| list.items())
+        .find(|item| string(*item, "name") == Some(name))
+        .and_then(|item| item.get(kind))
+        .ok_or_else(|| Error::NoEntry { kind, name: name.to_owned() })
+}
+
+fn string<'a>(entry: Value<'a>, field: &str) -> Option<&'a str> {
+    entry.get(field)?.as_str()
+}
+
+fn is_set(entry: Value<'_>, field: &str) -> bool {
+    use unlade_format::json::Kind;
+    entry.get(field).is_some_and(|value| {
+        !matches!(value.kind(), Kind::Null | Kind::Bool(false) | Kind::String(""))
+    })
+}

@@ -1,0 +1,94 @@
+use super::*;
+
+fn parsed(args: &str) -> Result<Command, Error> {
+    parse(args.split_whitespace().map(OsString::from))
+}
+
+fn options(args: &str) -> serve::Options {
+    match parsed(args) {
+        Ok(Command::Serve(options)) => *options,
+        other => panic!("{args}: {other:?}"),
+    }
+}
+
+#[test]
+fn each_bundle_has_its_root_its_config_map_and_its_image() {
+    let options = options(
+        "serve --source-image a --bundle one --bundle /mnt/x=y=two --source-image b --bundle /3=three",
+    );
+    let found: Vec<_> = options
+        .bundles
+        .iter()
+        .map(|b| (b.root.to_str().unwrap(), b.config_map.as_str(), b.source_image.as_deref()))
+        .collect();
+    assert_eq!(
+        found,
+        [("/", "one", Some("a")), ("/mnt/x=y", "two", Some("b")), ("/3", "three", None)]
+    );
+}
+
+#[test]
+fn values_are_read_with_their_units() {
+    let options = options(
+        "serve --bundle a -n ns --encoding gzip --attempt 7f --max-files 5 --max-file-size 4Mi \
+         --max-total-size 9Ki --deadline 2m --request-timeout 1500ms --permission-wait 3 -o json",
+    );
+    assert_eq!(options.namespace.as_deref(), Some("ns"));
+    assert_eq!(options.encoding, Encoding::Gzip);
+    assert_eq!(options.attempt.as_deref(), Some("7f"));
+    let limits = &options.limits;
+    assert_eq!((limits.files, limits.file_size, limits.total_size), (5, 4 << 20, 9 << 10));
+    assert_eq!(options.policy.deadline, Duration::from_mins(2));
+    assert_eq!(options.policy.request, Duration::from_millis(1500));
+    assert_eq!(options.policy.permission, Duration::from_secs(3));
+    assert_eq!(options.output, Output::Json);
+}
+
+#[test]
+fn wrong_command_lines_are_refused() {
+    let cases = [
+        "",
+        "frob",
+        "--frob",
+        "serve",
+        "serve extra --bundle a",
+        "serve --bundle",
+        "serve --bundle A",
+        "serve --bundle a/../b",
+        "serve --bundle =a",
+        "serve --bundle /=",
+        "serve --bundle a --bundle /x=a",
+        "serve --bundle a --namespace a.b",
+        "serve --bundle a --namespace ../x",
+        "serve --bundle a --encoding zstd",
+        "serve --bundle a --output table",
+        "serve --bundle a --max-files many",
+        "serve --bundle a --max-file-size 1Gi",
+        "serve --bundle a --max-file-size 18446744073709551615",
+        "serve --bundle a --deadline 1h",
+        "serve --bundle a --deadline -1",
+        "serve --bundle a --dry-run=yes",
+        "install",
+        "install a b",
+    ];
+    for case in cases {
+        assert!(parsed(case).is_err(), "{case}");
+    }
+}
+
+#[test]
+fn help_names_every_flag_and_exit_code() {
+    let source = include_str!("../args.rs");
+    let flags = source.split("Long(\"").skip(1).filter_map(|rest| rest.split('"').next());
+    for flag in flags {
+        assert!(HELP.contains(&format!("--{flag}")), "--{flag} is not in the help");
+    }
+    for verdict in crate::outcome::Verdict::ALL {
+        assert!(HELP.contains(&format!("{} ", verdict.exit_code())), "{verdict:?}");
+    }
+    assert!(HELP.lines().all(|line| line.len() <= 100));
+    for args in ["--help", "-h", "help", "serve --help", "install -h"] {
+        assert!(matches!(parsed(args), Ok(Command::Print(HELP))), "{args}");
+    }
+    assert!(matches!(parsed("-V"), Ok(Command::Print(VERSION))));
+}

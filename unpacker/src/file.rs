@@ -1,0 +1,41 @@
+//! Small files that are read whole.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use rustix::fs::{FileType, Mode, OFlags, fstat, open};
+
+use crate::directory::read_at_most;
+
+/// The bytes of the regular file at `path`, at most `most` of them. A FIFO or device is an error
+/// and does not block.
+pub(crate) fn read(path: &Path, most: usize) -> io::Result<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(open(path, flags, Mode::empty())?);
+    if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    read_at_most(file, most)?
+        .ok_or_else(|| io::Error::other(format!("it is larger than {most} bytes")))
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::{CWD, mknodat};
+
+    use super::*;
+
+    #[test]
+    fn only_small_regular_files_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, "12345").unwrap();
+        assert_eq!(read(&path, 5).unwrap(), b"12345");
+        assert!(read(&path, 4).unwrap_err().to_string().contains("larger than 4 bytes"));
+        assert!(read(folder.path(), 4).is_err());
+        let fifo = folder.path().join("fifo");
+        mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR, 0).unwrap();
+        assert!(read(&fifo, 4).unwrap_err().to_string().contains("not a regular file"));
+    }
+}

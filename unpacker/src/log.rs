@@ -1,0 +1,65 @@
+//! Log lines on standard error: one message, one line, whatever a bundle puts into it.
+
+use std::error::Error;
+use std::fmt;
+use std::io::Write;
+
+/// Logs `message` as one line.
+pub(crate) fn line(level: &str, message: impl fmt::Display) {
+    let message = one_line(&message.to_string());
+    if cfg!(test) {
+        // This the harness can capture.
+        eprintln!("{level}: {message}");
+    } else {
+        // Nobody can be told if standard error is closed.
+        let _ = writeln!(std::io::stderr(), "{level}: {message}");
+    }
+}
+
+/// `error` and its causes.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+/// `text` without anything that starts a line, moves the cursor or turns the direction of text.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_harmless(c) { line.push(c) } else { line.extend(c.escape_unicode()) }
+    }
+    line
+}
+
+fn is_harmless(c: char) -> bool {
+    let moves = matches!(c,
+        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+    !c.is_control() && !moves
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_a_bundle_breaks_out_of_its_line() {
+        let text = "a\nb\r\x1b[31mc\u{85}\u{2028}\u{202e}\0é☃";
+        let line = one_line(text);
+        assert_eq!(line, r"a\u{a}b\u{d}\u{1b}[31mc\u{85}\u{2028}\u{202e}\u{0}é☃");
+    }
+
+    #[test]
+    fn causes_follow_their_error() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("outer")]
+        struct Outer(#[source] std::io::Error);
+        let error = Outer(std::io::Error::other("inner"));
+        assert_eq!(chain(&error), "outer: inner");
+    }
+}

@@ -1,0 +1,190 @@
+//! `serve`: each bundle into its ConfigMap.
+
+mod report;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use unlade_format::encode::{self, encode};
+use unlade_format::{ConfigMap, Encoding, Limits};
+
+use self::report::Failure;
+use crate::api::{self, Access, Connection, Filled, Kubeconfig, Pace, Policy, SystemClock};
+use crate::directory;
+use crate::log;
+use crate::outcome::{Outcome, Verdict};
+
+/// What `serve` is told.
+#[derive(Debug, Default)]
+pub(crate) struct Options {
+    pub(crate) bundles: Vec<Bundle>,
+    pub(crate) source_image_from_env: bool,
+    pub(crate) honour_metadata_path: bool,
+    pub(crate) limits: Limits,
+    pub(crate) namespace: Option<String>,
+    pub(crate) encoding: Encoding,
+    pub(crate) attempt: Option<String>,
+    pub(crate) dry_run: bool,
+    pub(crate) output: Output,
+    pub(crate) kubeconfig: Option<PathBuf>,
+    pub(crate) context: Option<String>,
+    pub(crate) policy: Policy,
+    pub(crate) termination_log: Option<PathBuf>,
+}
+
+/// One bundle and where it goes.
+#[derive(Debug)]
+pub(crate) struct Bundle {
+    pub(crate) root: PathBuf,
+    pub(crate) config_map: String,
+    pub(crate) source_image: Option<String>,
+}
+
+/// How ConfigMaps are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Output {
+    /// Documents that each begin with `---`.
+    #[default]
+    Yaml,
+    /// One object a line.
+    Json,
+}
+
+/// Fills, or prints, the ConfigMaps of all bundles.
+///
+/// `variable` gives environment variables: the two of the `kubernetes` service, and
+/// `CONTAINER_IMAGE` if a flag allows it.
+pub(crate) fn serve(
+    options: &Options,
+    variable: impl Fn(&str) -> Option<OsString>,
+    stdout: &mut dyn Write,
+) -> Vec<Outcome> {
+    let clock = SystemClock::start();
+    let target = match Target::of(options, &variable) {
+        Ok(target) => target,
+        Err(failure) => {
+            failure.log(None);
+            let outcome = |bundle: &Bundle| failure.outcome(&bundle.config_map);
+            return options.bundles.iter().map(outcome).collect();
+        }
+    };
+    let image = options.source_image_from_env.then(|| variable("CONTAINER_IMAGE")).flatten();
+    let image = image.and_then(|image| image.into_string().ok()).filter(|image| !image.is_empty());
+    let mut outcomes = Vec::with_capacity(options.bundles.len());
+    for bundle in &options.bundles {
+        // A bug that one bundle meets must not cost the others theirs.
+        let run = catch_unwind(AssertUnwindSafe(|| {
+            one(bundle, image.as_ref(), options, &target, &clock, stdout)
+        }));
+        let result = run.unwrap_or_else(|_| Err(Failure::panicked()));
+        outcomes.push(result.unwrap_or_else(|failure| {
+            failure.log(Some(&bundle.root));
+            failure.outcome(&bundle.config_map)
+        }));
+    }
+    outcomes
+}
+
+/// Where the ConfigMaps are.
+enum Target {
+    Stdout { namespace: String },
+    Server { connection: Box<Connection>, namespace: String },
+}
+
+impl Target {
+    fn of(options: &Options, variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, Failure> {
+        if options.dry_run {
+            return Ok(Self::Stdout { namespace: options.namespace.clone().unwrap_or_default() });
+        }
+        let (access, namespace) = if let Some(path) = &options.kubeconfig {
+            let Kubeconfig { access, namespace } =
+                Kubeconfig::read(path, options.context.as_deref())?;
+            let namespace = options.namespace.clone().or(namespace);
+            (access, namespace.unwrap_or_else(|| "default".to_owned()))
+        } else {
+            let account = Path::new(api::ACCOUNT);
+            let access = Access::of_pod(variable, account)?;
+            let namespace = options.namespace.clone();
+            (access, namespace.map_or_else(|| api::namespace_of_pod(account), Ok)?)
+        };
+        let connection = Box::new(Connection::new(access).map_err(Failure::system)?);
+        Ok(Self::Server { connection, namespace })
+    }
+
+    fn namespace(&self) -> &str {
+        match self {
+            Self::Stdout { namespace } | Self::Server { namespace, .. } => namespace,
+        }
+    }
+}
+
+fn one(
+    bundle: &Bundle,
+    image_of_env: Option<&String>,
+    options: &Options,
+    target: &Target,
+    clock: &SystemClock,
+    stdout: &mut dyn Write,
+) -> Result<Outcome, Failure> {
+    let reading = directory::read(
+        &bundle.root,
+        &directory::Options {
+            honour_metadata_path: options.honour_metadata_path,
+            ..directory::Options::with_limits(options.limits.clone())
+        },
+    )?;
+    for finding in &reading.findings {
+        log::line("warning", format_args!("{}: {finding}", bundle.root.display()));
+    }
+    let encoded = encode(
+        &reading.content,
+        &encode::Options {
+            name: bundle.config_map.clone(),
+            namespace: target.namespace().to_owned(),
+            encoding: options.encoding,
+            source_image: bundle.source_image.as_ref().or(image_of_env).cloned(),
+            attempt: options.attempt.clone(),
+        },
+    )?;
+    let verdict = match target {
+        Target::Stdout { .. } => {
+            print(&encoded, options.output, stdout).map_err(Failure::system)?;
+            Verdict::Printed
+        }
+        Target::Server { connection, .. } => {
+            // One ConfigMap, today; with several, the last one written would complete them.
+            let mut verdict = Verdict::Unchanged;
+            for config_map in &encoded {
+                let mut pace = Pace::new(&options.policy, clock);
+                if api::fill(connection.as_ref(), config_map, &mut pace)? == Filled::Written {
+                    verdict = Verdict::Written;
+                }
+            }
+            verdict
+        }
+    };
+    Ok(Outcome {
+        files: Some(reading.content.files().len()),
+        findings: reading.findings.len(),
+        ..Outcome::new(&bundle.config_map, verdict)
+    })
+}
+
+fn print(config_maps: &[ConfigMap], output: Output, stdout: &mut dyn Write) -> std::io::Result<()> {
+    for config_map in config_maps {
+        match output {
+            Output::Json => {
+                serde_json::to_writer(&mut *stdout, config_map)?;
+                stdout.write_all(b"\n")?;
+            }
+            Output::Yaml => {
+                let value = serde_json::to_value(config_map)?;
+                stdout.write_all(b"---\n")?;
+                stdout.write_all(unlade_format::yaml::write(&value).as_bytes())?;
+            }
+        }
+    }
+    stdout.flush()
+}

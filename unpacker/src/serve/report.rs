@@ -1,0 +1,108 @@
+//! What a failure is called, logged and reported as.
+
+use std::error::Error;
+use std::io;
+use std::path::Path;
+
+use crate::api;
+use crate::directory;
+use crate::log;
+use crate::outcome::{Outcome, Verdict};
+
+/// Why one bundle, or all, failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    verdict: Verdict,
+    message: String,
+    hint: Option<&'static str>,
+}
+
+impl Failure {
+    fn new(verdict: Verdict, error: &dyn Error) -> Self {
+        Self { verdict, message: log::one_line(&log::chain(error)), hint: None }
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+    pub(crate) fn system(error: io::Error) -> Self {
+        Self::new(Verdict::System, &error)
+    }
+
+    /// A panic, which the hook has logged.
+    pub(crate) fn panicked() -> Self {
+        let message = "a bug in the unpacker; the log names its place".to_owned();
+        Self { verdict: Verdict::Internal, message, hint: None }
+    }
+
+    pub(crate) fn log(&self, root: Option<&Path>) {
+        match root {
+            Some(root) => {
+                log::line("error", format_args!("{}: {}", root.display(), self.message));
+            }
+            None => log::line("error", &self.message),
+        }
+        if let Some(hint) = self.hint {
+            log::line("hint", hint);
+        }
+    }
+
+    pub(crate) fn outcome(&self, config_map: &str) -> Outcome {
+        Outcome::failed(config_map, self.verdict, &self.message)
+    }
+}
+
+impl From<directory::Error> for Failure {
+    fn from(error: directory::Error) -> Self {
+        use directory::Error as E;
+        let verdict = match &error {
+            E::Unreadable { .. } => Verdict::Unreadable,
+            E::Files { .. } | E::FileSize { .. } | E::TotalSize { .. } => Verdict::TooLarge,
+            E::System { .. } => Verdict::System,
+            _ => Verdict::BadBundle,
+        };
+        Self { hint: error.hint(), ..Self::new(verdict, &error) }
+    }
+}
+
+impl From<unlade_format::encode::Error> for Failure {
+    fn from(error: unlade_format::encode::Error) -> Self {
+        Self { hint: error.hint(), ..Self::new(Verdict::TooLarge, &error) }
+    }
+}
+
+impl From<api::credential::Error> for Failure {
+    fn from(error: api::credential::Error) -> Self {
+        Self::new(Verdict::Configuration, &error)
+    }
+}
+
+impl From<api::kubeconfig::Error> for Failure {
+    fn from(error: api::kubeconfig::Error) -> Self {
+        Self { hint: error.hint(), ..Self::new(Verdict::Configuration, &error) }
+    }
+}
+
+impl From<api::Error> for Failure {
+    fn from(error: api::Error) -> Self {
+        use api::Error as E;
+        use api::connect::Error as C;
+        let verdict = match &error {
+            E::Denied { .. } => Verdict::NoPermission,
+            E::Missing { .. } | E::Deleted { .. } => Verdict::NoConfigMap,
+            E::TooLarge { .. } | E::Fill(unlade_format::fill::Error::Annotations { .. }) => {
+                Verdict::TooLarge
+            }
+            E::Fill(_) | E::Refused { .. } | E::Answer { .. } => Verdict::Refused,
+            E::Conflict { .. } | E::Unavailable { .. } => Verdict::Temporary,
+            E::Json { .. } => Verdict::Internal,
+            E::Connection(cause) => match cause {
+                C::Connect { .. } | C::Timeout { .. } | C::Tls { .. } | C::Http { .. } => {
+                    Verdict::Temporary
+                }
+                C::Untrusted { .. } => Verdict::Untrusted,
+                C::AnswerSize { .. } => Verdict::Refused,
+                C::Request { .. } | C::Token { .. } => Verdict::Configuration,
+            },
+        };
+        Self { hint: error.hint(), ..Self::new(verdict, &error) }
+    }
+}
