@@ -4,6 +4,9 @@ use crate::annotation::{self, MANIFESTS, METADATA};
 use crate::content::ANNOTATIONS_FILE;
 use crate::{Directory, Finding, Limits, Reason};
 
+#[cfg(test)]
+mod tests;
+
 /// What `metadata/annotations.yaml` says of the directories of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

@@ -8,6 +8,9 @@ use crate::json::{Kind, Value};
 use crate::yaml::{self, Scalars};
 use crate::{Finding, Reason};
 
+#[cfg(test)]
+mod tests;
+
 /// What `annotations.yaml` gives.
 #[derive(Debug, Default)]
 pub(crate) struct AnnotationsFile {

@@ -77,6 +77,35 @@ fn a_missing_annotations_file_is_found_and_yml_is_none() {
 }
 
 #[test]
+fn the_annotations_file_of_metadata_wins() {
+    let reading = assemble(&[
+        ("metadata/annotations.yaml", "annotations: {a: metadata}"),
+        ("manifests/annotations.yaml", "annotations: {a: manifests, b: manifests}"),
+    ])
+    .unwrap();
+    assert_eq!(reading.content.annotations()["a"], "metadata");
+    assert!(!reading.content.annotations().contains_key("b"));
+    assert!(reading.content.files().is_empty(), "it is no file of the bundle");
+    assert_eq!(reading.findings[0].subject, "manifests/annotations.yaml");
+}
+
+#[test]
+fn an_annotations_file_in_manifests_counts_and_is_found() {
+    let reading = assemble(&[("manifests/annotations.yaml", "annotations: {a: b}")]).unwrap();
+    assert_eq!(reading.content.annotations()["a"], "b");
+    assert!(reading.findings[0].message.contains("manifests/"));
+}
+
+#[test]
+fn an_annotations_file_that_is_not_used_must_still_be_readable() {
+    let message = message(&[
+        ("metadata/annotations.yaml", "annotations: {a: b}"),
+        ("manifests/annotations.yaml", "annotations: []"),
+    ]);
+    assert!(message.contains("manifests/annotations.yaml"), "{message}");
+}
+
+#[test]
 fn the_digest_is_that_of_the_documented_bytes() {
     // python3: s=lambda b: len(b).to_bytes(8,'big')+b; n=lambda i: i.to_bytes(8,'big')
     // sha256(s(b'unlade.dev/content/1')+n(0)+n(2)+s(b'manifests')+s(b'a b')+s(b'x')

@@ -1,0 +1,136 @@
+use super::*;
+use crate::annotation::{CHANNELS, PACKAGE};
+
+fn file(text: &str) -> Result<AnnotationsFile, Error> {
+    read("metadata/annotations.yaml", text.as_bytes(), &yaml::Limits::default())
+}
+
+/// The annotations with a value.
+fn values(text: &str) -> Vec<(String, String)> {
+    let annotations = file(text).unwrap().annotations;
+    assert!(UPSTREAM.iter().all(|&key| annotations.contains_key(key)), "the six are there");
+    annotations.into_iter().filter(|(_, value)| !value.is_empty()).collect()
+}
+
+fn value(key: &str, text: &str) -> String {
+    file(&format!("annotations:\n  {key}: {text}\n")).unwrap().annotations[key].clone()
+}
+
+#[test]
+fn values_are_their_source_text() {
+    for (text, expected) in [
+        ("4.10", "4.10"),
+        ("007", "007"),
+        ("yes", "yes"),
+        ("1_000", "1_000"),
+        ("0x1F", "0x1F"),
+        ("2020-01-01", "2020-01-01"),
+        ("12345678901234567890", "12345678901234567890"),
+        ("'4.10'", "4.10"),
+        ("~", ""),
+        ("null", ""),
+        ("", ""),
+        ("''", ""),
+    ] {
+        assert_eq!(value(CHANNELS, text), expected, "{text}");
+        assert_eq!(value("other", text), expected, "{text}");
+    }
+}
+
+#[test]
+fn keys_are_matched_as_go_matches_them() {
+    assert_eq!(
+        values(
+            "Annotations:
+  Operators.operatorframework.io.bundle.Package.v1: cased
+  operators.operatorframework.io.bundle.channels.v1: one
+  operators.operatorframework.io.bundle.channels.v1: two
+  Com.Redhat.OpenShift.Versions: v4.6
+  com.redhat.openshift.versions: v4.7
+"
+        ),
+        [
+            ("Com.Redhat.OpenShift.Versions", "v4.6"),
+            ("com.redhat.openshift.versions", "v4.7"),
+            (CHANNELS, "two"),
+            (PACKAGE, "cased"),
+        ]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+    );
+    // In the order of the spellings, null leaves what was there, and U+212A is a k for Go.
+    let package = |text: &str| file(text).unwrap().annotations[PACKAGE].clone();
+    let upper = PACKAGE.replace("package", "Package");
+    assert_eq!(package(&format!("annotations: {{{PACKAGE}: a, {upper}: b}}")), "a");
+    assert_eq!(package(&format!("annotations: {{{PACKAGE}: ~, {upper}: b}}")), "b");
+    assert_eq!(package(&format!("annotations: {{{}: b}}", PACKAGE.replace('k', "\u{212a}"))), "b");
+    assert_eq!(package(&format!("annotations: {{}}\nAnnotations: {{{PACKAGE}: a}}")), "a");
+}
+
+#[test]
+fn a_key_in_two_spellings_is_found() {
+    let upper = PACKAGE.replace("package", "Package");
+    let file = file(&format!("annotations: {{{PACKAGE}: a, {upper}: b}}")).unwrap();
+    assert!(file.findings[0].message.contains("the latter wins"), "{:?}", file.findings);
+}
+
+#[test]
+fn no_annotations_are_no_error_and_found() {
+    for text in ["", "# nothing\n", "~", "annotations:\n", "annotations: {}\n", "other: {}\n"] {
+        assert_eq!(values(text), [], "{text:?}");
+        let found = file(text).unwrap().findings;
+        assert_eq!(found.is_empty(), text == "annotations: {}\n", "{text:?}: {found:?}");
+    }
+}
+
+#[test]
+fn what_is_no_mapping_is_an_error() {
+    for text in ["text", "- a", "5", "annotations: text", "annotations: [a]", "annotations: 5"] {
+        assert!(matches!(file(text), Err(Error::NotMapping { .. })), "{text}");
+    }
+    assert!(matches!(file("a: [").unwrap_err(), Error::Yaml { .. }));
+}
+
+#[test]
+fn all_bad_entries_are_named() {
+    let error = file("annotations: {list: [], map: {}, a b: x, good: x}").unwrap_err().to_string();
+    for part in ["\"list\": the value is a list", "\"map\": the value is a m", "\"a b\": its name"]
+    {
+        assert!(error.contains(part), "{error}");
+    }
+    assert!(!error.contains("good"));
+    let six = file(&format!("annotations: {{{PACKAGE}: {{}}}}")).unwrap_err();
+    assert!(matches!(six, Error::Entries { problems, .. } if problems[0].key == PACKAGE));
+}
+
+#[test]
+fn reserved_keys_are_reported_and_not_taken() {
+    let file = file("annotations: {olm.sourceImage: evil, a.k8s.io/b: [], c: d}").unwrap();
+    assert!(!file.annotations.contains_key("olm.sourceImage"));
+    assert_eq!(file.annotations["c"], "d");
+    let found: Vec<_> = file.findings.iter().map(|f| (f.reason, f.subject.as_str())).collect();
+    assert_eq!(
+        found,
+        [
+            (Reason::ReservedAnnotation, "a.k8s.io/b"),
+            (Reason::ReservedAnnotation, "olm.sourceImage")
+        ]
+    );
+}
+
+#[test]
+fn other_top_keys_are_reported() {
+    let file = file("annotations: {}\nother: {a: b}\n").unwrap();
+    assert!(file.findings[0].message.contains("other"));
+    assert!(!file.annotations.contains_key("a"));
+}
+
+#[test]
+fn annotations_that_no_object_takes_are_refused() {
+    let six: usize = UPSTREAM.iter().map(|key| key.len()).sum();
+    let text = |length| format!("annotations: {{a: {}}}", "x".repeat(length));
+    assert!(file(&text(SIZE - six - 1)).is_ok());
+    assert!(matches!(
+        file(&text(SIZE - six)).unwrap_err(),
+        Error::TooLarge { size } if size == SIZE + 1
+    ));
+}
