@@ -38,20 +38,37 @@ impl Sample {
     }
 
     /// The files of the bundle as `std::fs` finds them, links followed and directories left out.
+    /// In a copy that holds links as files with the path in them, these are followed as well.
     pub fn files(&self) -> Vec<File> {
         let mut files = Vec::new();
         for (directory, folder) in
             [(Directory::Manifests, "manifests"), (Directory::Metadata, "metadata")]
         {
-            let path = self.path.join(folder);
+            let path = self.followed(self.path.join(folder));
             if path.is_dir() {
-                for entry in sorted(&path).into_iter().filter(|entry| entry.is_file()) {
-                    let bytes = read(&entry);
-                    files.push(File { directory, name: file_name(&entry), bytes });
+                for entry in sorted(&path) {
+                    let target = self.followed(entry.clone());
+                    if target.is_file() {
+                        let bytes = read(&target);
+                        files.push(File { directory, name: file_name(&entry), bytes });
+                    }
                 }
             }
         }
         files
+    }
+
+    /// What a link names that became a file in a copy of the corpus; else the path itself.
+    fn followed(&self, path: PathBuf) -> PathBuf {
+        if !self.name.starts_with("crafted/symlink-") || !path.is_file() || path.is_symlink() {
+            return path;
+        }
+        let text = String::from_utf8(read(&path)).unwrap_or_default();
+        let is_target = !text.is_empty() && !text.contains('\n');
+        match path.parent() {
+            Some(parent) if is_target => parent.join(text),
+            _ => path,
+        }
     }
 }
 

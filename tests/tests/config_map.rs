@@ -1,0 +1,218 @@
+//! Every bundle of the corpus becomes the ConfigMap that upstream's writer makes of it, but for
+//! the differences that are named here and in docs/compatibility.md.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests, which clippy does not count as such")]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sha2::{Digest as _, Sha256};
+use unlade_format::annotation::{UPSTREAM, is_reserved};
+use unlade_format::config_map::VALUES_SIZE;
+use unlade_format::encode::{Error, Options};
+use unlade_format::{
+    ConfigMap, Content, Decoded, Directory, Encoding, Limits, Reading, Reason, decode, encode,
+    mark, yaml,
+};
+use unlade_tests::corpus::{self, Sample, golden::Populated};
+
+/// Bundles that no reader of directories takes; the unpacker's tests have them.
+const UNREADABLE: [&str; 6] = [
+    "crafted/dir-no-manifests",
+    "crafted/dir-no-metadata",
+    "crafted/nested-dir",
+    "crafted/nested-dir-metadata",
+    "crafted/symlink-dangling",
+    "crafted/symlink-directory",
+];
+
+/// Bundles that upstream writes although it loses a file, or the API server refuses the key.
+/// (`names-odd` has `é.yaml` and `😀.yaml`).
+const LOST_OR_REFUSED: [&str; 5] = [
+    "crafted/name-dotdot",
+    "crafted/name-long",
+    "crafted/names-collide",
+    "crafted/names-collide-plain",
+    "crafted/names-odd",
+];
+
+/// Bundles whose unquoted annotations keep their text.
+const AS_WRITTEN: [&str; 2] = ["crafted/annotations-typed", "crafted/annotations-typed2"];
+
+/// Bundles with manifests that are no UTF-8: they lie in `binaryData` of a plain ConfigMap.
+const NOT_UTF8: [&str; 2] = ["crafted/bom", "crafted/not-utf8"];
+
+fn readable() -> impl Iterator<Item = Sample> {
+    corpus::samples().into_iter().filter(|sample| !UNREADABLE.contains(&sample.name.as_str()))
+}
+
+/// What is assembled of the bundles that upstream and we take.
+fn readings() -> impl Iterator<Item = (Sample, Reading)> {
+    readable().filter_map(|sample| {
+        let reading = Content::assemble(sample.files(), &Limits::default()).ok()?;
+        Some((sample, reading))
+    })
+}
+
+fn encoded(content: &Content, encoding: Encoding) -> Result<ConfigMap, Error> {
+    let options = Options { encoding, ..Options::default() };
+    encode(content, &options).map(|mut config_maps| config_maps.remove(0))
+}
+
+fn decoded(config_map: ConfigMap) -> Decoded {
+    decode(&[config_map], &Limits::default()).unwrap()
+}
+
+fn answers(sample: &Sample) -> [(Encoding, &Populated); 2] {
+    [
+        (Encoding::Plain, sample.golden.plain.as_ref().unwrap()),
+        (Encoding::Gzip, sample.golden.gzip.as_ref().unwrap()),
+    ]
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
+}
+
+#[test]
+fn what_upstream_takes_is_taken() {
+    for sample in readable() {
+        let reading = Content::assemble(sample.files(), &Limits::default());
+        let refused = LOST_OR_REFUSED.contains(&sample.name.as_str());
+        for (encoding, answer) in answers(&sample) {
+            let ours = reading.as_ref().ok().map(|reading| encoded(&reading.content, encoding));
+            let taken = ours.is_some_and(|result| result.is_ok());
+            let wanted = answer.error.is_none() && !refused;
+            assert_eq!(taken, wanted, "{} {encoding}: {:?}", sample.name, answer.error);
+        }
+    }
+}
+
+#[test]
+fn keys_fields_and_bytes_are_upstreams() {
+    let mut aside = BTreeSet::new();
+    let mut not_utf8 = BTreeSet::new();
+    for (sample, reading) in readings() {
+        for (encoding, answer) in answers(&sample).into_iter().filter(|(_, a)| a.error.is_none()) {
+            let config_map = encoded(&reading.content, encoding).unwrap();
+            let decoded = decoded(config_map.clone());
+            assert_eq!(decoded.content, reading.content, "{}", sample.name);
+            let keys: Vec<_> = decoded.content.entries().map(|(key, _)| key.as_str()).collect();
+            let theirs: Vec<_> = answer.keys.iter().map(|key| key.key.as_str()).collect();
+            assert_eq!(keys, theirs, "{} {encoding}", sample.name);
+
+            for ((key, file), theirs) in decoded.content.entries().zip(&answer.keys) {
+                let name = format!("{} {encoding} {key}", sample.name);
+                let hash = sha256(&file.bytes);
+                assert_eq!(
+                    (file.bytes.len() as u64, &hash),
+                    (theirs.size, &theirs.sha256),
+                    "{name}"
+                );
+                let in_data = config_map.data.contains_key(key.as_str());
+                if in_data == (theirs.field == "data") {
+                    continue;
+                }
+                if file.directory == Directory::Metadata {
+                    aside.insert(format!("{} {key}", sample.name));
+                } else {
+                    assert!(encoding == Encoding::Plain, "{name}");
+                    assert!(std::str::from_utf8(&file.bytes).is_err(), "{name}");
+                    not_utf8.insert(sample.name.clone());
+                }
+            }
+        }
+    }
+    if corpus::directory().is_some() {
+        assert!(not_utf8.iter().eq(&NOT_UTF8), "{not_utf8:?}");
+        assert_eq!(aside, BTreeSet::new());
+    }
+}
+
+/// Without our marks a ConfigMap is read by upstream's rule.
+#[test]
+fn without_marks_the_same_files_are_read() {
+    for (sample, reading) in readings() {
+        for encoding in [Encoding::Plain, Encoding::Gzip] {
+            let Ok(mut config_map) = encoded(&reading.content, encoding) else { continue };
+            config_map.metadata.annotations.retain(|key, _| !mark::ALL.contains(&key.as_str()));
+            let decoded = decoded(config_map);
+            let unread: BTreeSet<_> = decoded
+                .findings
+                .iter()
+                .inspect(|finding| assert_eq!(finding.reason, Reason::UnreadKey))
+                .map(|finding| finding.subject.as_str())
+                .collect();
+            let expected: Vec<_> = reading
+                .content
+                .entries()
+                .filter(|(key, _)| !unread.contains(key.as_str()))
+                .map(|(key, file)| (key, &file.bytes))
+                .collect();
+            let found: Vec<_> =
+                decoded.content.entries().map(|(key, file)| (key, &file.bytes)).collect();
+            assert_eq!(found, expected, "{} {encoding}", sample.name);
+            let expected: BTreeMap<_, _> = reading
+                .content
+                .annotations()
+                .iter()
+                .filter(|(key, _)| UPSTREAM.contains(&key.as_str()))
+                .collect();
+            assert!(decoded.content.annotations().iter().eq(expected), "{}", sample.name);
+        }
+    }
+}
+
+#[test]
+fn upstreams_six_annotations_are_equal_and_all_others_are_there() {
+    for (sample, reading) in readings() {
+        let Ok(config_map) = encoded(&reading.content, Encoding::Gzip) else { continue };
+        let ours = &config_map.metadata.annotations;
+        if !AS_WRITTEN.contains(&sample.name.as_str()) {
+            let [_, (_, answer)] = answers(&sample);
+            for key in UPSTREAM {
+                assert_eq!(ours.get(key), answer.annotations.get(key), "{} {key}", sample.name);
+            }
+        }
+        let files = sample.files();
+        let file = files.iter().find(|file| file.path() == "metadata/annotations.yaml");
+        let Some(file) = file else { continue };
+        let json = yaml::to_json(&file.bytes, &yaml::Limits::default()).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let written = json["annotations"].as_object().cloned().unwrap_or_default();
+        for (key, value) in written.iter().filter(|(key, _)| !UPSTREAM.contains(&key.as_str())) {
+            assert_eq!(ours.contains_key(key), !is_reserved(key), "{} {key}", sample.name);
+            if let (Some(value), false) = (value.as_str(), is_reserved(key)) {
+                assert_eq!(ours[key], value, "{} {key}", sample.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_encoding_has_the_same_digest() {
+    for (sample, reading) in readings() {
+        for encoding in [Encoding::Auto, Encoding::Plain, Encoding::Gzip] {
+            if let Ok(config_map) = encoded(&reading.content, encoding) {
+                let digest = decoded(config_map).digest;
+                assert_eq!(digest, Some(reading.content.digest()), "{} {encoding}", sample.name);
+            }
+        }
+    }
+}
+
+/// Go's compressor and ours differ by little; near the limit ours takes its best.
+#[test]
+fn no_bundle_is_larger_than_upstreams() {
+    let (mut ours, mut theirs) = (0, 0);
+    for (sample, reading) in readings() {
+        let [_, (_, answer)] = answers(&sample);
+        let Ok(config_map) = encoded(&reading.content, Encoding::Gzip) else { continue };
+        let size = config_map.values_size();
+        assert!(size <= VALUES_SIZE);
+        let bound = answer.total_size + answer.total_size / 200;
+        assert!(size as u64 <= bound, "{}: {size} > {}", sample.name, answer.total_size);
+        ours += size as u64;
+        theirs += answer.total_size;
+    }
+    assert!(ours <= theirs, "{ours} > {theirs} bytes for the whole sample");
+}
