@@ -53,13 +53,18 @@ pub(crate) struct Wanted {
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     wanted: Wanted,
+    /// All paths that are wanted, and the way to them.
+    ways: BTreeSet<Path>,
     nodes: BTreeMap<Path, Held>,
 }
 
 impl Tree {
     /// An empty tree that wants these.
     pub(crate) fn new(wanted: Wanted) -> Self {
-        Self { wanted, nodes: BTreeMap::new() }
+        let paths = wanted.directories.iter().chain(&wanted.paths);
+        let ways = paths.flat_map(|path| path::ancestors(path).chain([path.as_slice()]));
+        let ways = ways.map(<[u8]>::to_owned).collect();
+        Self { wanted, ways, nodes: BTreeMap::new() }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -71,18 +76,14 @@ impl Tree {
             return Interest::Whole;
         }
         path::ancestors(path)
-            .find(|above| self.is_child(above))
+            .filter(|above| self.covers(above))
+            .last()
             .map_or(Interest::None, Interest::Above)
     }
 
     /// Whether the tree knows what lies at `path`, if anything.
     pub(crate) fn covers(&self, path: &[u8]) -> bool {
-        let Wanted { directories, paths } = &self.wanted;
-        let leads_to = |wanted: &BTreeSet<Path>| {
-            let mut from = wanted.range(path::join(path, b"")..);
-            wanted.contains(path) || from.next().is_some_and(|next| path::is_beneath(next, path))
-        };
-        leads_to(directories) || leads_to(paths) || self.is_child(path)
+        self.ways.contains(path) || self.is_child(path)
     }
 
     /// Whether the tree keeps what lies in `directory`.

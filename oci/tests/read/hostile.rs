@@ -1,0 +1,174 @@
+use tar::EntryType;
+use unlade_oci::Options;
+
+use crate::fixture::*;
+
+#[track_caller]
+fn refused(layer: Layer, options: &Options, text: &str) {
+    let error = refusal(read_with(&[layer], options));
+    assert!(error.contains(text), "{error}");
+}
+
+#[test]
+fn a_bomb_is_refused_by_its_ratio_and_by_its_size() {
+    let bomb = || Tar::bundle().file("usr/zeros", vec![0; 1 << 20]);
+    let ratio = limited(|limits| (limits.ratio, limits.ratio_from) = (10, 1 << 18));
+    let size = limited(|limits| limits.unpacked = 1 << 18);
+    for layer in [Layer::gzip(bomb()), Layer::zstd(bomb())] {
+        assert!(read_layers(std::slice::from_ref(&layer)).is_ok());
+        refused(layer.clone(), &ratio, "more than 10 decompressed bytes for each compressed byte");
+        refused(layer, &size, "more than 262144 decompressed bytes");
+    }
+    // What is not compressed is as large as it is.
+    assert!(read_with(&[Layer::plain(bomb())], &ratio).is_ok());
+}
+
+#[test]
+fn a_compressed_archive_is_a_bomb_too() {
+    let place = Place::new();
+    let layout = Layout::of(&[Layer::plain(Tar::bundle().file("usr/zeros", vec![0; 1 << 20]))]);
+    let file = place.file("a.tgz", &gzip(&layout.tar()));
+    let source = file.display().to_string().parse().unwrap();
+    let options = limited(|limits| (limits.ratio, limits.ratio_from) = (10, 1 << 18));
+    let error = refusal(unlade_oci::read(&source, &options));
+    assert!(error.contains("for each compressed byte"), "{error}");
+}
+
+#[test]
+fn endless_headers_are_refused_before_they_are_kept() {
+    let options = limited(|limits| limits.header = 64 << 10);
+    let long = vec![b'x'; 100 << 10];
+    for kind in [EntryType::GNULongName, EntryType::GNULongLink, EntryType::XHeader] {
+        let tar = Tar::bundle().entry(kind, "x", "", &long).file("usr/x", "");
+        refused(Layer::plain(tar), &options, "headers of a tar entry are larger than 65536 bytes");
+    }
+    // Data of that size is no header, taken or not.
+    let tar = Tar::bundle().file("manifests/b.yaml", &long).file("usr/b", &long).file("usr/c", "");
+    assert!(read_with(&[Layer::plain(tar)], &options).is_ok());
+}
+
+#[test]
+fn a_header_that_claims_more_than_there_is_is_refused() {
+    let claims = |size| Tar::bundle().header(EntryType::Regular, b"manifests/b", "", size, b"b");
+    refused(Layer::plain(claims(9000)), &Options::default(), "unexpected end of file");
+    // Too large to be read at all, and cut short as well.
+    refused(Layer::plain(claims(1 << 40)), &Options::default(), "unexpected EOF");
+    refused(Layer::plain(claims(u64::MAX)), &Options::default(), "overflow");
+}
+
+#[test]
+fn links_and_directories_with_data_are_refused() {
+    for kind in [EntryType::Symlink, EntryType::Link, EntryType::Directory, EntryType::Fifo] {
+        let hidden = Tar::new().file("manifests/hidden.yaml", "hidden").done();
+        let tar = Tar::bundle().entry(kind, "usr/x", "y", &hidden);
+        refused(Layer::plain(tar), &Options::default(), "of a kind without data, and has data");
+    }
+}
+
+#[test]
+fn padding_that_is_cut_off_at_the_end_is_no_harm() {
+    let tar = Tar::bundle().done();
+    // As umoci cuts it: the end marker, and some of the last padding.
+    let cut = tar[..tar.len() - 1024 - 1].to_vec();
+    let layer = Layer { media_type: LAYER, stored: cut.clone(), tar: cut };
+    assert!(read_layers(&[layer]).is_ok());
+    let cut = tar[..tar.len() - 1024 - 500].to_vec();
+    let layer = Layer { media_type: LAYER, stored: cut.clone(), tar: cut };
+    assert!(read_layers(&[layer]).is_err());
+}
+
+#[test]
+fn files_of_a_bundle_are_limited_in_number_and_size() {
+    let layer = || Layer::plain(Tar::bundle().file("manifests/b.yaml", "0123456789"));
+    let sizes = limited_content(|limits| limits.file_size = 5);
+    refused(layer(), &sizes, "annotations.yaml is larger than 5 bytes");
+    let total = limited_content(|limits| limits.total_size = ANNOTATIONS.len() + 16);
+    refused(layer(), &total, "manifests/b.yaml: the files of the bundle are larger than");
+    let number = limited_content(|limits| limits.files = 2);
+    refused(layer(), &number, "the bundle has more than 2 files");
+}
+
+#[test]
+fn files_elsewhere_are_not_limited_in_size() {
+    let options = limited_content(|limits| (limits.file_size, limits.total_size) = (500, 1000));
+    let tar = Tar::bundle().file("usr/large", vec![7; 5000]);
+    assert!(read_with(&[Layer::plain(tar)], &options).is_ok());
+}
+
+#[test]
+fn a_file_that_is_too_large_may_be_removed_again() {
+    let options = limited_content(|limits| limits.file_size = 500);
+    let layers = [
+        Layer::plain(Tar::bundle().file("manifests/large", vec![7; 5000])),
+        Layer::plain(Tar::new().file("manifests/.wh.large", "")),
+    ];
+    assert!(read_with(&layers[..1], &options).is_err());
+    assert!(read_with(&layers, &options).is_ok());
+}
+
+#[test]
+fn hard_links_do_not_multiply_a_file_beyond_the_limit() {
+    let file = Tar::bundle().file("manifests/a", vec![7; 1000]);
+    let tar = (0..100).fold(file, |tar, n| tar.hard_link(&format!("manifests/{n}"), "manifests/a"));
+    let options = limited_content(|limits| limits.total_size = 50_000);
+    refused(Layer::plain(tar), &options, "the files of the bundle are larger than 50000 bytes");
+}
+
+#[test]
+fn a_flood_of_names_is_refused_while_it_is_read() {
+    let options = limited_content(|limits| limits.files = 10);
+    let tar =
+        (0..1000).fold(Tar::bundle(), |tar, n| tar.link(&format!("manifests/{n}"), "csv.yaml"));
+    let error = refusal(read_with(&[Layer::plain(tar)], &options));
+    assert!(error.starts_with("layer ") && error.contains("more than 10 files"), "{error}");
+}
+
+#[test]
+fn entries_and_layers_are_limited_in_number() {
+    let tar = (0..20).fold(Tar::bundle(), |tar, n| tar.directory(&format!("usr/{n}")));
+    let options = limited(|limits| limits.entries = 10);
+    refused(Layer::plain(tar), &options, "more than 10 tar entries");
+    let layers = vec![Layer::plain(Tar::bundle()); 3];
+    let error = refusal(read_with(&layers, &limited(|limits| limits.layers = 2)));
+    assert!(error.contains("3 layers are more than 2"), "{error}");
+}
+
+#[test]
+fn documents_are_limited_in_size() {
+    let place = Place::new();
+    let mut layout = Layout::of(&[Layer::plain(Tar::bundle())]);
+    let path = place.layout(&layout);
+    let source = format!("oci:{}", path.display()).parse().unwrap();
+    let options = limited(|limits| limits.json = 100);
+    let error = refusal(unlade_oci::read(&source, &options));
+    assert!(error.contains("index.json is larger than 100 bytes"), "{error}");
+    layout.manifests[0]["size"] = serde_json::json!(5 << 20);
+    let place = Place::new();
+    let error = refusal(read(&format!("oci:{}", place.layout(&layout).display())));
+    assert!(error.contains("is larger than 4194304 bytes"), "{error}");
+}
+
+#[test]
+fn an_archive_with_two_indexes_is_refused() {
+    let layout = Layout::of(&[Layer::plain(Tar::bundle())]);
+    let index = &layout.all_files()["index.json"];
+    let mut tar = Tar::new();
+    for (name, bytes) in layout.all_files() {
+        tar = tar.file(&name, bytes);
+    }
+    let place = Place::new();
+    let file = place.file("a.tar", &tar.file("./index.json", index).done());
+    let error = refusal(read(&format!("oci-archive:{}", file.display())));
+    assert!(error.contains("holds index.json twice"), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_fifo_is_not_waited_for() {
+    let place = Place::new();
+    let path = place.path().join("fifo");
+    let status = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+    assert!(status.success());
+    let error = refusal(read(&format!("oci-archive:{}", path.display())));
+    assert!(error.contains("is not a regular file"), "{error}");
+}

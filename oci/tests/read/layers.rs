@@ -1,0 +1,239 @@
+use tar::EntryType;
+use unlade_oci::layer::Error as LayerError;
+use unlade_oci::{Error, bundle};
+
+use crate::fixture::*;
+
+#[test]
+fn layers_of_each_compression_are_stacked() {
+    let image = read_layers(&[
+        Layer::plain(Tar::bundle()),
+        Layer::gzip(Tar::new().file("manifests/b.yaml", "b")),
+        Layer::zstd(Tar::new().file("manifests/csv.yaml", "over")),
+    ])
+    .unwrap();
+    assert_eq!(manifests(&image), [("b.yaml", "b"), ("csv.yaml", "over")]);
+}
+
+#[test]
+fn the_bytes_decide_on_the_compression_not_the_media_type() {
+    let gzip = Layer::gzip(Tar::bundle());
+    let lying = Layer { media_type: "application/vnd.oci.image.layer.v1.tar+zstd", ..gzip };
+    assert!(read_layers(&[lying]).is_ok());
+}
+
+#[test]
+fn streams_of_several_members_and_frames_are_read_to_their_end() {
+    let tar = Tar::bundle().done();
+    let (start, end) = tar.split_at(700);
+    let skippable = [&[0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0][..], b"abc"].concat();
+    for stored in [
+        [gzip(start), gzip(end)].concat(),
+        [zstd(start), skippable.clone(), zstd(end), skippable.clone()].concat(),
+        [skippable.clone(), zstd(&tar)].concat(),
+    ] {
+        let layer = Layer { media_type: LAYER, stored, tar: tar.clone() };
+        assert_eq!(manifests(&read_layers(&[layer]).unwrap()).len(), 1);
+    }
+}
+
+#[test]
+fn compressions_that_are_not_read_are_named() {
+    for (start, name) in [(&b"BZh91AY"[..], "bzip2"), (b"\xfd7zXZ\0\0", "xz")] {
+        let layer = Layer { media_type: LAYER, stored: start.to_vec(), tar: Vec::new() };
+        let text = refusal(read_layers(&[layer]));
+        assert!(text.contains(&format!("compressed by {name}, which is not read")), "{text}");
+    }
+}
+
+#[test]
+fn paths_are_read_however_they_are_written() {
+    let long = format!("manifests/{}.yaml", "x".repeat(200));
+    let tar = Tar::new()
+        .directory("./")
+        .directory("./manifests/")
+        .file("./manifests/a.yaml", "a")
+        .file("/manifests//b.yaml", "b")
+        .file("other/../manifests/c.yaml", "c")
+        .entry(EntryType::GNULongName, "././@LongLink", "", long.as_bytes())
+        .file("manifests/cut", "gnu")
+        .pax(&[("path", "manifests/päx.yaml".as_bytes())])
+        .file("manifests/cut", "pax")
+        .entry(EntryType::Continuous, "manifests/d.yaml", "", b"d")
+        .entry(EntryType::Regular, "metadata/", "", b"")
+        .file("metadata/annotations.yaml", ANNOTATIONS);
+    let image = read_layers(&[Layer::plain(tar)]).unwrap();
+    let long = long.strip_prefix("manifests/").unwrap();
+    assert_eq!(
+        manifests(&image),
+        [
+            ("a.yaml", "a"),
+            ("b.yaml", "b"),
+            ("c.yaml", "c"),
+            ("d.yaml", "d"),
+            ("päx.yaml", "pax"),
+            (long, "gnu"),
+        ]
+    );
+}
+
+#[test]
+fn directories_need_no_entries_of_their_own() {
+    let tar =
+        Tar::new().file("manifests/a.yaml", "a").file("metadata/annotations.yaml", ANNOTATIONS);
+    assert_eq!(manifests(&read_layers(&[Layer::plain(tar)]).unwrap()), [("a.yaml", "a")]);
+}
+
+#[test]
+fn a_whiteout_removes_what_lower_layers_have() {
+    let tar = Tar::new().file("manifests/.wh.csv.yaml", "").file("manifests/b.yaml", "b");
+    assert_eq!(manifests(&read_over_bundle(tar).unwrap()), [("b.yaml", "b")]);
+}
+
+#[test]
+fn a_whiteout_of_a_directory_removes_all_in_it() {
+    let tar =
+        Tar::new().file(".wh.manifests", "").directory("manifests").file("manifests/b.yaml", "b");
+    assert_eq!(manifests(&read_over_bundle(tar).unwrap()), [("b.yaml", "b")]);
+    let error = read_over_bundle(Tar::new().file(".wh.manifests", "")).unwrap_err();
+    assert!(
+        matches!(&error, Error::Bundle(bundle::Error::Missing { path }) if path == "manifests"),
+        "{error:?}"
+    );
+    assert!(error.hint().is_some());
+}
+
+#[test]
+fn an_opaque_directory_hides_lower_layers() {
+    for opaque in ["manifests/.wh..wh..opq", "manifests/../manifests/.wh..wh..opq"] {
+        let tar = Tar::new().file("manifests/b.yaml", "b").file(opaque, "");
+        assert_eq!(manifests(&read_over_bundle(tar).unwrap()), [("b.yaml", "b")]);
+    }
+    let tar = Tar::bundle().file("manifests/b.yaml", "b").file(".wh..wh..opq", "");
+    let image = read_layers(&[
+        Layer::plain(Tar::bundle().file("manifests/old.yaml", "old")),
+        Layer::plain(tar),
+    ]);
+    assert_eq!(manifests(&image.unwrap()), [("b.yaml", "b"), ("csv.yaml", "kind: A")]);
+}
+
+#[test]
+fn a_whiteout_hides_nothing_of_its_own_layer() {
+    let tar = Tar::new().file("manifests/csv.yaml", "new").file("manifests/.wh.csv.yaml", "");
+    assert_eq!(manifests(&read_over_bundle(tar).unwrap()), [("csv.yaml", "new")]);
+    let tar = Tar::new().file("manifests/b.yaml", "b").file(".wh.manifests", "");
+    assert_eq!(manifests(&read_over_bundle(tar).unwrap()), [("b.yaml", "b")]);
+}
+
+#[test]
+fn what_aufs_wrote_for_itself_is_skipped() {
+    let tar = Tar::new().file("manifests/.wh..wh.plnk", "x").directory("manifests/.wh..wh.orph");
+    assert_eq!(manifests(&read_over_bundle(tar).unwrap()), [("csv.yaml", "kind: A")]);
+}
+
+#[test]
+fn a_whiteout_of_nothing_is_refused() {
+    for name in [".wh.", ".wh..", ".wh..."] {
+        let text = refusal(read_over_bundle(Tar::new().file(&format!("manifests/{name}"), "")));
+        assert!(text.contains(&format!("whiteout manifests/{name} names no file")), "{text}");
+    }
+}
+
+#[test]
+fn a_file_replaces_a_directory_and_back() {
+    let inner = Layer::plain(Tar::new().file("manifests/x.yaml/inner", "x"));
+    let file = Layer::plain(Tar::new().file("manifests/x.yaml", "x"));
+    let bundle = Layer::plain(Tar::bundle());
+    let image = read_layers(&[bundle.clone(), inner.clone(), file.clone()]).unwrap();
+    assert_eq!(manifests(&image)[1], ("x.yaml", "x"));
+
+    let directory = Layer::plain(Tar::new().directory("manifests/x.yaml"));
+    let text = refusal(read_layers(&[bundle.clone(), file.clone(), directory]));
+    assert!(text.contains("manifests/x.yaml is a directory inside"), "{text}");
+
+    let gone = Layer::plain(Tar::new().file(".wh.manifests", ""));
+    let as_file = Layer::plain(Tar::new().file("manifests", "no directory"));
+    let text = refusal(read_layers(&[bundle.clone(), as_file.clone()]));
+    assert!(text.contains("manifests is not a directory"), "{text}");
+    let again = Layer::plain(Tar::new().file("manifests/y.yaml", "y"));
+    let image = read_layers(&[bundle, as_file, gone, again]).unwrap();
+    assert_eq!(manifests(&image), [("y.yaml", "y")]);
+}
+
+#[test]
+fn a_nested_directory_is_refused_unless_a_later_layer_removes_it() {
+    let nested = Tar::new().file("manifests/sub/deeper/a.yaml", "a");
+    let text = refusal(read_over_bundle(nested));
+    assert!(text.contains("manifests/sub is a directory inside"), "{text}");
+    let image = read_layers(&[
+        Layer::plain(Tar::bundle()),
+        Layer::plain(Tar::new().file("manifests/sub/a.yaml", "a")),
+        Layer::plain(Tar::new().file("manifests/.wh.sub", "")),
+    ]);
+    assert_eq!(manifests(&image.unwrap()).len(), 1);
+}
+
+#[test]
+fn what_lies_beneath_a_file_or_link_is_refused() {
+    for path in ["manifests/csv.yaml/inner", "manifests/csv.yaml/deeper/inner"] {
+        let text = refusal(read_over_bundle(Tar::new().file(path, "")));
+        assert!(text.contains("beneath manifests/csv.yaml, which is not a directory"), "{text}");
+    }
+    let tar = Tar::new().link("manifests", "elsewhere").file("manifests/a.yaml", "");
+    let error = read_over_bundle(tar).unwrap_err();
+    assert!(matches!(&error, Error::Layer { source: LayerError::Beneath { .. }, .. }), "{error:?}");
+}
+
+#[test]
+fn special_files_are_refused_in_the_bundle_and_nowhere_else() {
+    let special = [
+        (EntryType::Char, "device"),
+        (EntryType::Block, "device"),
+        (EntryType::Fifo, "FIFO"),
+        (EntryType::new(b'Z'), "tar entry of an unknown kind"),
+    ];
+    for (kind, name) in special {
+        let inside = Tar::new().entry(kind, "manifests/x", "", &[]);
+        let text = refusal(read_over_bundle(inside));
+        assert!(text.contains(&format!("manifests/x is a {name}, not a regular file")), "{text}");
+        let outside = Tar::new().entry(kind, "dev/x", "", &[]);
+        assert!(read_over_bundle(outside).is_ok(), "{name}");
+    }
+}
+
+#[test]
+fn sparse_files_are_refused_in_the_bundle() {
+    let pax = |path: &str| {
+        Tar::new()
+            .pax(&[("GNU.sparse.major", b"1"), ("GNU.sparse.name", path.as_bytes())])
+            .file("GNUSparseFile.0/x", "0\n")
+    };
+    let gnu = |path: &str| Tar::new().entry(EntryType::GNUSparse, path, "", &[]);
+    for build in [&pax as &dyn Fn(&str) -> Tar, &gnu] {
+        let text = refusal(read_over_bundle(build("manifests/x.yaml")));
+        assert!(text.contains("manifests/x.yaml is a sparse file"), "{text}");
+        assert!(read_over_bundle(build("var/lib/x")).is_ok());
+    }
+}
+
+#[test]
+fn a_name_that_is_not_utf_8_is_refused_in_the_bundle() {
+    let odd = |path: &[u8]| Tar::new().header(EntryType::Regular, path, "", 0, &[]);
+    let text = refusal(read_over_bundle(odd(b"manifests/a\xff.yaml")));
+    assert!(text.contains("file name manifests/a\u{fffd}.yaml is not UTF-8"), "{text}");
+    assert!(read_over_bundle(odd(b"usr/a\xff")).is_ok());
+}
+
+#[test]
+fn entries_that_leave_the_image_are_refused() {
+    for path in ["../manifests/a.yaml", "manifests/../../a", "/../a"] {
+        let text = refusal(read_over_bundle(Tar::new().file(path, "")));
+        assert!(text.contains(&format!("entry {path} leads out of the image")), "{text}");
+    }
+}
+
+#[test]
+fn global_headers_are_skipped() {
+    let tar = Tar::new().entry(EntryType::XGlobalHeader, "manifests/pax", "", b"13 comment=x\n");
+    assert_eq!(manifests(&read_over_bundle(tar).unwrap()).len(), 1);
+}

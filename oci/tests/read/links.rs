@@ -1,0 +1,149 @@
+use unlade_oci::bundle::{Error as BundleError, LinkFault};
+use unlade_oci::{Error, Image};
+
+use crate::fixture::*;
+
+#[test]
+fn a_link_to_a_file_beside_it_is_that_file() {
+    let tar = Tar::new()
+        .link("manifests/one.yaml", "two.yaml")
+        .link("manifests/two.yaml", "./csv.yaml")
+        .link("manifests/three.yaml", "../manifests/csv.yaml");
+    let text = refusal(read_over_bundle(tar));
+    assert!(text.contains("leads out of the directory"), "{text}");
+    let tar =
+        Tar::new().link("manifests/one.yaml", "two.yaml").link("manifests/two.yaml", "./csv.yaml");
+    let image = read_over_bundle(tar).unwrap();
+    let names = ["csv.yaml", "one.yaml", "two.yaml"].map(|name| (name, "kind: A"));
+    assert_eq!(manifests(&image), names);
+}
+
+#[track_caller]
+fn link_fault(result: Result<Image, Error>) -> (String, String, LinkFault) {
+    match result.unwrap_err() {
+        Error::Bundle(BundleError::Link { path, target, fault }) => (path, target, fault),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn links_that_lead_elsewhere_are_named() {
+    for (target, fault) in [
+        ("/manifests/csv.yaml", LinkFault::Absolute),
+        ("../metadata/annotations.yaml", LinkFault::Outside),
+        ("../../etc/passwd", LinkFault::Outside),
+        ("nothing.yaml", LinkFault::Dangling),
+        ("self", LinkFault::Loop),
+        ("csv.yaml/x", LinkFault::NotADirectory),
+    ] {
+        let found = link_fault(read_over_bundle(Tar::new().link("manifests/self", target)));
+        assert_eq!(found, ("manifests/self".to_owned(), target.to_owned(), fault));
+    }
+}
+
+#[test]
+fn a_link_to_a_directory_is_refused() {
+    let text = refusal(read_over_bundle(Tar::new().link("manifests/here", ".")));
+    assert!(text.contains("manifests/here is a directory inside"), "{text}");
+}
+
+#[test]
+fn a_link_that_is_removed_again_does_no_harm() {
+    let image = read_layers(&[
+        Layer::plain(Tar::bundle().link("manifests/x", "/etc/passwd")),
+        Layer::plain(Tar::new().file("manifests/.wh.x", "")),
+    ]);
+    assert!(image.is_ok());
+}
+
+#[test]
+fn the_directories_may_be_links_within_the_image() {
+    let tar = Tar::new()
+        .file("opt/bundle/v1/manifests/a.yaml", "a")
+        .link("opt/bundle/latest", "v1")
+        .link("manifests", "opt/bundle/latest/manifests")
+        .directory("metadata")
+        .file("metadata/annotations.yaml", ANNOTATIONS);
+    assert_eq!(manifests(&read_layers(&[Layer::plain(tar)]).unwrap()), [("a.yaml", "a")]);
+    for (target, fault) in [
+        ("/opt", LinkFault::Absolute),
+        ("../opt", LinkFault::Outside),
+        ("opt/missing", LinkFault::Dangling),
+    ] {
+        let tar = Tar::new().file("opt/a", "a").file(".wh.manifests", "").link("manifests", target);
+        let found = link_fault(read_over_bundle(tar));
+        assert_eq!(found, ("manifests".to_owned(), target.to_owned(), fault));
+    }
+}
+
+#[test]
+fn a_hard_link_is_the_file_that_it_shares() {
+    let tar = Tar::new()
+        .hard_link("manifests/within.yaml", "manifests/csv.yaml")
+        .file("etc/a.yaml", "shared")
+        .hard_link("manifests/across.yaml", "/etc/a.yaml")
+        .hard_link("etc/b.yaml", "etc/a.yaml")
+        .hard_link("manifests/twice.yaml", "./etc/b.yaml")
+        .file("etc/.wh.a.yaml", "");
+    let image = read_over_bundle(tar).unwrap();
+    assert_eq!(
+        manifests(&image),
+        [
+            ("across.yaml", "shared"),
+            ("csv.yaml", "kind: A"),
+            ("twice.yaml", "shared"),
+            ("within.yaml", "kind: A"),
+        ]
+    );
+}
+
+#[test]
+fn a_hard_link_keeps_what_it_shared_when_the_other_name_changes() {
+    let image = read_layers(&[
+        Layer::plain(Tar::bundle().hard_link("manifests/b.yaml", "manifests/csv.yaml")),
+        Layer::plain(Tar::new().file("manifests/csv.yaml", "new")),
+    ]);
+    assert_eq!(manifests(&image.unwrap()), [("b.yaml", "kind: A"), ("csv.yaml", "new")]);
+}
+
+#[test]
+fn a_hard_link_to_no_file_is_refused() {
+    for target in ["manifests/none", "etc/none", "../x", "metadata"] {
+        let text = refusal(read_over_bundle(Tar::new().hard_link("manifests/x", target)));
+        assert!(text.contains(&format!("manifests/x -> {target} leads to no file")), "{text}");
+    }
+}
+
+fn annotations_with(path: &str) -> String {
+    format!("annotations:\n  operators.operatorframework.io.bundle.manifests.v1: {path}\n")
+}
+
+#[test]
+fn manifests_may_lie_where_the_annotations_say() {
+    for path in ["deploy/olm/", "/deploy/olm"] {
+        // The layer that says so comes last.
+        let image = read_layers(&[
+            Layer::plain(Tar::new().file("deploy/olm/a.yaml", "a")),
+            Layer::plain(Tar::new().file("metadata/annotations.yaml", annotations_with(path))),
+        ]);
+        assert_eq!(manifests(&image.unwrap()), [("a.yaml", "a")], "{path}");
+    }
+}
+
+#[test]
+fn manifests_are_read_where_they_always_are_if_not_where_the_annotations_say() {
+    let tar = Tar::bundle().file("metadata/annotations.yaml", annotations_with("nowhere"));
+    let image = read_layers(&[Layer::plain(tar)]).unwrap();
+    assert_eq!(manifests(&image), [("csv.yaml", "kind: A")]);
+    assert!(
+        image.reading.findings.iter().any(|finding| finding.to_string().contains("nowhere")),
+        "{:?}",
+        image.reading.findings
+    );
+}
+
+#[test]
+fn manifests_outside_of_the_image_are_refused() {
+    let tar = Tar::bundle().file("metadata/annotations.yaml", annotations_with("../x"));
+    assert!(matches!(read_layers(&[Layer::plain(tar)]), Err(Error::Layout(_))));
+}

@@ -1,0 +1,21 @@
+//! Bundles are read out of images, and images that are not sound are refused.
+#![expect(
+    unreachable_pub,
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "the fixture serves tests only, as what stands in a test module does"
+)]
+
+/// Bombs, endless headers and other hostile input.
+mod hostile;
+/// Which entries of which layer end in the bundle.
+mod layers;
+/// Links of all kinds, and `manifests.v1`.
+mod links;
+/// Directories, archives, and which of their images is meant.
+mod sources;
+/// Digests, sizes and media types.
+mod verification;
+
+mod fixture;

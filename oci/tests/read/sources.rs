@@ -1,0 +1,267 @@
+use serde_json::json;
+
+use crate::fixture::*;
+
+const SAME: &str = "kind: A";
+
+#[test]
+fn one_bundle_reads_the_same_from_every_form() {
+    let place = Place::new();
+    let layout = Layout::of(&[Layer::gzip(Tar::bundle())]);
+    let directory = place.layout(&layout);
+    let plain = place.file("a.tar", &layout.tar());
+    let gzipped = place.file("a.tgz", &gzip(&layout.tar()));
+    let zstandard = place.file("a.tar.zst", &zstd(&layout.tar()));
+    let expected = read(&format!("oci:{}", directory.display())).unwrap();
+    assert_eq!(manifests(&expected), [("csv.yaml", SAME)]);
+    assert_eq!(expected.digest.as_ref().unwrap().to_string(), layout.manifests[0]["digest"]);
+    assert_eq!(expected.labels["one"], "1");
+    assert_eq!(expected.platform.to_string(), "linux/amd64");
+    for source in [
+        directory.display().to_string(),
+        format!("oci-archive:{}", plain.display()),
+        plain.display().to_string(),
+        format!("oci-archive:{}", gzipped.display()),
+        format!("oci-archive:{}:@0", zstandard.display()),
+    ] {
+        assert_eq!(read(&source).unwrap(), expected, "{source}");
+    }
+}
+
+/// A docker archive: its items, and the files beside `manifest.json`.
+fn docker_archive(items: &serde_json::Value, tar: Tar) -> Vec<u8> {
+    tar.file("manifest.json", items.to_string()).done()
+}
+
+#[test]
+fn docker_archives_of_each_age_are_read() {
+    let layer = Layer::plain(Tar::bundle());
+    let config = configuration(std::slice::from_ref(&layer), "amd64").to_string();
+    let id = digest(config.as_bytes());
+    let hex = id.strip_prefix("sha256:").unwrap();
+    let place = Place::new();
+    let old = docker_archive(
+        &json!([{"Config": format!("{hex}.json"), "RepoTags": ["etcd:v1"],
+                "Layers": ["abc/layer.tar"]}]),
+        Tar::new().file("abc/layer.tar", &layer.tar).file(&format!("{hex}.json"), &config),
+    );
+    let by_skopeo = docker_archive(
+        &json!([{"Config": format!("{hex}.json"), "RepoTags": null, "Layers": ["abc/layer.tar"]}]),
+        Tar::new()
+            .file("0123.tar", &layer.tar)
+            .link("abc/layer.tar", "../0123.tar")
+            .file(&format!("{hex}.json"), &config),
+    );
+    let new = docker_archive(
+        &json!([{"Config": format!("blobs/sha256/{hex}"), "RepoTags": ["etcd:v1"],
+                "Layers": ["blobs/sha256/x"]}]),
+        Tar::new().file(&format!("blobs/sha256/{hex}"), &config).file("blobs/sha256/x", &layer.tar),
+    );
+    for archive in [&old, &by_skopeo, &new, &gzip(&old)] {
+        let file = place.file("a.tar", archive);
+        for source in [format!("docker-archive:{}", file.display()), file.display().to_string()] {
+            let image = read(&source).unwrap();
+            assert_eq!(manifests(&image), [("csv.yaml", SAME)]);
+            assert_eq!((image.id.to_string(), image.digest), (id.clone(), None));
+        }
+    }
+    let file = place.file("a.tar", &old);
+    for name in ["etcd:v1", "docker.io/library/etcd:v1", "@0"] {
+        let image = read(&format!("docker-archive:{}:{name}", file.display())).unwrap();
+        assert_eq!(image.name.as_deref(), Some("etcd:v1"));
+    }
+    let error = refusal(read(&format!("docker-archive:{}:etcd", file.display())));
+    assert!(error.contains("no image etcd is in it, but etcd:v1"), "{error}");
+}
+
+#[test]
+fn an_archive_of_both_kinds_is_read_as_a_layout() {
+    let layout = Layout::of(&[Layer::plain(Tar::bundle())]);
+    let mut files = layout.all_files();
+    files.insert("manifest.json".to_owned(), b"[]".to_vec());
+    let tar = files.iter().fold(Tar::new(), |tar, (path, bytes)| tar.file(path, bytes)).done();
+    let place = Place::new();
+    let file = place.file("a.tar", &tar);
+    assert!(read(&file.display().to_string()).unwrap().digest.is_some());
+    let error = refusal(read(&format!("docker-archive:{}", file.display())));
+    assert!(error.contains("no image in it"), "{error}");
+}
+
+#[test]
+fn docker_before_1_10_is_refused_with_a_hint() {
+    let place = Place::new();
+    let file = place.file("a.tar", &Tar::new().file("repositories", "{}").done());
+    let error = read(&format!("docker-archive:{}", file.display())).unwrap_err();
+    assert!(chain(&error).contains("older than Docker 1.10"), "{}", chain(&error));
+    assert!(error.hint().is_some());
+}
+
+#[test]
+fn several_images_and_none_named_are_listed() {
+    let mut layout = Layout::new();
+    let first = layout.image(&[Layer::plain(Tar::bundle())], "amd64");
+    let other = Tar::bundle().file("manifests/other.yaml", "kind: B");
+    let second = layout.image(&[Layer::plain(other)], "amd64");
+    layout.manifests = vec![named(first, "v1"), second.clone()];
+    let place = Place::new();
+    let path = place.layout(&layout);
+    let error = read(&format!("oci:{}", path.display())).unwrap_err();
+    assert!(chain(&error).contains("none is named: v1, @1"), "{}", chain(&error));
+    assert!(error.hint().unwrap().contains(":NAME"));
+    let digest = second["digest"].as_str().unwrap();
+    for (select, n_files) in [
+        (":v1", 1),
+        (":@0", 1),
+        (":@1", 2),
+        (&format!("@{digest}"), 2),
+        (&format!(":@{digest}"), 2),
+    ] {
+        let image = read(&format!("oci:{}{select}", path.display())).unwrap();
+        assert_eq!(manifests(&image).len(), n_files, "{select}");
+    }
+    for (select, text) in [(":v2", "no image v2 is in it, but v1, @1"), (":@2", "no image @2")] {
+        let error = refusal(read(&format!("oci:{}{select}", path.display())));
+        assert!(error.contains(text), "{error}");
+    }
+}
+
+#[test]
+fn containerd_writes_the_whole_name() {
+    let mut layout = Layout::new();
+    let mut image = layout.image(&[Layer::plain(Tar::bundle())], "amd64");
+    image["annotations"] = json!({
+        "io.containerd.image.name": "docker.io/library/etcd:v1",
+        "org.opencontainers.image.ref.name": "v1",
+    });
+    layout.manifests = vec![image.clone(), named(image, "v2")];
+    let place = Place::new();
+    let path = place.layout(&layout);
+    for select in ["v1", "etcd:v1", "docker.io/library/etcd:v1"] {
+        assert!(read(&format!("oci:{}:{select}", path.display())).is_ok(), "{select}");
+    }
+}
+
+/// A layout whose only image is an index with one image for each platform; each has a file that
+/// is named after its own.
+fn multi_platform(platforms: &[&str]) -> Layout {
+    let mut layout = Layout::new();
+    let images: Vec<_> = platforms
+        .iter()
+        .map(|platform| {
+            let tar = Tar::bundle().file("manifests/platform.yaml", platform);
+            let image = layout.image(&[Layer::plain(tar)], platform.split_once('/').unwrap().1);
+            for_platform(image, platform)
+        })
+        .collect();
+    let index = layout.index(&images);
+    layout.manifests.push(index);
+    layout
+}
+
+#[test]
+fn an_index_takes_the_platform_that_is_asked_for() {
+    let place = Place::new();
+    let path = place.layout(&multi_platform(&["linux/amd64", "linux/arm64", "linux/s390x"]));
+    let source = format!("oci:{}", path.display());
+    for platform in ["linux/arm64", "linux/s390x"] {
+        let image = read_for(&source, platform).unwrap();
+        assert_eq!(manifests(&image)[1], ("platform.yaml", platform));
+    }
+    let error = read_for(&source, "windows/amd64").unwrap_err();
+    let text = chain(&error);
+    assert!(text.contains("windows/amd64, but linux/amd64, linux/arm64, linux/s390x"), "{text}");
+    assert!(error.hint().unwrap().contains("--platform"));
+}
+
+#[test]
+fn an_index_takes_the_host_else_its_only_entry() {
+    let place = Place::new();
+    let host = unlade_oci::Platform::host().to_string();
+    let path = place.layout(&multi_platform(&["plan9/mips", &host]));
+    let image = read(&format!("oci:{}", path.display())).unwrap();
+    assert_eq!(manifests(&image)[1], ("platform.yaml", host.as_str()));
+
+    let place = Place::new();
+    let path = place.layout(&multi_platform(&["plan9/mips"]));
+    let source = format!("oci:{}", path.display());
+    assert_eq!(manifests(&read(&source).unwrap())[1], ("platform.yaml", "plan9/mips"));
+    assert!(read_for(&source, "linux/amd64").is_err());
+
+    let place = Place::new();
+    let path = place.layout(&multi_platform(&["plan9/mips", "plan9/arm"]));
+    let error = refusal(read(&format!("oci:{}", path.display())));
+    assert!(error.contains("plan9/arm, plan9/mips"), "{error}");
+}
+
+#[test]
+fn attestations_are_no_images() {
+    let mut layout = multi_platform(&["plan9/mips"]);
+    let image = for_platform(layout.image(&[Layer::plain(Tar::bundle())], "mips"), "plan9/mips");
+    let attestation = layout.image(&[], "unknown");
+    let index = layout.index(&[image, for_platform(attestation, "unknown/unknown")]);
+    layout.manifests = vec![index];
+    let place = Place::new();
+    let path = place.layout(&layout);
+    assert!(read(&format!("oci:{}", path.display())).is_ok());
+}
+
+#[test]
+fn a_layout_may_be_the_index_of_platforms_itself() {
+    let mut layout = Layout::new();
+    for platform in ["linux/arm64", "linux/s390x"] {
+        let tar = Tar::bundle().file("manifests/platform.yaml", platform);
+        let image = layout.image(&[Layer::plain(tar)], "any");
+        layout.manifests.push(for_platform(image, platform));
+    }
+    let place = Place::new();
+    let path = place.layout(&layout);
+    let image = read_for(&format!("oci:{}", path.display()), "linux/s390x").unwrap();
+    assert_eq!(manifests(&image)[1], ("platform.yaml", "linux/s390x"));
+}
+
+#[test]
+fn indexes_nest_but_not_without_end() {
+    let nested = |depth: usize| {
+        let mut layout = Layout::of(&[Layer::plain(Tar::bundle())]);
+        for _ in 0..depth {
+            let index = layout.index(&layout.manifests.clone());
+            layout.manifests = vec![index];
+        }
+        let place = Place::new();
+        read(&format!("oci:{}", place.layout(&layout).display()))
+    };
+    assert!(nested(unlade_oci::limit::NESTING).is_ok());
+    let error = refusal(nested(unlade_oci::limit::NESTING + 1));
+    assert!(error.contains("more than 4 indexes"), "{error}");
+}
+
+#[test]
+fn a_manifest_is_found_by_its_digest_within_an_index() {
+    let layout = multi_platform(&["linux/amd64", "linux/arm64"]);
+    let index_file = layout.manifests[0]["digest"].as_str().unwrap().replace(':', "/");
+    let index: serde_json::Value =
+        serde_json::from_slice(&layout.files[&format!("blobs/{index_file}")]).unwrap();
+    let digest = index["manifests"][1]["digest"].as_str().unwrap();
+    let place = Place::new();
+    let path = place.layout(&layout);
+    let image = read(&format!("oci:{}@{digest}", path.display())).unwrap();
+    assert_eq!(manifests(&image)[1], ("platform.yaml", "linux/arm64"));
+}
+
+#[test]
+fn what_is_no_image_is_refused() {
+    let place = Place::new();
+    let missing = place.path().join("missing.tar");
+    let text = refusal(read(&missing.display().to_string()));
+    assert!(text.contains("missing.tar cannot be opened"), "{text}");
+    let empty = place.file("empty.tar", b"");
+    let text = refusal(read(&empty.display().to_string()));
+    assert!(text.contains("empty.tar is no OCI image layout"), "{text}");
+    let other = place.file("text.tar", &[b'x'; 2048]);
+    let text = refusal(read(&other.display().to_string()));
+    assert!(text.contains("text.tar cannot be read"), "{text}");
+    let text = refusal(read(&place.path().display().to_string()));
+    assert!(text.contains("is no OCI image layout"), "{text}");
+    let error = read("registry.example/etcd:v1").unwrap_err();
+    assert!(error.hint().unwrap().contains("docker://registry.example/etcd:v1"));
+}
