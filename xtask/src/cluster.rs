@@ -3,6 +3,8 @@
 use std::{
     env,
     ffi::{OsStr, OsString},
+    fmt::Write as _,
+    io::{self, Write as _},
     os::unix::process::CommandExt,
     path::PathBuf,
     time::Instant,
@@ -57,8 +59,10 @@ pub(crate) fn run(action: Action) -> Result<(), Error> {
     match action {
         Action::Up { nodes, last_claims } => up(&settings, nodes, last_claims),
         Action::Down => {
-            let n_killed = Testbed::down(&settings)?;
-            eprintln!("the testbed {:?} is gone ({n_killed} processes ended)", settings.name);
+            match Testbed::down(&settings)? {
+                0 => eprintln!("no testbed {:?} was running", settings.name),
+                n => eprintln!("the testbed {:?} is gone: {n} processes ended", settings.name),
+            }
             Ok(())
         }
         Action::Status => status(&Testbed::open(&settings)?),
@@ -82,8 +86,8 @@ pub(crate) fn run(action: Action) -> Result<(), Error> {
 fn up(settings: &Settings, n_nodes: usize, last_claims: Option<String>) -> Result<(), Error> {
     let started = Instant::now();
     let mut nodes = vec![Node::default(); n_nodes];
-    if let (Some(architecture), Some(last)) = (last_claims, nodes.last_mut()) {
-        last.labels.insert("kubernetes.io/arch".into(), architecture);
+    if let Some(last) = nodes.last_mut() {
+        last.architecture = last_claims;
     }
     let helper = env::current_exe()
         .map_err(|source| Error::File { path: "the running program".into(), source })?;
@@ -106,6 +110,7 @@ fn up(settings: &Settings, n_nodes: usize, last_claims: Option<String>) -> Resul
 }
 
 fn status(testbed: &Testbed) -> Result<(), Error> {
+    let mut text = String::new();
     for part in testbed.parts()? {
         let state = match part.state {
             State::Running => "running",
@@ -114,11 +119,16 @@ fn status(testbed: &Testbed) -> Result<(), Error> {
         };
         let pid = part.pid.map_or_else(|| "-".into(), |pid| pid.to_string());
         let (name, log) = (part.part.to_string(), part.log.display());
-        println!("{name:24} {state:8} {pid:>8}  {log}");
+        let _ = writeln!(text, "{name:24} {state:8} {pid:>8}  {log}");
     }
-    println!();
-    print!("{}", testbed.kubectl(["get", "nodes", "--output=wide"])?);
-    Ok(())
+    // Even if the API server doesn't answer, the parts are told.
+    let nodes = testbed.kubectl(["get", "nodes", "--output=wide"]);
+    if let Ok(nodes) = &nodes {
+        let _ = write!(text, "\n{nodes}");
+    }
+    // Nobody is left to be told if the reader has gone.
+    let _ = io::stdout().write_all(text.as_bytes());
+    nodes.map(drop).map_err(Error::from)
 }
 
 /// Becomes a command in the testbed's network; returns only if that fails.

@@ -95,6 +95,9 @@ impl Plan<'_> {
                 kubeconfig("kube-controller-manager.kubeconfig"),
                 "--bind-address=127.0.0.1".into(),
                 format!("--cert-dir={}", folder.join("kube-controller-manager").display()),
+                // With the usual 20 the default service account comes seconds after all the rest.
+                "--kube-api-qps=500".into(),
+                "--kube-api-burst=500".into(),
                 "--leader-elect=false".into(),
                 "--profiling=false".into(),
                 format!("--root-ca-file={}", self.certificate().display()),

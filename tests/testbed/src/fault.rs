@@ -4,6 +4,8 @@
 //! functions from names to objects: apply them with [`Testbed::apply`] or with any other client,
 //! and delete them to end the fault. Faults of the registry are in [`crate::registry`].
 
+pub(crate) mod admission;
+
 use std::process::Command;
 
 use rustix::process::Signal;
@@ -152,27 +154,7 @@ pub fn restricted(namespace: &str) -> Value {
 /// `jobs`, with this message. They are cluster-wide ones with the namespace's name in theirs.
 pub fn denying_policy(namespace: &str, group: &str, resource: &str, message: &str) -> [Value; 2] {
     let name = format!("deny-{resource}.{namespace}.unlade.test");
-    let policy = json!({
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": name},
-        "spec": {
-            "failurePolicy": "Fail",
-            "matchConstraints": {"resourceRules": [rule(group, resource)]},
-            "validations": [{"expression": "false", "message": message}],
-        },
-    });
-    let binding = json!({
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": name},
-        "spec": {
-            "policyName": name,
-            "validationActions": ["Deny"],
-            "matchResources": {"namespaceSelector": only(namespace)},
-        },
-    });
-    [policy, binding]
+    admission::denying(&name, &rule(group, resource), message, &only(namespace))
 }
 
 /// Objects that change a resource in a namespace on its way in. `expression` is a CEL expression
@@ -184,31 +166,7 @@ pub fn mutating_policy(
     expression: &str,
 ) -> [Value; 2] {
     let name = format!("change-{resource}.{namespace}.unlade.test");
-    let patch = json!({
-        "patchType": "ApplyConfiguration",
-        "applyConfiguration": {"expression": expression},
-    });
-    let policy = json!({
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "MutatingAdmissionPolicy",
-        "metadata": {"name": name},
-        "spec": {
-            "failurePolicy": "Fail",
-            "reinvocationPolicy": "Never",
-            "matchConstraints": {"resourceRules": [rule(group, resource)]},
-            "mutations": [patch],
-        },
-    });
-    let binding = json!({
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "MutatingAdmissionPolicyBinding",
-        "metadata": {"name": name},
-        "spec": {
-            "policyName": name,
-            "matchResources": {"namespaceSelector": only(namespace)},
-        },
-    });
-    [policy, binding]
+    admission::mutating(&name, &rule(group, resource), expression, Some(&only(namespace)))
 }
 
 /// A webhook for a resource in a namespace whose server is down, so that the API server refuses

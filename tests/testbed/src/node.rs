@@ -1,5 +1,7 @@
 //! A node: a mount namespace with a container runtime and a kubelet.
 
+mod architecture;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::address::{BRIDGE, NAME_SERVER, NETWORK, REGISTRY, node_address, pod_range_ends};
+use crate::place::Place;
 use crate::program::run;
 use crate::testbed::Plan;
 use crate::wait::wait_for;
@@ -26,8 +29,10 @@ const FIXED: [&str; 5] =
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
-    /// Labels beside those that the kubelet sets. `kubernetes.io/arch` may be one: it then claims
-    /// another architecture, though its programs and containers run on the machine's.
+    /// Another architecture for it to claim, such as `arm64`: just its `kubernetes.io/arch` label.
+    /// Its programs and containers run on the machine's.
+    pub architecture: Option<String>,
+    /// Labels beside those that the kubelet sets.
     pub labels: BTreeMap<String, String>,
     /// Taints from the start, as `key=value:Effect`.
     pub taints: Vec<String>,
@@ -67,20 +72,11 @@ impl Plan<'_> {
         let folder = self.place.node(&name(index));
         let pause = folder.join("pause.tar");
         archive::write_pause(&pause, self.programs.pause(), PAUSE_IMAGE)?;
-        // Whether the socket takes calls can only be asked by calling.
-        let socket = containerd_socket(&folder);
-        let what = format!("{} taking images", Part::Containerd(index));
-        wait_for(&what, Duration::from_mins(1), || {
-            self.place.check_alive(Part::Containerd(index))?;
-            if !socket.exists() {
-                return Ok(None);
-            }
-            let mut ctr = Command::new(self.programs.containerd("ctr"));
-            ctr.arg("--address").arg(&socket).args(["--namespace", "k8s.io", "images", "import"]);
-            Ok(run(ctr.arg(&pause)).ok())
-        })?;
+        let mut ctr = Command::new(self.programs.containerd("ctr"));
+        ctr.arg("--address").arg(self.place.runtime_socket(index));
+        run(ctr.args(["--namespace", "k8s.io", "images", "import"]).arg(&pause))?;
         let config = folder.join("kubelet.json");
-        file::write_json(&config, &self.kubelet_config(index, &folder))?;
+        file::write_json(&config, &self.kubelet_config(index))?;
         let kubeconfig = self.place.kubelet_kubeconfig(&name(index));
         let mut args = vec![
             format!("--cert-dir={}", folder.join("kubelet-pki").display()),
@@ -160,7 +156,7 @@ disabled_plugins = ["io.containerd.nri.v1.nri"]
 "#,
             root = path("containerd"),
             state = path("run"),
-            socket = toml_string(&containerd_socket(folder).display().to_string()),
+            socket = toml_string(&self.place.runtime_socket(index).display().to_string()),
             registries = path("registries"),
             shim = toml_string(&shim),
             plugins = toml_string(&self.programs.cni().display().to_string()),
@@ -169,7 +165,7 @@ disabled_plugins = ["io.containerd.nri.v1.nri"]
         )
     }
 
-    fn kubelet_config(&self, index: usize, folder: &Path) -> serde_json::Value {
+    fn kubelet_config(&self, index: usize) -> serde_json::Value {
         json!({
             "apiVersion": "kubelet.config.k8s.io/v1beta1",
             "kind": "KubeletConfiguration",
@@ -181,7 +177,7 @@ disabled_plugins = ["io.containerd.nri.v1.nri"]
             "cgroupRoot": self.group.of_node(&name(index)),
             "clusterDNS": [NAME_SERVER],
             "clusterDomain": "cluster.local",
-            "containerRuntimeEndpoint": format!("unix://{}", containerd_socket(folder).display()),
+            "containerRuntimeEndpoint": format!("unix://{}", self.place.runtime_socket(index).display()),
             "enforceNodeAllocatable": ["pods"],
             // A developer's full disk is no reason to turn pods away.
             "evictionHard": {
@@ -200,6 +196,13 @@ disabled_plugins = ["io.containerd.nri.v1.nri"]
             "registryPullQPS": 0,
             "serializeImagePulls": false,
         })
+    }
+}
+
+impl Place {
+    /// Where the container runtime of a node takes calls.
+    pub(crate) fn runtime_socket(&self, index: usize) -> PathBuf {
+        self.node(&name(index)).join("containerd.sock")
     }
 }
 
@@ -235,10 +238,6 @@ pub(crate) fn missing_folders() -> Vec<PathBuf> {
     missing.sort();
     missing.dedup();
     missing
-}
-
-fn containerd_socket(folder: &Path) -> PathBuf {
-    folder.join("containerd.sock")
 }
 
 /// A TOML basic string. Its escapes are a superset of JSON's.

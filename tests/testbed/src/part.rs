@@ -1,13 +1,16 @@
 //! The processes that a testbed consists of.
 
 use std::fmt;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use rustix::process::Signal;
 
 use crate::launcher::{Launch, start};
 use crate::place::Place;
 use crate::process::Process;
+use crate::wait::wait_for;
 use crate::{Error, file};
 
 /// A part of the testbed: one long-running process.
@@ -125,7 +128,20 @@ impl Place {
         let path = self.launch_of(part);
         let launch: Option<Launch> = file::read_json(&path)?;
         let Some(_) = launch else { return Err(Error::NotUp { name: self.name.clone() }) };
-        start(self, part)
+        self.start(part)
+    }
+
+    /// Starts a part that has been written down. Returns once it is of use to others that don't
+    /// wait for it by themselves.
+    pub(crate) fn start(&self, part: Part) -> Result<(), Error> {
+        start(self, part)?;
+        // A kubelet gives up at once if nobody answers there.
+        let Part::Containerd(index) = part else { return Ok(()) };
+        let socket = self.runtime_socket(index);
+        wait_for(&format!("{part} taking calls"), Duration::from_mins(1), || {
+            self.check_alive(part)?;
+            Ok(UnixStream::connect(&socket).ok().map(drop))
+        })
     }
 
     /// Sends a part a signal; `false` if it had ended.

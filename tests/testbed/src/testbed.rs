@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::address::MOST_NODES;
 use crate::cgroup::Group;
-use crate::launcher::{self, Launch};
+use crate::launcher::Launch;
 use crate::network::Network;
 use crate::place::Place;
 use crate::program::{run, stdout_of};
@@ -87,6 +87,11 @@ impl Testbed {
         };
         let mut testbed = Self { place, record };
         testbed.wait_until_ready()?;
+        for (index, node) in nodes.iter().enumerate() {
+            if let Some(architecture) = &node.architecture {
+                testbed.claim_architecture(index, architecture)?;
+            }
+        }
         testbed.record.complete = true;
         file::write_json(&testbed.place.record(), &testbed.record)?;
         drop(lock);
@@ -365,7 +370,7 @@ impl Plan<'_> {
             mounts_of: mounts_of.map(|holder| self.place.process_of(holder)),
         };
         file::write_json(&self.place.launch_of(part), &launch)?;
-        launcher::start(self.place, part)
+        self.place.start(part)
     }
 }
 
