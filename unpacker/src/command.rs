@@ -63,8 +63,12 @@ fn command(args: Vec<OsString>) -> u8 {
         Ok(Command::Serve(options)) => {
             let variable = |name: &str| std::env::var_os(name);
             let outcomes = serve::serve(&options, variable, &mut io::stdout().lock());
+            let termination_log = options.termination_log.as_deref();
+            if let Some(path) = termination_log.filter(|path| !path.exists()) {
+                log::line("warning", format_args!("{} is not there", path.display()));
+            }
             let default_log = (!options.dry_run).then_some(default_log);
-            end(&outcomes, options.termination_log.as_deref().or(default_log))
+            end(&outcomes, termination_log.or(default_log))
         }
         Err(error) => {
             let message = log::one_line(&error.to_string());

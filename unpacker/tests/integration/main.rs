@@ -1,0 +1,20 @@
+//! The program `unlade-unpacker`, run as it is: [`serve`] and [`tls`] against an API server
+//! of our own, [`install`], [`corpus`] over the crafted bundles with links, and [`hostile`] in a file system
+//! that tries to run its own code.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking, in its helpers too"
+)]
+
+mod authority;
+mod corpus;
+mod fixture;
+mod hostile;
+mod install;
+mod serve;
+mod server;
+mod tls;

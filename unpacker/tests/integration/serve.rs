@@ -1,0 +1,344 @@
+//! `serve` against an API server of our own.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::fixture::{Run, bundle, unpacker};
+use crate::server::{Fault, Server, closed_port};
+
+/// A kubeconfig for `address`, with `user` as its user.
+fn kubeconfig(folder: &Path, address: SocketAddr, user: &Value) -> std::path::PathBuf {
+    let config = json!({
+        "current-context": "x",
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u", "namespace": "olm"}}],
+        "clusters": [{"name": "c", "cluster": {"server": format!("http://{address}")}}],
+        "users": [{"name": "u", "user": user}],
+    });
+    let path = folder.join("kubeconfig");
+    fs::write(&path, config.to_string()).unwrap();
+    path
+}
+
+/// `serve` of one bundle into `olm/bundle`, with short limits.
+struct Job {
+    bundle: TempDir,
+    server: Server,
+}
+
+impl Job {
+    fn new() -> Self {
+        let server = Server::start();
+        server.create("olm", "bundle");
+        Self { bundle: bundle("one"), server }
+    }
+
+    fn with_faults(faults: &[Fault]) -> Self {
+        let job = Self::new();
+        job.server.with(|state| state.faults.extend(faults.iter().cloned()));
+        job
+    }
+
+    fn always(fault: Fault) -> Self {
+        let job = Self::new();
+        job.server.with(|state| state.always = Some(fault));
+        job
+    }
+
+    fn command(&self) -> Command {
+        let config = kubeconfig(self.bundle.path(), self.server.address, &json!({"token": "t"}));
+        let mut command = unpacker();
+        command.arg("serve").arg("--kubeconfig").arg(config);
+        command.arg(format!("--bundle={}=bundle", self.bundle.path().display()));
+        command.args(["--deadline", "3s", "--request-timeout", "400ms"]);
+        command.args(["--permission-wait", "500ms"]);
+        command
+    }
+
+    fn run(&self) -> Run {
+        Run::of(&mut self.command())
+    }
+}
+
+#[test]
+fn bundle_is_written_and_what_others_wrote_is_kept() {
+    let job = Job::new();
+    let run = Run::of(job.command().args(["--source-image", "reg/i@sha256:1", "--attempt", "7"]));
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""), "{}", run.stderr);
+    assert_eq!(run.outcomes(), [json!({"configMap": "bundle", "verdict": "written", "files": 1})]);
+    let object = job.server.object("olm", "bundle");
+    let metadata = &object["metadata"];
+    assert_eq!(metadata["resourceVersion"], "2");
+    assert_eq!(metadata["labels"], json!({"olm.managed": "true", "team": "blue"}));
+    assert_eq!(metadata["ownerReferences"][0]["uid"], "o");
+    let annotations = &metadata["annotations"];
+    assert_eq!(annotations["example.com/owner"], "us");
+    assert_eq!(annotations["com.example/colour"], "blue");
+    assert_eq!(annotations["olm.sourceImage"], "reg/i@sha256:1");
+    assert_eq!(annotations["unlade.dev/attempt"], "7");
+    assert!(object["data"]["csv.yaml"].as_str().unwrap().contains("one.v1.0.0"));
+}
+
+#[test]
+fn second_run_writes_nothing() {
+    let job = Job::new();
+    assert_eq!(job.run().verdicts(), ["written"]);
+    assert_eq!(job.run().verdicts(), ["unchanged"]);
+    assert_eq!(job.server.with(|state| state.writes), 1);
+}
+
+#[test]
+fn what_another_try_mends_is_tried_again() {
+    let faults = [
+        vec![Fault::Status(429, Some("Retry-After: 1"))],
+        vec![Fault::Status(500, None), Fault::Status(503, Some("Retry-After: soon"))],
+        vec![Fault::Close],
+        vec![Fault::Silence],
+        vec![Fault::Trickle],
+        vec![Fault::Noise],
+        vec![Fault::Status(403, None), Fault::Status(401, None)],
+        vec![Fault::Race],
+        // The second request is the write.
+        vec![Fault::Status(404, None)],
+    ];
+    std::thread::scope(|scope| {
+        for faults in &faults {
+            scope.spawn(move || {
+                let is_final = matches!(faults[..], [Fault::Status(404, _)]);
+                let job = Job::with_faults(faults);
+                let run = job.run();
+                let expected = if is_final { "noConfigMap" } else { "written" };
+                assert_eq!(run.verdicts(), [expected], "{faults:?} {}", run.stderr);
+            });
+        }
+    });
+}
+
+#[test]
+fn asked_for_pause_is_kept() {
+    let job = Job::with_faults(&[Fault::Status(429, Some("Retry-After: 1"))]);
+    let start = Instant::now();
+    assert_eq!(job.run().code, Some(0));
+    assert!(start.elapsed() >= Duration::from_secs(1));
+}
+
+#[test]
+fn conflict_is_resolved_with_the_newest_version() {
+    let job = Job::new();
+    // The reading goes through, somebody else writes before the writing.
+    job.server.with(|state| state.faults.extend([Fault::Status(503, None), Fault::Race]));
+    assert_eq!(job.run().verdicts(), ["written"]);
+    let metadata = &job.server.object("olm", "bundle")["metadata"];
+    assert_eq!(metadata["labels"]["late"], "yes");
+    assert_eq!(metadata["resourceVersion"], "78");
+}
+
+#[test]
+fn write_whose_answer_was_lost_is_recognised() {
+    let job = Job::new();
+    let first = Run::of(&mut job.command());
+    assert_eq!(first.verdicts(), ["written"]);
+    job.server.create("olm", "bundle");
+    job.server.with(|state| {
+        state.writes = 0;
+        state.faults.extend([Fault::Status(500, None), Fault::LoseAnswer, Fault::LoseAnswer]);
+    });
+    let run = job.run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(job.server.with(|state| state.writes), 1);
+}
+
+#[test]
+fn failures_have_their_exit_codes() {
+    let cases = [
+        (Fault::Status(403, None), 21, "noPermission"),
+        (Fault::Status(401, None), 21, "noPermission"),
+        (Fault::Status(404, None), 22, "noConfigMap"),
+        (Fault::Status(400, None), 23, "refused"),
+        (Fault::Status(307, Some("Location: http://192.0.2.1/")), 23, "refused"),
+        (Fault::Status(413, None), 13, "tooLarge"),
+        (Fault::Status(500, None), 30, "temporary"),
+        (Fault::Silence, 30, "temporary"),
+        (Fault::Trickle, 30, "temporary"),
+        (Fault::HeaderFlood, 30, "temporary"),
+        (Fault::Flood, 23, "refused"),
+    ];
+    std::thread::scope(|scope| {
+        for (fault, code, verdict) in cases {
+            scope.spawn(move || {
+                let job = Job::always(fault.clone());
+                let start = Instant::now();
+                let run = job.run();
+                assert_eq!(run.code, Some(code), "{fault:?} {}", run.stderr);
+                assert_eq!(run.verdicts(), [verdict]);
+                assert!(start.elapsed() < Duration::from_secs(20), "{fault:?}");
+                assert_eq!(job.server.with(|state| state.writes), 0);
+            });
+        }
+    });
+}
+
+#[test]
+fn denial_is_tried_again_for_a_while() {
+    let job = Job::always(Fault::Status(403, None));
+    let run = job.run();
+    assert_eq!(run.code, Some(21));
+    assert!(job.server.requests() >= 3, "{}", run.stderr);
+    assert!(run.stderr.contains("hint: the service account needs the verbs get and update"));
+}
+
+#[test]
+fn refused_connection_is_temporary() {
+    let bundle = bundle("one");
+    let config = kubeconfig(bundle.path(), closed_port(), &json!({}));
+    let mut command = unpacker();
+    command.arg("serve").arg("--kubeconfig").arg(config).args(["--deadline", "500ms"]);
+    command.arg(format!("--bundle={}=bundle", bundle.path().display()));
+    let run = Run::of(&mut command);
+    assert_eq!((run.code, run.verdicts()), (Some(30), vec!["temporary".to_owned()]));
+    assert!(
+        run.stderr.contains("Connection refused (os error 111); trying again"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn replaced_token_is_read_again() {
+    let job = Job::new();
+    let token = job.bundle.path().join("token");
+    fs::write(&token, "old\n").unwrap();
+    job.server.with(|state| state.token = Some("new".to_owned()));
+    let mut command = job.command();
+    kubeconfig(job.bundle.path(), job.server.address, &json!({"tokenFile": "token"}));
+    command.args(["--permission-wait", "20s", "--deadline", "30s"]);
+    let child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+    // The first answers are 401; only then the kubelet writes the new token.
+    while job.server.requests() < 2 {
+        std::thread::yield_now();
+    }
+    let next = job.bundle.path().join("next");
+    fs::write(&next, "new\n").unwrap();
+    fs::rename(next, token).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn bundle_that_fails_leaves_the_others_alone() {
+    let job = Job::new();
+    let (broken, good) = (bundle("broken"), bundle("two"));
+    std::os::unix::fs::symlink("/etc/passwd", broken.path().join("manifests/x\n.yaml")).unwrap();
+    job.server.create("olm", "broken");
+    job.server.create("olm", "good");
+    let mut command = job.command();
+    for (root, name) in [(&broken, "broken"), (&good, "missing"), (&good, "good")] {
+        command.arg(format!("--bundle={}={name}", root.path().display()));
+    }
+    let run = Run::of(&mut command);
+    assert_eq!(run.verdicts(), ["written", "badBundle", "noConfigMap", "written"]);
+    // The first failure.
+    assert_eq!(run.code, Some(11), "{}", run.stderr);
+    let message = run.outcomes()[1]["message"].as_str().unwrap().to_owned();
+    assert!(message.contains(r"manifests/x\u{a}.yaml -> /etc/passwd"), "{message}");
+    assert!(job.server.object("olm", "good")["data"]["csv.yaml"].is_string());
+    assert!(job.server.object("olm", "broken")["data"].is_null());
+}
+
+#[test]
+fn outcomes_are_the_termination_message_too() {
+    let job = Job::new();
+    let log = job.bundle.path().join("termination-log");
+    let run = Run::of(job.command().arg("--termination-log").arg(&log));
+    assert!(!log.exists(), "the file is the kubelet's to make");
+    assert!(run.stderr.contains("termination-log"), "{}", run.stderr);
+    fs::write(&log, "").unwrap();
+    let run = Run::of(job.command().arg("--termination-log").arg(&log));
+    assert_eq!(fs::read_to_string(&log).unwrap(), run.stderr.lines().last().unwrap());
+}
+
+#[test]
+fn dry_run_prints_what_would_be_written_and_needs_no_server() {
+    let job = Job::new();
+    assert_eq!(job.run().code, Some(0));
+    let written = job.server.object("olm", "bundle");
+    let mut command = unpacker();
+    command.arg("serve").arg(format!("--bundle={}=bundle", job.bundle.path().display()));
+    command.args(["--dry-run", "-o", "json", "--namespace", "olm"]);
+    let run = Run::of(&mut command);
+    assert_eq!((run.code, run.verdicts()), (Some(0), vec!["printed".to_owned()]));
+    let printed: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(printed["data"], written["data"]);
+    assert_eq!(printed["metadata"]["namespace"], "olm");
+
+    let yaml = Run::of(command.args(["-o", "yaml"])).stdout;
+    assert!(yaml.starts_with("---\napiVersion: v1\n"), "{yaml}");
+    let read =
+        unlade_format::yaml::to_json(yaml.as_bytes(), &unlade_format::yaml::Limits::default());
+    assert_eq!(serde_json::from_str::<Value>(&read.unwrap()).unwrap(), printed);
+}
+
+#[test]
+fn environment_decides_nothing_but_what_a_flag_allows() {
+    let job = Job::new();
+    let dry = |command: &mut Command| {
+        command.args(["--dry-run", "-o", "json"]).env("CONTAINER_IMAGE", "reg/image:1");
+        let printed: Value = serde_json::from_str(&Run::of(command).stdout).unwrap();
+        printed["metadata"]["annotations"]["olm.sourceImage"].clone()
+    };
+    assert_eq!(dry(&mut job.command()), Value::Null);
+    assert_eq!(dry(job.command().arg("--source-image-from-env")), "reg/image:1");
+    let explicit = ["--source-image-from-env", "--source-image", "other"];
+    assert_eq!(dry(job.command().args(explicit)), "other");
+
+    // Neither is KUBECONFIG read nor a proxy asked.
+    let proxy = closed_port().to_string();
+    let run = Run::of(
+        job.command()
+            .env("KUBECONFIG", "/nowhere")
+            .env("HTTP_PROXY", format!("http://{proxy}"))
+            .env("http_proxy", format!("http://{proxy}"))
+            .env("ALL_PROXY", format!("http://{proxy}"))
+            .env("RUST_MIN_STACK", "1")
+            .env("RUST_LOG", "trace")
+            .env("RUST_BACKTRACE", "full"),
+    );
+    assert_eq!((run.code, run.stderr.lines().count()), (Some(0), 1), "{}", run.stderr);
+    let mut command = unpacker();
+    command.args(["serve", "--bundle", "x"]).env("KUBECONFIG", "/nowhere");
+    command.env_remove("KUBERNETES_SERVICE_HOST");
+    let run = Run::of(&mut command);
+    assert_eq!((run.code, run.verdicts()), (Some(20), vec!["configuration".to_owned()]));
+}
+
+#[test]
+fn service_host_must_be_an_address() {
+    let run = |host: &str| {
+        let mut command = unpacker();
+        command.args(["serve", "--bundle", "x"]);
+        command.env("KUBERNETES_SERVICE_HOST", host).env("KUBERNETES_SERVICE_PORT", "443");
+        Run::of(&mut command)
+    };
+    for host in ["kubernetes.default.svc", "localhost", "", "10.0.0.1:443", "10.0.0"] {
+        let run = run(host);
+        assert_eq!(run.code, Some(20));
+        assert!(run.stderr.contains("which is no IP address"), "{}", run.stderr);
+    }
+    for host in ["10.96.0.1", "fd00::1"] {
+        assert!(run(host).stderr.contains("ca.crt"), "{}", run(host).stderr);
+    }
+}
+
+#[test]
+fn wrong_command_line_has_an_outcome_as_well() {
+    let run = Run::of(unpacker().args(["serve", "--frob"]));
+    assert_eq!((run.code, run.verdicts()), (Some(10), vec!["usage".to_owned()]));
+    let run = Run::of(unpacker().arg("--help"));
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    assert!(run.stdout.contains("Usage: unlade-unpacker serve"));
+}

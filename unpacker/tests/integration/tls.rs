@@ -1,0 +1,138 @@
+//! Whom the program trusts, and by what it is known.
+
+use std::fs;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::authority::Authority;
+use crate::fixture::{Run, bundle, unpacker};
+use crate::server::Server;
+
+/// Runs `serve` with a kubeconfig of this cluster and user.
+fn run(cluster: &Value, user: &Value) -> Run {
+    let bundle = bundle("one");
+    let config = json!({
+        "current-context": "x",
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u", "namespace": "olm"}}],
+        "clusters": [{"name": "c", "cluster": cluster}],
+        "users": [{"name": "u", "user": user}],
+    });
+    let path = bundle.path().join("kubeconfig");
+    fs::write(&path, config.to_string()).unwrap();
+    let mut command = unpacker();
+    command.arg("serve").arg("--kubeconfig").arg(path).args(["--deadline", "2s"]);
+    command.arg(format!("--bundle={}=bundle", bundle.path().display()));
+    Run::of(&mut command)
+}
+
+fn server(address: &str, config: rustls::ServerConfig) -> Server {
+    let server = Server::start_tls(address, config);
+    server.create("olm", "bundle");
+    server
+}
+
+fn data(pem: &str) -> String {
+    STANDARD.encode(pem)
+}
+
+#[test]
+fn server_is_known_by_its_address_or_by_the_name_that_the_kubeconfig_tells() {
+    let authority = Authority::new();
+    let by_address = server("127.0.0.1:0", authority.server(&["127.0.0.1"])).address;
+    let by_name = server("127.0.0.1:0", authority.server(&["kubernetes.default"])).address;
+    let local = server("127.0.0.1:0", authority.server(&["localhost"])).address;
+    let cluster = |url: String, name: &str| {
+        json!({
+            "server": url,
+            "certificate-authority-data": data(&authority.pem()),
+            "tls-server-name": name,
+        })
+    };
+    for (cluster, verdict) in [
+        (cluster(format!("https://{by_address}"), ""), "written"),
+        (cluster(format!("https://{by_name}/"), "kubernetes.default"), "written"),
+        (cluster(format!("https://localhost:{}", local.port()), ""), "written"),
+        (cluster(format!("https://{by_name}"), ""), "untrusted"),
+        (cluster(format!("https://{by_address}"), "kubernetes.default"), "untrusted"),
+    ] {
+        let run = run(&cluster, &json!({"token": "t"}));
+        assert_eq!(run.verdicts(), [verdict], "{cluster} {}", run.stderr);
+    }
+}
+
+#[test]
+fn server_of_another_authority_is_not_trusted() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let server = server("127.0.0.1:0", other.server(&["127.0.0.1"]));
+    let cluster = json!({
+        "server": format!("https://{}", server.address),
+        "certificate-authority-data": data(&authority.pem()),
+    });
+    let run = run(&cluster, &json!({"token": "secret-token"}));
+    assert_eq!((run.code, server.requests()), (Some(24), 0), "{}", run.stderr);
+    assert!(!run.stderr.contains("secret-token"));
+}
+
+#[test]
+fn address_of_version_six_is_connected_to() {
+    if std::net::TcpListener::bind("[::1]:0").is_err() {
+        unlade_tests::left_out::say("unpacker over IPv6", "this machine has no ::1");
+        return;
+    }
+    let authority = Authority::new();
+    let server = server("[::1]:0", authority.server(&["::1"]));
+    let cluster = json!({
+        "server": format!("https://{}", server.address),
+        "certificate-authority-data": data(&authority.pem()),
+    });
+    assert_eq!(run(&cluster, &json!({})).verdicts(), ["written"]);
+}
+
+#[test]
+fn client_certificate_says_who_we_are() {
+    let authority = Authority::new();
+    let server = server("127.0.0.1:0", authority.demanding_server(&["127.0.0.1"]));
+    let cluster = json!({
+        "server": format!("https://{}", server.address),
+        "certificate-authority-data": data(&authority.pem()),
+    });
+    let signed = authority.sign(&["admin"]);
+    let user = json!({
+        "client-certificate-data": data(&signed.certificate),
+        "client-key-data": data(&signed.key),
+    });
+    assert_eq!(run(&cluster, &user).verdicts(), ["written"]);
+    assert_eq!(run(&cluster, &json!({})).verdicts(), ["temporary"]);
+}
+
+#[test]
+fn kubeconfig_that_would_need_more_is_refused_with_its_reason() {
+    let authority = data(&Authority::new().pem());
+    let good = json!({"server": "https://127.0.0.1:1", "certificate-authority-data": authority});
+    let with = |key: &str, value: Value| {
+        let mut cluster = good.clone();
+        cluster[key] = value;
+        cluster
+    };
+    let none = json!({});
+    for (cluster, user, part) in [
+        (with("server", json!("https://api.example.com")), &none, "hint: use the server's IP"),
+        (with("server", json!("127.0.0.1")), &none, "is not a URL"),
+        (with("server", json!("ftp://127.0.0.1")), &none, "is not a URL"),
+        (with("insecure-skip-tls-verify", json!(true)), &none, "insecure-skip-tls-verify is not"),
+        (with("proxy-url", json!("http://127.0.0.1:1")), &none, "proxy-url is not supported"),
+        (with("certificate-authority-data", json!("")), &none, "certificate-authority is missing"),
+        (with("certificate-authority-data", json!("%")), &none, "is not base64"),
+        (with("certificate-authority-data", json!("eA==")), &none, "holds no certificate"),
+        (good.clone(), &json!({"exec": {"command": "aws"}}), "exec is not supported"),
+        (good.clone(), &json!({"auth-provider": {"name": "gcp"}}), "auth-provider is not"),
+        (good.clone(), &json!({"username": "u", "password": "p"}), "username is not supported"),
+        (good.clone(), &json!({"client-certificate-data": authority}), "not a private key"),
+    ] {
+        let run = run(&cluster, user);
+        assert_eq!(run.code, Some(20), "{cluster} {user} {}", run.stderr);
+        assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
+    }
+}
