@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
@@ -127,5 +128,42 @@ fn filling_twice_is_filling_once() {
         let once = fill(existing(&[("b", "1"), (PACKAGE, "p")]), &encoded).unwrap();
         assert_eq!(fill(once.clone(), &encoded).unwrap(), once);
         assert!(decode(&[once], &Limits::default()).is_ok());
+    }
+}
+
+/// Annotations of anyone, some of them under keys that a bundle may bring or a filling owns.
+fn annotations() -> impl Strategy<Value = BTreeMap<String, String>> {
+    let key = prop_oneof![
+        "[a-d]",
+        Just(PACKAGE.to_owned()),
+        Just(SOURCE_IMAGE.to_owned()),
+        Just("a.kubernetes.io/b".to_owned()),
+    ];
+    let record = prop::collection::vec("[a-d]|a.kubernetes.io/b", 0..4);
+    let other = prop::collection::btree_map(key, "[12]?", 0..6);
+    (other, prop::option::of(record)).prop_map(|(mut annotations, record)| {
+        if let Some(record) = record {
+            annotations.insert(mark::ANNOTATIONS.to_owned(), json!(record).to_string());
+        }
+        annotations
+    })
+}
+
+proptest! {
+    #[test]
+    fn filling_is_idempotent_and_complete(
+        theirs in annotations(),
+        ours in prop::collection::btree_map("[a-d]", "[12]?", 0..4),
+    ) {
+        let content = Content::restore(ours, Vec::new(), &Limits::default()).unwrap();
+        let encoded = encode(&content, &Options::default()).unwrap().remove(0);
+        let mut existing = existing(&[]);
+        existing.metadata.annotations = theirs.clone();
+        if let Ok(once) = fill(existing, &encoded) {
+            prop_assert_eq!(&fill(once.clone(), &encoded).unwrap(), &once);
+            prop_assert_eq!(decode(std::slice::from_ref(&once), &Limits::default()).unwrap().content, content);
+            let reserved = "a.kubernetes.io/b";
+            prop_assert_eq!(once.metadata.annotations.get(reserved), theirs.get(reserved));
+        }
     }
 }
