@@ -21,7 +21,7 @@ pub(crate) enum Exit {
 }
 
 /// The exit codes for people, as the help shows them.
-pub(crate) const TABLE: &str = "  0  done
+pub(crate) const TABLE: &str = "  0  done, or the reader of a pipe had enough
   1  something outside of the bundle failed, such as reading a file
   2  the arguments make no sense
   3  what was read is no bundle, no ConfigMap, or a broken one
@@ -51,6 +51,16 @@ mod tests {
         assert_eq!(TABLE.lines().count(), codes.len());
         for (line, code) in TABLE.lines().zip(codes) {
             assert!(line.trim_start().starts_with(&format!("{} ", code as u8)), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_reference_has_the_same_table() {
+        let reference = include_str!("../../docs/reference/command.md");
+        for line in TABLE.lines() {
+            let (code, meaning) = line.trim_start().split_once("  ").unwrap();
+            let row = format!("| {code} | {} |", meaning.replace("--strict", "`--strict`"));
+            assert!(reference.contains(&row), "{row}");
         }
     }
 }

@@ -5,9 +5,9 @@ use std::io;
 use std::path::{Path as FilePath, PathBuf};
 
 use unlade_format::content::ANNOTATIONS_FILE;
-use unlade_format::{Content, Directory, Reading, layout as bundle_layout};
+use unlade_format::{Content, Directory, Reading, content, layout as bundle_layout};
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Exceeded};
 use crate::bundle::{self, Collector, Stop};
 use crate::compression::decompress;
 use crate::digest::{self, Verified};
@@ -108,6 +108,40 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether one of the [`Limits`] was passed.
+    pub fn is_limit(&self) -> bool {
+        let first: &(dyn std::error::Error + 'static) = self;
+        let exceeded = std::iter::successors(Some(first), |error| error.source()).any(|error| {
+            let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+            inner.is_some_and(<dyn std::error::Error + Send + Sync>::is::<Exceeded>)
+        });
+        exceeded
+            || matches!(
+                self,
+                Self::Store(store::Error::TooLarge { .. })
+                    | Self::Manifest {
+                        source: manifest::Error::Nesting { .. }
+                            | manifest::Error::Layers { .. }
+                            | manifest::Error::Store(store::Error::TooLarge { .. }),
+                        ..
+                    }
+                    | Self::Layer {
+                        source: layer::Error::Files { .. } | layer::Error::TotalSize { .. },
+                        ..
+                    }
+                    | Self::Bundle(
+                        bundle::Error::Files { .. }
+                            | bundle::Error::FileSize { .. }
+                            | bundle::Error::TotalSize { .. }
+                    )
+                    | Self::Content(
+                        content::Error::TooManyFiles { .. }
+                            | content::Error::FileTooLarge { .. }
+                            | content::Error::TooLarge { .. }
+                    )
+            )
+    }
+
     /// What to do, where that is known.
     pub fn hint(&self) -> Option<String> {
         match self {

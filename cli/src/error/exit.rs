@@ -1,5 +1,9 @@
 //! Which exit code an error of another crate has.
 
+use std::error::Error;
+use std::io;
+use std::iter;
+
 use unlade_format::{annotation, content, decode, encode, gzip};
 use unlade_loader as loader;
 use unlade_oci as oci;
@@ -24,9 +28,21 @@ impl From<&directory::Error> for Exit {
 }
 
 impl From<&oci::Error> for Exit {
-    fn from(_error: &oci::Error) -> Self {
-        Self::BadBundle
+    fn from(error: &oci::Error) -> Self {
+        match error {
+            error if error.is_limit() => Self::TooLarge,
+            error if is_of_system(error) => Self::Failure,
+            oci::Error::Content(error) => error.into(),
+            _ => Self::BadBundle,
+        }
     }
+}
+
+/// Whether the system refused something on the way, such as opening a file. A broken archive gives
+/// errors of input and output too, but those are not the system's.
+fn is_of_system(error: &(dyn Error + 'static)) -> bool {
+    let causes = iter::successors(Some(error), |error| (*error).source());
+    causes.filter_map(|cause| cause.downcast_ref::<io::Error>()).any(|e| e.raw_os_error().is_some())
 }
 
 impl From<&content::Error> for Exit {

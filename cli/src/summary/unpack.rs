@@ -62,13 +62,16 @@ fn share(config_map: &ConfigMap) -> String {
 fn files(content: &Content, config_map: &ConfigMap) -> Table<4> {
     let mut table = Table::new([
         ("KEY", Align::Left),
-        ("FILE", Align::Left),
+        ("FROM", Align::Left),
         ("SIZE", Align::Right),
         ("ENCODED", Align::Right),
     ]);
     for (key, file) in content.entries() {
         let Some(encoded) = encoded_size(config_map, key.as_str()) else { continue };
-        table.push([key.as_str(), &file.path(), &size(file.bytes.len()), &size(encoded)]);
+        // A name that became a key unchanged is not said twice.
+        let name = if file.name == key.as_str() { "" } else { &file.name };
+        let from = format!("{}/{name}", file.directory.as_str());
+        table.push([key.as_str(), &from, &size(file.bytes.len()), &size(encoded)]);
     }
     table
 }
