@@ -13,6 +13,7 @@ pub mod load;
 pub mod object;
 pub mod package_manifest;
 pub mod property;
+pub mod version;
 
 pub use bundle::{Api, Bundle, Definition};
 pub use load::{Error, Manifest, Options, Strictness, load, load_config_maps};

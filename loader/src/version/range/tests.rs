@@ -1,0 +1,125 @@
+use super::*;
+
+fn matches(range: &str, version: &str) -> bool {
+    let range: Range = range.parse().unwrap_or_else(|error| panic!("{range}: {error}"));
+    range.matches(&parse(version).unwrap())
+}
+
+fn is_refused(range: &str) -> bool {
+    range.parse::<Range>().is_err()
+}
+
+#[test]
+fn each_operator_compares() {
+    for (range, below, equal, above) in [
+        ("1.0.0", false, true, false),
+        ("=1.0.0", false, true, false),
+        ("==1.0.0", false, true, false),
+        ("!1.0.0", true, false, true),
+        ("!=1.0.0", true, false, true),
+        ("<1.0.0", true, false, false),
+        ("<=1.0.0", true, true, false),
+        (">1.0.0", false, false, true),
+        (">=1.0.0", false, true, true),
+        ("> 1.0.0", false, false, true),
+        (">=  1.0.0", false, true, true),
+    ] {
+        assert_eq!(matches(range, "0.9.0"), below, "{range}");
+        assert_eq!(matches(range, "1.0.0"), equal, "{range}");
+        assert_eq!(matches(range, "1.0.1"), above, "{range}");
+    }
+}
+
+#[test]
+fn and_binds_tighter_than_or() {
+    let range = ">1.0.0 <2.0.0 || >3.0.0 !4.2.1";
+    for version in ["1.2.3", "1.9.9", "3.1.1"] {
+        assert!(matches(range, version), "{version}");
+    }
+    for version in ["4.2.1", "2.1.1"] {
+        assert!(!matches(range, version), "{version}");
+    }
+}
+
+#[test]
+fn wildcards_are_their_interval() {
+    assert!(matches("1.2.x", "1.2.0") && matches("1.2.x", "1.2.9") && !matches("1.2.x", "1.3.0"));
+    assert!(matches("1.x", "1.9.0") && !matches("1.x", "2.0.0"));
+    assert!(matches(">1.2.x", "1.3.0") && !matches(">1.2.x", "1.2.9"));
+    assert!(matches("<=1.x", "1.9.9") && !matches("<=1.x", "2.0.0"));
+    assert!(!matches("<1.2.x", "1.2.0") && matches(">=1.2.x", "1.2.0"));
+    // Below and above at once: nothing is both, as upstream has it.
+    assert!(!matches("!=1.2.x", "1.1.0") && !matches("!=1.2.x", "1.3.0"));
+}
+
+#[test]
+fn prereleases_match_by_precedence_and_builds_are_ignored() {
+    assert!(matches("<1.0.0", "1.0.0-rc.1"));
+    assert!(matches(">1.0.0-alpha", "1.0.0-beta"));
+    assert!(matches("1.0.0", "1.0.0+build"));
+    assert!(matches("1.0.0+one", "1.0.0+two"));
+}
+
+#[test]
+fn a_token_of_one_character_is_dropped() {
+    assert!(!matches("1.0.0 - 2.0.0", "1.5.0"));
+    assert!(!matches("1.0.0 , 2.0.0", "1.0.0"));
+    assert!(matches("1.0.0 - 1.0.0", "1.0.0"));
+}
+
+#[test]
+fn an_unknown_operator_before_a_wildcard_is_forgotten() {
+    assert!(matches("~1.2.x", "1.2.0") && !matches("~1.2.x", "1.2.1"));
+    assert!(matches("^1.x", "1.0.0") && !matches("^1.x", "1.1.0"));
+}
+
+#[test]
+fn a_double_wildcard_ends_at_the_next_minor() {
+    assert!(matches("1.x.x", "1.0.9") && !matches("1.x.x", "1.1.0"));
+}
+
+#[test]
+fn the_letter_x_makes_a_wildcard() {
+    for range in ["1.0.0-next", "<=1.0.0-next", ">1.0.0-next"] {
+        assert!(is_refused(range), "{range}");
+    }
+    assert!(matches(">=1.0.0-next", "1.0.0"));
+    assert!(matches("<1.0.0-next", "1.0.0-alpha"));
+}
+
+#[test]
+fn what_is_no_range_is_refused() {
+    for range in [
+        "",
+        " ",
+        "x",
+        "*",
+        "1",
+        "1.0",
+        "v1.0.0",
+        "^1.0.0",
+        "~1.0.0",
+        "1.0.0,2.0.0",
+        "||",
+        "|| 1.0.0",
+        "1.0.0 ||",
+        "1.0.0||2.0.0",
+        "=>1.0.0",
+        "latest",
+        ">= 1.0.0, <2.0.0",
+    ] {
+        assert!(is_refused(range), "{range}");
+    }
+}
+
+#[test]
+fn an_empty_alternative_is_refused() {
+    // Upstream parses it and panics when it comes to be evaluated.
+    assert!(matches!("1.0.0 || || 2.0.0".parse::<Range>(), Err(Error::Empty(_))));
+}
+
+#[test]
+fn a_long_range_takes_no_longer_than_it_must() {
+    let range = vec![">=1.0.0"; 20_000].join(" || ");
+    assert!(matches(&range, "1.0.0"));
+}

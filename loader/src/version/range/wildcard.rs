@@ -1,0 +1,43 @@
+//! `1.2.x` and `1.x` as comparisons (`blang/semver`'s `expandWildcardVersion`).
+
+use super::{Error, split_operator};
+
+/// The one or two comparisons that `token` stands for; itself if it holds no `x`.
+pub(super) fn expand(token: &str) -> Result<Vec<String>, Error> {
+    if !token.contains('x') {
+        return Ok(vec![token.to_owned()]);
+    }
+    let (operator, version) = split_operator(token)?;
+    let lowest = lowest(version);
+    Ok(match operator {
+        ">" => vec![format!(">={}", next(version, &lowest))],
+        "<=" => vec![format!("<{}", next(version, &lowest))],
+        ">=" | "<" => vec![format!("{operator}{lowest}")],
+        "" | "=" | "==" => vec![format!(">={lowest}"), format!("<{}", next(version, &lowest))],
+        "!" | "!=" => vec![format!("<{lowest}"), format!(">={}", next(version, &lowest))],
+        // Upstream forgets an operator that it does not know.
+        _ => vec![lowest],
+    })
+}
+
+/// The lowest version under a wildcard.
+fn lowest(version: &str) -> String {
+    let version = version.replacen(".x.x", ".x", 1).replacen(".x", ".0", 1);
+    if version.split('.').count() == 2 { version + ".0" } else { version }
+}
+
+/// The first version above a wildcard; nothing if `version` is none, which parsing then refuses.
+fn next(version: &str, lowest: &str) -> String {
+    let n_parts = version.split('.').count();
+    let is_wildcard = version.rsplit('.').next() == Some("x");
+    let raised = match n_parts {
+        2 if is_wildcard => 0,
+        3 if is_wildcard => 1,
+        _ => return String::new(),
+    };
+    let mut parts: Vec<String> = lowest.split('.').map(str::to_owned).collect();
+    let Some(part) = parts.get_mut(raised) else { return String::new() };
+    let Ok(number) = part.parse::<i64>() else { return String::new() };
+    *part = number.wrapping_add(1).to_string();
+    parts.join(".")
+}
