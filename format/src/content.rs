@@ -195,6 +195,13 @@ impl Content {
         self.keys.iter().filter_map(|(key, &place)| Some((key, self.files.get(place)?)))
     }
 
+    /// The same, with the bytes moved out.
+    pub fn into_entries(self) -> impl Iterator<Item = (ConfigMapKey, File)> {
+        let mut files: Vec<_> = self.files.into_iter().map(Some).collect();
+        let mut take = move |place: usize| files.get_mut(place).and_then(Option::take);
+        self.keys.into_iter().filter_map(move |(key, place)| Some((key, take(place)?)))
+    }
+
     /// The digest of the content, such as `sha256:0123...`: see [`digest`].
     pub fn digest(&self) -> String {
         digest::of(self)

@@ -43,6 +43,12 @@ pub enum Reason {
     UnreadKey,
     /// A value that a type of OLM cannot hold, such as an unparsable version or range.
     InvalidValue,
+    /// A CRD that the CSV owns is not in the bundle (000.3).
+    MissingCrd,
+    /// Dependencies, properties or a package that another file of the bundle gives already.
+    Shadowed,
+    /// A file of `metadata/` that says nothing of the bundle, such as settings of a pipeline.
+    UnusedFile,
 }
 
 impl Finding {

@@ -104,6 +104,20 @@ pub fn decode_unstructured(text: &[u8], limits: &Limits) -> Result<Unstructured,
     stream::decode(text, limits)
 }
 
+/// The same as it is for Go types that are no object, such as the files of metadata/: any document
+/// passes, and YAML's numbers stay as they are.
+///
+/// # Errors
+///
+/// As Go, and if a limit is passed.
+pub fn decode_document(
+    text: &[u8],
+    scalars: Scalars,
+    limits: &Limits,
+) -> Result<Unstructured, Error> {
+    stream::first(text, scalars, limits)
+}
+
 fn check_input(text: &[u8], limits: &Limits) -> Result<(), Error> {
     let limit = limits.input.min(MAX_INPUT);
     if text.len() > limit { Err(Error::TooLarge { what: "the text", limit }) } else { Ok(()) }

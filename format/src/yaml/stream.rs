@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::compose::Composed;
 use super::{Error, Limits, Scalars, Unstructured, compose};
 use crate::json::{self, Builder, Kind, NodeId, Tree};
 
@@ -29,6 +30,29 @@ pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<Unstructured, Erro
     })
 }
 
+/// The first document, whatever it is, as the decoder gives it to a Go type with fields of its own.
+pub(super) fn first(
+    bytes: &[u8],
+    scalars: Scalars,
+    limits: &Limits,
+) -> Result<Unstructured, Error> {
+    super::check_input(bytes, limits)?;
+    let mut start = (0, 0);
+    if looks_like_json(bytes) {
+        if let Ok((builder, root, end)) = json::parse(bytes) {
+            let (read, rest) = bytes.split_at_checked(end).unwrap_or((bytes, &[]));
+            let unread = tail(rest).map(|tail| tail.describe(line_of(read) - 1));
+            return Ok(Unstructured { object: Some(builder.finish(root)), unread });
+        }
+        start = leading_space(bytes);
+    }
+    let (skipped, lines) = start;
+    let (document, unread) =
+        first_yaml(bytes.get(skipped..).unwrap_or(&[]), lines, scalars, limits)?;
+    let Some(root) = document.root else { return Ok(Unstructured { object: None, unread }) };
+    Ok(Unstructured { object: Some(document.builder.finish(root)), unread })
+}
+
 fn decode_json(bytes: &[u8]) -> Result<Unstructured, Error> {
     let (builder, root, end) = json::parse(bytes).map_err(|error| {
         let before = bytes.get(..error.at).unwrap_or(bytes);
@@ -42,15 +66,7 @@ fn decode_json(bytes: &[u8]) -> Result<Unstructured, Error> {
 
 /// Decodes `bytes`, which follow `lines` lines.
 fn decode_yaml(bytes: &[u8], lines: u64, limits: &Limits) -> Result<Unstructured, Error> {
-    if bytes.is_empty() {
-        return Err(Error::Empty);
-    }
-    let (chunk, rest) = first_chunk(bytes, lines)?;
-    let (document, here) = compose(&chunk, Scalars::Resolved, limits)?;
-    let unread = match here {
-        Some(here) => Some(here.describe(lines)),
-        None => tail(rest).map(|tail| tail.describe(lines + line_of(&chunk) - 1)),
-    };
+    let (document, unread) = first_yaml(bytes, lines, Scalars::Resolved, limits)?;
     let Some(root) = document.root else { return Ok(Unstructured { object: None, unread }) };
     let mut builder = document.builder;
     let deep = document.shared || document.depth as u64 > JSON_DEPTH;
@@ -59,6 +75,25 @@ fn decode_yaml(bytes: &[u8], lines: u64, limits: &Limits) -> Result<Unstructured
     }
     builder.reread();
     Ok(Unstructured { object: object(builder, root)?, unread })
+}
+
+/// The first document of `bytes`, which follow `lines` lines, and what is not read.
+fn first_yaml(
+    bytes: &[u8],
+    lines: u64,
+    scalars: Scalars,
+    limits: &Limits,
+) -> Result<(Composed, Option<String>), Error> {
+    if bytes.is_empty() {
+        return Err(Error::Empty);
+    }
+    let (chunk, rest) = first_chunk(bytes, lines)?;
+    let (document, here) = compose(&chunk, scalars, limits)?;
+    let unread = match here {
+        Some(here) => Some(here.describe(lines)),
+        None => tail(rest).map(|tail| tail.describe(lines + line_of(&chunk) - 1)),
+    };
+    Ok((document, unread))
 }
 
 /// The object check of `UnstructuredJSONScheme`: null passes as no object.
