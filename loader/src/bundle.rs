@@ -1,5 +1,7 @@
 //! [`Bundle`]: one version of one operator.
 
+use std::fmt;
+
 use serde::{Serialize, Serializer};
 
 use crate::{Dependency, Object, Property};
@@ -98,6 +100,13 @@ pub struct Definition {
     pub name: String,
     /// The version.
     pub version: String,
+}
+
+impl fmt::Display for Api {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { group, version, kind, plural } = self;
+        write!(f, "{group}/{version}/{kind} ({plural})")
+    }
 }
 
 fn texts<S: Serializer>(objects: &[Object], serializer: S) -> Result<S::Ok, S::Error> {

@@ -9,13 +9,22 @@
 //! [`Content`]: unlade_format::Content
 
 pub mod bundle;
+mod channel;
+mod compose;
+pub mod constraint;
+mod crd;
+mod csv;
+mod fill;
 pub mod load;
+mod metadata;
 pub mod object;
 pub mod package_manifest;
 pub mod property;
+mod typed;
 pub mod version;
 
 pub use bundle::{Api, Bundle, Definition};
+pub use constraint::Constraint;
 pub use load::{Error, Manifest, Options, Strictness, load, load_config_maps};
 pub use object::Object;
 pub use package_manifest::{Channel, PackageManifest};

@@ -1,9 +1,11 @@
 //! [`load`]: from a content to a [`Manifest`].
 
-use serde::Serialize;
-use unlade_format::{ConfigMap, Content, Finding, Limits, decode};
+use std::borrow::Cow;
 
-use crate::{Bundle, PackageManifest};
+use serde::Serialize;
+use unlade_format::{ConfigMap, Content, Finding, Limits, Reason, decode};
+
+use crate::{Bundle, PackageManifest, compose};
 
 /// What is loaded out of one bundle (004.20).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -25,7 +27,7 @@ pub enum Strictness {
     /// Load what upstream loads, and report the rest.
     #[default]
     Upstream,
-    /// Refuse it.
+    /// Refuse it. Every finding counts but those that lose nothing of the bundle: see [`is_loss`].
     Strict,
 }
 
@@ -45,11 +47,21 @@ pub struct Options {
 #[non_exhaustive]
 pub enum Error {
     /// The ConfigMaps hold no content.
-    #[error("reading the ConfigMap")]
+    #[error("the ConfigMap holds no bundle")]
     Decode(#[from] decode::Error),
-    /// Something would be lost, and [`Strictness::Strict`] was asked for.
-    #[error("{} of the bundle would be lost", losses(.0.len()))]
+    /// Something would be lost, and [`Strictness::Strict`] was asked for: all that would be.
+    #[error("not all of the bundle can be loaded: {}", list(.0))]
     Lossy(Vec<Finding>),
+}
+
+impl Error {
+    /// What may help.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Decode(error) => error.hint(),
+            Self::Lossy(_) => Some("without strictness the rest is loaded, as upstream does"),
+        }
+    }
 }
 
 /// The bundle of `content`, its package, and what was not taken as written.
@@ -58,30 +70,58 @@ pub enum Error {
 ///
 /// Only with [`Strictness::Strict`], if something of the bundle would be lost: upstream's loader
 /// has no errors but those of decoding a ConfigMap.
-pub fn load(_content: &Content, options: &Options) -> Result<Manifest, Error> {
-    Ok(Manifest {
-        bundle: Bundle {
-            bundle_path: options.source_image.clone().unwrap_or_default(),
-            ..Bundle::default()
-        },
-        package_manifest: PackageManifest::default(),
-        report: Vec::new(),
-    })
+pub fn load(content: &Content, options: &Options) -> Result<Manifest, Error> {
+    let source = compose::Source {
+        content: Cow::Borrowed(content),
+        image: options.source_image.as_deref(),
+        is_placed: true,
+        findings: Vec::new(),
+    };
+    strictly(compose::compose(source, &options.limits), options)
 }
 
 /// The same out of the ConfigMaps that hold one bundle, ours or upstream's.
+///
+/// Upstream does not write down which files came from metadata/. Out of its ConfigMaps every file
+/// that is no object may hold dependencies, properties or annotations.
 ///
 /// # Errors
 ///
 /// As [`load`], and if the ConfigMaps hold no content.
 pub fn load_config_maps(config_maps: &[ConfigMap], options: &Options) -> Result<Manifest, Error> {
     let decoded = decode::decode(config_maps, &options.limits)?;
-    load(&decoded.content, options)
+    let source = compose::Source {
+        image: decoded.source_image.as_deref().or(options.source_image.as_deref()),
+        is_placed: decoded.digest.is_some(),
+        findings: decoded.findings,
+        content: Cow::Owned(decoded.content),
+    };
+    strictly(compose::compose(source, &options.limits), options)
 }
 
-fn losses(n_findings: usize) -> String {
-    match n_findings {
-        1 => "1 part".to_owned(),
-        n => format!("{n} parts"),
+/// Whether [`Strictness::Strict`] refuses a bundle with such a finding: not for annotations that
+/// no bundle may set, for annotations found in another file than annotations.yaml, for paths that
+/// are fixed anyway, and for files beside the bundle.
+pub fn is_loss(reason: Reason) -> bool {
+    !matches!(
+        reason,
+        Reason::ReservedAnnotation
+            | Reason::AnnotationsFile
+            | Reason::PathIgnored
+            | Reason::UnusedFile
+    )
+}
+
+fn strictly(manifest: Manifest, options: &Options) -> Result<Manifest, Error> {
+    let losses = || manifest.report.iter().filter(|finding| is_loss(finding.reason));
+    match options.strictness {
+        Strictness::Strict if losses().next().is_some() => {
+            Err(Error::Lossy(losses().cloned().collect()))
+        }
+        _ => Ok(manifest),
     }
+}
+
+fn list(findings: &[Finding]) -> String {
+    findings.iter().map(Finding::to_string).collect::<Vec<_>>().join("; ")
 }

@@ -2,7 +2,13 @@
 
 use std::borrow::Cow;
 
-use unlade_format::{json::Tree, yaml};
+use unlade_format::{
+    Content, Directory, File, Finding, Limits, Reason,
+    json::{Tree, Value},
+    yaml,
+};
+
+use crate::{Api, crd, csv, metadata::Candidate, package_manifest, typed::Reader};
 
 /// One manifest of a bundle: the bytes of a file, and what its first document says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -10,8 +16,6 @@ use unlade_format::{json::Tree, yaml};
 pub struct Object {
     /// Its ConfigMap key.
     pub key: String,
-    /// The file that it comes from: `manifests/NAME` or `metadata/NAME`.
-    pub path: String,
     /// Its kind; empty for an object without content, which upstream keeps (004.16).
     pub kind: String,
     /// Its `apiVersion`; empty if it has none.
@@ -42,7 +46,8 @@ impl Object {
         self.bytes.len()
     }
 
-    /// The object itself, read again from the bytes; none if it has no content.
+    /// The object itself, read again from the bytes; none if it has no content. Its JSON is
+    /// `root().to_json()` of that.
     ///
     /// A bundle's manifests are large and seldom all wanted as values, so they are not kept.
     ///
@@ -51,5 +56,126 @@ impl Object {
     /// Only if `limits` are lower than those that the bundle was loaded with.
     pub fn read(&self, limits: &yaml::Limits) -> Result<Option<Tree>, yaml::Error> {
         Ok(yaml::decode_unstructured(&self.bytes, limits)?.object)
+    }
+}
+
+/// What the files of a content are.
+#[derive(Debug, Default)]
+pub(crate) struct Objects<'a> {
+    /// The objects by key, their bytes still in the content.
+    pub(crate) found: Vec<Object>,
+    /// The last CSV.
+    pub(crate) csv: Option<ChosenCsv>,
+    /// What the CRDs provide that upstream's directory reader sees: those of manifests/ whose names
+    /// do not begin with a dot.
+    pub(crate) provided: Vec<Api>,
+    /// The files that are no objects.
+    pub(crate) skipped: Vec<Skipped<'a>>,
+    /// The files that may hold metadata: those of metadata/, and if places are not known all that
+    /// are no objects.
+    pub(crate) metadata: Vec<Candidate<'a>>,
+    /// The files that may be a PackageManifest: those that are no objects, and those of that kind.
+    pub(crate) packages: Vec<Candidate<'a>>,
+}
+
+/// The CSV that is the bundle's.
+#[derive(Debug)]
+pub(crate) struct ChosenCsv {
+    pub(crate) key: String,
+    pub(crate) name: String,
+    pub(crate) tree: Tree,
+}
+
+/// A file that is no object.
+#[derive(Debug)]
+pub(crate) struct Skipped<'a> {
+    pub(crate) candidate: Candidate<'a>,
+    pub(crate) directory: Directory,
+    pub(crate) error: yaml::Error,
+}
+
+/// Reads every file of `content` as upstream's loader does, by ConfigMap key in byte order.
+pub(crate) fn read<'a>(
+    content: &'a Content,
+    is_placed: bool,
+    limits: &Limits,
+    findings: &mut Vec<Finding>,
+) -> Objects<'a> {
+    let mut objects = Objects::default();
+    for (key, file) in content.entries() {
+        let candidate = Candidate { key: key.as_str(), bytes: &file.bytes };
+        let decoded = yaml::decode_unstructured(&file.bytes, &limits.yaml);
+        if file.directory == Directory::Metadata || decoded.is_err() && !is_placed {
+            objects.metadata.push(candidate);
+        }
+        match decoded {
+            Ok(read) => {
+                if let Some(unread) = read.unread {
+                    let message = format!("{unread} is not read");
+                    findings.push(Finding::new(Reason::FurtherDocuments, key.as_str(), message));
+                }
+                objects.take(candidate, file, read.object, findings);
+            }
+            Err(error) => {
+                objects.packages.push(candidate);
+                let directory = file.directory;
+                objects.skipped.push(Skipped { candidate, directory, error });
+            }
+        }
+    }
+    if objects.csv.is_none() {
+        findings.push(Finding::new(Reason::NoCsv, "", "there is no ClusterServiceVersion"));
+    }
+    objects
+}
+
+impl<'a> Objects<'a> {
+    fn take(
+        &mut self,
+        candidate: Candidate<'a>,
+        file: &File,
+        tree: Option<Tree>,
+        findings: &mut Vec<Finding>,
+    ) {
+        let key = candidate.key;
+        let object = match &tree {
+            Some(tree) => describe(key, tree.root()),
+            None => Object { key: key.to_owned(), ..Object::default() },
+        };
+        match (object.kind.as_str(), tree) {
+            (_, None) => {
+                let message = "the first document has no content, and the file is kept whole";
+                findings.push(Finding::new(Reason::NilObject, key, message));
+            }
+            (csv::KIND, Some(tree)) => {
+                let chosen = ChosenCsv { key: key.to_owned(), name: object.name.clone(), tree };
+                if let Some(former) = self.csv.replace(chosen) {
+                    let message = format!("another ClusterServiceVersion is taken: `{key}`");
+                    findings.push(Finding::new(Reason::SeveralCsvs, former.key, message));
+                }
+            }
+            (crd::KIND, Some(tree))
+                if file.directory == Directory::Manifests && !file.name.starts_with('.') =>
+            {
+                let mut reader = Reader::new(key, findings);
+                self.provided.extend(crd::apis(tree.root(), &object.api_version, &mut reader));
+            }
+            (package_manifest::KIND, Some(_)) => self.packages.push(candidate),
+            _ => {}
+        }
+        self.found.push(object);
+    }
+}
+
+fn describe(key: &str, root: Value<'_>) -> Object {
+    let text = |value: Option<Value<'_>>| {
+        value.and_then(|value| value.as_str()).unwrap_or_default().to_owned()
+    };
+    Object {
+        key: key.to_owned(),
+        kind: text(root.get("kind")),
+        api_version: text(root.get("apiVersion")),
+        name: text(root.get("metadata").and_then(|metadata| metadata.get("name"))),
+        bytes: Vec::new(),
     }
 }

@@ -1,10 +1,14 @@
 //! [`PackageManifest`]: a package and its channels.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+
+mod read;
+
+pub(crate) use read::{KIND, read};
 
 /// A package and its channels: upstream's `registry.PackageManifest` (operator-registry
 /// `pkg/registry/types.go`).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PackageManifest {
     /// The name of the package.
@@ -15,12 +19,12 @@ pub struct PackageManifest {
     #[serde(rename = "defaultChannel")]
     pub default_channel_name: String,
     /// That the package is deprecated, and why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub deprecation: Option<Deprecation>,
 }
 
 /// A channel of a package.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Channel {
     /// Its name.
@@ -29,15 +33,15 @@ pub struct Channel {
     #[serde(rename = "currentCSV")]
     pub current_csv: String,
     /// That the channel is deprecated, and why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub deprecation: Option<Deprecation>,
 }
 
 /// Why something is deprecated.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Deprecation {
     /// For people.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
 

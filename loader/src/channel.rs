@@ -1,0 +1,126 @@
+//! Package and channels, as the annotations name them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use unlade_format::{
+    Finding, Reason,
+    annotation::{CHANNELS, DEFAULT_CHANNEL, PACKAGE},
+};
+
+use crate::{Channel, PackageManifest};
+
+/// Package and channels of a bundle, as written.
+#[derive(Debug, Default)]
+pub(crate) struct Channels {
+    pub(crate) package: String,
+    pub(crate) list: Vec<String>,
+    pub(crate) default: String,
+}
+
+/// Whether an annotation is about package or channels.
+pub(crate) fn is_of_package(annotation: &str) -> bool {
+    [PACKAGE, CHANNELS, DEFAULT_CHANNEL].contains(&annotation)
+}
+
+/// Whether `annotations` say anything about package or channels.
+pub(crate) fn are_in(annotations: &BTreeMap<String, String>) -> bool {
+    annotations.iter().any(|(key, value)| is_of_package(key) && !value.is_empty())
+}
+
+impl Channels {
+    /// Reads `annotations`, and says what is odd about them.
+    pub(crate) fn read(
+        annotations: &BTreeMap<String, String>,
+        findings: &mut Vec<Finding>,
+    ) -> Self {
+        let text = |key: &str| annotations.get(key).cloned().unwrap_or_default();
+        let list = text(CHANNELS);
+        let split = match list.as_str() {
+            "" => Vec::new(),
+            list => list.split(',').map(str::to_owned).collect(),
+        };
+        let read = Self { package: text(PACKAGE), list: split, default: text(DEFAULT_CHANNEL) };
+        for (key, is_missing, noun) in [
+            (PACKAGE, read.package.is_empty(), "package"),
+            (CHANNELS, read.list.is_empty(), "channel"),
+        ] {
+            if is_missing {
+                let message = format!("the annotations name no {noun}");
+                findings.push(Finding::new(Reason::AnnotationsFile, key, message));
+            }
+        }
+        if !read.list.iter().eq(read.names()) {
+            let message = format!(
+                "the list `{list}` has blanks, empty or repeated names, which upstream keeps: the \
+                 package manifest does not"
+            );
+            findings.push(Finding::new(Reason::InvalidValue, CHANNELS, message));
+        }
+        read
+    }
+
+    /// The default channel if it is one of the bundle's own, else its first.
+    pub(crate) fn name(&self) -> &str {
+        let default = self.list.iter().find(|&channel| *channel == self.default);
+        default.or(self.list.first()).map_or("", String::as_str)
+    }
+
+    /// The package as these annotations and the CSV have it.
+    pub(crate) fn package_manifest(&self, csv_name: &str) -> PackageManifest {
+        let channel = |name: &str| Channel {
+            name: name.to_owned(),
+            current_csv: csv_name.to_owned(),
+            deprecation: None,
+        };
+        PackageManifest {
+            package_name: self.package.clone(),
+            channels: self.names().map(channel).collect(),
+            default_channel_name: self.default.trim().to_owned(),
+            deprecation: None,
+        }
+    }
+
+    /// The channels as people mean them: without blanks around them, none empty, each once.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let mut seen = BTreeSet::new();
+        let names = self.list.iter().map(|name| name.trim());
+        names.filter(move |name| !name.is_empty() && seen.insert(*name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(channels: &str, default: &str) -> (Channels, Vec<Finding>) {
+        let mut findings = Vec::new();
+        let annotations = [(PACKAGE, "p"), (CHANNELS, channels), (DEFAULT_CHANNEL, default)];
+        let annotations = annotations.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+        (Channels::read(&annotations, &mut findings), findings)
+    }
+
+    #[test]
+    fn the_default_channel_counts_only_if_it_is_an_own_one() {
+        assert_eq!(read("alpha,beta", "beta").0.name(), "beta");
+        assert_eq!(read("alpha,beta", "stable").0.name(), "alpha");
+        assert_eq!(read("alpha,beta", "").0.name(), "alpha");
+        assert_eq!(read("", "stable").0.name(), "");
+    }
+
+    #[test]
+    fn channels_are_split_as_upstream_does_and_the_package_manifest_is_tidy() {
+        let (channels, findings) = read("beta, stable ,,beta", "stable");
+        assert_eq!(channels.list, ["beta", " stable ", "", "beta"]);
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        let manifest = channels.package_manifest("csv");
+        let names: Vec<_> = manifest.channels.iter().map(|channel| &channel.name).collect();
+        assert_eq!(names, ["beta", "stable"]);
+    }
+
+    #[test]
+    fn a_bundle_without_channels_is_reported() {
+        let (channels, findings) = read("", "");
+        assert!(channels.list.is_empty());
+        assert_eq!(findings.len(), 1, "{findings:?}");
+    }
+}

@@ -1,0 +1,55 @@
+//! The APIs that a CustomResourceDefinition provides.
+
+use unlade_format::json::{Kind, Value};
+
+use crate::{Api, typed::Reader};
+
+/// The kind of a CustomResourceDefinition.
+pub(crate) const KIND: &str = "CustomResourceDefinition";
+
+const GROUP: &str = "apiextensions.k8s.io";
+
+/// The APIs of the CRD `root`: one for each of its versions, served or not (operator-registry
+/// `pkg/registry/bundle.go`, `ProvidedAPIs`). Its fields match in letter case.
+pub(crate) fn apis(root: Value<'_>, api_version: &str, reader: &mut Reader<'_>) -> Vec<Api> {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    if !matches!(version, "v1" | "v1beta1") {
+        // Upstream passes over it without a word, and so over its APIs.
+        reader.invalid(format!("a CRD of version `{api_version}` provides nothing"));
+        return Vec::new();
+    }
+    if group != GROUP {
+        reader.invalid(format!("`{api_version}` has no CustomResourceDefinition"));
+        return Vec::new();
+    }
+    let Some(spec) = reader.object(root.get("spec"), "spec") else { return Vec::new() };
+    let names = reader.object(spec.get("names"), "spec.names");
+    let mut name = |key: &str, path: &str| {
+        reader.string(names.and_then(|names: Value<'_>| names.get(key)), path)
+    };
+    let base = Api {
+        kind: name("kind", "spec.names.kind"),
+        plural: name("plural", "spec.names.plural"),
+        group: reader.string(spec.get("group"), "spec.group"),
+        version: String::new(),
+    };
+    let mut apis = Vec::new();
+    for item in reader.items(spec.get("versions"), "spec.versions") {
+        let version = match item.kind() {
+            // A null in a list of structs is an empty struct.
+            Kind::Null => String::new(),
+            _ => match reader.object(Some(item), "spec.versions[]") {
+                Some(item) => reader.string(item.get("name"), "spec.versions[].name"),
+                None => continue,
+            },
+        };
+        apis.push(Api { version, ..base.clone() });
+    }
+    if version == "v1beta1" {
+        let version = reader.string(spec.get("version"), "spec.version");
+        if !version.is_empty() {
+            apis.push(Api { version, ..base });
+        }
+    }
+    apis
+}

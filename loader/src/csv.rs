@@ -1,0 +1,173 @@
+//! The ClusterServiceVersion of a bundle, as far as the bundle repeats it.
+
+use unlade_format::{
+    Finding,
+    json::{Kind, Tree, Value},
+};
+
+use crate::{
+    Definition,
+    typed::{Reader, field},
+};
+
+/// The kind of a ClusterServiceVersion; upstream looks at nothing else to tell one.
+pub(crate) const KIND: &str = "ClusterServiceVersion";
+
+const SKIP_RANGE: &str = "olm.skipRange";
+const SUBSTITUTES_FOR: &str = "olm.substitutesFor";
+const PROPERTIES: &str = "olm.properties";
+
+/// What a CSV says (operator-registry `pkg/registry/csv.go`).
+#[derive(Debug, Default)]
+pub(crate) struct Csv {
+    pub(crate) version: String,
+    pub(crate) release: String,
+    pub(crate) replaces: String,
+    pub(crate) skips: Vec<String>,
+    pub(crate) skip_range: String,
+    pub(crate) substitutes_for: String,
+    /// The annotation `olm.properties`: JSON text.
+    pub(crate) properties: Option<String>,
+    pub(crate) crds: Definitions,
+    pub(crate) api_services: Definitions,
+}
+
+/// What a CSV owns and what it requires.
+#[derive(Debug, Default)]
+pub(crate) struct Definitions {
+    pub(crate) owned: Vec<Definition>,
+    pub(crate) required: Vec<Definition>,
+}
+
+/// Reads the CSV under `key`. What Go's types cannot hold becomes findings.
+pub(crate) fn read(key: &str, tree: &Tree, findings: &mut Vec<Finding>) -> Csv {
+    let mut reader = Reader::new(key, findings);
+    let root = tree.root();
+    let mut csv = Csv::default();
+
+    reader.string(field(root, "apiVersion"), "apiVersion");
+    if let Some(metadata) = reader.object(field(root, "metadata"), "metadata") {
+        read_metadata(&mut csv, metadata, &mut reader);
+    }
+    // Unlike the fields of structs, those that upstream takes out of `spec` match exactly.
+    match root.get("spec") {
+        None => reader.invalid("spec is missing"),
+        spec => {
+            if let Some(spec) = reader.object(spec, "spec") {
+                read_spec(&mut csv, spec, &mut reader);
+            }
+        }
+    }
+    csv
+}
+
+fn read_metadata(csv: &mut Csv, metadata: Value<'_>, reader: &mut Reader<'_>) {
+    reader.string(field(metadata, "name"), "metadata.name");
+    read_map(field(metadata, "labels"), "metadata.labels", reader, |_, _| {});
+    let annotations = field(metadata, "annotations");
+    read_map(annotations, "metadata.annotations", reader, |name, value| match name {
+        SKIP_RANGE => csv.skip_range = value,
+        SUBSTITUTES_FOR => csv.substitutes_for = value,
+        PROPERTIES => csv.properties = Some(value),
+        _ => {}
+    });
+}
+
+fn read_map(
+    map: Option<Value<'_>>,
+    path: &str,
+    reader: &mut Reader<'_>,
+    mut take: impl FnMut(&str, String),
+) {
+    if let Some(map) = reader.object(map, path) {
+        for (name, value) in map.entries() {
+            take(name, reader.string(Some(value), &format!("{path}[{name}]")));
+        }
+    }
+}
+
+fn read_spec(csv: &mut Csv, spec: Value<'_>, reader: &mut Reader<'_>) {
+    csv.version = reader.string(spec.get("version"), "spec.version");
+    csv.release = release(spec.get("release"), reader);
+    csv.replaces = reader.string(spec.get("replaces"), "spec.replaces");
+    csv.skips = reader.strings(spec.get("skips"), "spec.skips");
+    csv.crds = definitions(spec, "customresourcedefinitions", reader);
+    csv.api_services = definitions(spec, "apiservicedefinitions", reader);
+}
+
+/// `spec.release`, the one field that may be text or a number.
+fn release(value: Option<Value<'_>>, reader: &mut Reader<'_>) -> String {
+    match value.map(|value| value.kind()) {
+        #[expect(clippy::cast_precision_loss, reason = "Go reads it as float64 as well")]
+        Some(Kind::Int(number)) => number_text(number as f64),
+        Some(Kind::Float(number)) => number_text(number),
+        _ => reader.string(value, "spec.release"),
+    }
+}
+
+/// A whole number without point, others as Go's `%g`.
+fn number_text(number: f64) -> String {
+    const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
+    if number.fract() == 0.0 && (-TWO_TO_63..TWO_TO_63).contains(&number) {
+        #[expect(clippy::cast_possible_truncation, reason = "whole and within i64")]
+        return (number as i64).to_string();
+    }
+    let scientific = format!("{number:e}");
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    match exponent.parse().unwrap_or(0) {
+        -4..6 => number.to_string(),
+        exponent => {
+            let sign = if exponent < 0 { '-' } else { '+' };
+            format!("{digits}e{sign}{:02}", i32::abs(exponent))
+        }
+    }
+}
+
+fn definitions(spec: Value<'_>, name: &str, reader: &mut Reader<'_>) -> Definitions {
+    let Some(section) = reader.object(spec.get(name), &format!("spec.{name}")) else {
+        return Definitions::default();
+    };
+    let mut list = |which: &str| {
+        let path = format!("spec.{name}.{which}");
+        let items = reader.items(field(section, which), &path);
+        items.into_iter().filter_map(|item| definition(item, &path, reader)).collect()
+    };
+    Definitions { owned: list("owned"), required: list("required") }
+}
+
+fn definition(item: Value<'_>, path: &str, reader: &mut Reader<'_>) -> Option<Definition> {
+    if item.kind() == Kind::Null {
+        reader.invalid(format!("{path} has an item without content"));
+        return None;
+    }
+    let item = reader.object(Some(item), path)?;
+    let mut text = |name: &str| reader.string(field(item, name), &format!("{path}[].{name}"));
+    Some(Definition {
+        group: text("group"),
+        kind: text("kind"),
+        name: text("name"),
+        version: text("version"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_release_that_is_a_number_reads_as_go_prints_it() {
+        for (number, text) in [
+            (1.0, "1"),
+            (-0.0, "0"),
+            (1.5, "1.5"),
+            (0.0001, "0.0001"),
+            (0.00001, "1e-05"),
+            (1_234_567.5, "1.2345675e+06"),
+            (123_456.5, "123456.5"),
+            (1e20, "1e+20"),
+            (9_007_199_254_740_992.0, "9007199254740992"),
+        ] {
+            assert_eq!(number_text(number), text);
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Filling a [`Bundle`] from its CSV, annotations and metadata.
+
+use std::{collections::BTreeSet, mem};
+
+use unlade_format::{Finding, Reason};
+
+use crate::{
+    Api, Bundle, Definition, Dependency, Property,
+    channel::Channels,
+    constraint::{Constraint, Rule},
+    csv::{self, Csv},
+    metadata::Metadata,
+    object::Objects,
+    property::{self, Basis},
+    typed::Reader,
+    version::{self, Range},
+};
+
+/// The bundle, but for its objects and its image. Dependencies and properties are moved out of
+/// `metadata`.
+pub(crate) fn fill(
+    objects: &Objects<'_>,
+    metadata: &mut Metadata<'_>,
+    channels: &Channels,
+    findings: &mut Vec<Finding>,
+) -> Bundle {
+    let mut bundle = Bundle {
+        package_name: channels.package.clone(),
+        channel_name: channels.name().to_owned(),
+        channels: channels.list.clone(),
+        default_channel: channels.default.clone(),
+        dependencies: mem::take(&mut metadata.dependencies),
+        ..Bundle::default()
+    };
+    let mut csv = Csv::default();
+    let mut key = "";
+    if let Some(chosen) = &objects.csv {
+        key = &chosen.key;
+        csv = csv::read(key, &chosen.tree, findings);
+        bundle.csv_name.clone_from(&chosen.name);
+        bundle.csv_json = chosen.tree.root().to_json();
+        // Go's encoder ends with a newline.
+        bundle.csv_json.push('\n');
+    }
+    let of_annotation = match &csv.properties {
+        Some(text) => property::from_annotation(text, &mut Reader::new(key, findings)),
+        None => Vec::new(),
+    };
+    fill_from_csv(&mut bundle, csv, objects, key, findings);
+
+    let mut reader = Reader::new(key, findings);
+    let has_csv = objects.csv.is_some();
+    let basis = Basis {
+        package: if has_csv { &bundle.package_name } else { "" },
+        version: &bundle.version,
+        release: &bundle.release,
+        provided: &bundle.provided_apis,
+        required: &bundle.required_apis,
+    };
+    let properties = property::derive(mem::take(&mut metadata.properties), of_annotation, basis);
+    if has_csv {
+        bundle.catalog_properties =
+            property::catalog(&properties, &bundle.dependencies, basis, &mut reader);
+    }
+    check_constraints(&properties, &bundle.dependencies, &mut reader);
+    bundle.properties = properties;
+    bundle.properties.sort();
+    bundle
+}
+
+fn fill_from_csv(
+    bundle: &mut Bundle,
+    csv: Csv,
+    objects: &Objects<'_>,
+    key: &str,
+    findings: &mut Vec<Finding>,
+) {
+    let mut reader = Reader::new(key, findings);
+    let services = |definitions: &[Definition]| -> Vec<Api> {
+        definitions.iter().cloned().map(Api::of_service).collect()
+    };
+    let mut crds = |definitions: &[Definition]| -> Vec<Api> {
+        definitions.iter().filter_map(|crd| Api::of_crd(crd, &mut reader)).collect()
+    };
+    let owned = crds(&csv.crds.owned);
+    let mut required: BTreeSet<_> = crds(&csv.crds.required).into_iter().collect();
+    required.extend(services(&csv.api_services.required));
+    let mut provided: BTreeSet<_> = objects.provided.iter().cloned().collect();
+    provided.extend(services(&csv.api_services.owned));
+    check_versions(&csv, &mut reader);
+    for api in owned.iter().filter(|api| !provided.contains(api)) {
+        let message = format!("the CRD of {api} is not in the bundle, though the CSV owns it");
+        findings.push(Finding::new(Reason::MissingCrd, key, message));
+    }
+    bundle.provided_apis = provided.into_iter().collect();
+    bundle.required_apis = required.into_iter().collect();
+    bundle.version = csv.version;
+    bundle.release = csv.release;
+    bundle.replaces = csv.replaces;
+    bundle.skips = csv.skips;
+    bundle.skip_range = csv.skip_range;
+    bundle.substitutes_for = csv.substitutes_for;
+    bundle.owned_crds = csv.crds.owned;
+    bundle.required_crds = csv.crds.required;
+    bundle.owned_api_services = csv.api_services.owned;
+    bundle.required_api_services = csv.api_services.required;
+}
+
+fn check_versions(csv: &Csv, reader: &mut Reader<'_>) {
+    if !csv.version.is_empty()
+        && let Err(error) = version::parse(&csv.version)
+    {
+        reader.invalid(format!("spec.version: {error}"));
+    }
+    if !csv.skip_range.is_empty()
+        && let Err(error) = csv.skip_range.parse::<Range>()
+    {
+        reader.invalid(format!("the annotation olm.skipRange is ignored by OLM: {error}"));
+    }
+}
+
+/// Notes what the resolver could not read. That values of `olm.gvk` and `olm.package` fit was seen
+/// when they were shown as a catalog shows them.
+fn check_constraints(
+    properties: &[Property],
+    dependencies: &[Dependency],
+    reader: &mut Reader<'_>,
+) {
+    let of_properties = properties.iter().map(|property| (&property.kind, property.constraint()));
+    let of_dependencies =
+        dependencies.iter().map(|dependency| (&dependency.kind, dependency.constraint()));
+    for (kind, constraint) in of_properties.chain(of_dependencies) {
+        match constraint {
+            Ok(Some(constraint)) => check_ranges(kind, &constraint, reader),
+            Err(error) if !matches!(kind.as_str(), property::GVK | property::PACKAGE) => {
+                reader.invalid(format!("{kind}: {error}"));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn check_ranges(kind: &str, constraint: &Constraint, reader: &mut Reader<'_>) {
+    let mut open = vec![constraint];
+    while let Some(Constraint { rule, .. }) = open.pop() {
+        match rule {
+            Rule::Package { name, range } => {
+                if let Err(error) = range.parse::<Range>() {
+                    reader.invalid(format!("{kind} of `{name}`: {error}"));
+                }
+            }
+            Rule::All(inner) | Rule::Any(inner) | Rule::Not(inner) => open.extend(inner),
+            Rule::Gvk { .. } | Rule::Label(_) | Rule::Cel(_) => {}
+        }
+    }
+}
+
+impl Api {
+    fn of_service(Definition { group, kind, name, version }: Definition) -> Self {
+        Self { group, version, kind, plural: name }
+    }
+
+    /// The API of a CRD that a CSV lists: its group is in its name.
+    fn of_crd(crd: &Definition, reader: &mut Reader<'_>) -> Option<Self> {
+        let Some((plural, group)) = crd.name.split_once('.') else {
+            reader.invalid(format!("the name `{}` of a CRD is not <plural>.<group>", crd.name));
+            return None;
+        };
+        Some(Self {
+            group: group.to_owned(),
+            version: crd.version.clone(),
+            kind: crd.kind.clone(),
+            plural: plural.to_owned(),
+        })
+    }
+}
