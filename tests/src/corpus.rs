@@ -9,14 +9,17 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use serde::de::DeserializeOwned;
+use tempfile::TempDir;
 use unlade_format::{Directory, File};
 
 use crate::left_out;
 
 pub mod golden;
+mod link;
 
 pub use golden::Golden;
 
@@ -29,6 +32,9 @@ pub struct Sample {
     pub path: PathBuf,
     /// What upstream answered.
     pub golden: Golden,
+    /// A copy of the bundle that was made for its links.
+    #[expect(dead_code, reason = "it is deleted when the last sample that needs it is dropped")]
+    copy: Option<Arc<TempDir>>,
 }
 
 impl Sample {
@@ -122,7 +128,9 @@ fn samples_in(corpus: &Path, golden: &str) -> Vec<Sample> {
             } else {
                 corpus.join("bundles").join(&name)
             };
-            samples.push(Sample { name, path, golden });
+            let copy = link::restored(&path).map(Arc::new);
+            let path = copy.as_ref().map_or(path, |copy| link::bundle_in(copy.path()));
+            samples.push(Sample { name, path, golden, copy });
         }
     }
     assert!(!samples.is_empty(), "no answers in {}", corpus.join(golden).display());

@@ -1,0 +1,125 @@
+//! A manifest against upstream's answers.
+
+use std::fmt::Debug;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use sha2::{Digest, Sha256};
+use unlade_loader::{Api, Manifest};
+use unlade_tests::corpus::{Sample, golden};
+
+/// Bundles with several CSVs: upstream's ConfigMap loader takes the last one, its directory reader
+/// the first, so what follows from the CSV is compared with neither.
+const OTHER_CSV: [&str; 5] = [
+    "crafted/csv-escapes",
+    "crafted/csv-other-group",
+    "crafted/csv-several",
+    "crafted/duplicates-merges",
+    "crafted/long-line",
+];
+
+/// All that is not as upstream has it.
+pub(crate) fn compare(sample: &Sample, manifest: &Manifest) -> Vec<String> {
+    let mut differences = Differences { name: &sample.name, found: Vec::new() };
+    match &sample.golden.load {
+        Some(golden) => loaded(golden, manifest, &mut differences),
+        None => differences.found.push(format!("{}: loaded", sample.name)),
+    }
+    if let Some(golden) = &sample.golden.registry {
+        registry(golden, manifest, &mut differences);
+    }
+    differences.found
+}
+
+struct Differences<'a> {
+    name: &'a str,
+    found: Vec<String>,
+}
+
+impl Differences<'_> {
+    fn check<T: PartialEq + Debug + ?Sized>(&mut self, what: &str, ours: &T, upstream: &T) {
+        if ours != upstream {
+            let name = self.name;
+            self.found.push(format!("{name}: {what}: {ours:?}, upstream has {upstream:?}"));
+        }
+    }
+}
+
+/// What upstream's `BundleLoader.Load` gives.
+fn loaded(golden: &golden::Loaded, manifest: &Manifest, differences: &mut Differences<'_>) {
+    let bundle = &manifest.bundle;
+    differences.check("csvName", &bundle.csv_name, &golden.csv_name);
+    differences.check("size of csvJson", &bundle.csv_json.len(), &golden.csv_json_size);
+    let digest = sha256(bundle.csv_json.as_bytes());
+    differences.check("digest of csvJson", &digest, &golden.csv_json_sha256);
+    if let Some(text) = &golden.csv_json {
+        differences.check("csvJson", &bundle.csv_json, text);
+    }
+    differences.check("number of objects", &bundle.objects.len(), &golden.objects.len());
+    for (object, golden) in bundle.objects.iter().zip(&golden.objects) {
+        let what = |field| format!("{field} of {}", golden.key);
+        differences.check("key", &object.key, &golden.key);
+        differences.check(&what("kind"), &object.kind, &golden.kind);
+        differences.check(&what("apiVersion"), &object.api_version, &golden.api_version);
+        differences.check(&what("name"), &object.name, &golden.name);
+        differences.check(&what("size"), &object.size(), &golden.size);
+        differences.check(&what("digest"), &sha256(&object.bytes), &golden.sha256);
+        if let Some(text) = &golden.object {
+            differences.check(&what("text"), &*object.text(), text);
+        }
+        if let Some(base64) = &golden.object_base64 {
+            differences.check(&what("bytes"), &STANDARD.encode(&object.bytes), base64);
+        }
+    }
+}
+
+/// What upstream's directory reader gives.
+fn registry(golden: &golden::Registry, manifest: &Manifest, differences: &mut Differences<'_>) {
+    // Where it refuses a bundle that its loader takes, we take it as well, and say why.
+    if golden.error.is_some() {
+        differences.check("whether nothing is reported", &manifest.report.is_empty(), &false);
+        return;
+    }
+    let bundle = &manifest.bundle;
+    differences.check("package", &bundle.package_name, &golden.package);
+    differences.check("channels", &bundle.channels, &golden.channels);
+    differences.check("defaultChannel", &bundle.default_channel, &golden.default_channel);
+    let own = golden.channels.iter().find(|&channel| *channel == golden.default_channel);
+    let channel = own.or(golden.channels.first()).cloned().unwrap_or_default();
+    differences.check("channelName", &bundle.channel_name, &channel);
+    let dependencies = typed(&bundle.dependencies, |d| (&d.kind, &d.value));
+    differences.check("dependencies", &dependencies, &golden.dependencies);
+    if OTHER_CSV.contains(&differences.name) {
+        return;
+    }
+    differences.check("name", &bundle.csv_name, &golden.name);
+    differences.check("version", &bundle.version, &golden.version);
+    differences.check("release", &bundle.release, &golden.release);
+    differences.check("skipRange", &bundle.skip_range, &golden.skip_range);
+    differences.check("replaces", &bundle.replaces, &golden.replaces);
+    differences.check("skips", &bundle.skips, &golden.skips);
+    differences.check("substitutesFor", &bundle.substitutes_for, &golden.substitutes_for);
+    differences.check("providedApis", &apis(&bundle.provided_apis), &golden.provided_apis);
+    differences.check("requiredApis", &apis(&bundle.required_apis), &golden.required_apis);
+    let properties = typed(&bundle.properties, |p| (&p.kind, &p.value));
+    differences.check("properties", &properties, &golden.properties);
+    let catalog = typed(&bundle.catalog_properties, |p| (&p.kind, &p.value));
+    differences.check("catalogProperties", &catalog, &golden.catalog_properties);
+}
+
+fn apis(apis: &[Api]) -> Vec<golden::Api> {
+    let api =
+        |Api { group, version, kind, plural }: Api| golden::Api { group, version, kind, plural };
+    apis.iter().cloned().map(api).collect()
+}
+
+fn typed<T>(items: &[T], parts: impl Fn(&T) -> (&String, &String)) -> Vec<golden::Typed> {
+    let typed = |item| {
+        let (kind, value) = parts(item);
+        golden::Typed { kind: kind.clone(), value: serde_json::from_str(value).unwrap() }
+    };
+    items.iter().map(typed).collect()
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
+}

@@ -1,0 +1,141 @@
+//! Every bundle of the corpus, all the way: directory -> content -> ConfigMap -> bundle, in every
+//! encoding, against what upstream's Go code answered.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use unlade_format::{ConfigMap, Content, Encoding, encode, encode::Options as EncodeOptions};
+use unlade_loader::{Manifest, Options, load, load_config_maps};
+use unlade_tests::corpus::{self, Sample};
+use unlade_unpacker::directory;
+
+mod compare;
+mod upstream;
+
+use compare::compare;
+
+/// Bundles that we refuse and upstream takes: it loses files of the same key, writes keys that no
+/// API server accepts, or follows a link out of the bundle.
+const REFUSED: [&str; 6] = [
+    "crafted/name-dotdot",
+    "crafted/name-long",
+    "crafted/names-collide",
+    "crafted/names-collide-plain",
+    "crafted/names-odd",
+    "crafted/symlink-outside",
+];
+
+#[test]
+fn every_bundle_loads_as_upstream_loads_it_in_every_encoding() {
+    let mut differences = Vec::new();
+    let (mut n_bundles, mut n_loads) = (0, 0);
+    for sample in corpus::samples() {
+        let Some(content) = content(&sample, &mut differences) else { continue };
+        n_bundles += 1;
+        let direct = load(&content, &Options::default()).unwrap();
+        differences.extend(compare(&sample, &direct));
+        for encoding in [Encoding::Plain, Encoding::Gzip, Encoding::Auto] {
+            let Some(loaded) = around(&sample, &content, encoding, &mut differences) else {
+                continue;
+            };
+            n_loads += 1;
+            // Not merely equal to upstream's answer: equal to the last finding.
+            if loaded != direct {
+                differences.push(format!("{} {encoding}: not as from the directory", sample.name));
+            }
+        }
+    }
+    report(&format!("{n_bundles} bundles, {n_loads} ConfigMaps"), &differences);
+}
+
+#[test]
+fn whole_texts_are_those_of_upstream() {
+    let mut differences = Vec::new();
+    let samples = corpus::full_samples();
+    for sample in &samples {
+        if let Some(content) = content(sample, &mut differences) {
+            let manifest = load(&content, &Options::default()).unwrap();
+            differences.extend(compare(sample, &manifest));
+        }
+    }
+    report(&format!("{} bundles", samples.len()), &differences);
+}
+
+#[test]
+fn a_config_map_that_upstream_wrote_loads_as_its_own_loader_loads_it() {
+    let mut differences = Vec::new();
+    let mut n_loads = 0;
+    for sample in corpus::samples() {
+        for config_map in upstream::config_maps(&sample) {
+            match load_config_maps(&[config_map], &Options::default()) {
+                Ok(manifest) => differences.extend(compare(&sample, &manifest)),
+                Err(error) => differences.push(format!("{}: {error:?}", sample.name)),
+            }
+            n_loads += 1;
+        }
+    }
+    report(&format!("{n_loads} ConfigMaps"), &differences);
+}
+
+/// The content of a bundle; none if it is one that is refused.
+fn content(sample: &Sample, differences: &mut Vec<String>) -> Option<Content> {
+    let is_refused = REFUSED.contains(&sample.name.as_str());
+    match (directory::read(&sample.path, &directory::Options::default()), &sample.golden.error) {
+        (Ok(_), _) if is_refused => {
+            differences.push(format!("{}: read although it is refused", sample.name));
+            None
+        }
+        (Ok(reading), None) => Some(reading.content),
+        (Ok(reading), Some(_)) => {
+            for encoding in [Encoding::Plain, Encoding::Gzip, Encoding::Auto] {
+                let options = EncodeOptions { encoding, ..EncodeOptions::default() };
+                if encode(&reading.content, &options).is_ok() {
+                    differences.push(format!("{}: written, upstream refuses it", sample.name));
+                }
+            }
+            None
+        }
+        (Err(error), None) if !is_refused => {
+            differences.push(format!("{}: {error}", sample.name));
+            None
+        }
+        (Err(_), _) => None,
+    }
+}
+
+/// The manifest out of the ConfigMap's JSON text; none if it does not fit, as it does not for
+/// upstream.
+fn around(
+    sample: &Sample,
+    content: &Content,
+    encoding: Encoding,
+    differences: &mut Vec<String>,
+) -> Option<Manifest> {
+    let options = EncodeOptions { name: "bundle".to_owned(), encoding, ..EncodeOptions::default() };
+    let config_maps = match encode(content, &options) {
+        Ok(config_maps) => config_maps,
+        Err(error) => {
+            let golden = match encoding {
+                Encoding::Plain => &sample.golden.plain,
+                _ => &sample.golden.gzip,
+            };
+            if golden.as_ref().is_some_and(|golden| golden.error.is_none()) {
+                differences.push(format!("{} {encoding}: {error}", sample.name));
+            }
+            return None;
+        }
+    };
+    let text = serde_json::to_string(&config_maps).unwrap();
+    let config_maps: Vec<ConfigMap> = serde_json::from_str(&text).unwrap();
+    match load_config_maps(&config_maps, &Options::default()) {
+        Ok(manifest) => Some(manifest),
+        Err(error) => {
+            differences.push(format!("{} {encoding}: {error:?}", sample.name));
+            None
+        }
+    }
+}
+
+fn report(what: &str, differences: &[String]) {
+    println!("{what}, {} differences", differences.len());
+    assert!(differences.is_empty(), "{what}:\n{}", differences.join("\n"));
+}
