@@ -6,6 +6,7 @@ mod limit;
 mod size;
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::{
@@ -243,17 +244,16 @@ pub(crate) fn parse(
     Args::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
-/// Says what clap has to say: help, version, or what is wrong with the arguments.
-pub(crate) fn explain(error: &clap::Error) -> Exit {
-    let text = error.render().to_string();
+/// Says what clap has to say: help, version, or what is wrong with `arguments`.
+pub(crate) fn explain(error: &clap::Error, arguments: impl Iterator<Item = OsString>) -> Exit {
+    let mut texts = arguments.map(|argument| argument.to_string_lossy().into_owned());
     // Arguments can come from a shell's `*` and be anybody's file names; clap prints them raw.
-    let printed = if text.lines().any(|line| escape(line) != line) {
-        for line in text.lines() {
-            eprintln!("{}", escape(line));
-        }
-        Ok(())
-    } else {
+    let printed = if texts.all(|text| escape(&text) == text) {
         error.print()
+    } else {
+        let text = error.render().to_string();
+        let lines = text.lines().map(escape).collect::<Vec<_>>();
+        writeln!(std::io::stderr(), "{}", lines.join("\n"))
     };
     match (error.exit_code(), printed) {
         (0, Ok(())) => Exit::Success,

@@ -37,7 +37,7 @@ pub(crate) enum Error {
         source: directory::Error,
     },
     /// A bundle image.
-    #[error("reading the image {name}")]
+    #[error("reading {name}")]
     Image {
         name: String,
         #[source]

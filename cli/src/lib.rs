@@ -29,7 +29,7 @@ use crate::{exit::Exit, screen::Screen};
 pub fn main(program: Program) -> ExitCode {
     let args = match args::parse(program, std::env::args_os()) {
         Ok(args) => args,
-        Err(error) => return args::explain(&error).into(),
+        Err(error) => return args::explain(&error, std::env::args_os()).into(),
     };
     let screen = Screen::new(args.color);
     match command::run(program, args.command, &screen) {

@@ -2,12 +2,18 @@
 
 use std::io;
 
-use unlade_format::{Encoding, encode};
+use unlade_format::{Encoding, content, decode, encode, gzip};
 use unlade_loader as loader;
+use unlade_oci::{self as oci, bundle, layer};
 use unlade_unpacker::directory;
 
 use super::Error;
 use crate::input;
+
+const FILES: &str = "--max-files sets the limit";
+const FILE_SIZE: &str = "--max-file-size sets the limit";
+const TOTAL_SIZE: &str = "--max-total-size sets the limit";
+const RATIO: &str = "--max-ratio sets the limit";
 
 impl Error {
     /// What to do, as a sentence without a period.
@@ -20,9 +26,11 @@ impl Error {
             }
             Self::Encode(error) => error.hint().map(str::to_owned),
             Self::Load { source: loader::Error::Decode(error), .. } => {
-                error.hint().map(str::to_owned)
+                of_decode(error).map(str::to_owned)
             }
-            Self::Image { source, .. } => source.hint(),
+            Self::Image { source, .. } => {
+                of_image(source).map(str::to_owned).or_else(|| source.hint())
+            }
             Self::Input(error) => of_input(error),
             _ => None,
         }
@@ -34,11 +42,43 @@ fn of_directory(error: &directory::Error) -> Option<&'static str> {
         directory::Error::Missing { .. } => {
             Some("a bundle directory has manifests/ and metadata/ in it")
         }
-        directory::Error::Files { .. } => Some("--max-files sets the limit"),
-        directory::Error::FileSize { .. } => Some("--max-file-size sets the limit"),
-        directory::Error::TotalSize { .. } => Some("--max-total-size sets the limit"),
-        directory::Error::Content(error) => error.hint(),
+        directory::Error::Files { .. } => Some(FILES),
+        directory::Error::FileSize { .. } => Some(FILE_SIZE),
+        directory::Error::TotalSize { .. } => Some(TOTAL_SIZE),
+        directory::Error::Content(error) => of_content(error),
         _ => None,
+    }
+}
+
+fn of_image(error: &oci::Error) -> Option<&'static str> {
+    match error {
+        oci::Error::Bundle(bundle::Error::Files { .. })
+        | oci::Error::Layer { source: layer::Error::Files { .. }, .. } => Some(FILES),
+        oci::Error::Bundle(bundle::Error::FileSize { .. }) => Some(FILE_SIZE),
+        oci::Error::Bundle(bundle::Error::TotalSize { .. })
+        | oci::Error::Layer { source: layer::Error::TotalSize { .. }, .. } => Some(TOTAL_SIZE),
+        oci::Error::Content(error) => of_content(error),
+        _ => None,
+    }
+}
+
+fn of_content(error: &content::Error) -> Option<&'static str> {
+    match error {
+        content::Error::TooManyFiles { .. } => Some(FILES),
+        content::Error::FileTooLarge { .. } => Some(FILE_SIZE),
+        content::Error::TooLarge { .. } => Some(TOTAL_SIZE),
+        _ => error.hint(),
+    }
+}
+
+/// What helps if `error` is one of decoding a ConfigMap.
+fn of_decode(error: &decode::Error) -> Option<&'static str> {
+    match error {
+        decode::Error::TooLarge { .. } => Some(TOTAL_SIZE),
+        decode::Error::Value { source: gzip::Error::TooLarge { .. }, .. } => Some(FILE_SIZE),
+        decode::Error::Value { source: gzip::Error::Ratio { .. }, .. } => Some(RATIO),
+        decode::Error::Content(error) => of_content(error),
+        _ => error.hint(),
     }
 }
 

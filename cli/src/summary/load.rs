@@ -77,7 +77,10 @@ fn apis(bundle: &Bundle) -> Table<4> {
 fn dependencies(bundle: &Bundle) -> Table<2> {
     let mut table = Table::new([("DEPENDENCY", Align::Left), ("VALUE", Align::Left)]);
     for dependency in &bundle.dependencies {
-        table.push([&dependency.kind, &dependency.value]);
+        // Go writes `>` as `\u003e`, which is JSON but nothing to read.
+        let value = serde_json::from_str::<serde_json::Value>(&dependency.value);
+        let value = value.map_or_else(|_| dependency.value.clone(), |value| value.to_string());
+        table.push([&dependency.kind, &value]);
     }
     table
 }

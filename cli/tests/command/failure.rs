@@ -1,0 +1,149 @@
+use std::io::Read as _;
+use std::process::Stdio;
+
+use crate::{
+    bundle::Bundle,
+    run::{command, piped, unlade},
+};
+
+#[test]
+fn arguments_that_make_no_sense_are_2() {
+    for arguments in [
+        &["bogus"][..],
+        &[],
+        &["unpack"],
+        &["unpack", "x", "--encoding", "zip"],
+        &["unpack", "x", "--name", "A_b"],
+        &["unpack", "x", "--max-file-size", "1.5MB"],
+        &["unpack", "docker://example.com/tea:1"],
+        &["unpack", "x", "--platform", "linux"],
+    ] {
+        let stderr = unlade(arguments).failure(2);
+        assert!(!stderr.is_empty(), "{arguments:?}");
+    }
+    let stderr = unlade(["unpack", "docker://example.com/tea:1"]).failure(2);
+    assert!(stderr.contains("\nhint: "), "{stderr}");
+    assert!(stderr.contains("skopeo copy"), "{stderr}");
+}
+
+#[test]
+fn what_cannot_be_read_is_1() {
+    for arguments in [["load", "/no/such/file"], ["unpack", "/no/such/bundle"]] {
+        let stderr = unlade(arguments).failure(1);
+        assert!(stderr.contains("No such file or directory"), "{stderr}");
+        assert_eq!(stderr.matches("No such file").count(), 1, "{stderr}");
+    }
+}
+
+#[test]
+fn a_directory_given_to_load_is_told_to_be_unpacked() {
+    let bundle = Bundle::new();
+    let stderr = unlade(["load", bundle.argument()]).failure(1);
+    assert!(stderr.contains("\nhint: "), "{stderr}");
+    assert!(stderr.contains("unlade unpack"), "{stderr}");
+}
+
+#[test]
+fn what_is_no_bundle_is_3() {
+    let cases = [
+        Bundle::new().without("metadata"),
+        Bundle::new().without("manifests"),
+        Bundle::new().with("manifests/deep/x.yaml", ""),
+        Bundle::new().with("manifests/a b.yaml", "").with("manifests/a-b.yaml", ""),
+        Bundle::new().with("metadata/annotations.yaml", "annotations: [\n"),
+    ];
+    for bundle in cases {
+        let stderr = unlade(["unpack", bundle.argument()]).failure(3);
+        assert!(stderr.starts_with("error: reading the bundle directory "), "{stderr}");
+        assert_eq!(stderr.matches("error: ").count(), 1, "{stderr}");
+    }
+}
+
+#[test]
+fn what_holds_no_config_map_is_3() {
+    for input in ["", "kind: Secret\n", "[1, 2", "{\"kind\": "] {
+        let stderr = piped(["load"], input).failure(3);
+        assert!(stderr.contains("standard input"), "{input:?}: {stderr}");
+    }
+}
+
+#[test]
+fn what_is_too_large_is_4_and_names_the_switch() {
+    let bundle = Bundle::new();
+    for (switch, value) in
+        [("--max-files", "2"), ("--max-file-size", "100"), ("--max-total-size", "1Ki")]
+    {
+        let stderr = unlade(["unpack", bundle.argument(), switch, value]).failure(4);
+        assert!(stderr.contains(&format!("hint: {switch} ")), "{switch}: {stderr}");
+    }
+    let stderr = piped(["load", "--max-input-size", "10"], "kind: ConfigMap\n").failure(4);
+    assert!(stderr.contains("hint: --max-input-size "), "{stderr}");
+}
+
+#[test]
+fn a_bundle_that_needs_gzip_is_refused_as_plain_and_taken_by_default() {
+    let large = format!("kind: Large\nmetadata: {{name: l}}\ntext: {}\n", "x".repeat(1 << 20));
+    let bundle = Bundle::new().with("manifests/large.yaml", large);
+    let stderr = unlade(["unpack", bundle.argument(), "--encoding", "plain"]).failure(4);
+    assert!(stderr.contains("manifests/large.yaml"), "{stderr}");
+    assert!(stderr.contains("hint: --encoding gzip"), "{stderr}");
+    let text = unlade(["unpack", bundle.argument()]).success();
+    assert!(text.contains("olm.contentEncoding: gzip+base64\n"));
+}
+
+#[test]
+fn nothing_of_a_bundle_reaches_the_screen_raw() {
+    let hostile = "\u{1b}]0;owned\u{7}\u{9b}31m\r\u{202e}";
+    let yaml = "\\e]0;owned\\a\\x9b31m\\r\\u202e";
+    let bundle = Bundle::new()
+        .with(&format!("manifests/{hostile}.yaml"), "a: [\n")
+        .with(
+            "manifests/named.yaml",
+            format!("kind: \"Role{yaml}\"\nmetadata: {{name: \"r{yaml}\"}}\n"),
+        )
+        .with(
+            "metadata/annotations.yaml",
+            format!(
+                "annotations:\n  operators.operatorframework.io.bundle.package.v1: \"p{yaml}\"\n  \
+                 operators.operatorframework.io.bundle.channels.v1: \"c{yaml}\"\n"
+            ),
+        );
+    let nested = Bundle::new().with(&format!("manifests/{hostile}/x"), "");
+    let text = unlade(["unpack", bundle.argument(), "-o", "yaml"]);
+    let json = unlade(["unpack", bundle.argument(), "-o", "json"]).success();
+    for finished in [
+        piped(["load"], json.as_str()),
+        piped(["load", "-o", "json"], json.as_str()),
+        piped(["load", "-o", "yaml"], json.as_str()),
+        piped(["load", "--strict"], json.as_str()),
+        unlade(["unpack", bundle.argument(), "-o", "summary"]),
+        unlade(["unpack", bundle.argument(), "-o", "json"]),
+        unlade(["unpack", bundle.argument(), "--strict"]),
+        unlade(["unpack", nested.argument()]),
+        unlade(["unpack", hostile]),
+        unlade([&format!("owned{hostile}")]),
+        text,
+    ] {
+        let shown = format!("{}{}", finished.stdout, finished.stderr);
+        let raw = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+        assert!(!shown.contains(raw), "{finished:?}");
+        assert!(shown.contains("owned"), "{finished:?}");
+    }
+}
+
+#[test]
+fn a_reader_that_had_enough_is_no_failure() {
+    let large = format!("kind: Large\ntext: {}\n", "x".repeat(900 << 10));
+    let bundle = Bundle::new().with("manifests/large.yaml", large);
+    let mut child = command(["unpack", bundle.argument(), "--encoding", "plain"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = [0; 10];
+    child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}

@@ -1,0 +1,165 @@
+use std::fs;
+
+use serde_json::Value;
+
+use crate::{
+    bundle::{Bundle, CSV},
+    run::{piped, unlade},
+};
+
+/// The keys of a ConfigMap as OLM fills it: six annotations, no marks of ours.
+fn upstream(name: &str) -> String {
+    let csv = CSV.replace('\n', "\n    ");
+    format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n  namespace: olm\n  \
+         annotations:\n    operators.operatorframework.io.bundle.package.v1: tea\n    \
+         operators.operatorframework.io.bundle.channels.v1: beta\n  \
+         resourceVersion: '17'\ndata:\n  csv.yaml: |\n    {csv}\n"
+    )
+}
+
+fn unpacked(arguments: &[&str]) -> String {
+    let bundle = Bundle::new();
+    unlade([&["unpack", bundle.argument()], arguments].concat()).success()
+}
+
+fn load(input: &str) -> Value {
+    serde_json::from_str(&piped(["load", "-o", "json"], input).success()).unwrap()
+}
+
+#[test]
+fn what_unpack_writes_is_loaded_in_every_encoding_and_format() {
+    let expected = load(&unpacked(&[]));
+    let bundle = &expected["bundle"];
+    assert_eq!(bundle["csvName"], "tea-operator.v1.2.3");
+    assert_eq!(bundle["packageName"], "tea");
+    assert_eq!(bundle["channelName"], "stable");
+    assert_eq!(bundle["version"], "1.2.3");
+    assert_eq!(bundle["replaces"], "tea-operator.v1.2.2");
+    assert_eq!(bundle["skips"], Value::from(["tea-operator.v1.2.1"].as_slice()));
+    assert_eq!(bundle["object"][0], CSV);
+    assert_eq!(expected["packageManifest"]["packageName"], "tea");
+    assert_eq!(expected["report"], Value::Array(Vec::new()));
+    for encoding in ["plain", "gzip", "auto"] {
+        for output in ["yaml", "json"] {
+            let text = unpacked(&["--encoding", encoding, "--output", output]);
+            assert_eq!(load(&text), expected, "{encoding} {output}");
+        }
+    }
+}
+
+#[test]
+fn yaml_and_json_say_the_same() {
+    let text = unpacked(&[]);
+    let yaml = piped(["load", "-o", "yaml"], text.as_str()).success();
+    let limits = unlade_format::yaml::Limits::default();
+    let json = unlade_format::yaml::to_json(yaml.as_bytes(), &limits).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), load(&text));
+}
+
+#[test]
+fn what_upstream_wrote_is_loaded() {
+    let manifest = load(&upstream("a"));
+    assert_eq!(manifest["bundle"]["csvName"], "tea-operator.v1.2.3");
+    assert_eq!(manifest["bundle"]["packageName"], "tea");
+    assert_eq!(manifest["bundle"]["channelName"], "beta");
+}
+
+#[test]
+fn a_file_is_read_and_a_dash_is_standard_input() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("cm.yaml");
+    fs::write(&path, upstream("a")).unwrap();
+    let from_file = unlade(["load", path.to_str().unwrap()]).success();
+    assert_eq!(from_file, piped(["load", "-"], upstream("a")).success());
+    assert!(from_file.starts_with("Package       tea\n"), "{from_file}");
+}
+
+#[test]
+fn a_list_or_stream_gives_a_document_for_each() {
+    let (a, b) = (upstream("a"), upstream("b"));
+    let stream = format!("{a}---\n{b}");
+    let json = |text: &str| {
+        let limits = unlade_format::yaml::Limits::default();
+        unlade_format::yaml::to_json(text.as_bytes(), &limits).unwrap()
+    };
+    let list =
+        format!(r#"{{"kind":"List","apiVersion":"v1","items":[{},{}]}}"#, json(&a), json(&b));
+    for input in [&stream, &list] {
+        let lines = piped(["load", "-o", "json"], input.as_str()).success();
+        assert_eq!(lines.lines().count(), 2, "{lines}");
+        for line in lines.lines() {
+            let manifest: Value = serde_json::from_str(line).unwrap();
+            assert_eq!(manifest["bundle"]["csvName"], "tea-operator.v1.2.3");
+        }
+        let documents = piped(["load", "-o", "yaml"], input.as_str()).success();
+        assert_eq!(documents.lines().filter(|line| *line == "---").count(), 1, "{documents}");
+        let summaries = piped(["load"], input.as_str()).success();
+        assert!(summaries.starts_with("ConfigMap olm/a\nPackage "), "{summaries}");
+        assert!(summaries.contains("\n\nConfigMap olm/b\nPackage "), "{summaries}");
+    }
+}
+
+#[test]
+fn the_summary_shows_all_of_a_bundle() {
+    let bundle = Bundle::new().with("manifests/broken.yaml", "a: [\n");
+    let text = unlade(["unpack", bundle.argument()]).success();
+    let summary = piped(["load"], text).success();
+    for part in [
+        "Package       tea\n",
+        "Version       1.2.3\n",
+        "Channels      beta, stable (default)\n",
+        "CSV           tea-operator.v1.2.3\n",
+        "Replaces      tea-operator.v1.2.2\n",
+        "Skips         tea-operator.v1.2.1\n",
+        "Skip range    >=1.0.0 <1.2.3\n",
+        "ClusterServiceVersion      tea-operator.v1.2.3   tea.clusterserviceversion.yaml",
+        "CustomResourceDefinition   teas.example.com      teas.crd.yaml",
+        "provided   example.com   v1        Tea\n",
+        "required   example.com   v1        Kettle\n",
+        "olm.package   {\"packageName\":\"kettle\",\"version\":\">=1.0.0\"}\n",
+        "warning: ",
+        "broken.yaml",
+    ] {
+        assert!(summary.contains(part), "{part}\n{summary}");
+    }
+}
+
+#[test]
+fn the_report_is_in_the_document_and_strict_makes_an_error_of_it() {
+    let text = upstream("a").replace("\ndata:\n", "\ndata:\n  broken.yaml: 'a: ['\n");
+    let report = load(&text)["report"].clone();
+    let undecodable = |finding: &&Value| finding["reason"] == "undecodable";
+    let finding = report.as_array().unwrap().iter().find(undecodable).unwrap();
+    assert_eq!(finding["subject"], "broken.yaml", "{report}");
+    let stderr = piped(["load", "--strict"], text).failure(5);
+    assert!(stderr.contains("broken.yaml"), "{stderr}");
+}
+
+#[test]
+fn one_bad_config_map_does_not_hide_the_others() {
+    let bad = upstream("bad").replace("\ndata:\n", "\nbinaryData: {x: bm8=}\ndata:\n").replacen(
+        "  annotations:\n",
+        "  annotations:\n    olm.contentEncoding: gzip+base64\n",
+        1,
+    );
+    let finished =
+        piped(["load", "-o", "json"], format!("{}---\n{bad}---\n{}", upstream("a"), upstream("b")));
+    assert_eq!(finished.code, Some(3), "{finished:?}");
+    assert_eq!(finished.stdout.lines().count(), 2, "{finished:?}");
+    assert!(finished.stderr.contains("error: loading ConfigMap olm/bad: "), "{finished:?}");
+    assert!(
+        finished.stderr.ends_with("error: 1 of 3 ConfigMaps were not loaded\n"),
+        "{finished:?}"
+    );
+}
+
+#[test]
+fn objects_that_are_no_config_maps_are_left_out_with_a_word() {
+    let finished = piped(
+        ["load", "-o", "json"],
+        format!("kind: Secret\nmetadata: {{name: s}}\n---\n{}", upstream("a")),
+    );
+    assert_eq!(finished.stderr, "warning: Secret/s is no ConfigMap and left out\n");
+    assert_eq!(finished.success().lines().count(), 1);
+}

@@ -1,0 +1,22 @@
+//! The real binaries, as people and scripts use them.
+
+#![expect(clippy::unwrap_used, reason = "a test harness: what fails here fails the test")]
+
+/// A bundle directory made for one test.
+mod bundle;
+/// Every bundle of the corpus, through pipes.
+mod corpus;
+/// What goes wrong, and how that is told.
+mod failure;
+/// Images as sources.
+mod image;
+/// `unlade load`.
+mod load;
+/// Runs the binaries.
+mod run;
+/// What a terminal is shown, on a pseudo-terminal.
+mod terminal;
+/// Help, completions, man pages and versions.
+mod text;
+/// `unlade unpack`.
+mod unpack;

@@ -1,0 +1,71 @@
+use std::fs;
+
+use snapbox::{assert_data_eq, file};
+
+use crate::run::{plugin, unlade};
+
+#[test]
+fn the_help_is_as_reviewed() {
+    // `SNAPSHOTS=overwrite` writes them anew.
+    assert_data_eq!(unlade(["--help"]).success(), file!["snapshot/help.txt"]);
+    assert_data_eq!(unlade(["unpack", "--help"]).success(), file!["snapshot/help-unpack.txt"]);
+    assert_data_eq!(unlade(["load", "--help"]).success(), file!["snapshot/help-load.txt"]);
+    assert_data_eq!(unlade(["unpack", "-h"]).success(), file!["snapshot/help-unpack-short.txt"]);
+}
+
+#[test]
+fn the_plugin_speaks_of_itself_as_kubectl_unlade() {
+    for arguments in [&["--help"][..], &["unpack", "--help"], &["load", "-h"]] {
+        let help = plugin(arguments).success();
+        assert!(help.contains("Usage: kubectl unlade "), "{help}");
+        assert!(!help.replace("kubectl unlade", "").contains(" unlade "), "{help}");
+    }
+    assert!(plugin(["unpack"]).failure(2).contains("Usage: kubectl unlade unpack "));
+}
+
+#[test]
+fn versions_are_told() {
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(unlade(["-V"]).success(), format!("unlade {version}\n"));
+    let long = unlade(["--version"]).success();
+    assert_eq!(long, format!("unlade {version}\nConfigMap format 1\n"));
+}
+
+#[test]
+fn every_shell_gets_completions_for_both_binaries() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = unlade(["completion", shell]).success();
+        assert!(script.contains("unlade") && script.contains("max-total-size"), "{shell}");
+        let script = plugin(["completion", shell]).success();
+        assert!(script.contains("kubectl-unlade"), "{shell}");
+    }
+}
+
+#[test]
+fn man_pages_are_written_one_for_each_command() {
+    let page = unlade(["man"]).success();
+    assert!(page.contains(".TH unlade 1"), "{page}");
+    assert!(page.contains("Exit codes"), "{page}");
+    let directory = tempfile::tempdir().unwrap();
+    let target = directory.path().join("share/man1");
+    assert_eq!(unlade(["man", target.to_str().unwrap()]).success(), "");
+    let mut names: Vec<_> =
+        fs::read_dir(&target).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(
+        names,
+        ["unlade-completion.1", "unlade-load.1", "unlade-man.1", "unlade-unpack.1", "unlade.1"]
+    );
+    let page = fs::read_to_string(target.join("unlade-unpack.1")).unwrap();
+    assert!(page.contains("kubectl create"), "{page}");
+}
+
+#[test]
+fn help_of_a_pipe_has_no_colours_unless_they_are_asked_for() {
+    assert!(!unlade(["--help"]).success().contains('\u{1b}'));
+    let bundle = crate::bundle::Bundle::new();
+    let arguments = ["unpack", bundle.argument(), "-o", "summary"];
+    assert!(!unlade(arguments).success().contains('\u{1b}'));
+    let coloured = unlade([&arguments[..], &["--color", "always"]].concat()).success();
+    assert!(coloured.contains("\u{1b}[1m"), "{coloured}");
+}
