@@ -38,6 +38,16 @@ fn streams_of_several_members_and_frames_are_read_to_their_end() {
 }
 
 #[test]
+fn the_checksum_of_a_zstd_frame_is_verified() {
+    let tar = Tar::bundle().done();
+    let mut stored = zstd(&tar);
+    assert_ne!(stored[4] & 0x04, 0, "the frame should have a checksum");
+    *stored.last_mut().unwrap() ^= 1;
+    let text = refusal(read_layers(&[Layer { media_type: LAYER, stored, tar }]));
+    assert!(text.contains("checksum of a zstd frame differs"), "{text}");
+}
+
+#[test]
 fn compressions_that_are_not_read_are_named() {
     for (start, name) in [(&b"BZh91AY"[..], "bzip2"), (b"\xfd7zXZ\0\0", "xz")] {
         let layer = Layer { media_type: LAYER, stored: start.to_vec(), tar: Vec::new() };
