@@ -1,4 +1,4 @@
-//! One layer: a tar stream that is laid over a [`Tree`].
+//! One layer: a tar stream that is laid over the tree of the wanted paths.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
