@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -50,8 +51,6 @@ pub fn install(destination: &Path) -> Result<PathBuf, Error> {
 
 fn copy(mut source: File, path: &Path) -> io::Result<()> {
     let unfinished = Unfinished::beside(path)?;
-    // A crash may leave an unfinished file behind: it is overwritten, but never through a link.
-    let _ = fs::remove_file(&unfinished.0);
     let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&unfinished.0)?;
     io::copy(&mut source, &mut file)?;
     file.set_permissions(fs::Permissions::from_mode(0o755))?;
@@ -68,7 +67,8 @@ impl Unfinished {
         let name = path.file_name().ok_or_else(|| io::Error::other("it has no file name"))?;
         let mut hidden = OsString::from(".");
         hidden.push(name);
-        hidden.push(format!(".{}", std::process::id()));
+        // Two containers that share the folder may both be process 1.
+        hidden.push(format!(".{:016x}", RandomState::new().hash_one(std::process::id())));
         Ok(Self(path.with_file_name(hidden)))
     }
 }

@@ -3,7 +3,7 @@
 mod report;
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
@@ -150,7 +150,11 @@ fn one(
     )?;
     let verdict = match target {
         Target::Stdout { .. } => {
-            print(&encoded, options.output, stdout).map_err(Failure::system)?;
+            match print(&encoded, options.output, stdout) {
+                // Who reads has seen enough.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+                result => result.map_err(Failure::system)?,
+            }
             Verdict::Printed
         }
         Target::Server { connection, .. } => {
@@ -172,7 +176,7 @@ fn one(
     })
 }
 
-fn print(config_maps: &[ConfigMap], output: Output, stdout: &mut dyn Write) -> std::io::Result<()> {
+fn print(config_maps: &[ConfigMap], output: Output, stdout: &mut dyn Write) -> io::Result<()> {
     for config_map in config_maps {
         match output {
             Output::Json => {
@@ -188,3 +192,6 @@ fn print(config_maps: &[ConfigMap], output: Output, stdout: &mut dyn Write) -> s
     }
     stdout.flush()
 }
+
+#[cfg(test)]
+mod tests;

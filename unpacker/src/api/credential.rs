@@ -174,3 +174,6 @@ fn parse<T: std::str::FromStr>(
         _ => Err(Error::Variable { variable: name, value, expected }),
     }
 }
+
+#[cfg(test)]
+mod tests;

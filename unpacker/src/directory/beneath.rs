@@ -97,7 +97,12 @@ impl Folder {
 
     /// `path` as messages show it: relative to the bundle root.
     pub(crate) fn name_of(&self, path: &str) -> String {
-        if self.name.is_empty() { path.to_owned() } else { format!("{}/{path}", self.name) }
+        match (self.name.as_str(), path) {
+            ("", "") => ".".to_owned(),
+            ("", path) => path.to_owned(),
+            (name, "") => name.to_owned(),
+            (name, path) => format!("{name}/{path}"),
+        }
     }
 
     /// The name of this folder as messages show it.

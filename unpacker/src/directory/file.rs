@@ -53,7 +53,9 @@ pub(super) fn read_all(
 fn list(folder: &Folder, budget: &mut Budget<'_>) -> Result<Vec<String>, Error> {
     let failed = |errno| folder.failed("", errno);
     let mut names = Vec::new();
-    for entry in Dir::read_from(folder).map_err(failed)? {
+    // Not `Dir::read_from`, which opens `.`: that takes the right to enter, listing does not.
+    let fd = rustix::io::fcntl_dupfd_cloexec(folder, 0).map_err(failed)?;
+    for entry in Dir::new(fd).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let name = entry.file_name();
         if matches!(name.to_bytes(), b"." | b"..") {

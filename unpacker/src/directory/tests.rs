@@ -164,16 +164,6 @@ fn refused_links_are_named_with_their_targets() {
 }
 
 #[test]
-fn link_to_a_mount_is_named() {
-    for resolution in READERS {
-        let error = Folder::root(Path::new("/"), resolution)
-            .and_then(|root| root.folder("proc/self"))
-            .unwrap_err();
-        assert!(matches!(error, Error::Mount { .. }), "{error:?}");
-    }
-}
-
-#[test]
 fn manifests_may_be_a_link_inside_of_the_bundle_and_not_out_of_it() {
     for resolution in READERS {
         let options = Options { resolution, ..Options::default() };
@@ -314,4 +304,89 @@ fn file_name_that_is_not_utf8_is_an_error() {
         fs::write(root.join("manifests").join(name), "").unwrap();
     });
     assert_eq!(error.to_string(), r"manifests: file name caf\xe9.yaml is not UTF-8");
+}
+
+/// A bundle whose annotations name other paths, and which has them.
+fn laid_out(manifests: &str, metadata: &str) -> TempDir {
+    bundle(|root| {
+        let prefix = "operators.operatorframework.io.bundle";
+        let annotations = format!(
+            "annotations:\n  {prefix}.manifests.v1: {manifests:?}\n  \
+             {prefix}.metadata.v1: {metadata:?}\n"
+        );
+        fs::write(root.join("metadata/annotations.yaml"), annotations).unwrap();
+        fs::create_dir_all(root.join("deploy/manifests")).unwrap();
+        fs::write(root.join("deploy/manifests/other.yaml"), "").unwrap();
+        fs::create_dir_all(root.join("deploy/metadata")).unwrap();
+        fs::write(root.join("deploy/metadata/dependencies.yaml"), "").unwrap();
+        symlink("deploy/manifests", root.join("link")).unwrap();
+        symlink("/etc", root.join("out")).unwrap();
+    })
+}
+
+fn paths(root: &TempDir, options: &Options) -> (Vec<String>, usize) {
+    let reading = read(root.path(), options).unwrap();
+    let paths = reading.content.files().iter().map(unlade_format::File::path);
+    (paths.collect(), reading.findings.len())
+}
+
+#[test]
+fn manifests_are_read_where_the_annotations_say() {
+    for resolution in READERS {
+        let options = Options { resolution, ..Options::default() };
+        for (named, file, findings) in [
+            ("deploy/manifests/", "manifests/other.yaml", 0),
+            ("/deploy/manifests", "manifests/other.yaml", 0),
+            ("link", "manifests/other.yaml", 0),
+            ("manifests/", "manifests/csv.yaml", 0),
+            ("", "manifests/csv.yaml", 0),
+            // Not there: as upstream's writer, with a word about it.
+            ("bundle/manifests/", "manifests/csv.yaml", 1),
+        ] {
+            let root = laid_out(named, "metadata/");
+            let found = paths(&root, &options);
+            assert_eq!(found, (vec![file.to_owned()], findings), "{named}");
+        }
+        for named in ["../x", "metadata", "deploy/../..", "out", "metadata/annotations.yaml"] {
+            let error = read(laid_out(named, "metadata/").path(), &options).unwrap_err();
+            let is_expected = matches!(
+                error,
+                Error::Layout(_)
+                    | Error::Link { fault: LinkFault::Absolute, .. }
+                    | Error::NotADirectory { .. }
+            );
+            assert!(is_expected, "{named}: {error:?}");
+        }
+    }
+}
+
+#[test]
+fn metadata_path_is_reported_and_honoured_only_if_told() {
+    let root = laid_out("manifests/", "deploy/metadata/");
+    let mut options = Options::default();
+    assert_eq!(paths(&root, &options), (vec!["manifests/csv.yaml".to_owned()], 1));
+    options.honour_metadata_path = true;
+    let expected = ["manifests/csv.yaml", "metadata/dependencies.yaml"].map(str::to_owned);
+    assert_eq!(paths(&root, &options), (expected.to_vec(), 0));
+    // The annotations that led there are kept, since there are none.
+    let reading = read(root.path(), &options).unwrap();
+    assert_eq!(
+        reading.content.annotations()[unlade_format::annotation::METADATA],
+        "deploy/metadata/"
+    );
+
+    let error = read(laid_out("manifests/", "nowhere").path(), &options).unwrap_err();
+    assert!(matches!(&error, Error::Missing { path } if path == "nowhere"), "{error:?}");
+}
+
+#[test]
+fn manifests_on_another_mount_are_not_read() {
+    for resolution in READERS {
+        let options = Options { resolution, ..Options::default() };
+        for path in ["proc", "proc/self", "sys/kernel"] {
+            let root = Folder::root(Path::new("/"), options.resolution).unwrap();
+            let error = root.folder(path).unwrap_err();
+            assert!(matches!(error, Error::Mount { .. }), "{error:?}");
+        }
+    }
 }

@@ -161,7 +161,8 @@ impl Walk<'_> {
 
     fn path_of(&self, name: &str) -> String {
         let folders = self.inside.iter().map(|(_, folder)| folder.as_str());
-        let path = folders.chain([name]).collect::<Vec<_>>().join("/");
+        let path = folders.chain(Some(name).filter(|name| !name.is_empty()));
+        let path = path.collect::<Vec<_>>().join("/");
         self.folder.name_of(&path)
     }
 }

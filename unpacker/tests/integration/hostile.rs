@@ -19,9 +19,11 @@ const ACCOUNT: &str = "var/run/secrets/kubernetes.io/serviceaccount";
 const MARK: &str = "FOREIGN-CODE-RAN";
 
 /// All that the program opens, beside the bundle.
-const OPENED: [&str; 7] = [
+const OPENED: [&str; 8] = [
     "/",
     "/dev/termination-log",
+    // A static glibc asks for its own path when it starts; it would be for `$ORIGIN`.
+    "/proc/self/exe",
     // The standard library looks for the guard page of the main thread's stack.
     "/proc/self/maps",
     "/unlade-unpacker",

@@ -342,3 +342,43 @@ fn wrong_command_line_has_an_outcome_as_well() {
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     assert!(run.stdout.contains("Usage: unlade-unpacker serve"));
 }
+
+#[test]
+fn file_that_the_user_may_not_read_is_an_outcome_of_its_own() {
+    let bundle = bundle("one");
+    let root = bundle.path();
+    assert_eq!(Run::of(unpacker().arg("install").arg(root)).code, Some(0));
+    let mode = |path: &str, mode| {
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        fs::set_permissions(root.join(path), permissions).unwrap();
+    };
+    let run = || {
+        let program = root.join("unlade-unpacker");
+        let mut command = if rustix::process::geteuid().is_root() {
+            let mut command = Command::new("setpriv");
+            command.args(["--reuid=1001", "--regid=1001", "--clear-groups"]).arg(program);
+            command
+        } else {
+            Command::new(program)
+        };
+        command.args(["serve", "--dry-run"]).arg(format!("--bundle={}=x", root.display()));
+        Run::of(&mut command)
+    };
+    mode("", 0o755);
+    assert_eq!(run().code, Some(0), "{}", run().stderr);
+    for (path, odd, usual, shown) in [
+        ("manifests/csv.yaml", 0o600, 0o644, "manifests/csv.yaml (mode 0600)"),
+        ("manifests", 0o700, 0o755, "manifests (mode 0700)"),
+        ("manifests", 0o744, 0o755, "manifests (mode 0744)"),
+        ("metadata", 0o000, 0o755, "metadata (mode 0000)"),
+    ] {
+        mode(path, if rustix::process::geteuid().is_root() { odd } else { odd & 0o044 });
+        let run = run();
+        mode(path, usual);
+        assert_eq!((run.code, run.verdicts()), (Some(12), vec!["unreadable".to_owned()]), "{path}");
+        if rustix::process::geteuid().is_root() {
+            let expected = format!("{shown} is not readable for uid 1001");
+            assert!(run.stderr.contains(&expected), "{expected}: {}", run.stderr);
+        }
+    }
+}
