@@ -1,5 +1,7 @@
 //! The commands of the README print what the README says.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test, and what it is made of")]
+
 use std::{
     io::Write,
     path::Path,
@@ -19,9 +21,8 @@ fn commands_of_the_readme_print_what_it_shows() {
     let shown: Vec<_> = shown().into_iter().filter(|shown| !shown.output.is_empty()).collect();
     assert!(shown.iter().any(|shown| shown.command.starts_with("cargo run --release -- unpack")));
     for Shown { command, output } in shown {
-        let printed = command
-            .split(" | ")
-            .fold(Vec::new(), |input, part| run(&arguments(part), &input));
+        let printed =
+            command.split(" | ").fold(Vec::new(), |input, part| run(&arguments(part), &input));
         assert_eq!(trimmed(&String::from_utf8(printed).unwrap()), trimmed(&output), "{command}");
     }
 }
