@@ -17,6 +17,19 @@ const SKIP_RANGE: &str = "olm.skipRange";
 const SUBSTITUTES_FOR: &str = "olm.substitutesFor";
 const PROPERTIES: &str = "olm.properties";
 
+/// The fields of Kubernetes' `ObjectMeta` that are text. They are not taken, but where one is
+/// something else upstream's directory reader refuses the bundle.
+const TEXTS: [&str; 8] = [
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "deletionTimestamp",
+];
+
 /// What a CSV says (operator-registry `pkg/registry/csv.go`).
 #[derive(Debug, Default)]
 pub(crate) struct Csv {
@@ -62,7 +75,10 @@ pub(crate) fn read(key: &str, tree: &Tree, findings: &mut Vec<Finding>) -> Csv {
 }
 
 fn read_metadata(csv: &mut Csv, metadata: Value<'_>, reader: &mut Reader<'_>) {
-    reader.string(field(metadata, "name"), "metadata.name");
+    for name in TEXTS {
+        reader.string(field(metadata, name), &format!("metadata.{name}"));
+    }
+    reader.strings(field(metadata, "finalizers"), "metadata.finalizers");
     read_map(field(metadata, "labels"), "metadata.labels", reader, |_, _| {});
     let annotations = field(metadata, "annotations");
     read_map(annotations, "metadata.annotations", reader, |name, value| match name {

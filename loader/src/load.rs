@@ -125,3 +125,6 @@ fn strictly(manifest: Manifest, options: &Options) -> Result<Manifest, Error> {
 fn list(findings: &[Finding]) -> String {
     findings.iter().map(Finding::to_string).collect::<Vec<_>>().join("; ")
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,7 +16,7 @@ use unlade_format::{
 
 use crate::{
     Dependency, Property, channel,
-    typed::{Reader, field, scalar_text},
+    typed::{Reader, field, is_folded, scalar_text},
 };
 
 /// A file that may hold metadata.
@@ -109,13 +109,15 @@ fn entries(
 
 fn entry(item: Value<'_>, name: &str, reader: &mut Reader<'_>) -> (String, String) {
     let Some(item) = reader.object(Some(item), name) else {
-        return (String::new(), "null".to_owned());
+        return (String::new(), String::new());
     };
     let kind = field(item, "type");
     let kind = kind
         .and_then(scalar_text)
         .unwrap_or_else(|| reader.string(kind, &format!("{name}[].type")));
-    let value = field(item, "value").map_or_else(|| "null".to_owned(), |value| value.to_json());
+    // Null is a value here, in any letter case of the name.
+    let values = item.entries().filter(|(key, _)| is_folded(key, "value"));
+    let value = values.last().map(|(_, value)| value.to_json()).unwrap_or_default();
     (kind, value)
 }
 

@@ -31,7 +31,7 @@ pub struct Property {
     /// What the value means, such as `olm.gvk`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The value as JSON text.
+    /// The value as JSON text; empty if there is none.
     pub value: String,
 }
 
@@ -41,7 +41,7 @@ pub struct Dependency {
     /// What the value means, such as `olm.package`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The value as JSON text.
+    /// The value as JSON text; empty if there is none.
     pub value: String,
 }
 

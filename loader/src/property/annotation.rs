@@ -27,7 +27,7 @@ pub(crate) fn from_annotation(text: &str, reader: &mut Reader<'_>) -> Vec<Proper
 }
 
 fn property(item: &str, reader: &mut Reader<'_>) -> Property {
-    let mut property = Property { kind: String::new(), value: "null".to_owned() };
+    let mut property = Property::default();
     let Ok(fields) = serde_json::from_str::<Option<Fields>>(item) else {
         reader.invalid("the annotation olm.properties has an item that is no mapping");
         return property;

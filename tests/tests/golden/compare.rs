@@ -115,7 +115,7 @@ fn apis(apis: &[Api]) -> Vec<golden::Api> {
 fn typed<T>(items: &[T], parts: impl Fn(&T) -> (&String, &String)) -> Vec<golden::Typed> {
     let typed = |item| {
         let (kind, value) = parts(item);
-        golden::Typed { kind: kind.clone(), value: serde_json::from_str(value).unwrap() }
+        golden::Typed { kind: kind.clone(), value: serde_json::from_str(value).unwrap_or_default() }
     };
     items.iter().map(typed).collect()
 }

@@ -1,0 +1,296 @@
+use std::collections::BTreeMap;
+
+use unlade_format::{Directory, File, encode};
+
+use super::*;
+use crate::Object;
+
+const ANNOTATIONS: &str = "annotations:
+  operators.operatorframework.io.bundle.package.v1: hello
+  operators.operatorframework.io.bundle.channels.v1: alpha,beta
+  operators.operatorframework.io.bundle.channel.default.v1: beta
+";
+const CSV: &str = "apiVersion: operators.coreos.com/v1alpha1
+kind: ClusterServiceVersion
+metadata:
+  name: hello.v1.0.0
+spec:
+  version: 1.0.0
+";
+const CRD: &str = "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.example.com}
+spec:
+  group: example.com
+  names: {kind: Thing, plural: things}
+  versions: [{name: v1}, {name: v2, served: false}]
+";
+
+/// A content of these files, by path, and of annotations and a CSV if there are none.
+fn content(files: &[(&str, &str)]) -> Content {
+    let mut files: BTreeMap<_, _> = files.iter().copied().collect();
+    files.entry("metadata/annotations.yaml").or_insert(ANNOTATIONS);
+    files.entry("manifests/csv.yaml").or_insert(CSV);
+    let files = files.into_iter().filter(|(_, text)| *text != "-").map(|(path, text)| {
+        let (directory, name) = match path.split_once('/').unwrap() {
+            ("metadata", name) => (Directory::Metadata, name),
+            (_, name) => (Directory::Manifests, name),
+        };
+        File { directory, name: name.to_owned(), bytes: text.as_bytes().to_vec() }
+    });
+    Content::assemble(files.collect(), &Limits::default()).unwrap().content
+}
+
+fn loaded(files: &[(&str, &str)]) -> Manifest {
+    load(&content(files), &Options::default()).unwrap()
+}
+
+/// Reasons and subjects of the report.
+fn reported(manifest: &Manifest) -> Vec<(Reason, &str)> {
+    manifest.report.iter().map(|finding| (finding.reason, finding.subject.as_str())).collect()
+}
+
+#[test]
+fn a_sound_bundle_is_loaded_without_findings_and_strictly() {
+    let content = content(&[("manifests/crd.yaml", CRD)]);
+    let strict = Options { strictness: Strictness::Strict, ..Options::default() };
+    let Manifest { bundle, package_manifest, report } = load(&content, &strict).unwrap();
+    assert_eq!(report, []);
+    assert_eq!(bundle.csv_name, "hello.v1.0.0");
+    assert_eq!(bundle.channel_name, "beta");
+    assert_eq!(bundle.provided_apis.len(), 2);
+    assert_eq!(package_manifest.package_name, "hello");
+    assert_eq!(package_manifest.channels[1].name, "beta");
+    assert_eq!(package_manifest.channels[1].current_csv, "hello.v1.0.0");
+    assert_eq!(package_manifest.default_channel(), Some("beta"));
+}
+
+#[test]
+fn what_upstream_drops_silently_is_reported_and_refused_strictly() {
+    for (reason, subject, files) in [
+        (Reason::Undecodable, "a.yaml", [("manifests/a.yaml", "no: kind"), ("manifests/b", "-")]),
+        (
+            Reason::FurtherDocuments,
+            "a.yaml",
+            [("manifests/a.yaml", "kind: A\n---\nkind: B\n"), ("manifests/b", "-")],
+        ),
+        (
+            Reason::NilObject,
+            "a.yaml",
+            [("manifests/a.yaml", "# a comment\n---\nkind: A\n"), ("manifests/b", "-")],
+        ),
+        (Reason::SeveralCsvs, "csv.yaml", [("manifests/z.yaml", CSV), ("manifests/b", "-")]),
+        (Reason::NoCsv, "", [("manifests/csv.yaml", "-"), ("manifests/b", "-")]),
+        (
+            Reason::Undecodable,
+            "dependencies.yaml",
+            [
+                ("metadata/dependencies.yaml", "dependencies:\n- type: a\n    value: b\n"),
+                ("manifests/b", "-"),
+            ],
+        ),
+        (
+            Reason::Shadowed,
+            "b.package.yaml",
+            [
+                ("manifests/a.package.yaml", "packageName: hello"),
+                ("manifests/b.package.yaml", "packageName: hello"),
+            ],
+        ),
+        (
+            Reason::Shadowed,
+            "properties.yaml",
+            [
+                ("metadata/dependencies.yaml", "dependencies: [{type: a, value: 1}]"),
+                ("metadata/properties.yaml", "dependencies: [{type: b, value: 1}]"),
+            ],
+        ),
+    ] {
+        let found = loaded(&files);
+        assert!(reported(&found).contains(&(reason, subject)), "{reason:?}: {found:#?}");
+        let strict = Options { strictness: Strictness::Strict, ..Options::default() };
+        let error = load(&content(&files), &strict).unwrap_err();
+        assert!(matches!(error, Error::Lossy(_)), "{reason:?}");
+    }
+}
+
+#[test]
+fn a_file_beside_the_bundle_is_reported_and_no_loss() {
+    let files = [("metadata/ci.yaml", "updateGraph: semver-mode")];
+    let strict = Options { strictness: Strictness::Strict, ..Options::default() };
+    let manifest = load(&content(&files), &strict).unwrap();
+    assert_eq!(reported(&manifest), [(Reason::UnusedFile, "ci.yaml")]);
+}
+
+#[test]
+fn a_csv_that_gos_types_cannot_hold_is_loaded_and_reported() {
+    let csv = "kind: ClusterServiceVersion
+metadata: {name: some, annotations: {olm.skipRange: 1}}
+spec: {version: 1.0, skips: a, replaces: before}
+";
+    let manifest = loaded(&[("manifests/csv.yaml", csv)]);
+    assert_eq!(manifest.bundle.csv_name, "some");
+    assert_eq!(manifest.bundle.replaces, "before");
+    assert_eq!(manifest.bundle.version, "");
+    let reported = reported(&manifest);
+    assert_eq!(reported, [(Reason::InvalidValue, "csv.yaml"); 3], "{manifest:#?}");
+}
+
+#[test]
+fn an_owned_crd_that_is_missing_is_reported() {
+    let owned = format!(
+        "{CSV}  customresourcedefinitions:\n    owned:\n    - {{name: things.example.com, version: \
+         v1, kind: Thing}}\n"
+    );
+    let missing = loaded(&[("manifests/csv.yaml", &owned)]);
+    assert_eq!(reported(&missing), [(Reason::MissingCrd, "csv.yaml")]);
+    let present = loaded(&[("manifests/csv.yaml", &owned), ("manifests/crd.yaml", CRD)]);
+    assert_eq!(reported(&present), []);
+}
+
+#[test]
+fn metadata_goes_by_content_and_not_by_name() {
+    let manifest = loaded(&[
+        ("metadata/dependency.yaml", "dependencies: [{type: olm.label, value: {label: a}}]"),
+        ("metadata/other.yaml", "Properties: [{Type: b, Value: {z: 1, a: 4.10}}]"),
+        ("manifests/dependencies.yaml", "dependencies: [{type: no, value: 1}]"),
+    ]);
+    let bundle = &manifest.bundle;
+    assert_eq!(bundle.dependencies.len(), 1);
+    assert_eq!(bundle.dependencies[0].value, r#"{"label":"a"}"#);
+    assert!(bundle.properties.iter().any(|property| property.value == r#"{"a":4.1,"z":1}"#));
+    assert_eq!(reported(&manifest), [(Reason::Undecodable, "dependencies.yaml")]);
+}
+
+#[test]
+fn annotations_of_another_file_count_where_there_are_no_others() {
+    let manifest =
+        loaded(&[("metadata/annotations.yaml", "-"), ("metadata/annotations.yml", ANNOTATIONS)]);
+    assert_eq!(manifest.bundle.package_name, "hello");
+    assert_eq!(reported(&manifest), [(Reason::AnnotationsFile, "annotations.yml")]);
+    let manifest = loaded(&[("metadata/a.yaml", "annotations: {a: b}")]);
+    assert_eq!(manifest.bundle.package_name, "hello");
+    assert_eq!(reported(&manifest), [(Reason::UnusedFile, "a.yaml")]);
+}
+
+#[test]
+fn a_package_manifest_resource_is_taken_and_is_no_object() {
+    let text =
+        "packageName: hello\ndefaultChannel: 4.10\nchannels:\n- name: 4.10\n  currentCSV: x\n";
+    let manifest = loaded(&[("manifests/hello.package.yaml", text)]);
+    assert_eq!(manifest.package_manifest.default_channel_name, "4.10");
+    assert_eq!(manifest.package_manifest.channels[0].current_csv, "x");
+    assert_eq!(manifest.bundle.objects.len(), 1);
+    assert_eq!(manifest.bundle.channel_name, "beta");
+    assert_eq!(reported(&manifest), []);
+}
+
+#[test]
+fn a_package_manifest_with_a_kind_stays_an_object() {
+    let text = "kind: PackageManifest\napiVersion: v1\npackageName: other\n";
+    let manifest = loaded(&[("manifests/p.yaml", text)]);
+    assert_eq!(manifest.package_manifest.package_name, "other");
+    assert_eq!(manifest.bundle.objects.len(), 2);
+    assert_eq!(reported(&manifest), [(Reason::InvalidValue, "p.yaml")]);
+}
+
+#[test]
+fn objects_come_by_key_over_both_directories() {
+    let manifest = loaded(&[
+        ("manifests/Z.yaml", "kind: Z"),
+        ("metadata/b.yaml", "kind: B"),
+        ("manifests/a b.yaml", "kind: A"),
+    ]);
+    let keys: Vec<_> = manifest.bundle.objects.iter().map(|object| object.key.as_str()).collect();
+    assert_eq!(keys, ["Z.yaml", "a-b.yaml", "b.yaml", "csv.yaml"]);
+    assert_eq!(manifest.bundle.objects[1].bytes, b"kind: A");
+}
+
+#[test]
+fn hidden_crds_and_those_of_metadata_provide_nothing() {
+    // They are objects, but upstream's directory reader, whose answer this is, does not see them.
+    for path in ["manifests/.crd.yaml", "metadata/crd.yaml"] {
+        let manifest = loaded(&[(path, CRD)]);
+        assert_eq!(manifest.bundle.provided_apis, [], "{path}");
+        assert_eq!(manifest.bundle.objects.len(), 2, "{path}");
+    }
+}
+
+#[test]
+fn the_json_has_the_fields_of_upstreams_bundle() {
+    let json = serde_json::to_value(loaded(&[])).unwrap();
+    let names = |value: &serde_json::Value| -> Vec<String> {
+        value.as_object().unwrap().keys().cloned().collect()
+    };
+    assert_eq!(names(&json), ["bundle", "packageManifest", "report"]);
+    assert_eq!(
+        names(&json["bundle"]),
+        [
+            "bundlePath",
+            "channelName",
+            "csvJson",
+            "csvName",
+            "dependencies",
+            "object",
+            "packageName",
+            "properties",
+            "providedApis",
+            "replaces",
+            "requiredApis",
+            "skipRange",
+            "skips",
+            "version",
+        ]
+    );
+    assert_eq!(json["bundle"]["object"][0], CSV);
+    assert_eq!(names(&json["packageManifest"]), ["channels", "defaultChannel", "packageName"]);
+    assert_eq!(names(&json["packageManifest"]["channels"][0]), ["currentCSV", "name"]);
+}
+
+#[test]
+fn a_config_map_gives_the_same_and_names_its_image() {
+    let content = content(&[("manifests/crd.yaml", CRD)]);
+    let options = encode::Options {
+        name: "hello".to_owned(),
+        source_image: Some("example.com/hello@sha256:1".to_owned()),
+        ..encode::Options::default()
+    };
+    let config_maps = encode::encode(&content, &options).unwrap();
+    let mut expected = load(&content, &Options::default()).unwrap();
+    expected.bundle.bundle_path = "example.com/hello@sha256:1".to_owned();
+    assert_eq!(load_config_maps(&config_maps, &Options::default()).unwrap(), expected);
+}
+
+#[test]
+fn an_upstream_config_map_does_not_say_what_is_metadata() {
+    let config_map = serde_json::json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {},
+        "data": { "csv.yaml": CSV, "dep.yaml": "dependencies: [{type: a, value: 1}]" },
+    });
+    let config_maps = [serde_json::from_value(config_map).unwrap()];
+    let manifest = load_config_maps(&config_maps, &Options::default()).unwrap();
+    assert_eq!(manifest.bundle.dependencies.len(), 1);
+}
+
+#[test]
+fn text_that_is_not_utf8_is_replaced_byte_by_byte() {
+    let object = Object { bytes: b"a\xe2\x82b".to_vec(), ..Object::default() };
+    assert_eq!(object.text(), "a\u{fffd}\u{fffd}b");
+}
+
+#[test]
+fn hostile_nesting_in_a_csv_is_loaded_without_recursion() {
+    let deep = format!("{}{}", "[".repeat(9_000), "]".repeat(9_000));
+    // In JSON, since the YAML reader ends sooner.
+    let csv = format!(
+        r#"{{"kind":"ClusterServiceVersion","metadata":{{"name":"deep"}},"spec":{{"skips":{deep},
+        "customresourcedefinitions":{{"owned":{deep},"required":[{deep}]}}}}}}"#
+    );
+    let dependencies =
+        format!(r#"{{"dependencies":[{{"type":"olm.constraint","value":{deep}}}]}}"#);
+    let files =
+        [("manifests/csv.yaml", csv.as_str()), ("metadata/dependencies.yaml", &dependencies)];
+    let manifest = loaded(&files);
+    assert_eq!(manifest.bundle.csv_name, "deep", "{:?}", manifest.report);
+    assert_eq!(manifest.bundle.dependencies.len(), 1);
+}
