@@ -89,6 +89,12 @@ impl<W: Write> Write for Escaping<W> {
     }
 }
 
+/// Writes all of `text` to standard output.
+pub(crate) fn print(text: &[u8]) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text).and_then(|()| stdout.flush())
+}
+
 /// Standard output in large pieces: it is line-buffered otherwise, also in a pipe.
 pub(crate) fn stdout() -> impl Write {
     io::BufWriter::with_capacity(1 << 16, io::stdout().lock())

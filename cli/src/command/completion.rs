@@ -1,7 +1,5 @@
 //! `unlade completion`.
 
-use std::io::Write as _;
-
 use crate::{
     args::{Completion, Program},
     error::Error,
@@ -13,6 +11,5 @@ pub(super) fn run(program: Program, args: &Completion) -> Result<(), Error> {
     // A shell completes the binary that is typed, not the name that kubectl gives it.
     let mut command = program.command().bin_name(program.binary());
     clap_complete::generate(args.shell, &mut command, program.binary(), &mut script);
-    let mut stdout = output::stdout();
-    stdout.write_all(&script).and_then(|()| stdout.flush()).map_err(Error::Output)
+    output::print(&script).map_err(Error::Output)
 }

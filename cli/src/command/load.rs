@@ -19,8 +19,12 @@ use crate::{
 pub(super) fn run(args: Load, screen: &Screen) -> Result<(), Error> {
     let Load { file, output, strict, max_input_size, limits } = args;
     let limits = format::Limits::from(limits);
+    // The limits of YAML are those of a bundle's files; here it is the input that holds them all.
+    let mut yaml_limits = limits.yaml.clone();
+    yaml_limits.input = max_input_size.0;
+    yaml_limits.output = yaml_limits.output.max(max_input_size.0);
     let Input { config_maps, is_many, others } =
-        input::read(&Origin::new(file)?, max_input_size.0, &limits.yaml)?;
+        input::read(&Origin::new(file)?, max_input_size.0, &yaml_limits)?;
     error::warn(
         others.iter().map(|object| format!("{object} is no ConfigMap and left out")),
         screen,

@@ -1,7 +1,6 @@
 //! `unlade man`.
 
 use std::fs;
-use std::io::Write as _;
 
 use crate::{
     args::{Man, Program},
@@ -18,9 +17,9 @@ pub(super) fn run(program: Program, args: Man) -> Result<(), Error> {
             .and_then(|()| clap_mangen::generate_to(command, &directory))
             .map_err(|source| Error::Man { directory: directory.display().to_string(), source });
     }
-    let mut stdout = output::stdout();
+    let mut page = Vec::new();
     clap_mangen::Man::new(command)
-        .render(&mut stdout)
-        .and_then(|()| stdout.flush())
+        .render(&mut page)
+        .and_then(|()| output::print(&page))
         .map_err(Error::Output)
 }

@@ -1,7 +1,6 @@
 //! `unlade unpack`.
 
 use std::ffi::OsString;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use unlade_format::{self as format, Encoding, Reading, encode};
@@ -73,7 +72,7 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
                 },
                 screen,
             );
-            return output::stdout().write_all(text.as_bytes()).map_err(Error::Output);
+            return output::print(text.as_bytes()).map_err(Error::Output);
         }
     };
     error::warn(&findings, screen);

@@ -1,9 +1,10 @@
+use std::fs::File;
 use std::io::Read as _;
 use std::process::Stdio;
 
 use crate::{
     bundle::Bundle,
-    run::{command, piped, unlade},
+    run::{Finished, command, piped, unlade},
 };
 
 #[test]
@@ -146,4 +147,22 @@ fn a_reader_that_had_enough_is_no_failure() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[test]
+fn output_that_cannot_be_written_is_1() {
+    let bundle = Bundle::new();
+    let path = bundle.argument();
+    for arguments in [
+        &["unpack", path][..],
+        &["unpack", path, "-o", "json"],
+        &["unpack", path, "-o", "summary"],
+        &["completion", "bash"],
+        &["man"],
+    ] {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let finished: Finished = command(arguments).stdout(full).output().unwrap().into();
+        let stderr = finished.failure(1);
+        assert!(stderr.starts_with("error: writing to standard output: "), "{stderr}");
+    }
 }
