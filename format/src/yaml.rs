@@ -15,6 +15,7 @@
 mod alias;
 mod compose;
 mod depth;
+mod dialect;
 mod error;
 mod event;
 mod panic;
@@ -129,10 +130,9 @@ fn compose(
     scalars: Scalars,
     limits: &Limits,
 ) -> Result<(Composed, Option<Tail>), Error> {
-    let source = Source::new(text);
-    let mut composer = Composer::new(source.text().len(), scalars, limits);
-    event::parse(&source, |event| composer.take(event))?;
-    let document = composer.finish()?;
+    let mut source = Source::new(text);
+    let begin = || Composer::new(text.len(), scalars);
+    let document = event::parse(&mut source, limits.depth, begin, Composer::take)?.finish()?;
     if let Some(root) = document.root {
         let limit = limits.output as u64;
         let may_pass = document.shared || document.builder.unshared_bound() > limit;

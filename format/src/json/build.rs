@@ -17,6 +17,8 @@ pub(crate) struct Field {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Key {
     Text(Span),
+    /// As [`Node::Mended`].
+    Mended(Span),
     /// YAML's null: an error only if the entry is still there when the document is complete.
     Null {
         line: u32,
@@ -40,6 +42,16 @@ pub(crate) struct Weight {
 #[derive(Debug)]
 pub(crate) struct Builder {
     tree: Tree,
+}
+
+impl Key {
+    /// The text of a key that JSON can express.
+    pub(super) fn span(self) -> Option<Span> {
+        match self {
+            Self::Text(span) | Self::Mended(span) => Some(span),
+            Self::Null { .. } | Self::Uint { .. } => None,
+        }
+    }
 }
 
 impl NodeId {
@@ -113,7 +125,7 @@ impl Builder {
     pub(crate) fn object(&mut self, fields: &mut Vec<Field>, from: usize) -> NodeId {
         let text = &self.tree.text;
         let bytes = |field: &Field| {
-            let Key::Text(span) = field.key else { return &[][..] };
+            let Some(span) = field.key.span() else { return &[][..] };
             let start = span.start as usize;
             text.as_bytes().get(start..start + span.len as usize).unwrap_or(&[])
         };
@@ -128,10 +140,10 @@ impl Builder {
         } else {
             own.sort_by(|a, b| bytes(a).cmp(bytes(b)));
             for (at, field) in own.iter().enumerate() {
-                let overwritten = own.get(at + 1).is_some_and(|next| match (field.key, next.key) {
-                    (Key::Text(_), Key::Text(_)) => bytes(field) == bytes(next),
-                    _ => false,
-                });
+                let overwritten = field.key.span().is_some()
+                    && own.get(at + 1).is_some_and(|next| {
+                        next.key.span().is_some() && bytes(field) == bytes(next)
+                    });
                 if !overwritten {
                     self.tree.fields.push(*field);
                 }
@@ -154,7 +166,8 @@ impl Builder {
     pub(crate) fn as_key(&mut self, id: NodeId, line: u64) -> Result<Key, &'static str> {
         let line = u32::try_from(line).unwrap_or(u32::MAX);
         let text = match self.tree.node(id) {
-            Node::String(span) | Node::Mended(span) => return Ok(Key::Text(span)),
+            Node::String(span) => return Ok(Key::Text(span)),
+            Node::Mended(span) => return Ok(Key::Mended(span)),
             Node::Bool(value) => value.to_string(),
             Node::Int(value) => value.to_string(),
             Node::Float(value) => key_text(value),
@@ -185,9 +198,7 @@ impl Builder {
                 Node::Array(run) => open.extend(self.tree.run_items(run).iter().rev()),
                 Node::Object(run) => {
                     let fields = self.tree.run_fields(run);
-                    if let Some(field) =
-                        fields.iter().find(|field| !matches!(field.key, Key::Text(_)))
-                    {
+                    if let Some(field) = fields.iter().find(|field| field.key.span().is_none()) {
                         return Some(Unwritable::Key(field.key));
                     }
                     open.extend(fields.iter().rev().map(|field| field.value));
@@ -211,7 +222,7 @@ impl Builder {
                 Node::Object(run) => {
                     let fields = self.tree.run_fields(run);
                     let children = fields.iter().map(|field| {
-                        let key = super::write::string_len(self.tree.key(field));
+                        let key = super::write::key_len(&self.tree, field);
                         (key + 1, weight_of(&weights, field.value))
                     });
                     container(children, fields.len())
@@ -229,6 +240,12 @@ impl Builder {
         weight_of(&weights, root)
     }
 
+    /// The key of an entry of which bytes were text; see [`Key::Mended`].
+    pub(crate) fn byte_key(&mut self, value: &[u8]) -> Key {
+        let span = self.text(&go_lossy(value));
+        if std::str::from_utf8(value).is_ok() { Key::Text(span) } else { Key::Mended(span) }
+    }
+
     /// A bound of the bytes that the tree can become if nothing in it is shared.
     pub(crate) fn unshared_bound(&self) -> u64 {
         // A character becomes six bytes at most; a number 26, a field's punctuation four.
@@ -239,6 +256,11 @@ impl Builder {
     /// Values as they are after being written and read again, which upstream's decoder does:
     /// whole floats become integers, integers above i64 floats.
     pub(crate) fn reread(&mut self) {
+        for field in &mut self.tree.fields {
+            if let Key::Mended(span) = field.key {
+                field.key = Key::Text(span);
+            }
+        }
         for node in &mut self.tree.nodes {
             match *node {
                 Node::Float(value) if value.is_finite() => {

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::{Node, NodeId, Tree, float_text};
+use super::{Field, Key, Node, NodeId, Tree, float_text};
 
 /// A container that is being written.
 enum Open<'a> {
     Array(std::slice::Iter<'a, NodeId>),
-    Object(std::slice::Iter<'a, super::Field>),
+    Object(std::slice::Iter<'a, Field>),
 }
 
 pub(super) fn json(tree: &Tree, root: NodeId) -> String {
@@ -42,7 +42,7 @@ pub(super) fn json(tree: &Tree, root: NodeId) -> String {
             Some(Open::Object(fields)) => {
                 if let Some(field) = fields.next() {
                     comma(&mut out, '{');
-                    write_string(&mut out, tree.key(field));
+                    write_key(&mut out, tree, field);
                     out.push(':');
                     next = Some(field.value);
                 } else {
@@ -68,6 +68,14 @@ pub(super) fn string_len(text: &str) -> u64 {
     len
 }
 
+/// How many bytes an entry's key takes.
+pub(super) fn key_len(tree: &Tree, field: &Field) -> u64 {
+    match field.key {
+        Key::Mended(_) => mended(tree.key(field)).len() as u64,
+        _ => string_len(tree.key(field)),
+    }
+}
+
 /// A comma, but for the first child.
 ///
 /// A container's bracket is only ever the last character right after it was opened: what follows
@@ -75,6 +83,13 @@ pub(super) fn string_len(text: &str) -> u64 {
 fn comma(out: &mut String, bracket: char) {
     if !out.ends_with(bracket) {
         out.push(',');
+    }
+}
+
+fn write_key(out: &mut String, tree: &Tree, field: &Field) {
+    match field.key {
+        Key::Mended(_) => out.push_str(&mended(tree.key(field))),
+        _ => write_string(out, tree.key(field)),
     }
 }
 

@@ -6,11 +6,10 @@
 use std::collections::HashMap;
 
 use super::alias::Count;
-use super::depth::Depth;
 use super::event::{Data, Event, Scalar};
 use super::resolve::{self, Value};
-use super::{Error, Limits, Scalars};
-use crate::json::{Builder, Field, Key, NodeId, Unwritable, go_lossy, key_text};
+use super::{Error, Scalars};
+use crate::json::{Builder, Field, Key, NodeId, Unwritable, key_text};
 
 /// The first document.
 pub(super) struct Composed {
@@ -28,7 +27,6 @@ pub(super) struct Composed {
 pub(super) struct Composer {
     builder: Builder,
     scalars: Scalars,
-    depth: Depth,
     count: Count,
     /// The latest anchor of each name.
     names: HashMap<String, usize>,
@@ -80,11 +78,10 @@ enum Slot {
 const MERGE_TAG: &str = "tag:yaml.org,2002:merge";
 
 impl Composer {
-    pub(super) fn new(text: usize, scalars: Scalars, limits: &Limits) -> Self {
+    pub(super) fn new(text: usize, scalars: Scalars) -> Self {
         Self {
             builder: Builder::new(text),
             scalars,
-            depth: Depth::new(limits.depth),
             count: Count::default(),
             names: HashMap::new(),
             anchors: Vec::new(),
@@ -102,7 +99,6 @@ impl Composer {
 
     pub(super) fn take(&mut self, event: Event) -> Result<(), Error> {
         let line = event.line;
-        self.depth.enter(event.flow, line)?;
         match event.data {
             Data::Alias(name) => self.alias(&name, line),
             Data::Scalar(scalar) => self.scalar(scalar, line),
@@ -116,10 +112,7 @@ impl Composer {
             Data::MappingStart { anchor } => {
                 self.start(FrameKind::Mapping(Slot::Key), anchor, self.fields.len(), 1, line)
             }
-            Data::End => {
-                self.depth.leave();
-                self.finish_frame(line)
-            }
+            Data::End => self.finish_frame(line),
             Data::DocumentEnd { at } => {
                 self.end = at;
                 Ok(())
@@ -140,7 +133,9 @@ impl Composer {
                 Unwritable::Key(Key::Null { line }) => {
                     (u64::from(line), "a mapping has null as a key")
                 }
-                Unwritable::Key(Key::Text(_)) => (0, "a mapping has a key that is no string"),
+                Unwritable::Key(Key::Text(_) | Key::Mended(_)) => {
+                    (0, "a mapping has a key that is no string")
+                }
                 Unwritable::Value(id) => {
                     let line = self.not_finite.iter().find(|(value, _)| *value == id);
                     (line.map_or(0, |(_, line)| *line), "JSON has no infinity and no NaN")
@@ -347,14 +342,14 @@ impl Composer {
             Value::Bool(value) => builder.text(if *value { "true" } else { "false" }),
             Value::Int(value) => builder.text(&value.to_string()),
             Value::Float(value) => builder.text(&key_text(*value)),
-            Value::Bytes(bytes) => builder.text(&go_lossy(bytes)),
+            Value::Bytes(bytes) => return builder.byte_key(bytes),
             Value::Null => return Key::Null { line },
             Value::Uint(_) => return Key::Uint { line },
         })
     }
 
     fn key(&mut self, key: Key, cost: u64) {
-        self.bad_keys |= !matches!(key, Key::Text(_));
+        self.bad_keys |= matches!(key, Key::Null { .. } | Key::Uint { .. });
         if let Some(frame) = self.open.last_mut() {
             frame.cost = frame.cost.saturating_add(cost);
             frame.kind = FrameKind::Mapping(Slot::Value(key));

@@ -7,15 +7,15 @@
 use std::borrow::Cow;
 use std::io::{self, BufRead, Read};
 
+use super::dialect::Dialect;
+
 /// go-yaml's `input_raw_buffer_size`.
 const PIECE: usize = 512;
 
 /// Text for the parser, checked, without byte order mark and with a line break at its end.
 pub(super) struct Source<'a> {
-    text: Cow<'a, str>,
-    /// How far the parser has read.
-    at: usize,
-    /// Where the piece that is being read ends.
+    dialect: Dialect<'a>,
+    /// The size of the first piece.
     piece: usize,
     fault: Option<Fault>,
     /// A line break that the input does not have, needed by the parser.
@@ -35,6 +35,8 @@ impl<'a> Source<'a> {
         let (mut text, mut fault, mark) = match bytes {
             [0xff, 0xfe, rest @ ..] => utf16(rest, u16::from_le_bytes),
             [0xfe, 0xff, rest @ ..] => utf16(rest, u16::from_be_bytes),
+            // Go skips a second byte order mark as well, for once in the right place.
+            [0xef, 0xbb, 0xbf, 0xef, 0xbb, 0xbf, rest @ ..] => utf8(rest, 6),
             [0xef, 0xbb, 0xbf, rest @ ..] => utf8(rest, 3),
             _ => utf8(bytes, 0),
         };
@@ -52,11 +54,26 @@ impl<'a> Source<'a> {
             terminator = Some(c);
             text.to_mut().push(c);
         }
-        Self { text, at: 0, piece: PIECE - mark, fault, terminator }
+        Self { dialect: Dialect::new(text), piece: PIECE - mark, fault, terminator }
     }
 
     pub(super) fn text(&self) -> &str {
-        &self.text
+        self.dialect.text()
+    }
+
+    pub(super) fn dialect(&self) -> &Dialect<'a> {
+        &self.dialect
+    }
+
+    /// Takes a difference between the library and Go out of the text, if there is one; see
+    /// [`Dialect::patch`].
+    pub(super) fn patch(&mut self, problem: &str, context: Option<&str>, at: usize) -> bool {
+        let before = self.text().len();
+        let patched = self.dialect.patch(problem, context, at);
+        if let Some(fault) = &mut self.fault {
+            fault.at = fault.at + self.dialect.text().len() - before;
+        }
+        patched
     }
 
     pub(super) fn terminator(&self) -> Option<char> {
@@ -86,7 +103,7 @@ pub(super) struct Pieces<'s> {
 
 impl Source<'_> {
     pub(super) fn pieces(&self) -> Pieces<'_> {
-        Pieces { text: &self.text, at: self.at, piece: self.piece, fault: self.fault }
+        Pieces { text: self.text(), at: 0, piece: self.piece, fault: self.fault }
     }
 }
 

@@ -1,0 +1,167 @@
+//! Inputs that want to be deep, large or slow.
+
+#![expect(clippy::format_collect, clippy::format_push_string, reason = "inputs read best so")]
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+use super::*;
+
+fn repeat(head: &str, n: usize, tail: &str, m: usize) -> String {
+    head.repeat(n) + &tail.repeat(m)
+}
+
+/// `a:` in `a:` in `a:`, each on its own line.
+fn block_mappings(n: usize) -> String {
+    (0..n).map(|depth| format!("{:depth$}a:\n", "")).collect()
+}
+
+#[test]
+fn depth_is_gos_in_every_shape() {
+    for (name, text) in [
+        ("sequences", (|n| repeat("[", n, "]", n)) as fn(usize) -> String),
+        ("mappings", |n| repeat("{a: ", n, "}", n)),
+        ("dashes", |n| repeat("- ", n, "", 0)),
+    ] {
+        let of = |n| json(&text(n));
+        assert!(of(10_000).is_ok(), "{name}");
+        assert!(matches!(of(10_001), Err(Error::TooDeep { limit: 10_000, .. })), "{name}");
+    }
+}
+
+#[test]
+fn brackets_and_indentations_count_each_for_themselves() {
+    let text = repeat("- ", 9000, "", 0) + &repeat("[", 9000, "]", 9000);
+    assert!(json(&text).is_ok());
+    // The object's JSON may be no deeper than Go's JSON decoder goes.
+    let object = format!("kind: A\na:\n- {text}");
+    assert!(matches!(decode(&object), Err(Error::TooDeep { .. })));
+}
+
+#[test]
+fn an_own_limit_of_depth_holds() {
+    let limits = Limits { depth: 10, ..Limits::default() };
+    assert!(to_json(block_mappings(10).as_bytes(), &limits).is_ok());
+    let error = to_json(block_mappings(11).as_bytes(), &limits).unwrap_err();
+    assert!(matches!(error, Error::TooDeep { line: 11, limit: 10 }), "{error}");
+}
+
+#[test]
+fn aliases_cannot_make_it_deeper_than_gos_json() {
+    let mut text = format!("kind: A\na: &a {}\n", repeat("[", 6000, "]", 6000));
+    text += &format!("b: {}*a{}\n", "[".repeat(5000), "]".repeat(5000));
+    assert!(json(&text).is_ok());
+    assert!(matches!(decode(&text), Err(Error::TooDeep { .. })));
+}
+
+#[test]
+fn alias_bombs_are_refused() {
+    let mut text = "a: &a [x,x,x,x,x,x,x,x,x]\n".to_owned();
+    for (this, before) in ('b'..='i').zip('a'..) {
+        text += &format!("{this}: &{this} [{}]\n", vec![format!("*{before}"); 9].join(","));
+    }
+    assert!(matches!(json(&text), Err(Error::Aliasing { .. })));
+    let wide = "a: &a {b: 1}\n".to_owned() + &"c: {<<: *a}\n".repeat(1000);
+    assert!(json(&wide).is_ok());
+}
+
+#[test]
+fn an_anchor_cannot_hold_itself() {
+    for text in ["a: &x [*x]", "a: &x {b: *x}", "&x a: {b: *y}", "a: &x {<<: *x}"] {
+        assert!(matches!(json(text), Err(Error::Syntax { .. })), "{text}");
+    }
+}
+
+#[test]
+fn aliases_of_a_large_string_do_not_fill_the_memory() {
+    let text = format!("a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), "*a,".repeat(600));
+    assert!(matches!(json(&text), Err(Error::TooLarge { .. })));
+    let limits = Limits { output: 700 << 20, ..Limits::default() };
+    assert!(read(text.as_bytes(), Scalars::Resolved, &limits).is_ok());
+}
+
+#[test]
+fn the_input_is_bounded_before_it_is_parsed() {
+    let limits = Limits { input: 8, ..Limits::default() };
+    assert!(to_json(b"a: 12345", &limits).is_ok());
+    for error in [
+        to_json(b"a: 123456", &limits).unwrap_err(),
+        decode_unstructured(b"kind: 123", &limits).unwrap_err(),
+    ] {
+        assert!(matches!(error, Error::TooLarge { limit: 8, .. }), "{error}");
+    }
+}
+
+/// The library's work grows with the brackets that are open, at every token.
+#[test]
+fn many_tokens_within_many_brackets_are_refused() {
+    let text = "[".repeat(9_999) + &"1,".repeat(100_000);
+    assert!(matches!(json(&text), Err(Error::TooComplex { .. })));
+}
+
+#[test]
+fn many_directives_are_refused() {
+    let text: String = (0..100).map(|n| format!("%TAG !a{n}! b\n")).collect();
+    assert!(matches!(json(&(text + "---\na: 1\n")), Err(Error::TooComplex { line: 65, .. })));
+}
+
+/// Eight times the input may take eight times the processor's time, with room for noise; a parser
+/// that goes quadratic takes 64 times.
+#[test]
+fn time_grows_with_the_size_only() {
+    type Shape = fn(usize) -> String;
+    let shapes: [(&str, Shape); 14] = [
+        ("comments", |n| "# c\n".repeat(n)),
+        ("blank lines", |n| "a: b\n".to_owned() + &"\n".repeat(n) + "c: d"),
+        ("plain", |n| "a: ".to_owned() + &"b ".repeat(n)),
+        ("plain lines", |n| "a: ".to_owned() + &"b\n ".repeat(n)),
+        ("quoted", |n| format!("a: \"{}\"", "\\x41 ".repeat(n))),
+        ("quoted lines", |n| format!("a: '{}'", "b\n\n ".repeat(n))),
+        ("literal", |n| "a: |\n".to_owned() + &"  b\n\n".repeat(n)),
+        ("folded", |n| "a: >\n".to_owned() + &"  b\n".repeat(n)),
+        ("anchors", |n| (0..n).map(|n| format!("- &a{n} b\n- *a{n}\n")).collect()),
+        ("one anchor", |n| "- &a b\n".to_owned() + &"- *a\n".repeat(n.min(40_000))),
+        ("keys", |n| (0..n).map(|n| format!("a{n}: b\n")).collect()),
+        ("same keys", |n| "a: b\n".repeat(n)),
+        ("flow", |n| format!("[{}]", "a, {b: c}, ".repeat(n))),
+        ("escaped quotes", |n| "- \"\\'\"\n".repeat(n)),
+    ];
+    for (name, shape) in shapes {
+        let time = |n: usize| {
+            let text = shape(n);
+            let runs = (0..5).map(|_| {
+                let start = cpu_time();
+                let _ = json(&text);
+                cpu_time().saturating_sub(start)
+            });
+            runs.min().unwrap()
+        };
+        let (small, large) = (time(3_000), time(24_000));
+        let ratio = large.as_secs_f64() / small.as_secs_f64();
+        assert!(ratio < 24.0, "{name}: 8 times the size took {ratio:.1} times the time");
+    }
+}
+
+/// The time that this thread has run, however busy the machine is.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.try_into().unwrap(), time.tv_nsec.try_into().unwrap())
+}
+
+/// A thread with a stack of 128 KiB, where recursion over the document would overflow.
+#[test]
+fn deep_documents_need_no_deep_stack() {
+    let work = || {
+        let text = repeat("[", 10_000, "]", 10_000);
+        let tree = read(text.as_bytes(), Scalars::Resolved, &Limits::default()).unwrap();
+        assert_eq!(tree.root().to_json(), text);
+        let copy = tree.clone();
+        drop(tree);
+        drop(copy);
+        let object =
+            format!("{{\"kind\":\"A\",\"a\":{}1{}}}", "[".repeat(9_999), "]".repeat(9_999));
+        assert!(decode(&object).unwrap().object.is_some());
+    };
+    std::thread::Builder::new().stack_size(128 << 10).spawn(work).unwrap().join().unwrap();
+}
