@@ -2,7 +2,7 @@ use std::fs;
 
 use snapbox::{assert_data_eq, file};
 
-use crate::run::{plugin, unlade};
+use crate::run::{piped, plugin, unlade};
 
 #[test]
 fn the_help_is_as_reviewed() {
@@ -68,4 +68,26 @@ fn help_of_a_pipe_has_no_colours_unless_they_are_asked_for() {
     assert!(!unlade(arguments).success().contains('\u{1b}'));
     let coloured = unlade([&arguments[..], &["--color", "always"]].concat()).success();
     assert!(coloured.contains("\u{1b}[1m"), "{coloured}");
+}
+
+#[test]
+fn the_readme_shows_what_the_example_gives() {
+    let readme = include_str!("../../../README.md");
+    let example = crate::bundle::example();
+    let example = example.to_str().unwrap();
+    let summary = unlade(["unpack", example, "-o", "summary"]).success();
+    assert_data_eq!(
+        block(readme, "cargo run --release -- unpack examples/hello-operator"),
+        summary
+    );
+    let loaded = piped(["load"], unlade(["unpack", example]).success()).success();
+    let shown = block(readme, "unlade unpack examples/hello-operator -o yaml | unlade load");
+    assert_data_eq!(shown, loaded);
+}
+
+/// What `readme` shows below the command line `line`.
+fn block<'a>(readme: &'a str, line: &str) -> &'a str {
+    let start = format!("```console\n$ {line}\n");
+    let (_, behind) = readme.split_once(&start).unwrap();
+    behind.split_once("```").unwrap().0
 }
