@@ -1,6 +1,6 @@
 //! Reads an unpacked Operator bundle: [`Bundle`], [`PackageManifest`] and a report.
 //!
-//! [`load`] takes the [`Content`] of a bundle, [`load_config_maps`] the ConfigMaps that hold one,
+//! [`load()`] takes the [`Content`] of a bundle, [`load_config_maps`] the ConfigMaps that hold one,
 //! ours or upstream's. Both give what OLM's own loader gives (operator-registry
 //! `pkg/configmap/configmap.go`), fill the fields that it leaves empty as its directory reader
 //! would (`pkg/registry/parse.go`), and report everything that either drops silently. This crate

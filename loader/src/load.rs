@@ -1,4 +1,4 @@
-//! [`load`]: from a content to a [`Manifest`].
+//! [`load()`]: from a content to a [`Manifest`].
 
 use std::borrow::Cow;
 
@@ -31,7 +31,7 @@ pub enum Strictness {
     Strict,
 }
 
-/// What [`load`] is told beside the content.
+/// What [`load()`] is told beside the content.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
     /// What to do with a bundle of which something would be lost.
@@ -87,7 +87,7 @@ pub fn load(content: &Content, options: &Options) -> Result<Manifest, Error> {
 ///
 /// # Errors
 ///
-/// As [`load`], and if the ConfigMaps hold no content.
+/// As [`load()`], and if the ConfigMaps hold no content.
 pub fn load_config_maps(config_maps: &[ConfigMap], options: &Options) -> Result<Manifest, Error> {
     let decoded = decode::decode(config_maps, &options.limits)?;
     let source = compose::Source {

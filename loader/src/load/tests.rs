@@ -174,6 +174,29 @@ fn annotations_of_another_file_count_where_there_are_no_others() {
 }
 
 #[test]
+fn values_of_a_json_file_are_written_compactly() {
+    let text = r#"{"dependencies": [{"type": "a", "value": {"c" : 1,  "b": "<"}}]}"#;
+    let manifest = loaded(&[("metadata/dependencies.json", text)]);
+    assert_eq!(manifest.bundle.dependencies[0].value, r#"{"b":"\u003c","c":1}"#);
+}
+
+#[test]
+fn dependencies_within_annotations_yaml_are_not_read() {
+    let text = format!("{ANNOTATIONS}dependencies: [{{type: a, value: 1}}]\n");
+    let manifest = loaded(&[("metadata/annotations.yaml", &text)]);
+    assert_eq!(manifest.bundle.dependencies, []);
+}
+
+#[test]
+fn types_that_are_not_taken_are_not_checked() {
+    let csv = CSV.replace("  name:", "  creationTimestamp: never\n  generation: [1]\n  name:");
+    let crd = CRD.replace("{name: v1}", "{name: v1, schema: {openAPIV3Schema: {maxLength: five}}}");
+    let manifest = loaded(&[("manifests/csv.yaml", &csv), ("manifests/crd.yaml", &crd)]);
+    assert_eq!(reported(&manifest), []);
+    assert_eq!(manifest.bundle.provided_apis.len(), 2);
+}
+
+#[test]
 fn a_package_manifest_resource_is_taken_and_is_no_object() {
     let text =
         "packageName: hello\ndefaultChannel: 4.10\nchannels:\n- name: 4.10\n  currentCSV: x\n";
