@@ -132,7 +132,7 @@ pub enum Error {
 
 /// The content that `config_maps` hold, ours or upstream's.
 ///
-/// A ConfigMap with a [mark](mark) of ours is complete and unchanged, or an error. Without one it is
+/// A ConfigMap with a [mark] of ours is complete and unchanged, or an error. Without one it is
 /// read as upstream's loader reads it: `binaryData` if `olm.contentEncoding` is `gzip+base64`,
 /// else `data`; what is in the other field is reported.
 ///

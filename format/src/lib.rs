@@ -1,8 +1,8 @@
 //! What the ConfigMap of an unpacked Operator bundle holds.
 //!
 //! Between every reader and every writer stands one value, [`Content`]: the annotations of a
-//! bundle and its files. A directory, an image and ConfigMaps are read into it; [`encode`] makes
-//! ConfigMaps of it and [`decode`] reads them back; the loader takes it. This crate is pure: no
+//! bundle and its files. A directory, an image and ConfigMaps are read into it; [`encode()`] makes
+//! ConfigMaps of it and [`decode()`] reads them back; the loader takes it. This crate is pure: no
 //! I/O, no async, no API client.
 //!
 //! ```

@@ -2,7 +2,7 @@
 //!
 //! Two entries, as Go has them: [`to_json`] is `YAMLToJSON`, [`decode_unstructured`] what the
 //! loader's `DecodeUnstructured` does. Behind them an event parser of libyaml's lineage gives
-//! events ([`event`]), and go-yaml's rules make values of them ([`resolve`], [`compose`]).
+//! events (`event`), and go-yaml's rules make values of them (`resolve`, `compose`).
 //!
 //! ```
 //! use unlade_format::yaml::{Limits, to_json};

@@ -51,7 +51,7 @@ impl Testbed {
     ///
     /// One that is up already is used, its ended parts are started again, and nodes that it lacks
     /// are added; half of one is removed first. `helper` is a program that calls
-    /// [`launcher::main`], usually the calling one; `tell` gets a line now and then.
+    /// [`launcher::main`](crate::launcher::main), usually the calling one; `tell` gets a line now and then.
     ///
     /// # Errors
     ///
