@@ -18,13 +18,22 @@ pub(crate) struct Need {
 }
 
 /// Every need of every test. A test that needs more adds a line here.
-pub(crate) const NEEDS: [Need; 1] = [Need {
-    name: "the corpus of published bundles",
-    tests: "comparisons with the answers of the Go original over real bundles",
-    packages: &[],
-    hint: "put it at ../shared/corpus, or name its directory in UNLADE_CORPUS",
-    is_there: || workspace::corpus().join("golden").is_dir(),
-}];
+pub(crate) const NEEDS: [Need; 2] = [
+    Need {
+        name: "the corpus of published bundles",
+        tests: "comparisons with the answers of the Go original over real bundles",
+        packages: &[],
+        hint: "put it at ../shared/corpus, or name its directory in UNLADE_CORPUS",
+        is_there: || workspace::corpus().join("golden").is_dir(),
+    },
+    Need {
+        name: "strace",
+        tests: "the list of files that the unpacker opens inside a hostile file system",
+        packages: &["strace"],
+        hint: "install strace",
+        is_there: || command::is_there("strace"),
+    },
+];
 
 /// Gets what is missing, where that is allowed, and returns what still is.
 pub(crate) fn provide() -> Vec<&'static Need> {

@@ -380,13 +380,22 @@ fn metadata_path_is_reported_and_honoured_only_if_told() {
 }
 
 #[test]
-fn manifests_on_another_mount_are_not_read() {
+fn link_to_a_mount_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let link = folder.path().canonicalize().unwrap().join("link");
+    let depth = link.components().count() - 2;
+    symlink("../".repeat(depth) + "proc", &link).unwrap();
+    let link = link.to_str().unwrap().trim_start_matches('/');
     for resolution in READERS {
-        let options = Options { resolution, ..Options::default() };
+        let root = Folder::root(Path::new("/"), resolution).unwrap();
         for path in ["proc", "proc/self", "sys/kernel"] {
-            let root = Folder::root(Path::new("/"), options.resolution).unwrap();
             let error = root.folder(path).unwrap_err();
             assert!(matches!(error, Error::Mount { .. }), "{error:?}");
+        }
+        match root.folder(link).unwrap_err() {
+            Error::Link { path, fault: LinkFault::Mount, .. } => assert_eq!(path, link),
+            // The folder for temporary files is a mount itself.
+            error => assert!(matches!(error, Error::Mount { .. }), "{error:?}"),
         }
     }
 }
