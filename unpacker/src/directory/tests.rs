@@ -1,5 +1,4 @@
 use std::fs;
-use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -231,17 +230,20 @@ fn fifos_sockets_and_devices_are_refused_without_blocking() {
 }
 
 #[test]
-fn exchanged_file_is_not_read() {
+fn exchanged_file_is_neither_read_nor_waited_for() {
     for resolution in READERS {
-        let root = bundle(|_| {});
-        let folder = Folder::root(root.path(), resolution).unwrap().folder("manifests").unwrap();
-        let place = folder.place("csv.yaml").unwrap();
-        fs::write(root.path().join("manifests/new"), "other").unwrap();
-        fs::rename(root.path().join("manifests/new"), root.path().join("manifests/csv.yaml"))
-            .unwrap();
-        let error = folder.open("csv.yaml", &place, OFlags::empty()).unwrap_err();
-        assert!(matches!(error, Error::Changed { .. }), "{error:?}");
-        assert!(folder.as_fd().try_clone_to_owned().is_ok());
+        for file_type in [FileType::RegularFile, FileType::Fifo] {
+            let root = bundle(|_| {});
+            let folder =
+                Folder::root(root.path(), resolution).unwrap().folder("manifests").unwrap();
+            let place = folder.place("csv.yaml").unwrap();
+            let path = root.path().join("manifests/csv.yaml");
+            let new = root.path().join("manifests/new");
+            mknodat(CWD, &new, file_type, Mode::RUSR, 0).unwrap();
+            fs::rename(new, path).unwrap();
+            let error = folder.open("csv.yaml", &place, OFlags::empty()).unwrap_err();
+            assert!(matches!(error, Error::Changed { .. }), "{error:?}");
+        }
     }
 }
 
