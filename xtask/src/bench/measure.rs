@@ -47,9 +47,8 @@ pub(crate) fn measure(program: &[String]) -> Result<(), Error> {
 
 /// Measures one run of a command, in a process of its own.
 pub(super) fn run(command: &Command) -> Result<Run, Error> {
-    let here = std::env::current_exe()
-        .map_err(|source| Error::Start { program: "cargo xtask".into(), source })?;
-    let mut measure = Command::new(here);
+    // By this name the program is found even if it was built anew in the meantime.
+    let mut measure = Command::new("/proc/self/exe");
     measure.arg("measure").arg(command.get_program()).args(command.get_args());
     let output = capture(&mut measure)?;
     serde_json::from_slice(&output.stdout)
