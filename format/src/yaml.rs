@@ -60,6 +60,16 @@ pub enum Scalars {
     Source,
 }
 
+/// The first document of a text.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Document {
+    /// What it holds: null if there is no document.
+    pub tree: Tree,
+    /// What follows it and is not read, for people; none if nothing does.
+    pub unread: Option<String>,
+}
+
 /// What the loader gets out of one file.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -79,19 +89,19 @@ const MAX_INPUT: usize = 512 << 20;
 ///
 /// As Go, and if a limit is passed.
 pub fn to_json(text: &[u8], limits: &Limits) -> Result<String, Error> {
-    read(text, Scalars::Resolved, limits).map(|tree| tree.root().to_json())
+    read(text, Scalars::Resolved, limits).map(|document| document.tree.root().to_json())
 }
 
-/// The first document as a tree. Without any document it is null.
+/// The first document, as [`to_json`] reads it, and what is behind it.
 ///
 /// # Errors
 ///
 /// As [`to_json`].
-pub fn read(text: &[u8], scalars: Scalars, limits: &Limits) -> Result<Tree, Error> {
+pub fn read(text: &[u8], scalars: Scalars, limits: &Limits) -> Result<Document, Error> {
     check_input(text, limits)?;
-    let (Composed { mut builder, root, .. }, _) = compose(text, scalars, limits)?;
+    let (Composed { mut builder, root, .. }, tail) = compose(text, scalars, limits)?;
     let root = root.unwrap_or_else(|| builder.null());
-    Ok(builder.finish(root))
+    Ok(Document { tree: builder.finish(root), unread: tail.map(|tail| tail.describe(0)) })
 }
 
 /// `DecodeUnstructured` as upstream's loader uses it: JSON sniffed, lines terminated, the first

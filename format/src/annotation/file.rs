@@ -83,11 +83,14 @@ pub(crate) fn read(
     text: &[u8],
     limits: &yaml::Limits,
 ) -> Result<AnnotationsFile, Error> {
-    let tree = yaml::read(text, Scalars::Source, limits)
+    let document = yaml::read(text, Scalars::Source, limits)
         .map_err(|source| Error::Yaml { path: path.to_owned(), source })?;
     let mut reader = Reader { path, file: AnnotationsFile::default(), problems: Vec::new() };
     reader.file.annotations = UPSTREAM.map(|key| (key.to_owned(), String::new())).into();
-    reader.document(tree.root())?;
+    reader.document(document.tree.root())?;
+    if let Some(unread) = document.unread {
+        reader.notice(format!("{unread} is not read"));
+    }
     if !reader.problems.is_empty() {
         return Err(Error::Entries { path: path.to_owned(), problems: reader.problems });
     }

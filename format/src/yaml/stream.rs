@@ -170,7 +170,7 @@ impl Tail {
     }
 
     /// Where it is, for people, `lines` lines further down.
-    fn describe(self, lines: u64) -> String {
+    pub(super) fn describe(self, lines: u64) -> String {
         let line = lines + self.line;
         if self.is_document {
             format!("a further document at line {line}")

@@ -65,7 +65,7 @@ fn decode_answers_as_go() {
 fn annotations_keep_their_source_text() {
     let text = b"a: 4.10\nyes: 007\nb: ~\nc:\nd: !!int 0x10\ne: !!binary aGk=\nf: \"1\"\n\
         g: !!str 1.0\nh: &x no\ni: *x\nj: {<<: {k: 1.0}}\nl: >-\n  a\n  b\n";
-    let tree = read(text, Scalars::Source, &Limits::default()).unwrap();
+    let tree = read(text, Scalars::Source, &Limits::default()).unwrap().tree;
     let expected = concat!(
         r#"{"a":"4.10","b":null,"c":null,"d":16,"e":"hi","f":"1","g":"1.0","h":"no","#,
         r#""i":"no","j":{"k":"1.0"},"l":"a b","yes":"007"}"#

@@ -76,9 +76,9 @@ impl Kubeconfig {
         let text = read(path)?;
         let mut limits = yaml::Limits::default();
         limits.input = SIZE;
-        let tree = yaml::read(&text, Scalars::Resolved, &limits)
+        let document = yaml::read(&text, Scalars::Resolved, &limits)
             .map_err(|source| Error::Yaml { path: path.to_owned(), source })?;
-        let root = tree.root();
+        let root = document.tree.root();
         let context = context
             .or_else(|| string(root, "current-context"))
             .filter(|context| !context.is_empty())

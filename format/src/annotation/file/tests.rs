@@ -134,3 +134,11 @@ fn annotations_that_no_object_takes_are_refused() {
         Error::TooLarge { size } if size == SIZE + 1
     ));
 }
+
+#[test]
+fn what_follows_the_first_document_is_noticed() {
+    let file = file("annotations: {a: b}\n---\nannotations: {c: d}\n").unwrap();
+    assert!(file.annotations.contains_key("a") && !file.annotations.contains_key("c"));
+    let [finding] = file.findings.as_slice() else { panic!("{:?}", file.findings) };
+    assert_eq!(finding.message, "a further document at line 3 is not read");
+}
