@@ -1,27 +1,55 @@
-//! OCI image archives: written for the pause image, read to push any.
+//! OCI image archives: written in the simplest form, read to push any.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Take, Write};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Take};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::Error;
+use crate::{Error, file};
 
 /// The largest index, manifest or other JSON that is read out of an archive.
 const MOST_JSON: u64 = 4 << 20;
 
-/// Writes an image with nothing in it but the program that holds a pod's namespaces.
-pub(crate) fn write_pause(path: &Path, program: &Path, name: &str) -> Result<(), Error> {
-    let layer =
-        tar_of(&[("pause", 0o755, &read_all(program)?)]).map_err(Error::file("write", path))?;
+/// A file of an image.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// Its path, without a leading slash.
+    pub path: String,
+    /// Its permission bits.
+    pub mode: u32,
+    /// What it holds.
+    pub bytes: Vec<u8>,
+}
+
+impl Entry {
+    /// A program of this machine under another path, executable by all.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`] if it can't be read.
+    pub fn program(path: &str, program: &Path) -> Result<Self, Error> {
+        let bytes = fs::read(program).map_err(Error::file("read", program))?;
+        Ok(Self { path: path.to_owned(), mode: 0o755, bytes })
+    }
+}
+
+/// Writes an OCI archive of one image: the files as its only layer, and its `config` (`Env`,
+/// `Entrypoint`, `User`, `Labels` and so on, by their names in the image specification). The same
+/// input gives the same bytes.
+///
+/// # Errors
+///
+/// [`Error::File`] if it can't be written.
+pub fn write(path: &Path, name: &str, config: &Value, files: &[Entry]) -> Result<(), Error> {
+    let layer = tar_of(files).map_err(Error::file("write", path))?;
     let config = json!({
         "architecture": architecture(),
         "os": "linux",
-        "config": {"Entrypoint": ["/pause", "-P"]},
+        "config": config,
         "rootfs": {"type": "layers", "diff_ids": [digest(&layer)]},
     });
     let config = config.to_string().into_bytes();
@@ -38,19 +66,20 @@ pub(crate) fn write_pause(path: &Path, program: &Path, name: &str) -> Result<(),
     let manifest = manifest.to_string().into_bytes();
     let mut entry = descriptor("manifest.v1+json", &manifest);
     if let Some(entry) = entry.as_object_mut() {
-        // containerd names the imported image by this one, in full.
+        // containerd names an imported image by this one, in full.
         entry.insert("annotations".into(), json!({"io.containerd.image.name": name}));
     }
     let index = json!({"schemaVersion": 2, "manifests": [entry]}).to_string().into_bytes();
-    let blob = |bytes: &[u8]| format!("blobs/{}", digest(bytes).replace(':', "/"));
+    let file = |path: &str, bytes| Entry { path: path.to_owned(), mode: 0o644, bytes };
+    let blob = |bytes: Vec<u8>| file(&blob_path(&digest(&bytes)), bytes);
     let archive = tar_of(&[
-        ("oci-layout", 0o644, br#"{"imageLayoutVersion":"1.0.0"}"#),
-        ("index.json", 0o644, &index),
-        (&blob(&manifest), 0o644, &manifest),
-        (&blob(&config), 0o644, &config),
-        (&blob(&layer), 0o644, &layer),
+        file("oci-layout", br#"{"imageLayoutVersion":"1.0.0"}"#.to_vec()),
+        file("index.json", index),
+        blob(manifest),
+        blob(config),
+        blob(layer),
     ]);
-    crate::file::write(path, &archive.map_err(Error::file("write", path))?)
+    file::write(path, &archive.map_err(Error::file("write", path))?)
 }
 
 /// An OCI archive: where in the file each entry is.
@@ -142,21 +171,15 @@ pub(crate) fn digest(bytes: &[u8]) -> String {
     text
 }
 
-fn tar_of(files: &[(&str, u32, &[u8])]) -> std::io::Result<Vec<u8>> {
+fn tar_of(files: &[Entry]) -> io::Result<Vec<u8>> {
     let mut builder = tar::Builder::new(Vec::new());
-    for (name, mode, bytes) in files {
+    for Entry { path, mode, bytes } in files {
         let mut header = tar::Header::new_ustar();
         header.set_size(bytes.len() as u64);
         header.set_mode(*mode);
-        builder.append_data(&mut header, name, *bytes)?;
+        builder.append_data(&mut header, path, bytes.as_slice())?;
     }
-    let mut bytes = builder.into_inner()?;
-    bytes.flush()?;
-    Ok(bytes)
-}
-
-fn read_all(path: &Path) -> Result<Vec<u8>, Error> {
-    std::fs::read(path).map_err(Error::file("read", path))
+    builder.into_inner()
 }
 
 /// The machine's architecture in Go's words, which images use.
@@ -165,5 +188,45 @@ fn architecture() -> &'static str {
         "x86_64" => "amd64",
         "aarch64" => "arm64",
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Archive, Entry, digest, parse, write};
+
+    #[test]
+    fn the_same_input_gives_the_same_archive() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, two] = ["one", "two"].map(|name| folder.path().join(name));
+        let files = [Entry { path: "a/b".into(), mode: 0o755, bytes: b"x".to_vec() }];
+        for path in [&one, &two] {
+            write(path, "unlade.test/a:1", &json!({"User": "1001"}), &files).unwrap();
+        }
+        assert_eq!(std::fs::read(&one).unwrap(), std::fs::read(&two).unwrap());
+    }
+
+    #[test]
+    fn a_written_archive_reads_back_and_a_damaged_one_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("image.tar");
+        let files = [Entry { path: "a".into(), mode: 0o644, bytes: b"x".to_vec() }];
+        write(&path, "unlade.test/a:1", &json!({}), &files).unwrap();
+        let archive = Archive::open(&path).unwrap();
+        let root = archive.root().unwrap();
+        let manifest = parse(&archive.manifest(&root).unwrap()).unwrap();
+        assert_eq!(manifest["layers"][0]["mediaType"], "application/vnd.oci.image.layer.v1.tar");
+
+        let other = json!({"digest": digest(b"other")});
+        let problem = archive.manifest(&other).unwrap_err().to_string();
+        assert!(problem.contains("it has no blobs/sha256/"), "{problem}");
+        let bytes = std::fs::read(&path).unwrap();
+        let damaged = String::from_utf8(bytes).unwrap().replace("linux", "minix");
+        std::fs::write(&path, damaged).unwrap();
+        let archive = Archive::open(&path).unwrap();
+        let problem = archive.manifest(&manifest["config"]).unwrap_err().to_string();
+        assert!(problem.contains("damaged"), "{problem}");
     }
 }

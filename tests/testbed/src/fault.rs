@@ -7,13 +7,15 @@
 pub(crate) mod admission;
 
 use std::process::Command;
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::address::{SERVICE, pod_range};
 use crate::program::run;
-use crate::{Error, Part, Testbed, node};
+use crate::wait::wait_for;
+use crate::{Error, Part, State, Testbed, node};
 
 impl Testbed {
     /// Kills a part at once, as a crash would. `false` if it had ended.
@@ -22,13 +24,8 @@ impl Testbed {
     ///
     /// [`Error::Kernel`] if it may not be killed.
     pub fn kill(&self, part: Part) -> Result<bool, Error> {
-        let process = self.place().process(part)?;
         let killed = self.place().signal(part, Signal::KILL)?;
-        let Some(process) = process else { return Ok(false) };
-        let what = format!("{part} ended");
-        crate::wait::wait_for(&what, std::time::Duration::from_secs(10), || {
-            Ok((!process.is_alive()).then_some(()))
-        })?;
+        self.wait_for_state(part, |state| state == State::Ended)?;
         Ok(killed)
     }
 
@@ -58,7 +55,12 @@ impl Testbed {
     ///
     /// [`Error::Kernel`] if it may not be stopped.
     pub fn pause(&self, part: Part) -> Result<bool, Error> {
-        self.place().signal(part, Signal::STOP)
+        let stopped = self.place().signal(part, Signal::STOP)?;
+        if stopped {
+            // The signal is sent at once, and takes effect when the process next runs.
+            self.wait_for_state(part, |state| state != State::Running)?;
+        }
+        Ok(stopped)
     }
 
     /// Lets a part go on that [`Testbed::pause`] holds.
@@ -68,6 +70,13 @@ impl Testbed {
     /// As [`Testbed::pause`].
     pub fn resume(&self, part: Part) -> Result<bool, Error> {
         self.place().signal(part, Signal::CONT)
+    }
+
+    fn wait_for_state(&self, part: Part, is_wanted: impl Fn(State) -> bool) -> Result<(), Error> {
+        let what = format!("{part} in another state");
+        wait_for(&what, Duration::from_secs(10), || {
+            Ok(is_wanted(self.place().status_of(part)?.state).then_some(()))
+        })
     }
 
     /// Takes a node away: its kubelet and runtime are killed. Its containers run on unseen, as on

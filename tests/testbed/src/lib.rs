@@ -22,13 +22,14 @@
 //! ```
 
 mod address;
-mod archive;
+pub mod archive;
 mod cgroup;
 mod control_plane;
 mod error;
 pub mod fault;
 mod file;
 mod kubeconfig;
+mod kubectl;
 pub mod launcher;
 mod mount;
 mod network;
@@ -44,6 +45,7 @@ mod wait;
 
 pub use address::{REGISTRY, node_address};
 pub use error::Error;
+pub use kubectl::Kubectl;
 pub use node::Node;
 pub use part::{Part, PartStatus, State};
 pub use program::Programs;

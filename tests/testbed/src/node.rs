@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::address::{BRIDGE, NAME_SERVER, NETWORK, REGISTRY, node_address, pod_range_ends};
+use crate::archive::Entry;
 use crate::place::Place;
 use crate::program::run;
 use crate::testbed::Plan;
@@ -71,7 +72,8 @@ impl Plan<'_> {
     pub(crate) fn start_kubelet(&self, index: usize, node: &Node) -> Result<(), Error> {
         let folder = self.place.node(&name(index));
         let pause = folder.join("pause.tar");
-        archive::write_pause(&pause, self.programs.pause(), PAUSE_IMAGE)?;
+        let program = Entry::program("pause", self.programs.pause())?;
+        archive::write(&pause, PAUSE_IMAGE, &json!({"Entrypoint": ["/pause", "-P"]}), &[program])?;
         let mut ctr = Command::new(self.programs.containerd("ctr"));
         ctr.arg("--address").arg(self.place.runtime_socket(index));
         run(ctr.args(["--namespace", "k8s.io", "images", "import"]).arg(&pause))?;

@@ -40,28 +40,41 @@ pub(crate) fn start(plan: &Plan<'_>) -> Result<(), Error> {
     plan.start_part(Part::RegistryProxy, &plan.place.launcher(), &args.map(str::to_owned))
 }
 
+/// A repository with a fault, which ends when this is dropped.
+#[derive(Debug)]
+#[must_use = "the fault ends when this is dropped"]
+pub struct FaultyRepository<'t> {
+    testbed: &'t Testbed,
+    repository: String,
+}
+
+impl Drop for FaultyRepository<'_> {
+    fn drop(&mut self) {
+        let healed = self.testbed.change_faults(|faults| {
+            faults.remove(&self.repository);
+        });
+        if let Err(error) = healed {
+            eprintln!("failed to end the fault of {}: {error}", self.repository);
+        }
+    }
+}
+
 impl Testbed {
     /// Makes the registry answer requests for a repository, such as `bundles/etcd`, in another
-    /// way, until [`Testbed::heal_registry`]. Applies from the next request on.
+    /// way, from the next request on and until what is returned is dropped.
     ///
     /// # Errors
     ///
     /// [`Error::File`] if the faults can't be written down.
-    pub fn fault_registry(&self, repository: &str, fault: Fault) -> Result<(), Error> {
+    pub fn fault_registry(
+        &self,
+        repository: &str,
+        fault: Fault,
+    ) -> Result<FaultyRepository<'_>, Error> {
         self.change_faults(|faults| {
             faults.insert(repository.to_owned(), fault);
-        })
-    }
-
-    /// Ends the fault of a repository. That it has none is fine.
-    ///
-    /// # Errors
-    ///
-    /// As [`Testbed::fault_registry`].
-    pub fn heal_registry(&self, repository: &str) -> Result<(), Error> {
-        self.change_faults(|faults| {
-            faults.remove(repository);
-        })
+        })?;
+        Ok(FaultyRepository { testbed: self, repository: repository.to_owned() })
     }
 
     /// Copies the only image of an OCI archive (a tar of an image layout) into the registry. The

@@ -2,9 +2,8 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -15,10 +14,9 @@ use crate::cgroup::Group;
 use crate::launcher::Launch;
 use crate::network::Network;
 use crate::place::Place;
-use crate::program::{run, stdout_of};
 use crate::wait::wait_for;
 use crate::{
-    Error, Node, Part, PartStatus, Programs, Settings, State, file, mount, node, registry,
+    Error, Kubectl, Node, Part, PartStatus, Programs, Settings, State, file, mount, node, registry,
 };
 
 /// A testbed that is up.
@@ -149,6 +147,11 @@ impl Testbed {
         &self.record.programs
     }
 
+    /// The helper that started its parts; it can start those of another testbed too.
+    pub fn helper(&self) -> PathBuf {
+        self.place.launcher()
+    }
+
     /// How many nodes it has.
     pub fn n_nodes(&self) -> usize {
         self.record.nodes.len()
@@ -211,36 +214,25 @@ impl Testbed {
     /// # Errors
     ///
     /// [`Error::Ended`] with what it said if it failed.
-    pub fn kubectl<A: AsRef<OsStr> + Send>(
+    pub fn kubectl<A: AsRef<OsStr>>(
         &self,
-        args: impl IntoIterator<Item = A> + Send,
+        args: impl IntoIterator<Item = A>,
     ) -> Result<String, Error> {
-        self.within(|| {
-            let mut command = self.command(self.record.programs.kubernetes("kubectl"));
-            run(command.args(args).stdin(Stdio::null()))
-        })
+        self.administrator().run(args)
     }
 
-    /// Creates or changes an object, by a server-side apply as `unlade-testbed`.
+    /// kubectl as the administrator, for more than single calls.
+    pub fn administrator(&self) -> Kubectl {
+        Kubectl::for_testbed(&self.place, &self.record.programs)
+    }
+
+    /// Creates or changes an object.
     ///
     /// # Errors
     ///
     /// [`Error::Ended`] with the API server's words if it refused.
     pub fn apply(&self, object: &Value) -> Result<(), Error> {
-        self.within(|| {
-            let mut command = self.command(self.record.programs.kubernetes("kubectl"));
-            command.args(["apply", "--server-side", "--force-conflicts"]);
-            command.args(["--field-manager=unlade-testbed", "--filename=-"]);
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-            let run = |source| Error::Run { program: "kubectl".into(), source };
-            let mut child = command.spawn().map_err(run)?;
-            if let Some(mut stdin) = child.stdin.take() {
-                // kubectl reads all of it before it says a word, so this can't block both.
-                stdin.write_all(object.to_string().as_bytes()).map_err(run)?;
-            }
-            let output = child.wait_with_output().map_err(run)?;
-            stdout_of(&command, &output).map(drop)
-        })
+        self.administrator().apply(object)
     }
 
     /// Waits until every node is ready and pods can be created in the default namespace.

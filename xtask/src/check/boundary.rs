@@ -72,7 +72,13 @@ const BOUNDARIES: [Boundary; 8] = [
     Boundary {
         crate_name: "unlade-tests",
         folder: "tests",
-        may_name: &["unlade-format", "unlade-loader", "unlade-oci", "unlade-unpacker"],
+        may_name: &[
+            "unlade-format",
+            "unlade-loader",
+            "unlade-oci",
+            "unlade-testbed",
+            "unlade-unpacker",
+        ],
         without: &[YAML],
         unsaid: &[],
     },

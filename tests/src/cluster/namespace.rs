@@ -1,0 +1,160 @@
+//! A namespace for one test.
+
+use std::env;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use unlade_testbed::Error;
+
+use super::Cluster;
+
+/// Set, it keeps the namespaces of tests that failed.
+const KEEP: &str = "UNLADE_KEEP_NAMESPACES";
+
+/// How often an object is looked at while a test waits for it.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// A namespace that goes with the test. If the test fails, it first tells what is in it.
+#[derive(Debug)]
+pub struct Namespace<'c> {
+    cluster: &'c Cluster,
+    name: String,
+}
+
+impl<'c> Namespace<'c> {
+    /// Makes it, and waits until pods can be created in it.
+    pub(super) fn create(cluster: &'c Cluster, test: &str) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let readable: String = test
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+            .take(40)
+            .collect();
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{}-{}-{number}", readable.trim_matches('-'), std::process::id());
+        let namespace = Self { cluster, name };
+        namespace.apply(&json!({
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": namespace.name, "labels": {"unlade.dev/test": "true"}},
+        }));
+        let wait = ["wait", "--for=create", "--timeout=60s", "serviceaccount/default"];
+        namespace.kubectl(wait).unwrap_or_else(|error| panic!("{error}"));
+        namespace
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Creates or changes an object; without a namespace of its own it gets this one.
+    ///
+    /// # Panics
+    ///
+    /// If the API server refuses.
+    pub fn apply(&self, object: &Value) {
+        self.try_apply(object).unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    /// Creates or changes an object; without a namespace of its own it gets this one.
+    ///
+    /// # Errors
+    ///
+    /// The API server's words if it refuses.
+    pub fn try_apply(&self, object: &Value) -> Result<(), Error> {
+        let mut object = object.clone();
+        let is_namespace = object.get("kind").is_some_and(|kind| kind == "Namespace");
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
+            && !is_namespace
+        {
+            metadata.entry("namespace").or_insert_with(|| json!(self.name));
+        }
+        self.cluster.kubectl().apply(&object)
+    }
+
+    /// Reads an object such as `job/unpack`.
+    ///
+    /// # Panics
+    ///
+    /// If the API server doesn't answer.
+    pub fn get(&self, object: &str) -> Option<Value> {
+        let answer = self.cluster.kubectl().get(&self.name, object);
+        answer.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Waits until an object is as wanted, and gives it.
+    ///
+    /// # Panics
+    ///
+    /// If it isn't by the deadline; it says how the object was last.
+    #[track_caller]
+    pub fn wait(
+        &self,
+        object: &str,
+        deadline: Duration,
+        is_wanted: impl Fn(&Value) -> bool,
+    ) -> Value {
+        let end = Instant::now() + deadline;
+        loop {
+            let last = self.get(object);
+            match last {
+                Some(value) if is_wanted(&value) => return value,
+                _ if Instant::now() >= end => {
+                    let last = last.map_or_else(|| "not there".into(), |value| value.to_string());
+                    panic!("{object} is not as wanted after {deadline:?}; it is {last}");
+                }
+                _ => thread::sleep(INTERVAL),
+            }
+        }
+    }
+
+    /// Runs kubectl in this namespace.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Ended`] with what it said if it failed.
+    pub fn kubectl<'a>(&'a self, args: impl IntoIterator<Item = &'a str>) -> Result<String, Error> {
+        let mut all = vec!["--namespace", &self.name];
+        all.extend(args);
+        self.cluster.kubectl().run(all)
+    }
+
+    /// What happened here: Jobs, pods, events and logs. What can't be told is left out.
+    pub fn dump(&self) -> String {
+        let mut text = format!("namespace {}\n", self.name);
+        let mut tell = |title: &str, args: &[&str]| {
+            let answer = self.kubectl(args.iter().copied());
+            let answer = answer.unwrap_or_else(|error| error.to_string());
+            let _ = writeln!(text, "--- {title}\n{}", answer.trim_end());
+            answer
+        };
+        tell("jobs, pods, config maps", &["get", "jobs,pods,configmaps", "--output=wide"]);
+        tell("events", &["get", "events", "--sort-by=.lastTimestamp"]);
+        tell("pods", &["describe", "pods"]);
+        for pod in tell("logs of", &["get", "pods", "--output=name"]).lines() {
+            tell(pod, &["logs", pod, "--all-containers", "--prefix", "--tail=100"]);
+        }
+        text
+    }
+}
+
+impl Drop for Namespace<'_> {
+    fn drop(&mut self) {
+        let failed = thread::panicking();
+        if failed {
+            eprintln!("{}", self.dump());
+        }
+        if failed && env::var_os(KEEP).is_some() {
+            return;
+        }
+        // Nobody waits for it: the test is over.
+        let delete = ["delete", "namespace", &self.name, "--wait=false"];
+        if let Err(error) = self.cluster.kubectl().run(delete) {
+            eprintln!("failed to {error}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The life of a testbed, with others beside it: crashes, two nodes, and that nothing is left.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::fs;
+
+use serde_json::json;
+use unlade_testbed::archive::{Entry, write};
+use unlade_testbed::{Node, Part, Settings, State, Testbed, fault};
+use unlade_tests::cluster::Cluster;
+
+/// What a testbed could leave behind outside of its folder: mounts, groups, and processes by the
+/// paths of their programs' arguments.
+fn traces(name: &str) -> Vec<String> {
+    let mut traces = Vec::new();
+    let folder = format!("/{name}/");
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    traces.extend(mounts.lines().filter(|line| line.contains(&folder)).map(str::to_owned));
+    for hierarchy in fs::read_dir("/sys/fs/cgroup").unwrap().flatten() {
+        let group = hierarchy.path().join(format!("unlade-{name}"));
+        traces.extend(group.exists().then(|| group.display().to_string()));
+    }
+    for process in fs::read_dir("/proc").unwrap().flatten() {
+        let arguments = fs::read_to_string(process.path().join("cmdline")).unwrap_or_default();
+        traces.extend(arguments.contains(&folder).then_some(arguments));
+    }
+    traces
+}
+
+#[test]
+fn cluster_a_testbed_survives_crashes_and_leaves_nothing() {
+    let Some(cluster) = Cluster::open_testbed("the life of a testbed") else { return };
+    let settings = Settings::from_env().unwrap().named("life").unwrap();
+    let helper = cluster.testbed().helper();
+    let mut told = Vec::new();
+    let mut tell = |line: &str| told.push(line.to_owned());
+    Testbed::down(&settings).unwrap();
+    let nodes = [Node::default(), Node { architecture: Some("riscv64".into()), ..Node::default() }];
+
+    // One node, crashed, repaired, and a second one added.
+    let testbed = Testbed::up(&settings, &nodes[..1], &helper, &mut tell).unwrap();
+    for part in [Part::ApiServer, Part::Etcd, Part::Containerd(0), Part::Kubelet(0)] {
+        assert!(testbed.kill(part).unwrap());
+    }
+    assert!(testbed.pause(Part::Scheduler).unwrap());
+    let states = |testbed: &Testbed| testbed.parts().unwrap().into_iter().map(|part| part.state);
+    assert_eq!(states(&testbed).filter(|&state| state == State::Ended).count(), 4);
+    assert_eq!(states(&testbed).filter(|&state| state == State::Stopped).count(), 1);
+    let testbed = Testbed::up(&settings, &nodes, &helper, &mut tell).unwrap();
+    assert!(states(&testbed).all(|state| state == State::Running));
+    let label = "--output=jsonpath={.metadata.labels.kubernetes\\.io/arch}";
+    assert_eq!(testbed.kubectl(["get", "node", "node1", label]).unwrap(), "riscv64");
+
+    pods_of_one_node_are_cut_off(&testbed);
+
+    // With containers running and parts killed, everything goes.
+    testbed.kill(Part::Mounts(0)).unwrap();
+    testbed.lose_node(1).unwrap();
+    assert!(!traces("life").is_empty());
+    assert!(Testbed::down(&settings).unwrap() > 0);
+    assert_eq!(traces("life"), Vec::<String>::new());
+    assert!(!settings.state.join("life").exists());
+    assert!(Testbed::open(&settings).is_err());
+    assert!(told.iter().any(|line| line.contains("etcd again")), "{told:?}");
+}
+
+/// Pods on either node ask the API server for its version.
+fn pods_of_one_node_are_cut_off(testbed: &Testbed) {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = folder.path().join("kubectl.tar");
+    let kubectl = Entry::program("kubectl", &testbed.programs().kubernetes("kubectl")).unwrap();
+    // No more flags: with one about the connection kubectl doesn't look for its service account.
+    let config = json!({"Entrypoint": ["/kubectl", "get", "--raw=/version"]});
+    write(&archive, "unlade.test/kubectl:1", &config, &[kubectl]).unwrap();
+    let image = testbed.push(&archive, "tools/kubectl:1").unwrap();
+    let ask = |name: &str, node: usize| {
+        testbed.apply(&json!({
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {
+                "restartPolicy": "Never",
+                "activeDeadlineSeconds": 15,
+                "nodeSelector": fault::on_node(node),
+                "containers": [{"name": "kubectl", "image": image}],
+            },
+        }))
+    };
+    let ended = |name: &str, phase: &str| {
+        let pod = format!("pod/{name}");
+        let phase = format!("--for=jsonpath={{.status.phase}}={phase}");
+        let waited = testbed.kubectl(["wait", &phase, &pod, "--timeout=60s"]);
+        let log = testbed.kubectl(["logs", &pod]);
+        assert!(waited.is_ok(), "{waited:?}\n{log:?}");
+    };
+    testbed.cut_off_pods(1).unwrap();
+    ask("whole", 0).unwrap();
+    ask("cut-off", 1).unwrap();
+    ended("whole", "Succeeded");
+    ended("cut-off", "Failed");
+    testbed.reconnect_pods(1).unwrap();
+    ask("again", 1).unwrap();
+    ended("again", "Succeeded");
+}
