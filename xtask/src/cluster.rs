@@ -7,12 +7,16 @@ use std::{
     io::{self, Write as _},
     os::unix::process::CommandExt,
     path::PathBuf,
+    process::Command,
     time::Instant,
 };
 
 use unlade_testbed::{Node, REGISTRY, Settings, State, Testbed};
 
 use crate::{command::Error, workspace};
+
+/// The name of the testbed that is brought up for the tests, beside people's own.
+const TESTS: &str = "tests";
 
 /// A real Kubernetes in a network namespace of its own, without a container engine.
 ///
@@ -83,16 +87,25 @@ pub(crate) fn run(action: Action) -> Result<(), Error> {
     }
 }
 
+/// Brings a testbed of its own up, runs the tests on it, and takes it down whatever comes out.
+pub(crate) fn with_testbed(
+    test: &mut Command,
+    run: impl FnOnce(&mut Command) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let settings = Settings::from_env()?.named(TESTS)?;
+    Testbed::up(&settings, &[Node::default(), Node::default()], &helper()?, &mut tell)?;
+    let outcome = run(test.env("UNLADE_CLUSTER", "testbed").env("UNLADE_TESTBED", TESTS));
+    Testbed::down(&settings)?;
+    outcome
+}
+
 fn up(settings: &Settings, n_nodes: usize, last_claims: Option<String>) -> Result<(), Error> {
     let started = Instant::now();
     let mut nodes = vec![Node::default(); n_nodes];
     if let Some(last) = nodes.last_mut() {
         last.architecture = last_claims;
     }
-    let helper = env::current_exe()
-        .map_err(|source| Error::File { path: "the running program".into(), source })?;
-    let mut tell = |line: &str| eprintln!("{line}");
-    let testbed = Testbed::up(settings, &nodes, &helper, &mut tell)?;
+    let testbed = Testbed::up(settings, &nodes, &helper()?, &mut tell)?;
     let seconds = started.elapsed().as_secs_f32();
     eprintln!("the testbed {:?} is ready after {seconds:.1} s\n", settings.name);
     let folder = testbed.folder().display();
@@ -107,6 +120,15 @@ fn up(settings: &Settings, n_nodes: usize, last_claims: Option<String>) -> Resul
         testbed.kubeconfig().display()
     );
     Ok(())
+}
+
+/// This program: it is the testbed's helper too.
+fn helper() -> Result<PathBuf, Error> {
+    env::current_exe().map_err(|source| Error::File { path: "the running program".into(), source })
+}
+
+fn tell(line: &str) {
+    eprintln!("{line}");
 }
 
 fn status(testbed: &Testbed) -> Result<(), Error> {

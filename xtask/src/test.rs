@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::{
+    cluster,
     command::{self, Error, cargo},
     need, workspace,
 };
@@ -21,6 +22,10 @@ pub(crate) struct Arguments {
     /// Fail if any test would be left out.
     #[arg(long)]
     require_all: bool,
+    /// Also run the tests on a cluster: on a testbed that is brought up for them and goes again.
+    /// docs/testbed.md tells how to run them on any other cluster.
+    #[arg(long)]
+    cluster: bool,
     /// Only tests whose name contains this.
     filter: Option<String>,
     /// More for the test harness, such as `--nocapture`.
@@ -50,7 +55,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     if !arguments.harness.is_empty() {
         test.arg("--").args(&arguments.harness);
     }
-    let outcome = command::run(&mut test);
+    let outcome = if arguments.cluster {
+        cluster::with_testbed(&mut test, command::run)
+    } else {
+        command::run(&mut test)
+    };
 
     let mut left_out: Vec<String> = missing
         .iter()
@@ -64,6 +73,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
         eprintln!("LEFT OUT: {line}");
     }
     outcome?;
+    if !arguments.cluster {
+        eprintln!("\nTests on a cluster were not asked for: `--cluster` runs them too.");
+    }
     match (left_out.as_slice(), &arguments.filter) {
         ([], None) => eprintln!("\nEvery test was run, none was left out."),
         ([], Some(filter)) => eprintln!("\nEvery test named *{filter}* was run."),
