@@ -1,7 +1,7 @@
 //! Digests of what is read.
 
-use std::fmt::Write;
-use std::io::{self, Read};
+use std::fmt::Write as _;
+use std::io::{self, Read, Write};
 
 use oci_spec::image::{Digest, DigestAlgorithm};
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
@@ -85,6 +85,39 @@ impl<R: Read> Read for Verified<R> {
         self.hasher.update(buffer.get(..n).unwrap_or_default());
         self.count += n as u64;
         Ok(n)
+    }
+}
+
+/// A writer whose bytes are hashed, by SHA-256, and counted as they pass.
+pub(crate) struct Hashed<W> {
+    inner: W,
+    hasher: Sha256,
+    count: u64,
+}
+
+impl<W: Write> Hashed<W> {
+    pub(crate) fn new(inner: W) -> Self {
+        Self { inner, hasher: Sha256::new(), count: 0 }
+    }
+
+    /// Flushes; digest and number of the bytes.
+    pub(crate) fn finish(mut self) -> io::Result<(Digest, u64)> {
+        self.inner.flush()?;
+        let digest = parse(&Hasher::Sha256(self.hasher).finish()).map_err(io::Error::other)?;
+        Ok((digest, self.count))
+    }
+}
+
+impl<W: Write> Write for Hashed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let n = self.inner.write(bytes)?;
+        self.hasher.update(bytes.get(..n).unwrap_or_default());
+        self.count += n as u64;
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
     }
 }
 

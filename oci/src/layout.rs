@@ -14,9 +14,9 @@ pub(crate) const MARKER: &str = "oci-layout";
 pub(crate) const INDEX: &str = "index.json";
 
 /// An image's name in a layout, often just a tag (image-spec, annotations.md).
-const REF_NAME: &str = "org.opencontainers.image.ref.name";
+pub(crate) const REF_NAME: &str = "org.opencontainers.image.ref.name";
 /// Its whole name, as containerd and `docker save` write it.
-const CONTAINERD_NAME: &str = "io.containerd.image.name";
+pub(crate) const CONTAINERD_NAME: &str = "io.containerd.image.name";
 /// What BuildKit writes beside an image's manifest is marked so.
 const REFERENCE_TYPE: &str = "vnd.docker.reference.type";
 

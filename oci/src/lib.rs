@@ -1,11 +1,12 @@
-//! Reads Operator bundles out of OCI and docker images, without a container engine.
+//! Reads Operator bundles out of OCI and docker images and [builds](build) images, without a
+//! container engine.
 //!
 //! A bundle image is a stack of tar files, of which two directories are of interest. [`read`]
 //! takes the image out of an OCI image layout (a directory, or a tar of one) or out of a docker
 //! archive, verifies the digest of everything that it reads, stacks the layers as an engine would,
 //! and gives back the files of `manifests/` and `metadata/` as a
-//! [`Reading`](unlade_format::Reading). Nothing is written to disk, and an image may be far larger
-//! than memory.
+//! [`Reading`](unlade_format::Reading). Reading writes nothing to disk, and an image may
+//! be far larger than memory.
 //!
 //! ```
 //! use unlade_oci::{Options, Source, read};
@@ -17,6 +18,7 @@
 //! ```
 
 mod budget;
+pub mod build;
 pub mod bundle;
 mod compression;
 pub mod digest;

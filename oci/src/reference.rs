@@ -89,6 +89,12 @@ pub enum Error {
         /// What was given.
         text: String,
     },
+    /// A path without a transport, where only an image will do.
+    #[error("no transport before the path in {text:?}")]
+    NoTransport {
+        /// What was given.
+        text: String,
+    },
     /// What follows the path is no name, digest or index.
     #[error("{select:?} names no image in {text:?}")]
     Select {
@@ -116,6 +122,9 @@ impl Error {
                  docker-archive:FILE[:NAME[:TAG]], and :@N for the Nth image"
                     .to_owned(),
             ),
+            Self::NoTransport { text } => {
+                Some(format!("oci:{text} for a directory, oci-archive:{text} for a file"))
+            }
             Self::NoPath { .. } => None,
         }
     }
@@ -137,6 +146,17 @@ impl FromStr for Source {
         match Transport::from_name(name) {
             Some(transport) => Reference::parse(transport, rest, text).map(Self::Image),
             None => Ok(Self::Path(text.into())),
+        }
+    }
+}
+
+impl FromStr for Reference {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text.parse()? {
+            Source::Image(reference) => Ok(reference),
+            Source::Path(_) => Err(Error::NoTransport { text: text.to_owned() }),
         }
     }
 }

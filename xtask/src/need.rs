@@ -18,7 +18,7 @@ pub(crate) struct Need {
 }
 
 /// Every need of every test. A test that needs more adds a line here.
-pub(crate) const NEEDS: [Need; 2] = [
+pub(crate) const NEEDS: [Need; 3] = [
     Need {
         name: "the corpus of published bundles",
         tests: "comparisons with the answers of the Go original over real bundles",
@@ -32,6 +32,13 @@ pub(crate) const NEEDS: [Need; 2] = [
         packages: &["strace"],
         hint: "install strace",
         is_there: || command::is_there("strace"),
+    },
+    Need {
+        name: "skopeo and umoci",
+        tests: "what other programs make of the images that are written",
+        packages: &["skopeo", "umoci"],
+        hint: "install skopeo and umoci",
+        is_there: || command::is_there("skopeo") && command::is_there("umoci"),
     },
 ];
 

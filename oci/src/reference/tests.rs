@@ -92,3 +92,11 @@ fn docker_names_are_completed() {
         assert_eq!(normalize_docker_name(full), full);
     }
 }
+
+#[test]
+fn an_image_needs_a_transport() {
+    let error = "image.tar".parse::<Reference>().unwrap_err();
+    assert_eq!(error, Error::NoTransport { text: "image.tar".to_owned() });
+    assert!(error.hint().unwrap().contains("oci-archive:image.tar"));
+    assert_eq!("oci:x:v1".parse::<Reference>().unwrap().to_string(), "oci:x:v1");
+}

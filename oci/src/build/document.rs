@@ -1,0 +1,74 @@
+//! The JSON documents of an image.
+
+use oci_spec::OciSpecError;
+use oci_spec::image::{
+    Arch, Config as OciConfig, Descriptor, Digest, ImageConfiguration, ImageIndex,
+    ImageIndexBuilder, ImageManifest, ImageManifestBuilder, MediaType, Os, Platform as OciPlatform,
+    PlatformBuilder, RootFs,
+};
+use serde::Serialize;
+
+use super::Image;
+use crate::Platform;
+
+/// The bytes of a document: fields sorted by name, since the OCI's types keep maps in no order.
+pub(super) fn bytes(document: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
+    let mut value = serde_json::to_value(document)?;
+    // Other crates may make maps of serde_json keep the order of insertion.
+    value.sort_all_objects();
+    serde_json::to_vec(&value)
+}
+
+pub(super) fn configuration(image: &Image, diff_ids: &[Digest]) -> ImageConfiguration {
+    let config = &image.config;
+    let list = |items: &[String]| (!items.is_empty()).then(|| items.to_vec());
+    let labels = config.labels.iter().map(|(name, value)| (name.clone(), value.clone()));
+    let mut execution = OciConfig::default();
+    execution
+        .set_user(config.user.clone())
+        .set_env(list(&config.env))
+        .set_entrypoint(list(&config.entrypoint))
+        .set_cmd(list(&config.command))
+        .set_working_dir(config.working_dir.clone())
+        .set_labels((!config.labels.is_empty()).then(|| labels.collect()));
+    let mut root = RootFs::default();
+    root.set_typ("layers".to_owned());
+    root.set_diff_ids(diff_ids.iter().map(ToString::to_string).collect());
+    let mut configuration = ImageConfiguration::default();
+    configuration
+        .set_os(Os::from(image.platform.os.as_str()))
+        .set_architecture(Arch::from(image.platform.architecture.as_str()))
+        .set_variant(image.platform.variant.clone())
+        .set_config(Some(execution))
+        .set_rootfs(root);
+    configuration
+}
+
+pub(super) fn manifest(
+    configuration: Descriptor,
+    layers: Vec<Descriptor>,
+) -> Result<ImageManifest, OciSpecError> {
+    ImageManifestBuilder::default()
+        .schema_version(2_u32)
+        .media_type(MediaType::ImageManifest)
+        .config(configuration)
+        .layers(layers)
+        .build()
+}
+
+pub(super) fn index(manifests: Vec<Descriptor>) -> Result<ImageIndex, OciSpecError> {
+    ImageIndexBuilder::default()
+        .schema_version(2_u32)
+        .media_type(MediaType::ImageIndex)
+        .manifests(manifests)
+        .build()
+}
+
+pub(super) fn platform(platform: &Platform) -> Result<OciPlatform, OciSpecError> {
+    let mut built = PlatformBuilder::default()
+        .os(platform.os.as_str())
+        .architecture(platform.architecture.as_str())
+        .build()?;
+    built.set_variant(platform.variant.clone());
+    Ok(built)
+}
