@@ -13,7 +13,7 @@ use std::{
 
 use unlade_testbed::{Node, REGISTRY, Settings, State, Testbed};
 
-use crate::{command::Error, workspace};
+use crate::{command::Error, dist, workspace};
 
 /// The name of the testbed that is brought up for the tests, beside people's own.
 const TESTS: &str = "tests";
@@ -87,14 +87,16 @@ pub(crate) fn run(action: Action) -> Result<(), Error> {
     }
 }
 
-/// Brings a testbed of its own up, runs the tests on it, and takes it down whatever comes out.
+/// Builds the static unpacker, brings a testbed of its own up, runs the tests on it, and takes it down whatever comes out.
 pub(crate) fn with_testbed(
     test: &mut Command,
     run: impl FnOnce(&mut Command) -> Result<(), Error>,
 ) -> Result<(), Error> {
+    let unpacker = dist::build()?;
     let settings = Settings::from_env()?.named(TESTS)?;
     Testbed::up(&settings, &[Node::default(), Node::default()], &helper()?, &mut tell)?;
-    let outcome = run(test.env("UNLADE_CLUSTER", "testbed").env("UNLADE_TESTBED", TESTS));
+    test.env("UNLADE_CLUSTER", "testbed").env("UNLADE_TESTBED", TESTS);
+    let outcome = run(test.env("UNLADE_UNPACKER", unpacker));
     Testbed::down(&settings)?;
     outcome
 }

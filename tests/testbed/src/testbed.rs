@@ -4,6 +4,7 @@ mod plan;
 
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -305,12 +306,19 @@ fn remove(place: &Place) -> Result<usize, Error> {
     Ok(killed)
 }
 
+/// Waits until nobody else brings this testbed up or down.
 fn lock(place: &Place) -> Result<fs::File, Error> {
-    file::create_folder(place.parent())?;
     let path = place.lock();
-    let lock = fs::File::create(&path).map_err(Error::file("create", &path))?;
-    lock.lock().map_err(Error::file("lock", &path))?;
-    Ok(lock)
+    loop {
+        file::create_folder(place.parent())?;
+        let lock = fs::File::create(&path).map_err(Error::file("create", &path))?;
+        lock.lock().map_err(Error::file("lock", &path))?;
+        // `down` removes the file while it holds the lock: who waited has locked nothing then.
+        let held = lock.metadata().map_err(Error::file("read", &path))?;
+        if fs::metadata(&path).is_ok_and(|now| (now.dev(), now.ino()) == (held.dev(), held.ino())) {
+            return Ok(lock);
+        }
+    }
 }
 
 fn need_root() -> Result<(), Error> {
