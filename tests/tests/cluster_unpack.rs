@@ -8,12 +8,13 @@
     reason = "helpers of tests, which clippy does not count as such"
 )]
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use unlade_format::encode::Options;
-use unlade_format::{ConfigMap, Content, File, Limits, decode, encode};
+use unlade_format::{ConfigMap, Content, Directory, File, Limits, decode, encode};
 use unlade_testbed::archive::{Entry, write};
 use unlade_testbed::fault;
 use unlade_tests::cluster::{Cluster, Namespace};
@@ -50,15 +51,12 @@ impl Images<'_> {
         self.push("tools/unlade-unpacker", &config, &files)
     }
 
-    /// An image from scratch with nothing but a bundle, as most published ones are.
-    fn bundle(&self, name: &str, files: &[File]) -> String {
-        let entry = |file: &File| Entry {
-            path: format!("{}/{}", file.directory, file.name),
-            mode: 0o644,
-            bytes: file.bytes.clone(),
-        };
-        let entries: Vec<Entry> = files.iter().map(entry).collect();
-        self.push(&format!("bundles/{name}"), &json!({}), &entries)
+    /// An image with a bundle; most published ones are from scratch and have nothing else.
+    fn bundle(&self, name: &str, files: &[File], config: &Value, others: Vec<Entry>) -> String {
+        let path = |file: &File| format!("{}/{}", file.directory, file.name);
+        let entry = |file: &File| entry(&path(file), &file.bytes);
+        let entries: Vec<Entry> = files.iter().map(entry).chain(others).collect();
+        self.push(&format!("bundles/{name}"), config, &entries)
     }
 
     fn push(&self, repository: &str, config: &Value, files: &[Entry]) -> String {
@@ -66,6 +64,53 @@ impl Images<'_> {
         write(&archive, "unlade.test/image:1", config, files).unwrap();
         self.cluster.testbed().push(&archive, &format!("{repository}:1")).unwrap()
     }
+}
+
+fn entry(path: &str, bytes: &[u8]) -> Entry {
+    Entry { path: path.to_owned(), mode: 0o755, bytes: bytes.to_vec() }
+}
+
+/// The bundle of our own.
+fn example() -> Vec<File> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/hello-operator");
+    let mut files = Vec::new();
+    for directory in [Directory::Manifests, Directory::Metadata] {
+        for file in fs::read_dir(root.join(directory.to_string())).unwrap() {
+            let path = file.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            files.push(File { directory, name, bytes: fs::read(path).unwrap() });
+        }
+    }
+    files
+}
+
+/// Bundle images that try what an image can do to a program that runs in it.
+fn awkward() -> Vec<(&'static str, Value, Vec<Entry>)> {
+    let hostile = [
+        "HTTPS_PROXY=http://127.0.0.1:9",
+        "HTTP_PROXY=http://127.0.0.1:9",
+        "KUBECONFIG=/hostile",
+        "KUBERNETES_SERVICE_HOST=127.0.0.1",
+        "LD_PRELOAD=/hostile.so",
+        "LD_LIBRARY_PATH=/lib",
+        "SSL_CERT_FILE=/hostile.pem",
+        "TOKIO_WORKER_THREADS=0",
+    ];
+    let names = vec![
+        entry("etc/nsswitch.conf", b"hosts: hostile files dns\npasswd: hostile\n"),
+        entry("etc/hosts", b"127.0.0.1 kubernetes.default kubernetes.default.svc\n"),
+        entry("lib/x86_64-linux-gnu/libnss_hostile.so.2", b"not a library"),
+        entry("lib/x86_64-linux-gnu/libc.so.6", b"not a library"),
+        entry("hostile.so", b"not a library"),
+    ];
+    let broken = vec![entry("bin/cp", b"broken"), entry("bin/sh", b"broken")];
+    vec![
+        ("broken-cp", json!({"Entrypoint": ["/bin/cp"], "Cmd": ["a", "b"]}), broken),
+        ("workdir", json!({"WorkingDir": "/no/such/place"}), Vec::new()),
+        ("environment", json!({"Env": hostile, "Entrypoint": ["/hostile"]}), names),
+        ("user-number", json!({"User": "0:0"}), Vec::new()),
+        ("user-name", json!({"User": "nobody"}), Vec::new()),
+    ]
 }
 
 /// The bundles of the corpus that are unpacked: spread over it, and the largest.
@@ -216,20 +261,44 @@ fn cluster_bundles_of_the_corpus_are_unpacked_both_ways() {
         .enumerate()
         .map(|(number, (sample, files))| {
             let name = format!("bundle-{number}");
-            let image = images.bundle(&name, &files);
+            let image = images.bundle(&name, &files, &json!({}), Vec::new());
             eprintln!("{name} is {sample}");
             let content = Content::assemble(files, &Limits::default()).unwrap().content;
             Bundle { name, content, image }
         })
         .collect();
 
+    assert_unpacked(&namespace, &bundles, &unpacker);
+}
+
+#[test]
+fn cluster_a_bundle_in_an_awkward_image_is_unpacked_both_ways() {
+    let Some(cluster) = Cluster::open_testbed("the unpacker on a cluster") else { return };
+    let Some(program) = unpacker() else { return };
+    let namespace = cluster.namespace("awkward");
+    namespace.apply(&fault::restricted(namespace.name()));
+    let images = Images { cluster: &cluster, folder: tempfile::tempdir().unwrap() };
+    let unpacker = images.unpacker(&program);
+    let files = example();
+    let content = Content::assemble(files.clone(), &Limits::default()).unwrap().content;
+    let bundle = |(name, config, others): (&str, Value, Vec<Entry>)| Bundle {
+        name: name.to_owned(),
+        content: content.clone(),
+        image: images.bundle(name, &files, &config, others),
+    };
+    let bundles: Vec<Bundle> = awkward().into_iter().map(bundle).collect();
+    assert_unpacked(&namespace, &bundles, &unpacker);
+}
+
+/// Unpacks every bundle both ways at once.
+fn assert_unpacked(namespace: &Namespace<'_>, bundles: &[Bundle], unpacker: &str) {
     let names = |bundle: &Bundle| ["inject", "mount"].map(|way| format!("{}-{way}", bundle.name));
     let config_maps: Vec<String> = bundles.iter().flat_map(names).collect();
     let mut objects = rights(namespace.name(), &config_maps);
     let empty = |name: &String| object("ConfigMap", "v1", name, json!({}));
     objects.extend(config_maps.iter().map(empty));
-    objects.extend(bundles.iter().map(|bundle| inject(bundle, &unpacker)));
-    objects.extend(bundles.iter().map(|bundle| mount(bundle, &unpacker)));
+    objects.extend(bundles.iter().map(|bundle| inject(bundle, unpacker)));
+    objects.extend(bundles.iter().map(|bundle| mount(bundle, unpacker)));
     for object in &mut objects {
         object["metadata"]["namespace"] = json!(namespace.name());
     }
@@ -243,9 +312,9 @@ fn cluster_bundles_of_the_corpus_are_unpacked_both_ways() {
     for job in jobs["items"].as_array().unwrap() {
         assert_eq!(job["status"]["succeeded"], 1, "{} failed", job["metadata"]["name"]);
     }
-    for bundle in &bundles {
+    for bundle in bundles {
         for name in names(bundle) {
-            assert_filled(&namespace, &name, &bundle.content);
+            assert_filled(namespace, &name, &bundle.content);
         }
     }
 }
