@@ -95,7 +95,11 @@ impl Archive {
         let mut entries = HashMap::new();
         let mut archive = tar::Archive::new(file);
         for entry in archive.entries_with_seek().map_err(read())? {
-            let entry = entry.map_err(read())?;
+            let entry = entry.map_err(|error| Error::Archive {
+                path: path.to_path_buf(),
+                // The rest of it is bytes of the file.
+                problem: error.to_string().lines().next().unwrap_or_default().to_owned(),
+            })?;
             let name = entry.path().map_err(read())?;
             let name = name.strip_prefix("./").unwrap_or(&name).display().to_string();
             entries.insert(name, (entry.raw_file_position(), entry.size()));

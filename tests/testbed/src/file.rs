@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use crate::Error;
 
-/// The largest file of our own that is read back. They are a few kilobytes each.
+/// The largest file that is read: ours are a few kilobytes, lists of the kernel's some more.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// Writes a file beside its place and moves it there, so that no reader sees half of it.
@@ -44,7 +44,11 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, Error> {
         Err(error) => return Err(Error::file("read", path)(error)),
     };
     let mut text = String::new();
-    file.take(MOST_BYTES).read_to_string(&mut text).map_err(Error::file("read", path))?;
+    let read = file.take(MOST_BYTES + 1).read_to_string(&mut text);
+    if read.map_err(Error::file("read", path))? as u64 > MOST_BYTES {
+        // Half of a list of mounts would be worse than none.
+        return Err(Error::file("read", path)(std::io::ErrorKind::FileTooLarge.into()));
+    }
     Ok(Some(text))
 }
 
@@ -77,4 +81,21 @@ pub(crate) fn tail(path: &Path, n_lines: usize) -> String {
     let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = text.lines().collect();
     lines.get(lines.len().saturating_sub(n_lines)..).unwrap_or_default().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MOST_BYTES, read};
+
+    #[test]
+    fn a_file_over_the_limit_is_refused_not_cut() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let bytes = usize::try_from(MOST_BYTES).unwrap();
+        std::fs::write(&path, "x".repeat(bytes)).unwrap();
+        assert_eq!(read(&path).unwrap().unwrap().len(), bytes);
+        std::fs::write(&path, "x".repeat(bytes + 1)).unwrap();
+        assert!(read(&path).is_err());
+        assert!(read(&folder.path().join("none")).unwrap().is_none());
+    }
 }
