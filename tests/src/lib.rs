@@ -3,3 +3,4 @@
 pub mod cluster;
 pub mod corpus;
 pub mod left_out;
+pub mod trap;

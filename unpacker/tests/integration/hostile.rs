@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use unlade_tests::left_out;
+use unlade_tests::trap::{self, ENVIRONMENT, MARK};
 
 use crate::authority::Authority;
 use crate::fixture::{Run, write_bundle};
@@ -15,8 +16,6 @@ use crate::server::Server;
 
 const WHAT: &str = "the unpacker inside a hostile file system";
 const ACCOUNT: &str = "var/run/secrets/kubernetes.io/serviceaccount";
-/// Left behind by code of the bundle that ran.
-const MARK: &str = "FOREIGN-CODE-RAN";
 
 /// All that the program opens, beside the bundle.
 const OPENED: [&str; 8] = [
@@ -47,7 +46,7 @@ fn nothing_of_the_image_but_the_bundle_is_opened_and_no_code_of_it_runs() {
         left_out::say(WHAT, "neither chroot nor unshare is allowed here");
         return;
     }
-    if !lay_traps(&root, folder.path()) {
+    if !trap::lay(&root) {
         left_out::say(WHAT, "no C compiler");
         return;
     }
@@ -114,114 +113,10 @@ fn runs(enter: &[String]) -> bool {
     output.is_ok_and(|output| output.status.success())
 }
 
-/// Puts a hostile library wherever a C library might look for one, and has every configuration
-/// file point to it. False if there is no compiler.
-fn lay_traps(root: &Path, outside: &Path) -> bool {
-    let source = outside.join("trap.c");
-    let code = format!(
-        r#"#include <fcntl.h>
-#include <unistd.h>
-__attribute__((constructor)) static void trap(void) {{
-    write(2, "{MARK}\n", sizeof "{MARK}");
-    close(open("/{MARK}", O_CREAT | O_WRONLY, 0600));
-}}
-"#
-    );
-    fs::write(&source, code).unwrap();
-    let library = outside.join("trap.so");
-    let mut compiler = Command::new("cc");
-    compiler.args(["-shared", "-fPIC", "-w", "-o"]).arg(&library).arg(source);
-    if !compiler.output().is_ok_and(|output| output.status.success()) {
-        return false;
-    }
-    // The trap works: it catches a program that is not made for this.
-    let output = Command::new("true").env("LD_PRELOAD", &library).output().unwrap();
-    fs::remove_file(format!("/{MARK}")).ok();
-    assert!(String::from_utf8_lossy(&output.stderr).contains(MARK), "the trap does not work");
-
-    for folder in [
-        "lib",
-        "lib64",
-        "lib/x86_64-linux-gnu",
-        "usr/lib",
-        "usr/lib64",
-        "usr/lib/x86_64-linux-gnu",
-        "usr/lib/x86_64-linux-gnu/gconv",
-        "gconv",
-        "tls",
-    ] {
-        let folder = root.join(folder);
-        fs::create_dir_all(&folder).unwrap();
-        for name in [
-            "ld-linux-x86-64.so.2",
-            "libc.so.6",
-            "libgcc_s.so.1",
-            "libnss_compat.so.2",
-            "libnss_dns.so.2",
-            "libnss_files.so.2",
-            "libnss_trap.so.2",
-            "libresolv.so.2",
-            "TRAP.so",
-            "UTF-8.so",
-        ] {
-            fs::copy(&library, folder.join(name)).unwrap();
-        }
-        let modules = "module UTF-8// INTERNAL TRAP 1\nmodule INTERNAL UTF-8// TRAP 1\n";
-        fs::write(folder.join("gconv-modules"), modules).unwrap();
-    }
-    for (name, text) in [
-        ("nsswitch.conf", "hosts: trap\npasswd: trap\nservices: trap\n"),
-        ("hosts", "192.0.2.1 kubernetes.default.svc localhost\n"),
-        ("resolv.conf", "nameserver 192.0.2.1\n"),
-        ("host.conf", "multi on\n"),
-        ("gai.conf", "reload yes\n"),
-        ("ld.so.preload", "/lib/TRAP.so\n"),
-        ("localtime", "not a time zone"),
-        ("victim", "untouched"),
-    ] {
-        fs::create_dir_all(root.join("etc")).unwrap();
-        fs::write(root.join("etc").join(name), text).unwrap();
-    }
-    fs::create_dir_all(root.join("dev")).unwrap();
-    symlink("/etc/victim", root.join("dev/termination-log")).unwrap();
-    fs::write(root.join("kubeconfig"), "not: a kubeconfig\n").unwrap();
-    true
-}
-
 fn variables(server: &Server) -> Vec<(&'static str, String)> {
-    let mut variables: Vec<_> = [
-        ("LD_PRELOAD", "/lib/TRAP.so"),
-        ("LD_LIBRARY_PATH", "/lib"),
-        ("LD_AUDIT", "/lib/TRAP.so"),
-        ("GCONV_PATH", "/gconv"),
-        ("GLIBC_TUNABLES", "glibc.malloc.check=3"),
-        ("LOCPATH", "/lib"),
-        ("NLSPATH", "/lib/%N"),
-        ("LANG", "xx_XX.TRAP"),
-        ("LC_ALL", "xx_XX.TRAP"),
-        ("LANGUAGE", "xx"),
-        ("HOSTALIASES", "/etc/hosts"),
-        ("RES_OPTIONS", "debug"),
-        ("TZ", ":/etc/localtime"),
-        ("KUBECONFIG", "/kubeconfig"),
-        ("HTTP_PROXY", "http://192.0.2.1:1"),
-        ("HTTPS_PROXY", "http://192.0.2.1:1"),
-        ("https_proxy", "http://192.0.2.1:1"),
-        ("ALL_PROXY", "socks5://192.0.2.1:1"),
-        ("SSL_CERT_FILE", "/etc/victim"),
-        ("SSL_CERT_DIR", "/etc"),
-        ("SSLKEYLOGFILE", "/keys"),
-        ("RUST_LOG", "trace"),
-        ("RUST_BACKTRACE", "full"),
-        ("RUST_MIN_STACK", "1"),
-        ("TMPDIR", "/lib"),
-        ("HOME", "/lib"),
-        ("CONTAINER_IMAGE", "foreign"),
-        ("KUBERNETES_SERVICE_HOST", "127.0.0.1"),
-    ]
-    .into_iter()
-    .map(|(name, value)| (name, value.to_owned()))
-    .collect();
+    let mut variables: Vec<_> =
+        ENVIRONMENT.iter().map(|&(name, value)| (name, value.to_owned())).collect();
+    variables.push(("KUBERNETES_SERVICE_HOST", "127.0.0.1".to_owned()));
     variables.push(("KUBERNETES_SERVICE_PORT", server.address.port().to_string()));
     variables
 }

@@ -1,0 +1,136 @@
+//! Traps for a program that runs in a hostile bundle's file system: whatever a C library would
+//! load from there is foreign code, which tells of itself.
+
+#![expect(clippy::panic, reason = "a harness: a trap that can't be laid must fail the test")]
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+/// What foreign code writes to standard error, and the name of the file that it leaves in `/`.
+pub const MARK: &str = "FOREIGN-CODE-RAN";
+
+/// Variables of an image that lead into the traps, or elsewhere than the caller wants.
+pub const ENVIRONMENT: [(&str, &str); 27] = [
+    ("LD_PRELOAD", "/lib/TRAP.so"),
+    ("LD_LIBRARY_PATH", "/lib"),
+    ("LD_AUDIT", "/lib/TRAP.so"),
+    ("GCONV_PATH", "/gconv"),
+    ("GLIBC_TUNABLES", "glibc.malloc.check=3"),
+    ("LOCPATH", "/lib"),
+    ("NLSPATH", "/lib/%N"),
+    ("LANG", "xx_XX.TRAP"),
+    ("LC_ALL", "xx_XX.TRAP"),
+    ("LANGUAGE", "xx"),
+    ("HOSTALIASES", "/etc/hosts"),
+    ("RES_OPTIONS", "debug"),
+    ("TZ", ":/etc/localtime"),
+    ("KUBECONFIG", "/kubeconfig"),
+    ("HTTP_PROXY", "http://192.0.2.1:1"),
+    ("HTTPS_PROXY", "http://192.0.2.1:1"),
+    ("https_proxy", "http://192.0.2.1:1"),
+    ("ALL_PROXY", "socks5://192.0.2.1:1"),
+    ("SSL_CERT_FILE", "/etc/victim"),
+    ("SSL_CERT_DIR", "/etc"),
+    ("SSLKEYLOGFILE", "/keys"),
+    ("RUST_LOG", "trace"),
+    ("RUST_BACKTRACE", "full"),
+    ("RUST_MIN_STACK", "1"),
+    ("TMPDIR", "/lib"),
+    ("HOME", "/lib"),
+    ("CONTAINER_IMAGE", "foreign"),
+];
+
+const FOLDERS: [&str; 9] = [
+    "lib",
+    "lib64",
+    "lib/x86_64-linux-gnu",
+    "usr/lib",
+    "usr/lib64",
+    "usr/lib/x86_64-linux-gnu",
+    "usr/lib/x86_64-linux-gnu/gconv",
+    "gconv",
+    "tls",
+];
+
+const LIBRARIES: [&str; 10] = [
+    "ld-linux-x86-64.so.2",
+    "libc.so.6",
+    "libgcc_s.so.1",
+    "libnss_compat.so.2",
+    "libnss_dns.so.2",
+    "libnss_files.so.2",
+    "libnss_trap.so.2",
+    "libresolv.so.2",
+    "TRAP.so",
+    "UTF-8.so",
+];
+
+const SETTINGS: [(&str, &str); 8] = [
+    ("nsswitch.conf", "hosts: trap\npasswd: trap\nservices: trap\n"),
+    ("hosts", "192.0.2.1 kubernetes.default.svc localhost\n"),
+    ("resolv.conf", "nameserver 192.0.2.1\n"),
+    ("host.conf", "multi on\n"),
+    ("gai.conf", "reload yes\n"),
+    ("ld.so.preload", "/lib/TRAP.so\n"),
+    ("localtime", "not a time zone"),
+    ("victim", "untouched"),
+];
+
+/// Puts a hostile library below `root` wherever a C library might look for one, and has every
+/// configuration file point to it. False if there is no compiler.
+///
+/// # Panics
+///
+/// If a file can't be written, or the trap doesn't catch a program that isn't made for it.
+pub fn lay(root: &Path) -> bool {
+    lay_or_fail(root).unwrap_or_else(|error| panic!("traps in {}: {error}", root.display()))
+}
+
+fn lay_or_fail(root: &Path) -> io::Result<bool> {
+    let folder = tempfile::tempdir()?;
+    let library = folder.path().join("trap.so");
+    if !compile(folder.path(), &library)? {
+        return Ok(false);
+    }
+    let output = Command::new("true").env("LD_PRELOAD", &library).output()?;
+    let _ = fs::remove_file(format!("/{MARK}"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains(MARK), "the trap does not work");
+
+    for folder in FOLDERS {
+        let folder = root.join(folder);
+        fs::create_dir_all(&folder)?;
+        for name in LIBRARIES {
+            fs::copy(&library, folder.join(name))?;
+        }
+        let modules = "module UTF-8// INTERNAL TRAP 1\nmodule INTERNAL UTF-8// TRAP 1\n";
+        fs::write(folder.join("gconv-modules"), modules)?;
+    }
+    fs::create_dir_all(root.join("etc"))?;
+    for (name, text) in SETTINGS {
+        fs::write(root.join("etc").join(name), text)?;
+    }
+    fs::create_dir_all(root.join("dev"))?;
+    symlink("/etc/victim", root.join("dev/termination-log"))?;
+    fs::write(root.join("kubeconfig"), "not: a kubeconfig\n")?;
+    Ok(true)
+}
+
+fn compile(folder: &Path, library: &Path) -> io::Result<bool> {
+    let source = folder.join("trap.c");
+    let code = format!(
+        r#"#include <fcntl.h>
+#include <unistd.h>
+__attribute__((constructor)) static void trap(void) {{
+    write(2, "{MARK}\n", sizeof "{MARK}");
+    close(open("/{MARK}", O_CREAT | O_WRONLY, 0600));
+}}
+"#
+    );
+    fs::write(&source, code)?;
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-w", "-o"]).arg(library).arg(source);
+    Ok(compiler.output().is_ok_and(|output| output.status.success()))
+}
