@@ -3,14 +3,16 @@
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::panic;
-use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::thread;
 
 use crate::args::{self, Command};
+use crate::end::Run;
 use crate::install;
+use crate::interrupt::Signals;
 use crate::log;
-use crate::outcome::{self, Outcome, Verdict};
+use crate::outcome::{Outcome, Verdict};
 use crate::serve;
 use crate::termination;
 
@@ -18,29 +20,43 @@ use crate::termination;
 /// Nothing in the readers recurses.
 const STACK: usize = 4 << 20;
 
+/// The stack of the thread that waits for signals.
+const STACK_OF_WATCH: usize = 256 << 10;
+
 /// Runs the program with `args`, the program's name left out.
+///
+/// SIGTERM, SIGINT, SIGHUP and SIGQUIT end the process: the bundles that are not done then have
+/// the verdict [`Verdict::Interrupted`].
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     // The hook of the standard library would ask the environment whether to look for debug
     // information, in files that a bundle may have brought along.
     panic::set_hook(Box::new(|info| log::line("error", format_args!("internal: {info}"))));
+    let signals = Signals::keep_back();
     let args: Vec<_> = args.into_iter().collect();
-    let worker = thread::Builder::new().stack_size(STACK).spawn(move || command(args));
-    let code = match worker.map(thread::JoinHandle::join) {
-        Ok(Ok(code)) => code,
-        Ok(Err(_)) => {
-            let bug = "a bug in the unpacker; the log names its place";
-            end(&[Outcome::failed("", Verdict::Internal, bug)], Some(Path::new(termination::PATH)))
-        }
-        Err(error) => end(
-            &[Outcome::failed("", Verdict::System, format_args!("no thread: {error}"))],
-            Some(Path::new(termination::PATH)),
-        ),
-    };
+    let run = Arc::new(Run::start());
+    let code = work(&run, signals, args).unwrap_or_else(|error| {
+        run.fail(Outcome::failed("", Verdict::System, format_args!("no thread: {error}")))
+    });
     ExitCode::from(code)
 }
 
-fn command(args: Vec<OsString>) -> u8 {
-    let default_log = Path::new(termination::PATH);
+fn work(run: &Arc<Run>, signals: Signals, args: Vec<OsString>) -> io::Result<u8> {
+    let watched = Arc::clone(run);
+    thread::Builder::new().stack_size(STACK_OF_WATCH).spawn(move || {
+        while let Some(signal) = signals.wait() {
+            watched.interrupt(signal);
+        }
+    })?;
+    let reported = Arc::clone(run);
+    let worker =
+        thread::Builder::new().stack_size(STACK).spawn(move || command(&reported, args))?;
+    Ok(worker.join().unwrap_or_else(|_| {
+        let bug = "a bug in the unpacker; the log names its place";
+        run.fail(Outcome::failed("", Verdict::Internal, bug))
+    }))
+}
+
+fn command(run: &Run, args: Vec<OsString>) -> u8 {
     match args::parse(args) {
         Ok(Command::Print(text)) => match io::stdout().write_all(text.as_bytes()) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -57,38 +73,27 @@ fn command(args: Vec<OsString>) -> u8 {
             Err(error) => {
                 let message = log::one_line(&log::chain(&error));
                 log::line("error", &message);
-                end(&[Outcome::failed("", Verdict::System, message)], Some(default_log))
+                run.fail(Outcome::failed("", Verdict::System, message))
             }
         },
         Ok(Command::Serve(options)) => {
-            let variable = |name: &str| std::env::var_os(name);
-            let outcomes = serve::serve(&options, variable, &mut io::stdout().lock());
-            let termination_log = options.termination_log.as_deref();
-            if let Some(path) = termination_log.filter(|path| !path.exists()) {
+            let named = options.termination_log.as_ref();
+            if let Some(path) = named.filter(|path| !path.exists()) {
                 log::line("warning", format_args!("{} is not there", path.display()));
             }
-            let default_log = (!options.dry_run).then_some(default_log);
-            end(&outcomes, termination_log.or(default_log))
+            let default = (!options.dry_run).then(|| termination::PATH.into());
+            let config_maps = options.bundles.iter().map(|bundle| &bundle.config_map);
+            run.expect(config_maps, named.cloned().or(default));
+            let variable = |name: &str| std::env::var_os(name);
+            let done = |index, outcome| run.done(index, outcome);
+            serve::serve(&options, variable, &mut io::stdout().lock(), done);
+            run.end()
         }
         Err(error) => {
             let message = log::one_line(&error.to_string());
             log::line("error", &message);
             log::line("hint", "unlade-unpacker --help");
-            end(&[Outcome::failed("", Verdict::Usage, message)], Some(default_log))
+            run.fail(Outcome::failed("", Verdict::Usage, message))
         }
     }
-}
-
-/// Says what became of the bundles: the last line of the log, and the termination message.
-fn end(outcomes: &[Outcome], termination_log: Option<&Path>) -> u8 {
-    let message = outcome::message(outcomes);
-    if let Some(path) = termination_log
-        && let Err(error) = termination::write(path, &message)
-        // Outside of a pod it is not there.
-        && error.kind() != io::ErrorKind::NotFound
-    {
-        log::line("warning", format_args!("{} not written: {error}", path.display()));
-    }
-    let _ = writeln!(io::stderr(), "{message}");
-    outcome::exit_code(outcomes)
 }

@@ -27,9 +27,13 @@ mod args;
 #[cfg(feature = "serve")]
 pub mod command;
 #[cfg(feature = "serve")]
+mod end;
+#[cfg(feature = "serve")]
 mod file;
 #[cfg(feature = "serve")]
 pub mod install;
+#[cfg(feature = "serve")]
+mod interrupt;
 #[cfg(feature = "serve")]
 mod log;
 #[cfg(feature = "serve")]

@@ -44,13 +44,15 @@ pub enum Verdict {
     Temporary,
     /// This machine failed: a file could not be read or written.
     System,
+    /// A signal asked for the end before the bundle was done.
+    Interrupted,
     /// A bug in the unpacker.
     Internal,
 }
 
 impl Verdict {
     /// All of them, in the order of their exit codes.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Written,
         Self::Unchanged,
         Self::Printed,
@@ -65,6 +67,7 @@ impl Verdict {
         Self::Untrusted,
         Self::Temporary,
         Self::System,
+        Self::Interrupted,
         Self::Internal,
     ];
 
@@ -83,6 +86,7 @@ impl Verdict {
             Self::Untrusted => 24,
             Self::Temporary => 30,
             Self::System => 31,
+            Self::Interrupted => 32,
             Self::Internal => 70,
         }
     }
@@ -131,13 +135,14 @@ impl Outcome {
     }
 }
 
-/// The exit code of a run: 0 if all went well, else that of [`Verdict::Temporary`] if any bundle
-/// had it, because another try helps that one and leaves the others as they are; else that of the
-/// first bundle that failed, in the order of the command line.
+/// The exit code of a run: 0 if all went well, else that of the first bundle that was
+/// [`Verdict::Interrupted`] or failed for a [`Verdict::Temporary`] reason, because another try
+/// helps that one and leaves the others as they are; else that of the first bundle that failed,
+/// in the order of the command line.
 pub fn exit_code(outcomes: &[Outcome]) -> u8 {
     let mut failures = outcomes.iter().map(|outcome| outcome.verdict).filter(|v| !v.is_success());
-    let temporary = failures.clone().any(|verdict| verdict == Verdict::Temporary);
-    if temporary { Some(Verdict::Temporary) } else { failures.next() }.map_or(0, Verdict::exit_code)
+    let again = |verdict: &Verdict| matches!(verdict, Verdict::Temporary | Verdict::Interrupted);
+    failures.clone().find(again).or_else(|| failures.next()).map_or(0, Verdict::exit_code)
 }
 
 /// The outcomes as one line of JSON, at most [`MESSAGE_SIZE`] bytes long.
@@ -219,16 +224,18 @@ mod tests {
     }
 
     #[test]
-    fn temporary_failure_decides_the_exit_code_else_the_first() {
+    fn what_another_try_helps_decides_the_exit_code_else_the_first() {
         let outcomes = |verdicts: &[Verdict]| {
             verdicts.iter().map(|&verdict| Outcome::new("a", verdict)).collect::<Vec<_>>()
         };
-        let cases: [(&[Verdict], u8); 5] = [
+        let cases: [(&[Verdict], u8); 7] = [
             (&[], 0),
             (&[Verdict::Written, Verdict::Unchanged], 0),
             (&[Verdict::Written, Verdict::TooLarge, Verdict::BadBundle], 13),
             (&[Verdict::BadBundle, Verdict::TooLarge], 11),
             (&[Verdict::BadBundle, Verdict::Temporary], 30),
+            (&[Verdict::BadBundle, Verdict::Interrupted, Verdict::Interrupted], 32),
+            (&[Verdict::Temporary, Verdict::Interrupted], 30),
         ];
         for (verdicts, expected) in cases {
             assert_eq!(exit_code(&outcomes(verdicts)), expected, "{verdicts:?}");

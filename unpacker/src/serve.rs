@@ -52,7 +52,8 @@ pub(crate) enum Output {
     Json,
 }
 
-/// Fills, or prints, the ConfigMaps of all bundles.
+/// Fills, or prints, the ConfigMaps of all bundles, and tells `done` what became of each, by its
+/// place among them.
 ///
 /// `variable` gives environment variables: the two of the `kubernetes` service, and
 /// `CONTAINER_IMAGE` if a flag allows it.
@@ -60,31 +61,33 @@ pub(crate) fn serve(
     options: &Options,
     variable: impl Fn(&str) -> Option<OsString>,
     stdout: &mut dyn Write,
-) -> Vec<Outcome> {
+    mut done: impl FnMut(usize, Outcome),
+) {
     let clock = SystemClock::start();
     let target = match Target::of(options, &variable) {
         Ok(target) => target,
         Err(failure) => {
             failure.log(None);
-            let outcome = |bundle: &Bundle| failure.outcome(&bundle.config_map);
-            return options.bundles.iter().map(outcome).collect();
+            for (index, bundle) in options.bundles.iter().enumerate() {
+                done(index, failure.outcome(&bundle.config_map));
+            }
+            return;
         }
     };
     let image = options.source_image_from_env.then(|| variable("CONTAINER_IMAGE")).flatten();
     let image = image.and_then(|image| image.into_string().ok()).filter(|image| !image.is_empty());
-    let mut outcomes = Vec::with_capacity(options.bundles.len());
-    for bundle in &options.bundles {
+    for (index, bundle) in options.bundles.iter().enumerate() {
         // A bug that one bundle meets must not cost the others theirs.
         let run = catch_unwind(AssertUnwindSafe(|| {
             one(bundle, image.as_ref(), options, &target, &clock, stdout)
         }));
         let result = run.unwrap_or_else(|_| Err(Failure::panicked()));
-        outcomes.push(result.unwrap_or_else(|failure| {
+        let outcome = result.unwrap_or_else(|failure| {
             failure.log(Some(&bundle.root));
             failure.outcome(&bundle.config_map)
-        }));
+        });
+        done(index, outcome);
     }
-    outcomes
 }
 
 /// Where the ConfigMaps are.

@@ -12,6 +12,12 @@ fn bundle(config_map: &str) -> (tempfile::TempDir, Bundle) {
     (root, bundle)
 }
 
+fn outcomes_of(options: &Options, stdout: &mut dyn Write) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    serve(options, |_| None, stdout, |index, outcome| outcomes.insert(index, outcome));
+    outcomes
+}
+
 /// Panics once, then fails with `kind`.
 struct Fragile {
     panics: bool,
@@ -34,13 +40,13 @@ fn panic_costs_one_bundle_and_not_the_others() {
     let ((_a, first), (_b, second), (_c, third)) = (bundle("a"), bundle("b"), bundle("c"));
     let options = Options { bundles: vec![first, second], dry_run: true, ..Options::default() };
     let mut stdout = Fragile { panics: true, kind: io::ErrorKind::StorageFull };
-    let outcomes = serve(&options, |_| None, &mut stdout);
+    let outcomes = outcomes_of(&options, &mut stdout);
     let verdicts: Vec<_> = outcomes.iter().map(|outcome| outcome.verdict).collect();
     assert_eq!(verdicts, [Verdict::Internal, Verdict::System]);
 
     let options = Options { bundles: vec![third], dry_run: true, ..Options::default() };
     let mut stdout = Fragile { panics: false, kind: io::ErrorKind::BrokenPipe };
-    let outcomes = serve(&options, |_| None, &mut stdout);
+    let outcomes = outcomes_of(&options, &mut stdout);
     assert!(matches!(outcomes[..], [Outcome { verdict: Verdict::Printed, .. }]), "{outcomes:?}");
 }
 
@@ -50,6 +56,6 @@ fn limits_have_the_verdict_of_what_is_too_large() {
     fs::write(root.path().join("manifests/a.yaml"), "12345").unwrap();
     let mut options = Options { bundles: vec![bundle], dry_run: true, ..Options::default() };
     options.limits.file_size = 4;
-    let outcomes = serve(&options, |_| None, &mut io::sink());
+    let outcomes = outcomes_of(&options, &mut io::sink());
     assert!(matches!(outcomes[..], [Outcome { verdict: Verdict::TooLarge, .. }]), "{outcomes:?}");
 }

@@ -1,5 +1,5 @@
 //! The program `unlade-unpacker`, run as it is: [`serve`] and [`tls`] against an API server
-//! of our own, [`install`], [`corpus`] over the crafted bundles with links, and [`hostile`] in a file system
+//! of our own, [`interrupt`] in the middle of it, [`install`], [`corpus`] over the crafted bundles with links, and [`hostile`] in a file system
 //! that tries to run its own code.
 
 #![expect(
@@ -15,6 +15,7 @@ mod corpus;
 mod fixture;
 mod hostile;
 mod install;
+mod interrupt;
 mod serve;
 mod server;
 mod tls;

@@ -13,7 +13,7 @@ use crate::fixture::{Run, bundle, unpacker};
 use crate::server::{Fault, Server, closed_port};
 
 /// A kubeconfig for `address`, with `user` as its user.
-fn kubeconfig(folder: &Path, address: SocketAddr, user: &Value) -> std::path::PathBuf {
+pub(crate) fn kubeconfig(folder: &Path, address: SocketAddr, user: &Value) -> std::path::PathBuf {
     let config = json!({
         "current-context": "x",
         "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u", "namespace": "olm"}}],
