@@ -100,6 +100,7 @@ impl Error {
             }
             Self::Missing { .. } => Some("create it first; its owner and labels are then kept"),
             Self::Fill(error) => error.hint(),
+            Self::Connection(connect::Error::Token { source }) => source.hint(),
             _ => None,
         }
     }
@@ -141,7 +142,9 @@ fn attempt(
     let response = status::check(name, server.call(&request, pace.timeout())?)?;
     let existing = ConfigMap::parse_json(&response.body)
         .map_err(|source| Error::Answer { name: name.clone(), source: Some(source) })?;
-    if existing.metadata.name != *name {
+    // Without a version the write would not notice those of others.
+    let is_versioned = existing.metadata.rest.contains_key("resourceVersion");
+    if existing.metadata.name != *name || !is_versioned {
         return Err(Error::Answer { name: name.clone(), source: None });
     }
     if existing.metadata.rest.contains_key("deletionTimestamp") {

@@ -17,7 +17,7 @@ pub const NAME: &str = "unlade-unpacker";
 #[non_exhaustive]
 pub enum Error {
     /// The running binary cannot be read.
-    #[error("the running binary cannot be read")]
+    #[error("the running binary, /proc/self/exe, cannot be read")]
     Source(#[source] io::Error),
     /// The destination cannot be written.
     #[error("{} cannot be written", path.display())]

@@ -10,7 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 
-use crate::file;
+use crate::{file, name};
 
 /// Where the kubelet mounts a service account.
 pub(crate) const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -55,7 +55,7 @@ pub(crate) enum Token {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum Error {
-    #[error("{variable} is not set: this is no pod, and no --kubeconfig is given")]
+    #[error("{variable} is not set, as it is in every pod, and no --kubeconfig is given")]
     NotInPod { variable: &'static str },
     #[error("{variable} is {value:?}, which is no {expected}")]
     Variable { variable: &'static str, value: OsString, expected: &'static str },
@@ -63,12 +63,29 @@ pub(crate) enum Error {
     File { path: PathBuf, source: io::Error },
     #[error("{} is not text", path.display())]
     Text { path: PathBuf },
+    #[error("{namespace:?} is no name of a namespace")]
+    Namespace { namespace: String },
     #[error("{what} holds no certificate that can be used")]
     NoCertificate { what: String },
     #[error("{what} is not a private key in PEM")]
     NoKey { what: String },
     #[error("TLS cannot be set up")]
     Tls(#[from] rustls::Error),
+}
+
+impl Error {
+    /// What may help.
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::NotInPod { .. } => Some("outside of a pod: --kubeconfig FILE, or --dry-run"),
+            Self::File { path, source }
+                if path.starts_with(ACCOUNT) && source.kind() == io::ErrorKind::NotFound =>
+            {
+                Some("the pod needs its service account: automountServiceAccountToken: true")
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Access {
@@ -100,7 +117,12 @@ impl Access {
 /// The namespace of the pod that this is.
 pub(crate) fn namespace_of_pod(account: &Path) -> Result<String, Error> {
     let path = account.join("namespace");
-    text(read(&path)?, path)
+    namespace(text(read(&path)?, path)?)
+}
+
+/// `namespace`, if it can be one: it becomes part of a URL.
+pub(super) fn namespace(namespace: String) -> Result<String, Error> {
+    if name::is_label(&namespace) { Ok(namespace) } else { Err(Error::Namespace { namespace }) }
 }
 
 impl Token {
@@ -109,7 +131,11 @@ impl Token {
         match self {
             Self::None => Ok(None),
             Self::Fixed(token) => Ok(Some(token.clone())),
-            Self::File(path) => text(read(path)?, path.clone()).map(Some),
+            // A second time, in case that the kubelet has just removed the old one.
+            Self::File(path) => {
+                let bytes = read(path).or_else(|_| read(path))?;
+                text(bytes, path.clone()).map(Some)
+            }
         }
     }
 }

@@ -56,6 +56,7 @@ impl Error {
                 "use the server's IP address, and tls-server-name for the name in its certificate",
             ),
             Self::Unsupported { hint, .. } => Some(hint),
+            Self::Credential(error) => error.hint(),
             _ => None,
         }
     }
@@ -99,7 +100,8 @@ impl Kubeconfig {
         let folder = path.parent().unwrap_or(Path::new(""));
         let access = access(cluster, cluster_name, user, folder)?;
         let namespace = string(context, "namespace").filter(|namespace| !namespace.is_empty());
-        Ok(Self { access, namespace: namespace.map(str::to_owned) })
+        let namespace = namespace.map(|name| credential::namespace(name.to_owned())).transpose()?;
+        Ok(Self { access, namespace })
     }
 }
 

@@ -6,6 +6,9 @@ use serde::Deserialize;
 
 use super::{Error, Response};
 
+/// How the API server begins what an admission webhook said (apiserver `ToStatusErr`).
+const WEBHOOK: &str = "admission webhook ";
+
 /// `response` if it is a success, else what it says.
 pub(super) fn check(name: &str, response: Response) -> Result<Response, Error> {
     let status = response.status;
@@ -15,6 +18,8 @@ pub(super) fn check(name: &str, response: Response) -> Result<Response, Error> {
     let said = Status::of(&response);
     let (name, message) = (name.to_owned(), said.message);
     Err(match status {
+        // A webhook chooses the code, and most choose that of a missing permission.
+        403 if message.starts_with(WEBHOOK) => Error::Refused { name, status, message },
         401 | 403 => Error::Denied { name, status, message },
         404 => Error::Missing { name, message },
         409 => Error::Conflict { name },

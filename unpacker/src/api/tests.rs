@@ -295,6 +295,9 @@ fn what_no_retry_can_mend_ends_at_once() {
         (answer(422, &too_long), |e| matches!(e, Error::TooLarge { .. })),
         (status(422, "bad key"), |e| matches!(e, Error::Refused { status: 422, .. })),
         (status(400, "webhook"), |e| matches!(e, Error::Refused { status: 400, .. })),
+        (status(403, "admission webhook \"a.b\" denied the request: no"), |e| {
+            matches!(e, Error::Refused { status: 403, .. })
+        }),
         (status(301, "moved"), |e| matches!(e, Error::Refused { status: 301, .. })),
         (Err(connect::Error::AnswerSize { address: SocketAddr::from(([127, 0, 0, 1], 1)) }), |e| {
             matches!(e, Error::Connection(_))
@@ -311,9 +314,10 @@ fn what_no_retry_can_mend_ends_at_once() {
 
 #[test]
 fn answer_that_is_not_the_config_map_is_refused() {
-    let mut other = empty();
+    let (mut other, mut versionless) = (empty(), empty());
     other["metadata"]["name"] = json!("other");
-    for body in [other, json!({"kind": "Pod"}), json!([1]), json!("html")] {
+    versionless["metadata"].as_object_mut().unwrap().remove("resourceVersion");
+    for body in [other, versionless, json!({"kind": "Pod"}), json!([1]), json!("html")] {
         let result = run(&Script::new(vec![answer(200, &body)])).0;
         assert!(matches!(result, Err(Error::Answer { .. })), "{result:?}");
     }

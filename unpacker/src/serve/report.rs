@@ -77,7 +77,7 @@ impl From<unlade_format::encode::Error> for Failure {
 
 impl From<api::credential::Error> for Failure {
     fn from(error: api::credential::Error) -> Self {
-        Self::new(Verdict::Configuration, &error)
+        Self { hint: error.hint(), ..Self::new(Verdict::Configuration, &error) }
     }
 }
 

@@ -41,6 +41,19 @@ fn pod_connects_to_the_address_of_the_service_only() {
     let error = Access::of_pod(|_| None, account.path()).unwrap_err();
     assert!(matches!(error, Error::NotInPod { variable: "KUBERNETES_SERVICE_HOST" }), "{error}");
     assert_eq!(namespace_of_pod(account.path()).unwrap(), "olm");
+    for namespace in ["", "a/../b", "a b", "A"] {
+        fs::write(account.path().join("namespace"), namespace).unwrap();
+        let error = namespace_of_pod(account.path()).unwrap_err();
+        assert!(matches!(error, Error::Namespace { .. }), "{error}");
+    }
+}
+
+#[test]
+fn pod_without_its_service_account_is_told_what_it_needs() {
+    let missing = Path::new(ACCOUNT).join("no-such-folder");
+    let error = Access::of_pod(variables("10.96.0.1", "443"), &missing).unwrap_err();
+    assert!(error.hint().unwrap().contains("automountServiceAccountToken"), "{error}");
+    assert!(read(Path::new("/no-such-file")).unwrap_err().hint().is_none());
 }
 
 #[test]
