@@ -317,7 +317,7 @@ fn read_annotations(mut found: Vec<File>, limits: &Limits) -> Result<Annotations
     let mut findings = Vec::new();
     for file in found {
         let path = file.path();
-        let read = annotation::read(&path, &file.bytes, &limits.yaml)?;
+        let read = annotation::read(&path, &file.bytes, limits)?;
         if result.is_some() {
             findings.push(Finding::new(
                 Reason::AnnotationsFile,

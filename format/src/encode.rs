@@ -171,9 +171,13 @@ impl Encoder<'_> {
     }
 
     fn gzip(&self) -> Result<Values, Error> {
-        self.gzip_at(&[LEVEL])
-            .checked(self.content)
-            .or_else(|_| self.gzip_at(&DENSE).checked(self.content))
+        match self.gzip_at(&[LEVEL]).checked(self.content) {
+            // What is twice too large stays so, and would cost the time of all levels.
+            Err(Error::TooLarge { size, .. }) if size < 2 * VALUES_SIZE => {
+                self.gzip_at(&DENSE).checked(self.content)
+            }
+            result => result,
+        }
     }
 
     /// The values at the level that gives the shortest, for each.
@@ -256,9 +260,14 @@ fn aside(content: &Content) -> BTreeSet<&ConfigMapKey> {
         .collect()
 }
 
+/// Most bytes of a metadata file that is looked into here: larger ones are worth no memory, and go
+/// aside as they are. The largest published one has some kilobytes.
+const METADATA_SIZE: usize = 4 << 20;
+
 fn upstream_takes(text: &[u8]) -> bool {
     use yaml::Error::{Parser, TooComplex, TooLarge};
-    match yaml::decode_unstructured(text, &yaml::Limits::default()) {
+    let limits = yaml::Limits { input: METADATA_SIZE, ..yaml::Limits::default() };
+    match yaml::decode_unstructured(text, &limits) {
         Ok(_) | Err(TooLarge { .. } | TooComplex { .. } | Parser { .. }) => true,
         Err(_) => false,
     }

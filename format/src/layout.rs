@@ -63,7 +63,7 @@ pub fn read(annotations: Option<&[u8]>, limits: &Limits) -> Result<Layout, Error
         findings: Vec::new(),
     };
     let Some(text) = annotations else { return Ok(layout) };
-    let file = annotation::read(&Directory::Metadata.path(ANNOTATIONS_FILE), text, &limits.yaml)?;
+    let file = annotation::read(&Directory::Metadata.path(ANNOTATIONS_FILE), text, limits)?;
     let value = |key| file.annotations.get(key).map(String::as_str).unwrap_or_default();
 
     let named = value(MANIFESTS);

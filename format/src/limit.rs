@@ -6,6 +6,9 @@ use crate::yaml;
 pub const FILES: usize = 10_000;
 /// Most bytes in one file. The largest published file has under 2 MiB.
 pub const FILE_SIZE: usize = 64 << 20;
+/// Most bytes in annotations.yaml. Kubernetes takes 256 KiB of annotations; this is room for
+/// comments, and bounds what there can be to say of it.
+pub const ANNOTATIONS_FILE_SIZE: usize = 1 << 20;
 /// Most bytes in all files of a bundle together, decoded. The largest published bundle has 6.8 MB.
 pub const TOTAL_SIZE: usize = 128 << 20;
 /// Most decoded bytes for each encoded byte. Deflate itself ends at 1,032.
@@ -19,6 +22,8 @@ pub struct Limits {
     pub files: usize,
     /// Most bytes in one file ([`FILE_SIZE`]).
     pub file_size: usize,
+    /// Most bytes in annotations.yaml ([`ANNOTATIONS_FILE_SIZE`]).
+    pub annotations_file_size: usize,
     /// Most bytes in all files together, decoded ([`TOTAL_SIZE`]).
     pub total_size: usize,
     /// Most decoded bytes for each encoded byte of a compressed value ([`RATIO`]).
@@ -32,6 +37,7 @@ impl Default for Limits {
         Self {
             files: FILES,
             file_size: FILE_SIZE,
+            annotations_file_size: ANNOTATIONS_FILE_SIZE,
             total_size: TOTAL_SIZE,
             ratio: RATIO,
             yaml: yaml::Limits::default(),

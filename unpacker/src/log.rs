@@ -4,6 +4,9 @@ use std::error::Error;
 use std::fmt;
 use std::io::Write;
 
+/// Most bytes of a text on one line: a bundle with a million bad names does not fill a node's disk.
+const LONGEST: usize = 8 << 10;
+
 /// Logs `message` as one line.
 pub(crate) fn line(level: &str, message: impl fmt::Display) {
     let message = one_line(&message.to_string());
@@ -28,13 +31,15 @@ pub(crate) fn chain(error: &dyn Error) -> String {
     text
 }
 
-/// `text` without anything that starts a line, moves the cursor or turns the direction of text.
+/// `text` without anything that starts a line, moves the cursor or turns the direction of text,
+/// and without what is beyond 8 KiB, but for the number of its bytes.
 pub(crate) fn one_line(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for c in text.chars() {
+    let (shown, rest) = text.split_at(text.floor_char_boundary(LONGEST));
+    let mut line = String::with_capacity(shown.len());
+    for c in shown.chars() {
         if is_harmless(c) { line.push(c) } else { line.extend(c.escape_unicode()) }
     }
-    line
+    if rest.is_empty() { line } else { format!("{line}… ({} more bytes)", rest.len()) }
 }
 
 fn is_harmless(c: char) -> bool {
@@ -52,6 +57,13 @@ mod tests {
         let text = "a\nb\r\x1b[31mc\u{85}\u{2028}\u{202e}\0é☃";
         let line = one_line(text);
         assert_eq!(line, r"a\u{a}b\u{d}\u{1b}[31mc\u{85}\u{2028}\u{202e}\u{0}é☃");
+    }
+
+    #[test]
+    fn line_has_an_end() {
+        let line = one_line(&"é".repeat(1 << 20));
+        assert!(line.len() < LONGEST + 100);
+        assert!(line.ends_with("é… (2088960 more bytes)"), "{}", line.len());
     }
 
     #[test]

@@ -16,6 +16,9 @@ use crate::directory;
 use crate::log;
 use crate::outcome::{Outcome, Verdict};
 
+/// Most findings of one bundle that are logged; the outcome counts them all.
+const FINDINGS: usize = 1_000;
+
 /// What `serve` is told.
 #[derive(Debug, Default)]
 pub(crate) struct Options {
@@ -138,8 +141,12 @@ fn one(
             ..directory::Options::with_limits(options.limits.clone())
         },
     )?;
-    for finding in &reading.findings {
-        log::line("warning", format_args!("{}: {finding}", bundle.root.display()));
+    let root = bundle.root.display();
+    for finding in reading.findings.iter().take(FINDINGS) {
+        log::line("warning", format_args!("{root}: {finding}"));
+    }
+    if let Some(more @ 1..) = reading.findings.len().checked_sub(FINDINGS) {
+        log::line("warning", format_args!("{root}: {more} more findings are not listed"));
     }
     let encoded = encode(
         &reading.content,

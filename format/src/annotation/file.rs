@@ -6,7 +6,7 @@ use std::fmt;
 use super::{SIZE, UPSTREAM, check_size, is_reserved, name_problem};
 use crate::json::{Kind, Value};
 use crate::yaml::{self, Scalars};
-use crate::{Finding, Reason};
+use crate::{Finding, Limits, Reason};
 
 #[cfg(test)]
 mod tests;
@@ -78,12 +78,10 @@ impl fmt::Display for EntryProblem {
 /// As Go's `encoding/json` does it for upstream, the top key and the six are matched in any letter
 /// case, in bytewise order of their spellings, the last one wins and `null` leaves what was there.
 /// Other keys are taken as they are written, values as their source text.
-pub(crate) fn read(
-    path: &str,
-    text: &[u8],
-    limits: &yaml::Limits,
-) -> Result<AnnotationsFile, Error> {
-    let document = yaml::read(text, Scalars::Source, limits)
+pub(crate) fn read(path: &str, text: &[u8], limits: &Limits) -> Result<AnnotationsFile, Error> {
+    let mut yaml_limits = limits.yaml.clone();
+    yaml_limits.input = yaml_limits.input.min(limits.annotations_file_size);
+    let document = yaml::read(text, Scalars::Source, &yaml_limits)
         .map_err(|source| Error::Yaml { path: path.to_owned(), source })?;
     let mut reader = Reader { path, file: AnnotationsFile::default(), problems: Vec::new() };
     reader.file.annotations = UPSTREAM.map(|key| (key.to_owned(), String::new())).into();

@@ -2,7 +2,7 @@ use super::*;
 use crate::annotation::{CHANNELS, PACKAGE};
 
 fn file(text: &str) -> Result<AnnotationsFile, Error> {
-    read("metadata/annotations.yaml", text.as_bytes(), &yaml::Limits::default())
+    read("metadata/annotations.yaml", text.as_bytes(), &Limits::default())
 }
 
 /// The annotations with a value.
@@ -141,4 +141,10 @@ fn what_follows_the_first_document_is_noticed() {
     assert!(file.annotations.contains_key("a") && !file.annotations.contains_key("c"));
     let [finding] = file.findings.as_slice() else { panic!("{:?}", file.findings) };
     assert_eq!(finding.message, "a further document at line 3 is not read");
+}
+
+#[test]
+fn file_without_end_is_refused_before_it_is_parsed() {
+    let text = "annotations: {}\n#".to_owned() + &"x".repeat(1 << 20);
+    assert!(matches!(file(&text), Err(Error::Yaml { source: yaml::Error::TooLarge { .. }, .. })));
 }
