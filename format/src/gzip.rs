@@ -137,6 +137,15 @@ mod tests {
         }
     }
 
+    /// RFC 1952 asks for it; Go doesn't look at them.
+    #[test]
+    fn reserved_flags_are_refused() {
+        let mut stream = text::decode(&encoded(b"hello")).unwrap();
+        assert!(decoded(STANDARD.encode(&stream).as_bytes()).is_ok());
+        stream[3] |= 0x80;
+        assert!(matches!(decoded(STANDARD.encode(&stream).as_bytes()), Err(Error::Gzip(_))));
+    }
+
     #[test]
     fn limits_hold_while_decompressing() {
         let bomb = encoded(&vec![0; 1 << 20]);

@@ -21,3 +21,25 @@ fn a_real_panic_of_the_library_is_an_error() {
     let error = crate::yaml::to_json(b"[!a, b]", &crate::yaml::Limits::default()).unwrap_err();
     assert!(matches!(error, Error::Parser { .. }), "{error}");
 }
+
+/// The same panic: Go takes the comma for the end of the tag.
+#[test]
+fn a_comma_behind_a_tag_is_refused() {
+    use crate::yaml::{Limits, to_json};
+    for text in ["[!!str, b]", "{a: !!str, b: c}"] {
+        let error = to_json(text.as_bytes(), &Limits::default()).unwrap_err();
+        assert!(matches!(error, Error::Parser { .. }), "{text}: {error}");
+    }
+    assert!(to_json(b"[!!str , b]", &Limits::default()).is_ok());
+}
+
+/// The library counts bytes where Go counts characters.
+#[test]
+fn simple_keys_have_at_most_1024_bytes() {
+    use crate::yaml::{Limits, to_json};
+    let read = |key: String| to_json(format!("{key}: 1\n").as_bytes(), &Limits::default());
+    assert!(read("a".repeat(1020)).is_ok());
+    assert!(read("a".repeat(1030)).is_err());
+    assert!(read("é".repeat(510)).is_ok());
+    assert!(read("é".repeat(600)).is_err());
+}
