@@ -209,6 +209,15 @@ impl Content {
 }
 
 impl Error {
+    /// Whether a limit was passed: one of [`Limits`], or that of Kubernetes for annotations.
+    pub fn is_limit(&self) -> bool {
+        match self {
+            Self::TooManyFiles { .. } | Self::FileTooLarge { .. } | Self::TooLarge { .. } => true,
+            Self::Annotations(error) => error.is_limit(),
+            Self::Files { .. } => false,
+        }
+    }
+
     /// What may help.
     pub fn hint(&self) -> Option<&'static str> {
         match self {

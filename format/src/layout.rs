@@ -39,6 +39,13 @@ pub enum Error {
     Metadata,
 }
 
+impl Error {
+    /// Whether `annotations.yaml` passes a limit.
+    pub fn is_limit(&self) -> bool {
+        matches!(self, Self::Annotations(error) if error.is_limit())
+    }
+}
+
 /// The layout of a bundle with this `metadata/annotations.yaml`; none is `manifests/`.
 ///
 /// `manifests.v1` is honoured (upstream's copier does, its writer does not). An absolute path is

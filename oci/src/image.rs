@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path as FilePath, PathBuf};
 
 use unlade_format::content::ANNOTATIONS_FILE;
-use unlade_format::{Content, Directory, Reading, content, layout as bundle_layout};
+use unlade_format::{Content, Directory, Reading, layout as bundle_layout};
 
 use crate::budget::{Budget, Exceeded};
 use crate::bundle::{self, Collector, Stop};
@@ -134,12 +134,12 @@ impl Error {
                             | bundle::Error::FileSize { .. }
                             | bundle::Error::TotalSize { .. }
                     )
-                    | Self::Content(
-                        content::Error::TooManyFiles { .. }
-                            | content::Error::FileTooLarge { .. }
-                            | content::Error::TooLarge { .. }
-                    )
             )
+            || match self {
+                Self::Content(error) => error.is_limit(),
+                Self::Layout(error) => error.is_limit(),
+                _ => false,
+            }
     }
 
     /// What to do, where that is known.

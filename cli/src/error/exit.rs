@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io;
 use std::iter;
 
-use unlade_format::{annotation, content, decode, encode, gzip};
+use unlade_format::{content, decode, encode, gzip};
 use unlade_loader as loader;
 use unlade_oci as oci;
 use unlade_unpacker::directory;
@@ -22,6 +22,7 @@ impl From<&directory::Error> for Exit {
             | directory::Error::FileSize { .. }
             | directory::Error::TotalSize { .. } => Self::TooLarge,
             directory::Error::Content(error) => error.into(),
+            directory::Error::Layout(error) if error.is_limit() => Self::TooLarge,
             _ => Self::BadBundle,
         }
     }
@@ -47,29 +48,14 @@ fn is_of_system(error: &(dyn Error + 'static)) -> bool {
 
 impl From<&content::Error> for Exit {
     fn from(error: &content::Error) -> Self {
-        match error {
-            content::Error::TooManyFiles { .. }
-            | content::Error::FileTooLarge { .. }
-            | content::Error::TooLarge { .. } => Self::TooLarge,
-            content::Error::Annotations(error) => error.into(),
-            _ => Self::BadBundle,
-        }
-    }
-}
-
-impl From<&annotation::Error> for Exit {
-    fn from(error: &annotation::Error) -> Self {
-        match error {
-            annotation::Error::TooLarge { .. } => Self::TooLarge,
-            _ => Self::BadBundle,
-        }
+        if error.is_limit() { Self::TooLarge } else { Self::BadBundle }
     }
 }
 
 impl From<&encode::Error> for Exit {
     fn from(error: &encode::Error) -> Self {
         match error {
-            encode::Error::Annotations(error) => error.into(),
+            encode::Error::Annotations(error) if !error.is_limit() => Self::BadBundle,
             _ => Self::TooLarge,
         }
     }
@@ -104,6 +90,7 @@ impl From<&input::Error> for Exit {
             input::Error::Terminal => Self::Usage,
             input::Error::Read { .. } => Self::Failure,
             input::Error::TooLarge { .. } => Self::TooLarge,
+            input::Error::Yaml { source, .. } if source.is_limit() => Self::TooLarge,
             _ => Self::BadBundle,
         }
     }

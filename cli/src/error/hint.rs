@@ -2,9 +2,9 @@
 
 use std::io;
 
-use unlade_format::{Encoding, content, decode, encode, gzip};
+use unlade_format::{Encoding, annotation, content, decode, encode, gzip, layout, yaml};
 use unlade_loader as loader;
-use unlade_oci::{self as oci, bundle, layer};
+use unlade_oci::{self as oci, bundle, layer, store};
 use unlade_unpacker::directory;
 
 use super::Error;
@@ -14,6 +14,8 @@ const FILES: &str = "--max-files sets the limit";
 const FILE_SIZE: &str = "--max-file-size sets the limit";
 const TOTAL_SIZE: &str = "--max-total-size sets the limit";
 const RATIO: &str = "--max-ratio sets the limit";
+const YAML_DEPTH: &str = "--max-yaml-depth sets the limit";
+const YAML_SIZE: &str = "--max-yaml-size sets the limit";
 
 impl Error {
     /// What to do, as a sentence without a period.
@@ -46,6 +48,7 @@ fn of_directory(error: &directory::Error) -> Option<&'static str> {
         directory::Error::FileSize { .. } => Some(FILE_SIZE),
         directory::Error::TotalSize { .. } => Some(TOTAL_SIZE),
         directory::Error::Content(error) => of_content(error),
+        directory::Error::Layout(layout::Error::Annotations(error)) => of_annotations(error),
         _ => None,
     }
 }
@@ -58,6 +61,10 @@ fn of_image(error: &oci::Error) -> Option<&'static str> {
         oci::Error::Bundle(bundle::Error::TotalSize { .. })
         | oci::Error::Layer { source: layer::Error::TotalSize { .. }, .. } => Some(TOTAL_SIZE),
         oci::Error::Content(error) => of_content(error),
+        oci::Error::Layout(layout::Error::Annotations(error)) => of_annotations(error),
+        oci::Error::Store(store::Error::NotAnArchive { .. }) => {
+            Some("a bundle is a directory or an image; a ConfigMap is read by `unlade load`")
+        }
         _ => None,
     }
 }
@@ -67,7 +74,23 @@ fn of_content(error: &content::Error) -> Option<&'static str> {
         content::Error::TooManyFiles { .. } => Some(FILES),
         content::Error::FileTooLarge { .. } => Some(FILE_SIZE),
         content::Error::TooLarge { .. } => Some(TOTAL_SIZE),
+        content::Error::Annotations(error) => of_annotations(error),
         _ => error.hint(),
+    }
+}
+
+fn of_annotations(error: &annotation::Error) -> Option<&'static str> {
+    match error {
+        annotation::Error::Yaml { source, .. } => of_yaml(source),
+        _ => None,
+    }
+}
+
+fn of_yaml(error: &yaml::Error) -> Option<&'static str> {
+    match error {
+        yaml::Error::TooDeep { .. } => Some(YAML_DEPTH),
+        yaml::Error::TooLarge { .. } => Some(YAML_SIZE),
+        _ => None,
     }
 }
 
@@ -93,6 +116,7 @@ fn of_input(error: &input::Error) -> Option<String> {
                 "a bundle directory is unpacked first: `unlade unpack {origin} -o yaml | unlade load`"
             ))
         }
+        input::Error::Yaml { source, .. } => of_yaml(source).map(str::to_owned),
         input::Error::TooLarge { .. } => Some("--max-input-size sets the limit".to_owned()),
         _ => None,
     }

@@ -61,8 +61,22 @@ fn what_is_no_bundle_is_3() {
 }
 
 #[test]
+fn a_file_that_is_no_archive_is_told_so_in_plain_words() {
+    let bundle = Bundle::new();
+    let file = bundle.path().join("config-map.yaml");
+    for text in ["kind: ConfigMap\n", &"kind: ConfigMap\n".repeat(100), "\u{1}\u{2}"] {
+        std::fs::write(&file, text).unwrap();
+        for transport in ["", "oci-archive:", "docker-archive:"] {
+            let stderr = unlade(["unpack", &format!("{transport}{}", file.display())]).failure(3);
+            assert!(stderr.contains("config-map.yaml is no tar archive\n"), "{stderr}");
+            assert!(stderr.contains("hint: a bundle is a directory or an image;"), "{stderr}");
+        }
+    }
+}
+
+#[test]
 fn what_holds_no_config_map_is_3() {
-    for input in ["", "kind: Secret\n", "[1, 2", "{\"kind\": "] {
+    for input in ["", "kind: Secret\n", "[1, 2]", "text", "[1, 2", "{\"kind\": "] {
         let stderr = piped(["load"], input).failure(3);
         assert!(stderr.contains("standard input"), "{input:?}: {stderr}");
     }
@@ -77,8 +91,16 @@ fn what_is_too_large_is_4_and_names_the_switch() {
         let stderr = unlade(["unpack", bundle.argument(), switch, value]).failure(4);
         assert!(stderr.contains(&format!("hint: {switch} ")), "{switch}: {stderr}");
     }
-    let stderr = piped(["load", "--max-input-size", "10"], "kind: ConfigMap\n").failure(4);
+    for (switch, value) in [("--max-yaml-depth", "1"), ("--max-yaml-size", "10")] {
+        let stderr = unlade(["unpack", bundle.argument(), switch, value]).failure(4);
+        assert!(stderr.contains(&format!("hint: {switch} ")), "{switch}: {stderr}");
+    }
+    let config_map = "kind: ConfigMap\napiVersion: v1\n";
+    let stderr = piped(["load", "--max-input-size", "10"], config_map).failure(4);
     assert!(stderr.contains("hint: --max-input-size "), "{stderr}");
+    let nested = format!("{config_map}data: {{a: {{b: c}}}}\n");
+    let stderr = piped(["load", "--max-yaml-depth", "1"], nested.as_str()).failure(4);
+    assert!(stderr.contains("hint: --max-yaml-depth "), "{stderr}");
 }
 
 #[test]

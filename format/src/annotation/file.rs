@@ -57,6 +57,17 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Whether the file or the annotations are too large, rather than wrong.
+    pub fn is_limit(&self) -> bool {
+        match self {
+            Self::Yaml { source, .. } => source.is_limit(),
+            Self::TooLarge { .. } => true,
+            Self::NotMapping { .. } | Self::Entries { .. } => false,
+        }
+    }
+}
+
 /// An entry that cannot be an annotation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

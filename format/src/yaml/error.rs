@@ -69,3 +69,10 @@ pub enum Error {
         problem: String,
     },
 }
+
+impl Error {
+    /// Whether one of the [`Limits`](super::Limits) was passed, or the parser's time.
+    pub fn is_limit(&self) -> bool {
+        matches!(self, Self::TooDeep { .. } | Self::TooLarge { .. } | Self::TooComplex { .. })
+    }
+}

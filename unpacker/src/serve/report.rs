@@ -53,15 +53,11 @@ impl Failure {
 impl From<directory::Error> for Failure {
     fn from(error: directory::Error) -> Self {
         use directory::Error as E;
-        use unlade_format::content::Error as C;
         let verdict = match &error {
             E::Unreadable { .. } => Verdict::Unreadable,
-            E::Files { .. }
-            | E::FileSize { .. }
-            | E::TotalSize { .. }
-            | E::Content(C::TooManyFiles { .. } | C::FileTooLarge { .. } | C::TooLarge { .. }) => {
-                Verdict::TooLarge
-            }
+            E::Files { .. } | E::FileSize { .. } | E::TotalSize { .. } => Verdict::TooLarge,
+            E::Content(error) if error.is_limit() => Verdict::TooLarge,
+            E::Layout(error) if error.is_limit() => Verdict::TooLarge,
             E::System { .. } => Verdict::System,
             _ => Verdict::BadBundle,
         };
