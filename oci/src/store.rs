@@ -34,7 +34,13 @@ pub enum Error {
         /// The archive.
         path: PathBuf,
     },
-    /// The archive is no tar, does not decompress, or passes a limit.
+    /// The file does not begin as a tar does, compressed or not.
+    #[error("{} is no tar archive", path.display())]
+    NotAnArchive {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The archive is broken, does not decompress, or passes a limit.
     #[error("archive {} cannot be read", path.display())]
     Archive {
         /// The archive.
@@ -155,19 +161,25 @@ impl<'a> Archive<'a> {
             return Err(Error::NotAFile { path: path.to_owned() });
         }
         let mut file = File::open(path).map_err(open)?;
-        let plain = decompress(&file, budget)
-            .map_err(|source| Error::Archive { path: path.to_owned(), source })?;
+        let broken = |source| Error::Archive { path: path.to_owned(), source };
+        let mut plain = decompress(&file, budget).map_err(broken)?;
+        let start = tape::start(&mut plain.reader).map_err(broken)?;
+        if !tape::is_tar(&start) {
+            return Err(Error::NotAnArchive { path: path.to_owned() });
+        }
         let is_compressed = plain.was_compressed;
         let mut index = Index { files: HashMap::new(), is_compressed, kept: 0 };
         let result = if is_compressed {
-            tape::each(plain.reader, budget, |entry| index.add(entry, budget))
+            tape::each(start.as_slice().chain(plain.reader), budget, |entry| {
+                index.add(entry, budget)
+            })
         } else {
             drop(plain);
             file.seek(SeekFrom::Start(0)).map_err(open)?;
             tape::each_seeking(file, budget, |entry| index.add(entry, budget))
         };
         result.map_err(|fault| match fault {
-            Fault::Io(source) => Error::Archive { path: path.to_owned(), source },
+            Fault::Io(source) => broken(source),
             Fault::Twice(name) => Error::Twice { name },
         })?;
         let files = index.files;

@@ -8,11 +8,33 @@ use std::cell::Cell;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::rc::Rc;
 
-use tar::{Archive, Entries, Entry, EntryType};
+use tar::{Archive, Entries, Entry, EntryType, Header};
 
 use crate::budget::{Budget, Exceeded};
 
 const BLOCK: u64 = 512;
+/// Where a header has its checksum, which is made with blanks in its place.
+const CHECKSUM: std::ops::Range<usize> = 148..156;
+
+/// The first block of `reader`, or all of it if that is less.
+pub(crate) fn start(reader: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    reader.take(BLOCK).read_to_end(&mut start)?;
+    Ok(start)
+}
+
+/// Whether a stream that begins with this block is a tar: an empty one, or one with a header.
+/// Asked first, since the reader's own words for anything else are about checksums.
+pub(crate) fn is_tar(start: &[u8]) -> bool {
+    let mut bytes = [0_u8; 512];
+    bytes.iter_mut().zip(start).for_each(|(to, from)| *to = *from);
+    let header = Header::from_byte_slice(&bytes);
+    let sum = (0..)
+        .zip(bytes)
+        .map(|(at, byte)| u32::from(if CHECKSUM.contains(&at) { b' ' } else { byte }));
+    bytes.iter().all(|&byte| byte == 0)
+        || header.cksum().is_ok_and(|found| found == sum.sum::<u32>())
+}
 
 /// Calls `visit` for each entry of the tar in `reader`.
 pub(crate) fn each<R: Read, E: From<io::Error>>(
