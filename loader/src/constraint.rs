@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::property::{field_of, fields_of, noun, text_of};
+use crate::json::{field_of, fields_of, noun, text_of};
 
 /// Largest value of an `olm.constraint` in bytes, as upstream has it (operator-framework/api
 /// `pkg/constraints/constraint.go`).

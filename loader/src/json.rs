@@ -1,4 +1,4 @@
-//! JSON texts of properties, read and written as Go does.
+//! JSON texts, as values of properties are, read and written as Go does.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -7,6 +7,9 @@ use crate::typed::is_folded;
 
 /// The fields of a JSON object; none for null, and an error in words for all else.
 pub(crate) fn fields_of(value: &str) -> Result<Map<String, Value>, String> {
+    if value.is_empty() {
+        return Err("there is no value".to_owned());
+    }
     match serde_json::from_str(value) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(Value::Null) => Ok(Map::new()),

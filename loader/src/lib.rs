@@ -45,6 +45,7 @@ pub mod constraint;
 mod crd;
 mod csv;
 mod fill;
+mod json;
 pub mod load;
 mod metadata;
 pub mod object;

@@ -6,11 +6,9 @@ use crate::constraint::{self, Constraint};
 
 mod annotation;
 mod derive;
-mod json;
 
 pub(crate) use annotation::from_annotation;
 pub(crate) use derive::{Basis, catalog, derive};
-pub(crate) use json::{field_of, fields_of, noun, text_of};
 
 /// Type of a property and of a dependency: a package, with its version or a range.
 pub const PACKAGE: &str = "olm.package";

@@ -4,11 +4,12 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde::Serialize;
 
-use super::{
-    Dependency, GVK, GVK_REQUIRED, PACKAGE, PACKAGE_REQUIRED, Property,
+use super::{Dependency, GVK, GVK_REQUIRED, PACKAGE, PACKAGE_REQUIRED, Property};
+use crate::{
+    Api,
     json::{fields_of, text_of, to_json, to_plain_json},
+    typed::Reader,
 };
-use crate::{Api, typed::Reader};
 
 /// What properties are derived from.
 #[derive(Debug, Clone, Copy)]
