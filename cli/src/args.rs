@@ -17,7 +17,7 @@ use clap_complete::Shell;
 pub(crate) use self::{limit::Limits, size::Size};
 use crate::{
     exit::{self, Exit},
-    screen::escape,
+    screen::{Color, escape},
 };
 
 /// Under which name the command was started.
@@ -135,7 +135,7 @@ pub(crate) struct Load {
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output: Format,
 
-    /// Fail if anything is reported
+    /// Fail if anything of the bundle would be lost or is not as it should be
     #[arg(long)]
     pub(crate) strict: bool,
 
@@ -169,15 +169,6 @@ pub(crate) struct Man {
     /// Where to write a page for the command and for each of its subcommands; made if missing
     #[arg(value_name = "DIRECTORY")]
     pub(crate) directory: Option<PathBuf>,
-}
-
-/// When to use colours.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Color {
-    #[default]
-    Auto,
-    Always,
-    Never,
 }
 
 /// What is written on standard output.

@@ -78,16 +78,16 @@ impl Error {
     /// What a loader said of `name`.
     pub(crate) fn load(name: String, source: loader::Error, screen: &Screen) -> Self {
         match source {
-            loader::Error::Lossy(findings) => Self::reported(&findings, screen),
+            loader::Error::Lossy(findings) => Self::reported(&findings, findings.len(), screen),
             source => Self::Load { name, source },
         }
     }
 
     /// With `--strict`: tells of `findings` as the warnings that they would be without, and is the
-    /// error that they are with it.
-    pub(crate) fn reported(findings: &[Finding], screen: &Screen) -> Self {
+    /// error that those are with it of which the bundle loses something.
+    pub(crate) fn reported(findings: &[Finding], losses: usize, screen: &Screen) -> Self {
         warn(findings, screen);
-        Self::Reported(findings.len())
+        Self::Reported(losses)
     }
 
     pub(crate) fn exit(&self) -> Exit {

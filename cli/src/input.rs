@@ -212,7 +212,12 @@ fn take(value: Value, origin: &str, input: &mut Input) -> Result<(), Error> {
             input.config_maps.push(config_map);
         } else {
             let name = text(&value, "/metadata/name");
-            let kind = if kind.is_empty() { "an object without kind" } else { &kind };
+            let kind = match &value {
+                Value::Object(_) if kind.is_empty() => "an object without kind",
+                Value::Object(_) => &kind,
+                Value::Array(_) => "a list",
+                _ => "a text, number or boolean",
+            };
             input.others.push(if name.is_empty() {
                 kind.to_owned()
             } else {

@@ -6,8 +6,16 @@ use std::ffi::OsStr;
 use std::io::IsTerminal;
 
 use anstyle::{AnsiColor, Style};
+use clap::ValueEnum;
 
-use crate::args::Color;
+/// When to use colours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
 
 /// What is known of the two streams.
 #[derive(Debug, Clone, Copy)]

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use unlade_format::{self as format, Encoding, Reading, encode};
-use unlade_loader::{self as loader, Manifest};
+use unlade_loader::{self as loader, Manifest, load::is_loss};
 use unlade_oci::{self as oci, Source};
 use unlade_unpacker::directory;
 
@@ -32,7 +32,8 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
     } = args;
     let limits = format::Limits::from(limits);
     let source = parse(source)?;
-    let Reading { content, mut findings } = read(&source, platform.as_deref(), &limits)?;
+    let (reading, image_digest) = read(&source, platform.as_deref(), &limits)?;
+    let Reading { content, mut findings } = reading;
     // What the loader would report is wanted before anything is on a cluster, and the name of the
     // CSV for the ConfigMap's.
     let options = loader::Options {
@@ -43,8 +44,11 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
     let manifest = loader::load(&content, &options)
         .map_err(|error| Error::load(source.to_string(), error, screen))?;
     findings.extend_from_slice(&manifest.report);
-    if strict && !findings.is_empty() {
-        return Err(Error::reported(&findings, screen));
+    if strict {
+        let losses = findings.iter().filter(|finding| is_loss(finding.reason)).count();
+        if losses > 0 {
+            return Err(Error::reported(&findings, losses, screen));
+        }
     }
     let options = encode::Options {
         name: name.unwrap_or_else(|| default_name(&manifest, &source)),
@@ -68,6 +72,7 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
                     content: &content,
                     config_maps: &config_maps,
                     bundle,
+                    image_digest: image_digest.as_deref(),
                     findings: &findings,
                 },
                 screen,
@@ -99,22 +104,27 @@ fn parse(source: OsString) -> Result<Source, Error> {
     }
 }
 
+/// The bundle, and the digest of the image that it lies in.
 fn read(
     source: &Source,
     platform: Option<&str>,
     limits: &format::Limits,
-) -> Result<Reading, Error> {
+) -> Result<(Reading, Option<String>), Error> {
     let platform = platform.map(str::parse).transpose()?;
     match source {
         Source::Path(path) if is_bundle_directory(path) => {
             directory::read(path, &directory::Options::with_limits(limits.clone()))
+                .map(|reading| (reading, None))
                 .map_err(|source| Error::Directory { path: path.display().to_string(), source })
         }
         image => {
             let mut options = oci::Options { platform, ..oci::Options::default() };
             options.limits.content = limits.clone();
             match oci::read(image, &options) {
-                Ok(image) => Ok(image.reading),
+                Ok(image) => {
+                    let digest = image.digest.map(|digest| digest.to_string());
+                    Ok((image.reading, digest))
+                }
                 Err(source) => Err(Error::Image { name: image.to_string(), source }),
             }
         }

@@ -20,6 +20,8 @@ pub(crate) struct Unpacked<'a> {
     pub(crate) config_maps: &'a [ConfigMap],
     /// What the loader makes of it.
     pub(crate) bundle: &'a Bundle,
+    /// Of the manifest of the image that it was read out of.
+    pub(crate) image_digest: Option<&'a str>,
     pub(crate) findings: &'a [Finding],
 }
 
@@ -35,6 +37,7 @@ pub(crate) fn unpacked(unpacked: &Unpacked<'_>, screen: &Screen) -> String {
         summary.blank();
     }
     identity(&mut summary, unpacked.bundle);
+    summary.field("Image digest", unpacked.image_digest.unwrap_or_default());
     summary.field("Objects", &kinds(unpacked.bundle));
     summary.findings(unpacked.findings);
     summary.note(

@@ -39,6 +39,45 @@ fn docker_archive(bundle: &Path, directory: &Path) -> PathBuf {
     path
 }
 
+/// Writes an OCI layout with the files of `bundle` in its one layer; gives the manifest's digest.
+fn layout(bundle: &Path, directory: &Path) -> String {
+    let blobs = directory.join("blobs/sha256");
+    fs::create_dir_all(&blobs).unwrap();
+    let blob = |kind: &str, bytes: &[u8]| {
+        let name = sha256(bytes);
+        fs::write(blobs.join(&name), bytes).unwrap();
+        let media_type = format!("application/vnd.oci.image.{kind}");
+        let digest = format!("sha256:{name}");
+        (json!({"mediaType": media_type, "digest": digest, "size": bytes.len()}), digest)
+    };
+    let mut layer = tar::Builder::new(Vec::new());
+    layer.append_dir_all(".", bundle).unwrap();
+    let (layer, diff_id) = blob("layer.v1.tar", &layer.into_inner().unwrap());
+    let config = json!({
+        "architecture": "amd64",
+        "os": "linux",
+        "rootfs": {"type": "layers", "diff_ids": [diff_id]},
+    });
+    let (config, _) = blob("config.v1+json", config.to_string().as_bytes());
+    let manifest = json!({"schemaVersion": 2, "config": config, "layers": [layer]});
+    let (manifest, digest) = blob("manifest.v1+json", manifest.to_string().as_bytes());
+    let index = json!({"schemaVersion": 2, "manifests": [manifest]});
+    fs::write(directory.join("index.json"), index.to_string()).unwrap();
+    fs::write(directory.join("oci-layout"), r#"{"imageLayoutVersion":"1.0.0"}"#).unwrap();
+    digest
+}
+
+#[test]
+fn the_summary_of_an_image_tells_its_digest() {
+    let directory = tempfile::tempdir().unwrap();
+    let digest = layout(&example(), directory.path());
+    let image = directory.path().to_str().unwrap();
+    let text = unlade(["unpack", image, "-o", "summary"]).success();
+    assert!(text.contains(&format!("\nImage digest  {digest}\n")), "{text}");
+    let text = unlade(["unpack", example().to_str().unwrap(), "-o", "summary"]).success();
+    assert!(!text.contains("digest"), "{text}");
+}
+
 #[test]
 fn an_image_gives_the_same_config_map_as_its_directory() {
     let directory = tempfile::tempdir().unwrap();

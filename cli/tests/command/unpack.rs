@@ -92,6 +92,14 @@ fn strict_makes_an_error_of_findings() {
 }
 
 #[test]
+fn strict_takes_what_loses_nothing_of_the_bundle() {
+    let bundle = Bundle::new().with("metadata/ci.yaml", "reviewers: [a]\n");
+    let finished = unlade(["unpack", bundle.argument(), "--strict"]);
+    assert!(finished.stderr.starts_with("warning: ci.yaml: "), "{finished:?}");
+    piped(["load", "--strict"], finished.success()).success();
+}
+
+#[test]
 fn the_summary_shows_what_would_be_written_and_what_it_loads_as() {
     let bundle = Bundle::new().with("manifests/a b.yaml", "kind: Role\nmetadata: {name: r}\n");
     let text = unlade(["unpack", bundle.argument(), "-o", "summary"]).success();
