@@ -111,11 +111,10 @@ fn of_input(error: &input::Error) -> Option<String> {
             "pipe a ConfigMap in, as in `kubectl get configmap NAME -o yaml | unlade load`"
                 .to_owned(),
         ),
-        input::Error::Read { origin, source } if source.kind() == io::ErrorKind::IsADirectory => {
-            Some(format!(
-                "a bundle directory is unpacked first: `unlade unpack {origin} -o yaml | unlade load`"
-            ))
-        }
+        input::Error::Read { source, .. } if source.kind() == io::ErrorKind::IsADirectory => Some(
+            "a bundle directory is unpacked first: `unlade unpack DIRECTORY -o yaml | unlade load`"
+                .to_owned(),
+        ),
         input::Error::Yaml { source, .. } => of_yaml(source).map(str::to_owned),
         input::Error::TooLarge { .. } => Some("--max-input-size sets the limit".to_owned()),
         _ => None,

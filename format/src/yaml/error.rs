@@ -21,7 +21,7 @@ pub enum Error {
         problem: &'static str,
     },
     /// Nested too deep.
-    #[error("line {line}: nested deeper than {limit} levels")]
+    #[error("{}nested deeper than {limit} levels", place(*.line))]
     TooDeep {
         /// Where the limit is passed; 0 if it is not one place.
         line: u64,
@@ -75,4 +75,8 @@ impl Error {
     pub fn is_limit(&self) -> bool {
         matches!(self, Self::TooDeep { .. } | Self::TooLarge { .. } | Self::TooComplex { .. })
     }
+}
+
+fn place(line: u64) -> String {
+    if line == 0 { String::new() } else { format!("line {line}: ") }
 }

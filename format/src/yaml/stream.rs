@@ -22,10 +22,11 @@ pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<Unstructured, Erro
         Err(error) => error,
     };
     // Upstream tries YAML, from the first text or the second line on, and if that fails as well
-    // tells what was wrong with the JSON.
+    // tells what was wrong with the JSON. Where we give up and it may not, we say so.
     let (skipped, lines) = leading_space(bytes);
     decode_yaml(bytes.get(skipped..).unwrap_or(&[]), lines, limits).map_err(|error| match error {
-        Error::TooDeep { .. } | Error::Aliasing { .. } | Error::TooLarge { .. } => error,
+        Error::Aliasing { .. } | Error::Parser { .. } => error,
+        error if error.is_limit() => error,
         _ => first,
     })
 }

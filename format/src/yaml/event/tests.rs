@@ -31,6 +31,10 @@ fn a_comma_behind_a_tag_is_refused() {
         assert!(matches!(error, Error::Parser { .. }), "{text}: {error}");
     }
     assert!(to_json(b"[!!str , b]", &Limits::default()).is_ok());
+    // Nor is it a mistake in JSON, for which it was taken first.
+    let object = b"{kind: A, a: !!str, b: c}";
+    let error = crate::yaml::decode_unstructured(object, &Limits::default()).unwrap_err();
+    assert!(matches!(error, Error::Parser { .. }), "{error}");
 }
 
 /// The library counts bytes where Go counts characters.
