@@ -80,7 +80,8 @@ impl<R: Read> Verified<R> {
 impl<R: Read> Read for Verified<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         // One byte more than promised is enough to know.
-        let left = self.size.map_or(u64::MAX, |size| (size + 1).saturating_sub(self.count));
+        let left =
+            self.size.map_or(u64::MAX, |size| size.saturating_add(1).saturating_sub(self.count));
         let n = self.inner.by_ref().take(left).read(buffer)?;
         self.hasher.update(buffer.get(..n).unwrap_or_default());
         self.count += n as u64;

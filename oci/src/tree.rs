@@ -56,6 +56,9 @@ pub(crate) struct Tree {
     /// All paths that are wanted, and the way to them.
     ways: BTreeSet<Path>,
     nodes: BTreeMap<Path, Held>,
+    /// The directories that were emptied, with the layer that did so. A layer of a million
+    /// whiteouts would else have all that it holds looked at a million times.
+    emptied: BTreeMap<Path, usize>,
 }
 
 impl Tree {
@@ -64,7 +67,7 @@ impl Tree {
         let paths = wanted.directories.iter().chain(&wanted.paths);
         let ways = paths.flat_map(|path| path::ancestors(path).chain([path.as_slice()]));
         let ways = ways.map(<[u8]>::to_owned).collect();
-        Self { wanted, ways, nodes: BTreeMap::new() }
+        Self { wanted, ways, ..Self::default() }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -151,6 +154,12 @@ impl Tree {
 
     /// Removes what lies beneath `path`, as far as it is of layers below `layer`.
     pub(crate) fn remove_beneath(&mut self, path: &[u8], layer: usize) {
+        if self.beneath(path).next().is_none() {
+            return;
+        }
+        if layer != usize::MAX && self.emptied.insert(path.to_owned(), layer) == Some(layer) {
+            return;
+        }
         let removed: Vec<Path> = self
             .beneath(path)
             .filter(|(_, held)| held.layer < layer)

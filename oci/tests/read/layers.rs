@@ -136,6 +136,17 @@ fn a_whiteout_hides_nothing_of_its_own_layer() {
 }
 
 #[test]
+fn each_layer_hides_what_lies_below_it_however_often_it_says_so() {
+    let opaque = "manifests/.wh..wh..opq";
+    let layer = |name: &str| {
+        Layer::plain(Tar::new().file(opaque, "").file(name, "x").file(opaque, "").file(opaque, ""))
+    };
+    let layers =
+        [Layer::plain(Tar::bundle()), layer("manifests/b.yaml"), layer("manifests/c.yaml")];
+    assert_eq!(manifests(&read_layers(&layers).unwrap()), [("c.yaml", "x")]);
+}
+
+#[test]
 fn what_aufs_wrote_for_itself_is_skipped() {
     let tar = Tar::new().file("manifests/.wh..wh.plnk", "x").directory("manifests/.wh..wh.orph");
     assert_eq!(manifests(&read_over_bundle(tar).unwrap()), [("csv.yaml", "kind: A")]);
