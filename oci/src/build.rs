@@ -1,6 +1,6 @@
 //! Builds images without a container engine, the same bytes from the same input.
 //!
-//! An [`Image`] is a configuration and [layers](Layer) of [entries](Entry); [`write`] puts it into
+//! An [`Image`] is a configuration and [layers](Layer) of [entries](Entry); [`write()`] puts it into
 //! an OCI archive or an image layout, [`write_index`] several of them under one index. Nothing of
 //! the machine or of the time goes in: entries are sorted, belong to root unless said otherwise
 //! and are as old as Unix, and an image has no date. Layers are streamed through files beside the
@@ -199,7 +199,7 @@ pub fn write(image: &Image, output: &Reference) -> Result<Written, Error> {
 ///
 /// # Errors
 ///
-/// As [`write`], and if two images are for the same platform or none is given.
+/// As [`write()`], and if two images are for the same platform or none is given.
 pub fn write_index(images: &[Image], output: &Reference) -> Result<Written, Error> {
     if images.is_empty() {
         return Err(Error::Platforms { problem: "it has none".to_owned() });
