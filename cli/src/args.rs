@@ -39,7 +39,6 @@ pub enum Program {
     name = "unlade",
     version,
     long_version = concat!(env!("CARGO_PKG_VERSION"), "\nConfigMap format ", "1"),
-    disable_help_subcommand = true,
     max_term_width = 100,
 )]
 pub(crate) struct Args {
