@@ -9,6 +9,7 @@
 )]
 
 mod awkward;
+mod ended;
 mod image;
 mod stage;
 
@@ -17,11 +18,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use unlade_tests::corpus::{self, Sample};
 use unlade_tests::trap::MARK;
 
 use awkward::Awkward;
+use ended::message;
 use stage::{Bundle, Stage, Way};
 
 /// How many of the sample's largest bundles are taken for sure.
@@ -72,8 +74,8 @@ fn real_bundles_are_unpacked(way: Way) {
         if bundles.is_empty() {
             return;
         }
-        stage.run(&bundles);
-        let encodings: BTreeSet<_> = bundles.iter().map(|bundle| stage.check(bundle)).collect();
+        let ended = stage.run(&bundles);
+        let encodings: BTreeSet<_> = bundles.iter().map(|bundle| ended.check(bundle)).collect();
         assert_eq!(encodings.len(), 2, "plain and gzip: {encodings:?}");
     });
 }
@@ -98,14 +100,16 @@ fn cluster_no_code_of_a_bundle_runs() {
 /// Each of them both ways.
 fn awkward_images_are_unpacked(test: &str, images: &[Awkward]) {
     Stage::open(test, |stage| {
-        let ways = |awkward| Way::BOTH.map(|way| stage.push_awkward(awkward, way));
-        let bundles: Vec<_> = images.iter().flat_map(ways).collect();
-        stage.run(&bundles);
+        let each = images.iter().flat_map(|awkward| stage.push_awkward(awkward, &Way::BOTH));
+        let bundles: Vec<_> = each.collect();
+        let ended = stage.run(&bundles);
         for bundle in &bundles {
-            stage.check(bundle);
-            let log = stage.log(&bundle.name);
-            assert!(!log.contains(MARK), "{}: {log}", bundle.name);
+            ended.check(bundle);
         }
+        let logs = stage.logs();
+        let n_written = logs.matches(r#""configMap""#).count();
+        assert_eq!(n_written, bundles.len(), "a log is missing: {logs}");
+        assert!(!logs.contains(MARK), "{logs}");
     });
 }
 
@@ -120,15 +124,15 @@ fn cluster_a_missing_permission_is_told_by_exit_code_and_termination_message() {
         container["command"].as_array_mut().unwrap().push(json!("--permission-wait=100ms"));
         job["spec"]["backoffLimit"] = json!(0);
         stage.apply(objects);
-        stage.wait_for_jobs();
-        let ended = stage.terminated("forbidden");
-        assert_eq!(ended["exitCode"], 21, "{ended}");
-        let outcomes: Value = serde_json::from_str(ended["message"].as_str().unwrap()).unwrap();
+        let ended = stage.ended();
+        let terminated = ended.terminated("forbidden");
+        assert_eq!(terminated["exitCode"], 21, "{terminated}");
+        let outcomes = message(terminated);
         assert_eq!(outcomes[0]["verdict"], "noPermission", "{outcomes}");
-        let message = outcomes[0]["message"].as_str().unwrap();
+        let words = outcomes[0]["message"].as_str().unwrap();
         let account = format!("system:serviceaccount:{}:forbidden", stage.namespace.name());
-        assert!(message.contains(&account) && message.contains("cannot get resource"), "{message}");
-        assert!(stage.config_map("forbidden")["data"].is_null());
+        assert!(words.contains(&account) && words.contains("cannot get resource"), "{words}");
+        assert!(ended.config_map("forbidden")["data"].is_null());
     });
 }
 
@@ -138,7 +142,7 @@ fn cluster_what_others_wrote_stays_and_a_second_run_writes_nothing() {
         let bundle = stage.push("shared", Way::ImageVolume, &image::bundle(&example()), &example());
         let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owner"}});
         stage.namespace.apply(&owner);
-        let uid = &stage.config_map("owner")["metadata"]["uid"];
+        let uid = &stage.namespace.get("configmap/owner").unwrap()["metadata"]["uid"];
         let mut objects = stage.manifest(&bundle);
         let marks = json!({
             "name": "shared",
@@ -151,28 +155,23 @@ fn cluster_what_others_wrote_stays_and_a_second_run_writes_nothing() {
         });
         objects[0]["metadata"] = marks.clone();
         stage.apply(objects.clone());
-        stage.wait_for_jobs();
-        let first = stage.config_map("shared");
+        let first = stage.ended();
+        first.check(&bundle);
         stage.kubectl(&["delete", "job", "shared", "--cascade=foreground"]);
         stage.apply(objects);
-        stage.wait_for_jobs();
-        assert_eq!(stage.outcomes("shared")[0]["verdict"], "unchanged");
-        let second = stage.config_map("shared");
-        stage.kubectl(&[
-            "patch",
-            "configmap",
-            "shared",
-            "--type=merge",
-            r#"--patch={"metadata":{"finalizers":null}}"#,
-        ]);
-        assert_eq!(first["metadata"]["resourceVersion"], second["metadata"]["resourceVersion"]);
-        let metadata = &second["metadata"];
+        let second = stage.ended();
+        let patch = r#"--patch={"metadata":{"finalizers":null}}"#;
+        stage.kubectl(&["patch", "configmap", "shared", "--type=merge", patch]);
+
+        assert_eq!(second.outcomes("shared")[0]["verdict"], "unchanged");
+        let metadata = &second.config_map("shared")["metadata"];
+        let version = &first.config_map("shared")["metadata"]["resourceVersion"];
+        assert_eq!(&metadata["resourceVersion"], version);
         for field in ["finalizers", "ownerReferences"] {
             assert_eq!(metadata[field], marks[field], "{field}");
         }
         assert_eq!(metadata["labels"]["example.com/catalog"], "community");
         assert_eq!(metadata["annotations"]["example.com/team"], "blue");
-        stage.check(&bundle);
     });
 }
 
@@ -180,15 +179,15 @@ fn cluster_what_others_wrote_stays_and_a_second_run_writes_nothing() {
 fn cluster_one_pod_unpacks_several_bundles() {
     Stage::open("several", |stage| {
         let images = awkward::layers();
-        let images = images.iter();
-        let bundles: Vec<_> =
-            images.map(|awkward| stage.push_awkward(awkward, Way::ImageVolume)).collect();
+        let ways = [Way::ImageVolume];
+        let bundles = images.iter().flat_map(|awkward| stage.push_awkward(awkward, &ways));
+        let bundles: Vec<_> = bundles.collect();
         stage.apply(stage.several("several", &bundles));
-        stage.wait_for_jobs();
-        let outcomes = stage.outcomes("several");
+        let ended = stage.ended();
+        let outcomes = ended.outcomes("several");
         assert_eq!(outcomes.as_array().unwrap().len(), bundles.len(), "{outcomes}");
         for bundle in &bundles {
-            stage.check(bundle);
+            ended.check(bundle);
         }
     });
 }

@@ -4,19 +4,20 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use unlade_format::encode::{Options, encode};
-use unlade_format::{ConfigMap, yaml};
-use unlade_loader as loader;
+use unlade_format::yaml;
 use unlade_oci::build::{Image, write, write_index};
 use unlade_testbed::fault;
 use unlade_tests::cluster::{Cluster, Namespace};
-use unlade_unpacker::directory;
 
 use crate::awkward::Awkward;
+use crate::ended::Ended;
 use crate::{example, image};
 
 /// For all Jobs of a test together.
 const PATIENCE: Duration = Duration::from_mins(4);
+
+/// Most containers whose logs are read at once.
+const MOST_LOGS: usize = 100;
 
 /// The names in the manifests that a person replaces.
 const NAME: &str = "my-bundle";
@@ -56,9 +57,9 @@ pub(crate) struct Bundle {
     pub(crate) name: String,
     way: Way,
     /// The image, with its digest.
-    image: String,
+    pub(crate) image: String,
     /// A directory with the same bundle.
-    directory: PathBuf,
+    pub(crate) directory: PathBuf,
 }
 
 /// A namespace under Pod Security `restricted`.
@@ -86,12 +87,17 @@ impl Stage<'_> {
         Bundle { name: name.to_owned(), way, image, directory: directory.to_owned() }
     }
 
-    /// The same with an awkward image of the example bundle.
-    pub(crate) fn push_awkward(&self, awkward: &Awkward, way: Way) -> Bundle {
-        let name = format!("{}-{}", awkward.name, way.name());
-        let repository = format!("serve/{name}:1");
+    /// The same with an awkward image of the example bundle, for each of these ways.
+    pub(crate) fn push_awkward(&self, awkward: &Awkward, ways: &[Way]) -> Vec<Bundle> {
+        let repository = format!("serve/{}:1", awkward.name);
         let image = push(self.cluster, &repository, &awkward.image, awkward.is_index);
-        Bundle { name, way, image, directory: example() }
+        let bundles = ways.iter().map(|&way| Bundle {
+            name: format!("{}-{}", awkward.name, way.name()),
+            way,
+            image: image.clone(),
+            directory: example(),
+        });
+        bundles.collect()
     }
 
     /// The objects of the manifest, for this bundle.
@@ -151,105 +157,44 @@ impl Stage<'_> {
         self.cluster.kubectl().apply(&list).unwrap();
     }
 
-    /// Runs the Jobs of these bundles, all at once, until each has written its ConfigMap.
-    pub(crate) fn run(&self, bundles: &[Bundle]) {
+    /// Runs the Jobs of these bundles, all at once. Each has to fill its ConfigMap.
+    pub(crate) fn run(&self, bundles: &[Bundle]) -> Ended {
         self.apply(bundles.iter().flat_map(|bundle| self.manifest(bundle)).collect());
-        self.wait_for_jobs();
+        let ended = self.ended();
         for bundle in bundles {
-            let outcomes = self.outcomes(&bundle.name);
+            let outcomes = ended.outcomes(&bundle.name);
             // Unchanged, if on a busy machine the answer to the writing came too late.
             let verdict = outcomes[0]["verdict"].as_str();
             let is_filled = matches!(verdict, Some("written" | "unchanged"));
             assert!(is_filled, "{}: {outcomes}", bundle.name);
         }
+        ended
     }
 
     /// Waits until every Job of the namespace has ended, well or not.
-    #[track_caller]
-    pub(crate) fn wait_for_jobs(&self) {
-        let has_ended = |job: &Value| {
-            let conditions = job["status"]["conditions"].as_array();
-            conditions.into_iter().flatten().any(|condition| {
-                let kind = &condition["type"];
-                (kind == "Complete" || kind == "Failed") && condition["status"] == "True"
-            })
+    pub(crate) fn ended(&self) -> Ended {
+        // A Job has no condition before that. One kubectl that watches, for the machine is busy.
+        let timeout = format!("--timeout={}s", PATIENCE.as_secs());
+        self.kubectl(&["wait", "--for=jsonpath={.status.conditions}", &timeout, "--all", "jobs"]);
+        let list = |kind| {
+            let text = self.kubectl(&["get", kind, "--output=json"]);
+            let mut list: Value = serde_json::from_str(&text).unwrap();
+            serde_json::from_value(list["items"].take()).unwrap()
         };
-        self.namespace
-            .wait("jobs", PATIENCE, |jobs| jobs["items"].as_array().unwrap().iter().all(has_ended));
+        Ended { pods: list("pods"), config_maps: list("configmaps") }
     }
 
-    /// How the unpacker's container ended in the only pod of a Job.
-    pub(crate) fn terminated(&self, job: &str) -> Value {
-        let selector = format!("--selector=job-name={job}");
-        let pods: Value =
-            serde_json::from_str(&self.kubectl(&["get", "pods", &selector, "--output=json"]))
-                .unwrap();
-        let [pod] = pods["items"].as_array().unwrap().as_slice() else {
-            panic!("{job} has not one pod: {pods}");
-        };
-        pod["status"]["containerStatuses"][0]["state"]["terminated"].clone()
-    }
-
-    /// The termination message of a Job that ended well.
-    pub(crate) fn outcomes(&self, job: &str) -> Value {
-        let ended = self.terminated(job);
-        assert_eq!(ended["exitCode"], 0, "{job}: {ended}");
-        serde_json::from_str(ended["message"].as_str().unwrap()).unwrap()
-    }
-
-    /// What the containers of a Job's pod wrote.
-    pub(crate) fn log(&self, job: &str) -> String {
-        self.kubectl(&["logs", &format!("job/{job}"), "--all-containers"])
-    }
-
-    pub(crate) fn config_map(&self, name: &str) -> Value {
-        let found = self.namespace.get(&format!("configmap/{name}"));
-        found.unwrap_or_else(|| panic!("no ConfigMap {name}"))
+    /// What all containers wrote.
+    pub(crate) fn logs(&self) -> String {
+        let pods = self.kubectl(&["get", "pods", "--output=name"]);
+        assert!(pods.lines().count() < MOST_LOGS);
+        let most = format!("--max-log-requests={MOST_LOGS}");
+        let jobs = "--selector=batch.kubernetes.io/job-name";
+        self.kubectl(&["logs", jobs, "--all-containers", "--prefix", "--tail=-1", &most])
     }
 
     pub(crate) fn kubectl(&self, arguments: &[&str]) -> String {
         self.namespace.kubectl(arguments.iter().copied()).unwrap()
-    }
-
-    /// The ConfigMap is byte for byte the one that the directory gives here, but for what the API
-    /// server and others add to its metadata; and the same bundle is loaded. Gives the fields that
-    /// hold files.
-    pub(crate) fn check(&self, bundle: &Bundle) -> Vec<&'static str> {
-        let name = &bundle.name;
-        let found = ConfigMap::from_json(self.config_map(name)).unwrap();
-        let reading = directory::read(&bundle.directory, &directory::Options::default()).unwrap();
-        let options = Options {
-            name: name.clone(),
-            namespace: self.namespace.name().to_owned(),
-            source_image: Some(bundle.image.clone()),
-            ..Options::default()
-        };
-        let [wanted] =
-            <[ConfigMap; 1]>::try_from(encode(&reading.content, &options).unwrap()).unwrap();
-        assert!(found.data.keys().eq(wanted.data.keys()), "{name}: keys of data");
-        assert!(found.binary_data.keys().eq(wanted.binary_data.keys()), "{name}: keys");
-        for (key, value) in &wanted.data {
-            assert!(found.data[key] == *value, "{name}: {key}");
-        }
-        for (key, value) in &wanted.binary_data {
-            assert!(found.binary_data[key] == *value, "{name}: {key}");
-        }
-        for (key, value) in &wanted.metadata.annotations {
-            assert_eq!(found.metadata.annotations.get(key), Some(value), "{name}: {key}");
-        }
-        let more = found.metadata.annotations.keys();
-        let more: Vec<_> =
-            more.filter(|key| !wanted.metadata.annotations.contains_key(*key)).collect();
-        assert!(more.iter().all(|key| key.starts_with("example.com/")), "{name}: {more:?}");
-
-        let loaded = loader::load_config_maps(&[found], &loader::Options::default()).unwrap();
-        let source_image = Some(bundle.image.clone());
-        let options = loader::Options { source_image, ..loader::Options::default() };
-        assert!(loaded == loader::load(&reading.content, &options).unwrap(), "{name}: loaded");
-        assert!(!loaded.bundle.objects.is_empty(), "{name}");
-        let fields =
-            [("data", wanted.data.is_empty()), ("binaryData", wanted.binary_data.is_empty())];
-        fields.into_iter().filter(|(_, is_empty)| !is_empty).map(|(field, _)| field).collect()
     }
 }
 

@@ -1,0 +1,77 @@
+//! What came out of the Jobs of a namespace.
+
+use serde_json::Value;
+use unlade_format::ConfigMap;
+use unlade_format::encode::{Options, encode};
+use unlade_loader as loader;
+use unlade_unpacker::directory;
+
+use crate::stage::Bundle;
+
+/// The pods and ConfigMaps after every Job has ended.
+pub(crate) struct Ended {
+    pub(crate) pods: Vec<Value>,
+    pub(crate) config_maps: Vec<Value>,
+}
+
+impl Ended {
+    /// How the unpacker's container ended in the only pod of a Job.
+    pub(crate) fn terminated(&self, job: &str) -> &Value {
+        let pods = self.pods.iter().filter(|pod| pod["metadata"]["labels"]["job-name"] == job);
+        let [pod] = pods.collect::<Vec<_>>()[..] else { panic!("{job} has not one pod") };
+        &pod["status"]["containerStatuses"][0]["state"]["terminated"]
+    }
+
+    /// The termination message of a Job that ended well.
+    pub(crate) fn outcomes(&self, job: &str) -> Value {
+        let ended = self.terminated(job);
+        assert_eq!(ended["exitCode"], 0, "{job}: {ended}");
+        message(ended)
+    }
+
+    pub(crate) fn config_map(&self, name: &str) -> &Value {
+        let found = self.config_maps.iter().find(|map| map["metadata"]["name"] == name);
+        found.unwrap_or_else(|| panic!("no ConfigMap {name}"))
+    }
+
+    /// The ConfigMap is byte for byte the one that the directory gives here, but for what the API
+    /// server and others add to its metadata; and the same bundle is loaded. Gives the fields that
+    /// hold files.
+    pub(crate) fn check(&self, bundle: &Bundle) -> Vec<&'static str> {
+        let name = &bundle.name;
+        let found = ConfigMap::from_json(self.config_map(name).clone()).unwrap();
+        let reading = directory::read(&bundle.directory, &directory::Options::default()).unwrap();
+        let options = Options {
+            name: name.clone(),
+            namespace: found.metadata.namespace.clone(),
+            source_image: Some(bundle.image.clone()),
+            ..Options::default()
+        };
+        let wanted = encode(&reading.content, &options).unwrap();
+        let [wanted] = <[ConfigMap; 1]>::try_from(wanted).unwrap();
+        // Not by assert_eq: they are a megabyte each.
+        assert!(found.data == wanted.data, "{name}: data");
+        assert!(found.binary_data == wanted.binary_data, "{name}: binaryData");
+        assert_eq!(found.metadata.name, wanted.metadata.name);
+        let mut annotations = found.metadata.annotations.clone();
+        annotations.retain(|key, _| !key.starts_with("example.com/"));
+        assert_eq!(annotations, wanted.metadata.annotations, "{name}");
+        for label in &wanted.metadata.labels {
+            assert_eq!(found.metadata.labels.get_key_value(label.0), Some(label), "{name}");
+        }
+
+        let loaded = loader::load_config_maps(&[found], &loader::Options::default()).unwrap();
+        let source_image = Some(bundle.image.clone());
+        let options = loader::Options { source_image, ..loader::Options::default() };
+        assert!(loaded == loader::load(&reading.content, &options).unwrap(), "{name}: loaded");
+        assert!(!loaded.bundle.objects.is_empty(), "{name}");
+        let fields =
+            [("data", wanted.data.is_empty()), ("binaryData", wanted.binary_data.is_empty())];
+        fields.into_iter().filter(|(_, is_empty)| !is_empty).map(|(field, _)| field).collect()
+    }
+}
+
+/// The termination message of a container that has ended.
+pub(crate) fn message(terminated: &Value) -> Value {
+    serde_json::from_str(terminated["message"].as_str().unwrap()).unwrap()
+}
