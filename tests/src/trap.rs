@@ -9,7 +9,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-/// What foreign code writes to standard error, and the name of the file that it leaves in `/`.
+/// What foreign code writes to standard error, and the name of the folder that it makes in `/`.
 pub const MARK: &str = "FOREIGN-CODE-RAN";
 
 /// Variables of an image that lead into the traps, or elsewhere than the caller wants.
@@ -96,7 +96,7 @@ fn lay_or_fail(root: &Path) -> io::Result<bool> {
         return Ok(false);
     }
     let output = Command::new("true").env("LD_PRELOAD", &library).output()?;
-    let _ = fs::remove_file(format!("/{MARK}"));
+    let _ = fs::remove_dir(format!("/{MARK}"));
     assert!(String::from_utf8_lossy(&output.stderr).contains(MARK), "the trap does not work");
 
     for folder in FOLDERS {
@@ -118,19 +118,33 @@ fn lay_or_fail(root: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
+/// It needs no other library: in the trapped file system there is none that works.
 fn compile(folder: &Path, library: &Path) -> io::Result<bool> {
     let source = folder.join("trap.c");
     let code = format!(
         r#"#include <fcntl.h>
-#include <unistd.h>
+#include <sys/syscall.h>
+static long call(long number, long first, const void *second, long third) {{
+#ifdef __x86_64__
+    long result;
+    __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(first), "S"(second), "d"(third)
+        : "rcx", "r11", "memory");
+    return result;
+#else
+    register long x8 __asm__("x8") = number, x0 __asm__("x0") = first, x2 __asm__("x2") = third;
+    register const void *x1 __asm__("x1") = second;
+    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2) : "memory");
+    return x0;
+#endif
+}}
 __attribute__((constructor)) static void trap(void) {{
-    write(2, "{MARK}\n", sizeof "{MARK}");
-    close(open("/{MARK}", O_CREAT | O_WRONLY, 0600));
+    call(SYS_write, 2, "{MARK}\n", sizeof "{MARK}");
+    call(SYS_mkdirat, AT_FDCWD, "/{MARK}", 0700);
 }}
 "#
     );
     fs::write(&source, code)?;
     let mut compiler = Command::new("cc");
-    compiler.args(["-shared", "-fPIC", "-w", "-o"]).arg(library).arg(source);
+    compiler.args(["-shared", "-fPIC", "-nostdlib", "-w", "-o"]).arg(library).arg(source);
     Ok(compiler.output().is_ok_and(|output| output.status.success()))
 }
