@@ -192,7 +192,7 @@ pub fn read(source: &Source, options: &Options) -> Result<Image, Error> {
     Ok(Image { reading, name, digest, id, platform, labels })
 }
 
-fn open<'a>(
+pub(crate) fn open<'a>(
     source: &Source,
     path: &FilePath,
     budget: &'a Budget,

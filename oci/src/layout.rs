@@ -28,15 +28,7 @@ pub(crate) fn find(
     platform: Option<&Platform>,
     budget: &Budget,
 ) -> Result<Manifest, Error> {
-    // containers/image reads layouts without this file, so it is not asked for.
-    if store.has(MARKER) {
-        let marker: OciLayout = parse(&store.read(MARKER, budget.limits.json)?, MARKER)?;
-        if marker.image_layout_version() != "1.0.0" {
-            let version = marker.image_layout_version().clone();
-            return Err(Error::Version { version });
-        }
-    }
-    let index: ImageIndex = parse(&store.read(INDEX, budget.limits.json)?, INDEX)?;
+    let index = index(store, budget)?;
     let mut at = match select {
         Some(select) => selected(index.manifests(), select)?,
         None => only(index.manifests(), platform)?,
@@ -57,6 +49,43 @@ pub(crate) fn find(
         at = Target { name, ..Target::of(for_platform(index.manifests(), platform)?) };
     }
     Err(Error::Nesting { limit: budget.limits.nesting })
+}
+
+/// The image or index that is meant, whatever its platforms: the one that is selected, else the
+/// only one.
+pub(crate) fn root(
+    store: &Store<'_>,
+    select: Option<&Select>,
+    budget: &Budget,
+) -> Result<Descriptor, Error> {
+    let index = index(store, budget)?;
+    let at = if let Some(select) = select {
+        selected(index.manifests(), select)?.digest
+    } else {
+        let images: Vec<_> = index.manifests().iter().filter(|found| is_image(found)).collect();
+        match images.as_slice() {
+            [] => return Err(Error::Empty),
+            [image] => image.digest().clone(),
+            _ => return Err(Error::Several { images: listed(index.manifests()) }),
+        }
+    };
+    let found = index.manifests().iter().find(|found| *found.digest() == at);
+    found.cloned().ok_or_else(|| Error::NotFound {
+        select: at.to_string(),
+        images: listed(index.manifests()),
+    })
+}
+
+fn index(store: &Store<'_>, budget: &Budget) -> Result<ImageIndex, Error> {
+    // containers/image reads layouts without this file, so it is not asked for.
+    if store.has(MARKER) {
+        let marker: OciLayout = parse(&store.read(MARKER, budget.limits.json)?, MARKER)?;
+        if marker.image_layout_version() != "1.0.0" {
+            let version = marker.image_layout_version().clone();
+            return Err(Error::Version { version });
+        }
+    }
+    parse(&store.read(INDEX, budget.limits.json)?, INDEX)
 }
 
 /// A manifest or an index that is to be read.

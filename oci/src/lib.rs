@@ -21,6 +21,7 @@ mod budget;
 pub mod build;
 pub mod bundle;
 mod compression;
+pub mod copy;
 pub mod digest;
 mod docker;
 pub mod image;
@@ -37,6 +38,6 @@ mod tree;
 
 pub use image::{Error, Image, Options, read};
 pub use limit::Limits;
-pub use oci_spec::image::Digest;
+pub use oci_spec::image::{Descriptor, Digest};
 pub use platform::Platform;
 pub use reference::{Reference, Select, Source, Transport};

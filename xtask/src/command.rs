@@ -48,6 +48,12 @@ pub(crate) enum Error {
     /// The testbed could not do what it should.
     #[error(transparent)]
     Testbed(#[from] unlade_testbed::Error),
+    /// An image could not be built.
+    #[error("build the image")]
+    Image(#[from] unlade_oci::build::Error),
+    /// An image could not be copied into a registry.
+    #[error("push the image")]
+    Push(#[from] unlade_registry::Error),
 }
 
 impl Error {
@@ -55,6 +61,7 @@ impl Error {
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Testbed(error) => error.hint(),
+            Self::Image(error) => error.hint(),
             _ => None,
         }
     }

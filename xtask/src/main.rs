@@ -9,6 +9,7 @@ mod check;
 mod cluster;
 mod command;
 mod dist;
+mod image;
 mod need;
 mod test;
 mod workspace;
@@ -29,6 +30,8 @@ enum Task {
     Check,
     /// Builds the static unpacker, checks it and prints its size.
     Dist(dist::Arguments),
+    /// Builds the image of the unpacker, without a container engine.
+    Image(image::Arguments),
     /// Measures us beside the Go code that we replace.
     Bench(bench::Arguments),
     /// Runs one program and prints what it took; `bench` calls it.
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         Task::Test(arguments) => test::run(&arguments),
         Task::Check => check::run(),
         Task::Dist(arguments) => dist::run(&arguments),
+        Task::Image(arguments) => image::run(&arguments),
         Task::Bench(arguments) => bench::run(&arguments),
         Task::Measure { program } => bench::measure(&program),
         Task::Cluster(action) => cluster::run(action),

@@ -32,7 +32,7 @@ const YAML: &[&str] =
 const OUTSIDE: &[&str] =
     &["std::fs", "std::net", "std::env", "std::process", "std::thread", "fs::read", "env::var"];
 
-const BOUNDARIES: [Boundary; 8] = [
+const BOUNDARIES: [Boundary; 9] = [
     Boundary {
         crate_name: "unlade-format",
         folder: "format",
@@ -76,10 +76,18 @@ const BOUNDARIES: [Boundary; 8] = [
             "unlade-format",
             "unlade-loader",
             "unlade-oci",
+            "unlade-registry",
             "unlade-testbed",
             "unlade-unpacker",
         ],
         without: &[YAML],
+        unsaid: &[],
+    },
+    Boundary {
+        crate_name: "unlade-registry",
+        folder: "tests/registry",
+        may_name: &["unlade-oci"],
+        without: &[ASYNC, KUBERNETES, TERMINAL, YAML, &["openssl", "native-tls"]],
         unsaid: &[],
     },
     // These two are built before everything else, on every machine: they stay small.
@@ -93,8 +101,8 @@ const BOUNDARIES: [Boundary; 8] = [
     Boundary {
         crate_name: "xtask",
         folder: "xtask",
-        may_name: &["unlade-testbed"],
-        without: &[ASYNC, NETWORK, KUBERNETES, YAML],
+        may_name: &["unlade-oci", "unlade-registry", "unlade-testbed"],
+        without: &[ASYNC, KUBERNETES, YAML, &["openssl", "native-tls"]],
         unsaid: &[],
     },
 ];

@@ -1,0 +1,20 @@
+//! Copies images into registries, for the tests and for releases; nothing that users run.
+//!
+//! Each request is one of the OCI distribution spec: blobs that the registry lacks are uploaded
+//! whole, then the manifests, each after what it refers to.
+//!
+//! ```no_run
+//! use unlade_registry::{Name, Options, push};
+//!
+//! let name: Name = "registry.example/bundles/etcd:0.9.4".parse()?;
+//! let digest = push(&"oci-archive:etcd.tar".parse()?, &name, &Options::default())?;
+//! println!("{name}: {digest}");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod access;
+mod name;
+mod push;
+
+pub use name::{Name, NameError};
+pub use push::{Credentials, Error, Options, push};

@@ -1,0 +1,204 @@
+//! Pushing an image.
+
+use std::io::Read;
+use std::time::Duration;
+
+use unlade_oci::copy::{self, Destination, copy};
+use unlade_oci::{Descriptor, Digest, Source};
+use ureq::http::{Request, Response};
+use ureq::{Agent, Body, SendBody};
+
+use crate::{Name, access};
+
+/// Most bytes of an answer that are read.
+pub(crate) const MOST_ANSWER: u64 = 1 << 20;
+/// How long a registry may take to answer one request, once it has all of it.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// How a registry is spoken to.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// HTTP without TLS, and without a proxy: for a registry on this machine.
+    pub plain_http: bool,
+    /// Who pushes, if the registry asks.
+    pub credentials: Option<Credentials>,
+}
+
+/// A user of a registry.
+#[derive(Clone)]
+pub struct Credentials {
+    /// The name.
+    pub user: String,
+    /// The password, or a token that is used as one.
+    pub password: String,
+}
+
+impl std::fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Credentials").field("user", &self.user).finish_non_exhaustive()
+    }
+}
+
+/// Why an image is not pushed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The image cannot be read.
+    #[error("read the image")]
+    Image(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The registry is not reached, or ends the exchange.
+    #[error("exchange {what}")]
+    Http {
+        /// What was asked for or sent.
+        what: String,
+        /// Why it failed.
+        source: Box<ureq::Error>,
+    },
+    /// The registry answers, and refuses.
+    #[error("the registry refused {what}: {status}")]
+    Refused {
+        /// What was asked for or sent.
+        what: String,
+        /// Its status, and the start of what it says.
+        status: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn http(what: String) -> impl FnOnce(ureq::Error) -> Self {
+        |source| Self::Http { what, source: Box::new(source) }
+    }
+}
+
+/// Copies the image or index in `source` into a registry; its digest.
+///
+/// # Errors
+///
+/// If the image cannot be read or is not sound, the registry is not reached, or it refuses.
+pub fn push(source: &Source, name: &Name, options: &Options) -> Result<Digest, Error> {
+    let mut push = Push::start(name, options)?;
+    copy(source, &mut push).map_err(|error| match error {
+        copy::Error::Destination(error) => error,
+        error => Error::Image(Box::new(error)),
+    })
+}
+
+struct Push<'a> {
+    agent: Agent,
+    name: &'a Name,
+    base: String,
+    authorization: Option<String>,
+}
+
+impl<'a> Push<'a> {
+    /// Asks the registry what it asks for.
+    fn start(name: &'a Name, options: &Options) -> Result<Self, Error> {
+        let mut config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .timeout_connect(Some(PATIENCE))
+            .timeout_recv_response(Some(PATIENCE));
+        if options.plain_http {
+            config = config.proxy(None);
+        }
+        let agent = config.build().new_agent();
+        let scheme = if options.plain_http { "http" } else { "https" };
+        let base = format!("{scheme}://{}", name.registry);
+        let mut push = Self { agent, name, base, authorization: None };
+        let url = format!("{}/v2/", push.base);
+        let answer = push.send("GET", &url, "", 0, &mut std::io::empty())?;
+        if answer.status() == 401 {
+            let challenge = answer.headers().get("WWW-Authenticate");
+            let challenge = challenge.and_then(|value| value.to_str().ok()).unwrap_or_default();
+            let credentials = options.credentials.as_ref();
+            push.authorization = access::authorization(&push.agent, challenge, name, credentials)?;
+        }
+        Ok(push)
+    }
+
+    fn send(
+        &self,
+        method: &str,
+        url: &str,
+        media_type: &str,
+        size: u64,
+        body: &mut dyn Read,
+    ) -> Result<Response<Body>, Error> {
+        let mut body = body;
+        let mut request = Request::builder().method(method).uri(url);
+        if let Some(authorization) = &self.authorization {
+            request = request.header("Authorization", authorization);
+        }
+        let what = || format!("{method} {url}");
+        let answer = if matches!(method, "GET" | "HEAD") {
+            let request = request.body(()).map_err(|error| Error::http(what())(error.into()))?;
+            self.agent.run(request)
+        } else {
+            if !media_type.is_empty() {
+                request = request.header("Content-Type", media_type);
+            }
+            let request = request.header("Content-Length", size.to_string());
+            let body = SendBody::from_reader(&mut body);
+            let request = request.body(body).map_err(|error| Error::http(what())(error.into()))?;
+            self.agent.run(request)
+        };
+        answer.map_err(Error::http(what()))
+    }
+
+    fn expect(
+        mut answer: Response<Body>,
+        status: u16,
+        what: &str,
+    ) -> Result<Response<Body>, Error> {
+        if answer.status() == status {
+            return Ok(answer);
+        }
+        let said = answer.body_mut().with_config().limit(MOST_ANSWER).read_to_string();
+        let said: String = said.unwrap_or_default().trim().chars().take(300).collect();
+        let status = format!("{} {said}", answer.status());
+        Err(Error::Refused { what: what.to_owned(), status: status.trim().to_owned() })
+    }
+}
+
+impl Destination for Push<'_> {
+    type Error = Error;
+
+    fn blob(&mut self, blob: &Descriptor, reader: &mut dyn Read) -> Result<(), Error> {
+        let digest = blob.digest();
+        let what = format!("blob {digest} of {}", self.name);
+        let blobs = format!("{}/v2/{}/blobs", self.base, self.name.repository);
+        let url = format!("{blobs}/{digest}");
+        if self.send("HEAD", &url, "", 0, &mut std::io::empty())?.status() == 200 {
+            return Ok(());
+        }
+        let url = format!("{blobs}/uploads/");
+        let answer = self.send("POST", &url, "", 0, &mut std::io::empty())?;
+        let answer = Self::expect(answer, 202, &what)?;
+        let place = answer.headers().get("Location").and_then(|place| place.to_str().ok());
+        let Some(place) = place else {
+            return Err(Error::Refused { what, status: "it names no place for it".to_owned() });
+        };
+        // The registry may name a place of its own, with a query or without.
+        let place =
+            if place.starts_with('/') { format!("{}{place}", self.base) } else { place.into() };
+        let separator = if place.contains('?') { '&' } else { '?' };
+        let url = format!("{place}{separator}digest={digest}");
+        let answer = self.send("PUT", &url, "application/octet-stream", blob.size(), reader)?;
+        Self::expect(answer, 201, &what).map(drop)
+    }
+
+    fn manifest(
+        &mut self,
+        manifest: &Descriptor,
+        bytes: &[u8],
+        is_root: bool,
+    ) -> Result<(), Error> {
+        let digest = manifest.digest().to_string();
+        let reference = if is_root { &self.name.tag } else { &digest };
+        let url = format!("{}/v2/{}/manifests/{reference}", self.base, self.name.repository);
+        let media_type = manifest.media_type().to_string();
+        let answer = self.send("PUT", &url, &media_type, manifest.size(), &mut &*bytes)?;
+        Self::expect(answer, 201, &format!("manifest {digest} of {}", self.name)).map(drop)
+    }
+}

@@ -1,0 +1,199 @@
+//! What goes to a registry, and what its answers mean.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "the registry serves tests only, as what stands in a test module does"
+)]
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use unlade_oci::build::{Entry, Image, Layer, write, write_index};
+use unlade_registry::{Credentials, Error, Name, Options, push};
+
+/// What a registry got: the paths of uploads and manifests, and their bytes.
+type Got = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
+
+/// A registry for one test, which asks for a token if `token` is given.
+fn registry(token: Option<&'static str>) -> (Name, Got) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let got = Got::default();
+    let (host, kept) = (address.clone(), Arc::clone(&got));
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (host, kept) = (host.clone(), Arc::clone(&kept));
+            thread::spawn(move || while answer(stream.as_ref().unwrap(), &host, &kept, token) {});
+        }
+    });
+    (format!("{address}/bundles/etcd:v1").parse().unwrap(), got)
+}
+
+/// Answers one request; false at the end of the connection.
+fn answer(stream: &TcpStream, host: &str, got: &Got, token: Option<&str>) -> bool {
+    let mut reader = BufReader::new(stream);
+    let mut lines = Vec::new();
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).unwrap_or(0) == 0 {
+            return false;
+        }
+        if line == "\r\n" {
+            break;
+        }
+        lines.push(line.trim_end().to_owned());
+    }
+    let header = |name: &str| {
+        let lines = lines.iter().filter_map(|line| line.split_once(": "));
+        lines
+            .into_iter()
+            .find(|(found, _)| found.eq_ignore_ascii_case(name))
+            .map(|(_, v)| v.to_owned())
+    };
+    let size = header("content-length").map_or(0, |size| size.parse().unwrap());
+    assert!(header("transfer-encoding").is_none(), "registries refuse chunks");
+    let mut body = vec![0; size];
+    reader.read_exact(&mut body).unwrap();
+    let mut words = lines[0].split(' ');
+    let (method, path) = (words.next().unwrap(), words.next().unwrap());
+    let is_allowed = token.is_none_or(|token| {
+        path.starts_with("/token") || header("authorization") == Some(format!("Bearer {token}"))
+    });
+    let (status, headers, text) = match method {
+        _ if !is_allowed => {
+            let challenge = format!("Bearer realm=\"http://{host}/token\",service=\"here\"");
+            ("401 Unauthorized", format!("WWW-Authenticate: {challenge}\r\n"), String::new())
+        }
+        "GET" if path.starts_with("/token") => {
+            assert_eq!(header("authorization").as_deref(), Some("Basic dXNlcjpwYXNz"));
+            assert!(path.contains("service=here") && path.contains("bundles"), "{path}");
+            ("200 OK", String::new(), format!("{{\"token\":\"{}\"}}", token.unwrap()))
+        }
+        "GET" => ("200 OK", String::new(), String::new()),
+        "HEAD"
+            if got
+                .lock()
+                .unwrap()
+                .keys()
+                .any(|key| key.contains(path.rsplit('/').next().unwrap())) =>
+        {
+            ("200 OK", String::new(), String::new())
+        }
+        "HEAD" => ("404 Not Found", String::new(), String::new()),
+        "POST" => ("202 Accepted", "Location: /upload?state=x\r\n".to_owned(), String::new()),
+        "PUT" if path.contains("/refused/") => {
+            ("403 Forbidden", String::new(), "not here".to_owned())
+        }
+        _ => {
+            let kind = header("content-type").unwrap();
+            got.lock().unwrap().insert(format!("{path} {kind}"), body);
+            ("201 Created", String::new(), String::new())
+        }
+    };
+    let size = text.len();
+    let mut stream = stream;
+    write!(stream, "HTTP/1.1 {status}\r\n{headers}Content-Length: {size}\r\n\r\n{text}").unwrap();
+    true
+}
+
+fn image(architecture: &str) -> Image {
+    let mut image = Image::from_scratch(format!("linux/{architecture}").parse().unwrap());
+    image.layers.push(Layer::new([Entry::file("a", vec![b'x'; 100_000])]));
+    image
+}
+
+fn plain() -> Options {
+    Options { plain_http: true, credentials: None }
+}
+
+fn archive(folder: &Path) -> String {
+    format!("oci-archive:{}", folder.join("image.tar").display())
+}
+
+#[test]
+fn an_image_is_pushed_and_what_is_there_is_not_pushed_again() {
+    let (name, got) = registry(None);
+    let folder = tempfile::tempdir().unwrap();
+    let source = archive(folder.path());
+    let written = write(&image("amd64"), &source.parse().unwrap()).unwrap();
+    let digest = push(&source.parse().unwrap(), &name, &plain()).unwrap();
+    assert_eq!(digest, written.digest);
+    let first = got.lock().unwrap().clone();
+    let uploads: Vec<_> =
+        first.keys().filter(|key| key.starts_with("/upload?state=x&digest=sha256:")).collect();
+    assert_eq!((first.len(), uploads.len()), (3, 2), "{:?}", first.keys());
+    let manifest =
+        &first["/v2/bundles/etcd/manifests/v1 application/vnd.oci.image.manifest.v1+json"];
+    let total: usize = first.values().map(Vec::len).sum();
+    assert_eq!(total as u64, written.size);
+    assert!(String::from_utf8_lossy(manifest).contains("schemaVersion"));
+    // A second time only the manifest goes.
+    got.lock().unwrap().retain(|key, _| key.starts_with("/upload"));
+    push(&source.parse().unwrap(), &name, &plain()).unwrap();
+    assert_eq!(got.lock().unwrap().len(), 3);
+}
+
+#[test]
+fn an_index_comes_after_its_images_and_has_the_tag() {
+    let (name, got) = registry(None);
+    let folder = tempfile::tempdir().unwrap();
+    let source = archive(folder.path());
+    let images = [image("amd64"), image("arm64")];
+    let written = write_index(&images, &source.parse().unwrap()).unwrap();
+    assert_eq!(push(&source.parse().unwrap(), &name, &plain()).unwrap(), written.digest);
+    let got = got.lock().unwrap();
+    for (_, digest) in &written.images {
+        let path = format!(
+            "/v2/bundles/etcd/manifests/{digest} application/vnd.oci.image.manifest.v1+json"
+        );
+        assert!(got.contains_key(&path), "{:?}", got.keys());
+    }
+    assert!(
+        got.contains_key("/v2/bundles/etcd/manifests/v1 application/vnd.oci.image.index.v1+json")
+    );
+}
+
+#[test]
+fn a_token_is_fetched_where_one_is_asked_for() {
+    let (name, got) = registry(Some("secret-token"));
+    let folder = tempfile::tempdir().unwrap();
+    let source = archive(folder.path());
+    write(&image("amd64"), &source.parse().unwrap()).unwrap();
+    let credentials = Credentials { user: "user".to_owned(), password: "pass".to_owned() };
+    assert!(!format!("{credentials:?}").contains("pass"));
+    let options = Options { credentials: Some(credentials), ..plain() };
+    push(&source.parse().unwrap(), &name, &options).unwrap();
+    assert_eq!(got.lock().unwrap().len(), 3);
+}
+
+#[test]
+fn what_the_registry_refuses_is_told_with_its_words() {
+    let (name, _) = registry(None);
+    let name = Name { repository: "refused/etcd".to_owned(), ..name };
+    let folder = tempfile::tempdir().unwrap();
+    let source = archive(folder.path());
+    write(&image("amd64"), &source.parse().unwrap()).unwrap();
+    let error = push(&source.parse().unwrap(), &name, &plain()).unwrap_err();
+    assert!(
+        matches!(&error, Error::Refused { status, .. } if status.contains("403") && status.contains("not here")),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_damaged_image_is_not_pushed() {
+    let (name, got) = registry(None);
+    let folder = tempfile::tempdir().unwrap();
+    let source = archive(folder.path());
+    write(&image("amd64"), &source.parse().unwrap()).unwrap();
+    let path = folder.path().join("image.tar");
+    let text = String::from_utf8(std::fs::read(&path).unwrap()).unwrap();
+    std::fs::write(&path, text.replacen("amd64", "amd65", 1)).unwrap();
+    let error = push(&source.parse().unwrap(), &name, &plain()).unwrap_err();
+    assert!(matches!(error, Error::Image(_)), "{error}");
+    assert!(!got.lock().unwrap().keys().any(|key| key.contains("/manifests/")));
+}
