@@ -2,14 +2,13 @@
 //!
 //! `UNLADE_CLUSTER` says which: `testbed` is the one that `cargo xtask cluster up` brought up, a
 //! path is the kubeconfig of any other cluster, whose nodes pull from the registry that
-//! `UNLADE_REGISTRY` names. Unset, the tests are not asked for.
+//! `UNLADE_REGISTRY` names. Unset, the tests are left out.
 
 #![expect(clippy::panic, reason = "a harness: a cluster that doesn't answer must fail the test")]
 
 mod namespace;
 
 use std::env;
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use unlade_testbed::{Kubectl, REGISTRY, Settings, Testbed};
@@ -30,16 +29,14 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// The cluster that the tests are to run on; `None` if these tests are not asked for.
+    /// The cluster that the tests are to run on; `None`, said aloud, if there is none.
     ///
     /// # Panics
     ///
     /// If a cluster is asked for that isn't there.
     pub fn open(tests: &str) -> Option<Self> {
         let Some(cluster) = env::var(CLUSTER).ok().filter(|name| !name.is_empty()) else {
-            // Past the capture of the test harness, like `left_out::say`. It isn't a failure even
-            // where that is one: who runs the tests chooses whether there is a cluster.
-            let _ = writeln!(io::stderr(), "NOT ASKED FOR: {tests}: {CLUSTER} is not set");
+            crate::left_out::say(tests, &format!("{CLUSTER} is not set"));
             return None;
         };
         if cluster == "testbed" {

@@ -18,6 +18,9 @@ use crate::{command::Error, dist, workspace};
 /// The name of the testbed that is brought up for the tests, beside people's own.
 const TESTS: &str = "tests";
 
+/// Tells the tests which cluster they run on; `unlade_tests::cluster` reads it.
+pub(crate) const CLUSTER: &str = "UNLADE_CLUSTER";
+
 /// A real Kubernetes in a network namespace of its own, without a container engine.
 ///
 /// `UNLADE_TESTBED` names one of several (else `default`); docs/testbed.md tells the rest.
@@ -87,18 +90,32 @@ pub(crate) fn run(action: Action) -> Result<(), Error> {
     }
 }
 
-/// Builds the static unpacker, brings a testbed of its own up, runs the tests on it, and takes it down whatever comes out.
-pub(crate) fn with_testbed(
-    test: &mut Command,
-    run: impl FnOnce(&mut Command) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let unpacker = dist::build()?;
-    let settings = Settings::from_env()?.named(TESTS)?;
-    Testbed::up(&settings, &[Node::default(), Node::default()], &helper()?, &mut tell)?;
-    test.env("UNLADE_CLUSTER", "testbed").env("UNLADE_TESTBED", TESTS);
-    let outcome = run(test.env("UNLADE_UNPACKER", unpacker));
-    Testbed::down(&settings)?;
-    outcome
+/// A testbed for the tests, and what they run in its pods.
+pub(crate) struct ForTests {
+    settings: Settings,
+    unpacker: PathBuf,
+}
+
+impl ForTests {
+    /// Builds the static unpacker, and brings a testbed of its own up.
+    pub(crate) fn up() -> Result<Self, Error> {
+        let unpacker = dist::build()?;
+        let settings = Settings::from_env()?.named(TESTS)?;
+        Testbed::up(&settings, &[Node::default(), Node::default()], &helper()?, &mut tell)?;
+        Ok(Self { settings, unpacker })
+    }
+
+    /// Runs `test` on it, and takes it down whatever comes out.
+    pub(crate) fn run(
+        self,
+        test: &mut Command,
+        run: impl FnOnce(&mut Command) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        test.env(CLUSTER, "testbed").env("UNLADE_TESTBED", TESTS);
+        let outcome = run(test.env("UNLADE_UNPACKER", self.unpacker));
+        Testbed::down(&self.settings)?;
+        outcome
+    }
 }
 
 fn up(settings: &Settings, n_nodes: usize, last_claims: Option<String>) -> Result<(), Error> {

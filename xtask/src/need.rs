@@ -68,9 +68,13 @@ fn install(packages: &[&str]) {
 
 /// Root on a Debian: nobody is asked for a password in the middle of a test run.
 fn may_install() -> bool {
-    let is_root = std::fs::metadata("/proc/self").is_ok_and(|process| {
+    is_root() && command::is_there("apt-get")
+}
+
+/// Whether this process is root's.
+pub(crate) fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|process| {
         use std::os::unix::fs::MetadataExt;
         process.uid() == 0
-    });
-    is_root && command::is_there("apt-get")
+    })
 }

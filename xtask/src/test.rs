@@ -1,6 +1,6 @@
 //! `cargo xtask test`.
 
-use std::fs;
+use std::{env, fs};
 
 use crate::{
     cluster,
@@ -22,10 +22,10 @@ pub(crate) struct Arguments {
     /// Fail if any test would be left out.
     #[arg(long)]
     require_all: bool,
-    /// Also run the tests on a cluster: on a testbed that is brought up for them and goes again.
-    /// docs/testbed.md tells how to run them on any other cluster.
+    /// Leave out the tests on a cluster. Without this a testbed is brought up for them where that
+    /// can be (root, on Linux), and goes again; `UNLADE_CLUSTER` names any other cluster.
     #[arg(long)]
-    cluster: bool,
+    no_cluster: bool,
     /// Only tests whose name contains this.
     filter: Option<String>,
     /// More for the test harness, such as `--nocapture`.
@@ -55,16 +55,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     if !arguments.harness.is_empty() {
         test.arg("--").args(&arguments.harness);
     }
-    let outcome = if arguments.cluster {
-        cluster::with_testbed(&mut test, command::run)
-    } else {
-        command::run(&mut test)
-    };
-
     let mut left_out: Vec<String> = missing
         .iter()
         .map(|need| format!("{}: {} is missing: {}", need.tests, need.name, need.hint))
         .collect();
+    let outcome = match testbed(arguments)? {
+        Cluster::Testbed(testbed) => testbed.run(&mut test, command::run),
+        Cluster::NotNeeded => command::run(&mut test),
+        Cluster::LeftOut(why) => {
+            left_out.push(format!("tests on a cluster (cluster_*): {why}"));
+            command::run(&mut test)
+        }
+    };
     left_out.extend(fs::read_to_string(&report).map_err(file)?.lines().map(ToOwned::to_owned));
     fs::remove_file(&report).map_err(file)?;
     left_out.sort();
@@ -73,9 +75,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
         eprintln!("LEFT OUT: {line}");
     }
     outcome?;
-    if !arguments.cluster {
-        eprintln!("\nTests on a cluster were not asked for: `--cluster` runs them too.");
-    }
     match (left_out.as_slice(), &arguments.filter) {
         ([], None) => eprintln!("\nEvery test was run, none was left out."),
         ([], Some(filter)) => eprintln!("\nEvery test named *{filter}* was run."),
@@ -83,4 +82,32 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
         _ => eprintln!("\nEvery OTHER test was run. `--require-all` makes that a failure."),
     }
     Ok(())
+}
+
+/// What the tests on a cluster run on.
+enum Cluster {
+    Testbed(cluster::ForTests),
+    /// Another cluster is named, or none of them is among the tests.
+    NotNeeded,
+    LeftOut(String),
+}
+
+fn testbed(arguments: &Arguments) -> Result<Cluster, Error> {
+    let is_wanted = arguments.filter.as_ref().is_none_or(|filter| filter.contains("cluster"));
+    let is_named = env::var_os(cluster::CLUSTER).is_some_and(|cluster| !cluster.is_empty());
+    if !is_wanted || is_named {
+        return Ok(Cluster::NotNeeded);
+    }
+    if arguments.no_cluster {
+        return Ok(Cluster::LeftOut("--no-cluster was given".into()));
+    }
+    if !need::is_root() {
+        return Ok(Cluster::LeftOut("they need root (docs/testbed.md)".into()));
+    }
+    match cluster::ForTests::up() {
+        Ok(testbed) => Ok(Cluster::Testbed(testbed)),
+        // Where they are required, the reason must not drown in the output of the other tests.
+        Err(error) if arguments.require_all => Err(error),
+        Err(error) => Ok(Cluster::LeftOut(format!("the testbed is not up: {error}"))),
+    }
 }
