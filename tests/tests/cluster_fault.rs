@@ -7,11 +7,11 @@
     reason = "helpers of tests, which clippy does not count as such"
 )]
 
-use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use unlade_testbed::archive::{Entry, write};
+use unlade_oci::Platform;
+use unlade_oci::build::{Entry, Image, Layer, write};
 use unlade_testbed::fault;
 use unlade_testbed::registry::{Answer, Fault};
 use unlade_tests::cluster::{Cluster, Namespace};
@@ -22,12 +22,17 @@ const PATIENCE: Duration = Duration::from_secs(90);
 fn waiting_image(cluster: &Cluster, repository: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let archive = folder.path().join("image.tar");
-    let program = Entry::program("wait", Path::new("/usr/bin/catatonit")).unwrap();
+    let program = Entry::copy("wait", "/usr/bin/catatonit").with_mode(0o755);
+    let mut image = Image::from_scratch(Platform::host());
+    image.layers.push(Layer::new([program]));
+    image.config.entrypoint = ["/wait", "-P"].map(str::to_owned).into();
     // Another image for each repository: a node that has the content under one name doesn't pull it
     // under another.
-    let labels = json!({"repository": repository, "process": std::process::id().to_string()});
-    let config = json!({"Entrypoint": ["/wait", "-P"], "Labels": labels});
-    write(&archive, "unlade.test/wait:1", &config, &[program]).unwrap();
+    let process = std::process::id().to_string();
+    image.config.labels = [("repository", repository), ("process", &process)]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+    write(&image, &format!("oci-archive:{}", archive.display()).parse().unwrap()).unwrap();
     cluster.testbed().push(&archive, repository).unwrap()
 }
 

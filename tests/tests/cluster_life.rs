@@ -5,7 +5,8 @@
 use std::fs;
 
 use serde_json::json;
-use unlade_testbed::archive::{Entry, write};
+use unlade_oci::Platform;
+use unlade_oci::build::{Entry, Image, Layer, write};
 use unlade_testbed::{Node, Part, Settings, State, Testbed, fault};
 use unlade_tests::cluster::Cluster;
 
@@ -68,10 +69,12 @@ fn cluster_a_testbed_survives_crashes_and_leaves_nothing() {
 fn pods_of_one_node_are_cut_off(testbed: &Testbed) {
     let folder = tempfile::tempdir().unwrap();
     let archive = folder.path().join("kubectl.tar");
-    let kubectl = Entry::program("kubectl", &testbed.programs().kubernetes("kubectl")).unwrap();
+    let kubectl = Entry::copy("kubectl", testbed.programs().kubernetes("kubectl"));
+    let mut image = Image::from_scratch(Platform::host());
+    image.layers.push(Layer::new([kubectl.with_mode(0o755)]));
     // No more flags: with one about the connection kubectl doesn't look for its service account.
-    let config = json!({"Entrypoint": ["/kubectl", "get", "--raw=/version"]});
-    write(&archive, "unlade.test/kubectl:1", &config, &[kubectl]).unwrap();
+    image.config.entrypoint = ["/kubectl", "get", "--raw=/version"].map(str::to_owned).into();
+    write(&image, &format!("oci-archive:{}", archive.display()).parse().unwrap()).unwrap();
     let image = testbed.push(&archive, "tools/kubectl:1").unwrap();
     let ask = |name: &str, node: usize| {
         testbed.apply(&json!({

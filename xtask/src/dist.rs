@@ -1,7 +1,7 @@
 //! `cargo xtask dist`.
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -45,7 +45,8 @@ pub(crate) fn build() -> Result<PathBuf, Error> {
     build.args(["--package", "unlade-unpacker", "--features", "serve"]);
     // The symbols stay until they were looked at.
     build.args(["--config", "profile.dist.strip=false"]);
-    build.env("RUSTFLAGS", "-C target-feature=+crt-static");
+    // Separated by the ASCII character for it: paths may have spaces.
+    build.env("CARGO_ENCODED_RUSTFLAGS", flags().join("\u{1f}"));
     command::run(&mut build)?;
 
     let program = workspace::target().join(TARGET).join("dist/unlade-unpacker");
@@ -59,6 +60,21 @@ pub(crate) fn build() -> Result<PathBuf, Error> {
         return Err(Error::Found(format!("the unpacker is {} bytes too large", size - BUDGET)));
     }
     Ok(shipped)
+}
+
+/// Static; and where the sources lie, which panics tell, is not part of the program: two machines
+/// give the same bytes.
+fn flags() -> Vec<String> {
+    let mut flags = vec!["-Ctarget-feature=+crt-static".to_owned()];
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| env::home_dir().map(|home| home.join(".cargo")));
+    let places = [(home, "/cargo"), (Some(workspace::root().to_owned()), "/unlade")];
+    for (place, name) in places {
+        if let Some(place) = place {
+            flags.push(format!("--remap-path-prefix={}={name}", place.display()));
+        }
+    }
+    flags
 }
 
 /// A program that names an interpreter or a shared object is not static.

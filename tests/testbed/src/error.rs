@@ -108,22 +108,15 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    /// An image archive is not an OCI archive, or is damaged.
-    #[error("read the image archive {}: {problem}", path.display())]
-    Archive {
-        /// The archive.
-        path: PathBuf,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// The registry answered something unexpected.
-    #[error("push {what} to the registry: it answered {answer:?}")]
-    Registry {
-        /// What was being pushed.
-        what: String,
-        /// The status line it answered with.
-        answer: String,
-    },
+    /// The name of an image can't be one in the registry.
+    #[error("name an image")]
+    Name(#[from] unlade_registry::NameError),
+    /// An image can't be copied into the registry.
+    #[error("push an image")]
+    Push(#[from] unlade_registry::Error),
+    /// An image of the testbed's own can't be built.
+    #[error("build an image")]
+    Image(#[from] unlade_oci::build::Error),
     /// The helper was called in a way that it isn't meant to be.
     #[error("make sense of the helper's arguments {args:?}")]
     Arguments {

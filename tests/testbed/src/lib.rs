@@ -22,7 +22,6 @@
 //! ```
 
 mod address;
-pub mod archive;
 mod cgroup;
 mod control_plane;
 mod error;

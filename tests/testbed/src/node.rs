@@ -9,14 +9,15 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use unlade_oci::build::{self, Entry, Image, Layer};
+use unlade_oci::{Platform, Reference, Select, Transport};
 
 use crate::address::{BRIDGE, NAME_SERVER, NETWORK, REGISTRY, node_address, pod_range_ends};
-use crate::archive::Entry;
 use crate::place::Place;
 use crate::program::run;
 use crate::testbed::Plan;
 use crate::wait::wait_for;
-use crate::{Error, Part, archive, file};
+use crate::{Error, Part, file};
 
 /// What pods' namespaces are held by; made here, never pulled.
 const PAUSE_IMAGE: &str = "unlade.test/pause:1";
@@ -72,8 +73,16 @@ impl Plan<'_> {
     pub(crate) fn start_kubelet(&self, index: usize, node: &Node) -> Result<(), Error> {
         let folder = self.place.node(&name(index));
         let pause = folder.join("pause.tar");
-        let program = Entry::program("pause", self.programs.pause())?;
-        archive::write(&pause, PAUSE_IMAGE, &json!({"Entrypoint": ["/pause", "-P"]}), &[program])?;
+        let program = Entry::copy("pause", self.programs.pause()).with_mode(0o755);
+        let mut image = Image::from_scratch(Platform::host());
+        image.layers.push(Layer::new([program]));
+        image.config.entrypoint = ["/pause", "-P"].map(str::to_owned).into();
+        let output = Reference {
+            transport: Transport::OciArchive,
+            path: pause.clone(),
+            select: Some(Select::Name(PAUSE_IMAGE.to_owned())),
+        };
+        build::write(&image, &output)?;
         let mut ctr = Command::new(self.programs.containerd("ctr"));
         ctr.arg("--address").arg(self.place.runtime_socket(index));
         run(ctr.args(["--namespace", "k8s.io", "images", "import"]).arg(&pause))?;

@@ -40,7 +40,7 @@ impl Programs {
         let mut module = |name| {
             let (folder, built) = module::programs(cache, name, tell)?;
             n_built += usize::from(built);
-            Ok(folder)
+            Ok::<_, Error>(folder)
         };
         let programs = Self {
             registry: module("registry")?,

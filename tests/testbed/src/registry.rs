@@ -2,12 +2,13 @@
 
 mod fault;
 pub(crate) mod proxy;
-mod push;
 
 use std::fs::File;
 use std::path::Path;
 
 use serde_json::json;
+use unlade_oci::Source;
+use unlade_registry::{Name, Options, push};
 
 use crate::address::{REGISTRY, REGISTRY_BEHIND};
 use crate::testbed::Plan;
@@ -77,18 +78,21 @@ impl Testbed {
         Ok(FaultyRepository { testbed: self, repository: repository.to_owned() })
     }
 
-    /// Copies the only image of an OCI archive (a tar of an image layout) into the registry. The
-    /// name is one in the registry, such as `bundles/etcd:1.0`. Gives the name with the digest
-    /// that a pod can use.
+    /// Copies the only image of an OCI archive or image layout into the registry. The name is one
+    /// in the registry, such as `bundles/etcd:1.0`. Gives the name with the digest that a pod can
+    /// use.
     ///
     /// # Errors
     ///
-    /// [`Error::Archive`] if that isn't one, [`Error::Registry`] if the registry refuses.
+    /// [`Error::Name`] if the name is none, [`Error::Push`] if the archive isn't sound or the
+    /// registry refuses.
     pub fn push(&self, archive: &Path, name: &str) -> Result<String, Error> {
         let name = name.strip_prefix(REGISTRY).map_or(name, |name| name.trim_start_matches('/'));
-        let (repository, tag) = name.rsplit_once(':').unwrap_or((name, "latest"));
-        let digest = self.within(|| push::push(archive, REGISTRY, repository, tag))?;
-        Ok(format!("{REGISTRY}/{repository}@{digest}"))
+        let name: Name = format!("{REGISTRY}/{name}").parse()?;
+        let options = Options { plain_http: true, credentials: None };
+        let source = Source::Path(archive.to_owned());
+        let digest = self.within(|| Ok(push(&source, &name, &options)?))?;
+        Ok(format!("{}/{}@{digest}", name.registry, name.repository))
     }
 
     /// Changes the faults while nobody else does; tests run in parallel.

@@ -94,8 +94,8 @@ const BOUNDARIES: [Boundary; 9] = [
     Boundary {
         crate_name: "unlade-testbed",
         folder: "tests/testbed",
-        may_name: &[],
-        without: &[ASYNC, NETWORK, KUBERNETES, TERMINAL, YAML],
+        may_name: &["unlade-oci", "unlade-registry"],
+        without: &[ASYNC, KUBERNETES, TERMINAL, YAML, &["openssl", "native-tls"]],
         unsaid: &[],
     },
     Boundary {

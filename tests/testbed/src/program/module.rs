@@ -1,13 +1,16 @@
 //! Building the tools of a Go module into the cache.
 
+use std::fmt::Write;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use sha2::{Digest, Sha256};
+
 use super::{go, name_of};
-use crate::{Error, archive, file};
+use crate::{Error, file};
 
 /// Raised when the way of building changes, so that what was built before isn't used.
 const RECIPE: &str = "2";
@@ -73,8 +76,12 @@ impl Module {
             let rest = text.lines().find_map(|line| line.trim().strip_prefix(beginning))?;
             rest.split_ascii_whitespace().next().map(str::to_owned)
         };
-        let digest = archive::digest(format!("{RECIPE} {text}").as_bytes());
-        let key = digest.trim_start_matches("sha256:").chars().take(12).collect();
+        let digest = Sha256::digest(format!("{RECIPE} {text}"));
+        let key = digest.iter().take(6).fold(String::new(), |mut key, byte| {
+            // Writing to a string can't fail.
+            let _ = write!(key, "{byte:02x}");
+            key
+        });
         Ok(Self {
             name: name.to_owned(),
             folder,
