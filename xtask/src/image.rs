@@ -36,8 +36,8 @@ pub(crate) struct Arguments {
     /// What the archive calls the image.
     #[arg(long, default_value = concat!("unlade/unlade-unpacker:", env!("CARGO_PKG_VERSION")))]
     name: String,
-    /// Copies it to a registry too: HOST[:PORT]/REPOSITORY:TAG. If the registry asks who it is, the
-    /// environment tells: UNLADE_REGISTRY_CREDENTIALS=USER:PASSWORD.
+    /// Copies it to a registry too, such as `registry.example/unlade/unpacker:1`. If the registry
+    /// asks who it is, the environment tells: UNLADE_REGISTRY_CREDENTIALS=USER:PASSWORD.
     #[arg(long, value_name = "NAME")]
     push: Option<Name>,
     /// Speaks to the registry without TLS.
