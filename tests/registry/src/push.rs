@@ -1,11 +1,14 @@
 //! Pushing an image.
 
 use std::io::Read;
+use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::crypto::ring::default_provider;
 use unlade_oci::copy::{self, Destination, copy};
 use unlade_oci::{Descriptor, Digest, Source};
 use ureq::http::{Request, Response};
+use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
 use ureq::{Agent, Body, SendBody};
 
 use crate::{Name, access};
@@ -97,10 +100,14 @@ impl<'a> Push<'a> {
             .http_status_as_error(false)
             .max_redirects(0)
             .max_redirects_will_error(false)
+            // A token server without TLS would be told the password too.
+            .https_only(!options.plain_http)
             .timeout_connect(Some(PATIENCE))
             .timeout_recv_response(Some(PATIENCE));
         if options.plain_http {
             config = config.proxy(None);
+        } else {
+            config = config.tls_config(tls());
         }
         let agent = config.build().new_agent();
         let scheme = if options.plain_http { "http" } else { "https" };
@@ -127,7 +134,9 @@ impl<'a> Push<'a> {
     ) -> Result<Response<Body>, Error> {
         let mut body = body;
         let mut request = Request::builder().method(method).uri(url);
-        if let Some(authorization) = &self.authorization {
+        // A registry may take uploads elsewhere; who pushes is its own business.
+        let is_here = url.strip_prefix(&self.base).is_some_and(|path| path.starts_with('/'));
+        if let Some(authorization) = self.authorization.as_ref().filter(|_| is_here) {
             request = request.header("Authorization", authorization);
         }
         let what = || format!("{method} {url}");
@@ -159,6 +168,15 @@ impl<'a> Push<'a> {
         let status = format!("{} {said}", answer.status());
         Err(Error::Refused { what: what.to_owned(), status: status.trim().to_owned() })
     }
+}
+
+/// With the authorities that this machine trusts.
+fn tls() -> TlsConfig {
+    TlsConfig::builder()
+        .provider(TlsProvider::Rustls)
+        .root_certs(RootCerts::PlatformVerifier)
+        .unversioned_rustls_crypto_provider(Arc::new(default_provider()))
+        .build()
 }
 
 impl Destination for Push<'_> {

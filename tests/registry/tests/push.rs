@@ -9,9 +9,11 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use unlade_oci::build::{Entry, Image, Layer, write, write_index};
 use unlade_registry::{Credentials, Error, Name, Options, push};
 
@@ -20,22 +22,39 @@ type Got = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
 
 /// A registry for one test, which asks for a token if `token` is given.
 fn registry(token: Option<&'static str>) -> (Name, Got) {
+    serve(token, |stream| stream)
+}
+
+/// The same behind TLS with the certificate of `tls`.
+fn registry_with(tls: Arc<ServerConfig>) -> (Name, Got) {
+    serve(None, move |stream| {
+        StreamOwned::new(ServerConnection::new(Arc::clone(&tls)).unwrap(), stream)
+    })
+}
+
+fn serve<S: Read + Write>(
+    token: Option<&'static str>,
+    open: impl Fn(TcpStream) -> S + Send + Sync + 'static,
+) -> (Name, Got) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let got = Got::default();
-    let (host, kept) = (address.clone(), Arc::clone(&got));
+    let (host, kept, open) = (address.clone(), Arc::clone(&got), Arc::new(open));
     thread::spawn(move || {
         for stream in listener.incoming() {
-            let (host, kept) = (host.clone(), Arc::clone(&kept));
-            thread::spawn(move || while answer(stream.as_ref().unwrap(), &host, &kept, token) {});
+            let (host, kept, open) = (host.clone(), Arc::clone(&kept), Arc::clone(&open));
+            thread::spawn(move || {
+                let mut stream = open(stream.unwrap());
+                while answer(&mut stream, &host, &kept, token) {}
+            });
         }
     });
     (format!("{address}/bundles/etcd:v1").parse().unwrap(), got)
 }
 
 /// Answers one request; false at the end of the connection.
-fn answer(stream: &TcpStream, host: &str, got: &Got, token: Option<&str>) -> bool {
-    let mut reader = BufReader::new(stream);
+fn answer(stream: &mut (impl Read + Write), host: &str, got: &Got, token: Option<&str>) -> bool {
+    let mut reader = BufReader::new(&mut *stream);
     let mut lines = Vec::new();
     loop {
         let mut line = String::new();
@@ -95,8 +114,8 @@ fn answer(stream: &TcpStream, host: &str, got: &Got, token: Option<&str>) -> boo
         }
     };
     let size = text.len();
-    let mut stream = stream;
     write!(stream, "HTTP/1.1 {status}\r\n{headers}Content-Length: {size}\r\n\r\n{text}").unwrap();
+    stream.flush().unwrap();
     true
 }
 
@@ -196,4 +215,51 @@ fn a_damaged_image_is_not_pushed() {
     let error = push(&source.parse().unwrap(), &name, &plain()).unwrap_err();
     assert!(matches!(error, Error::Image(_)), "{error}");
     assert!(!got.lock().unwrap().keys().any(|key| key.contains("/manifests/")));
+}
+
+/// Names the registry for the test below in a process of its own.
+const SECURE: &str = "UNLADE_TEST_SECURE_REGISTRY";
+
+#[test]
+fn a_registry_behind_tls_is_verified_by_what_the_machine_trusts() {
+    let key = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let (certificate, key) = (key.cert, key.signing_key.serialize_der());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], key.try_into().unwrap())
+        .unwrap();
+    let (name, got) = registry_with(Arc::new(tls));
+    let folder = tempfile::tempdir().unwrap();
+    let trusted = folder.path().join("authorities.pem");
+    std::fs::write(&trusted, certificate.pem()).unwrap();
+
+    // The authorities of a process are told by its environment, which must not change later.
+    let push_there = |trusts: Option<&Path>| {
+        let mut test = Command::new(std::env::current_exe().unwrap());
+        test.args(["--exact", "a_push_to_the_registry_of_the_environment"]);
+        test.env(SECURE, name.to_string()).env_remove("SSL_CERT_DIR").env_remove("SSL_CERT_FILE");
+        test.env("NO_PROXY", "127.0.0.1");
+        test.envs(trusts.map(|path| ("SSL_CERT_FILE", path)));
+        test.output().unwrap()
+    };
+    let refused = push_there(None);
+    assert!(!refused.status.success() && got.lock().unwrap().is_empty());
+    let said = String::from_utf8_lossy(&refused.stdout).to_lowercase();
+    assert!(said.contains("certificate"), "{said}");
+    let taken = push_there(Some(&trusted));
+    assert!(taken.status.success(), "{}", String::from_utf8_lossy(&taken.stdout));
+    assert_eq!(got.lock().unwrap().len(), 3);
+}
+
+/// Nothing by itself: the test above runs it.
+#[test]
+fn a_push_to_the_registry_of_the_environment() {
+    let Ok(name) = std::env::var(SECURE) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let source = archive(folder.path());
+    write(&image("amd64"), &source.parse().unwrap()).unwrap();
+    push(&source.parse().unwrap(), &name.parse().unwrap(), &Options::default()).unwrap();
 }
