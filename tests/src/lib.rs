@@ -3,4 +3,5 @@
 pub mod cluster;
 pub mod corpus;
 pub mod left_out;
+pub mod shipped;
 pub mod trap;

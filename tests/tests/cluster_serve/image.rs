@@ -1,32 +1,16 @@
 //! The images: ours, and those of bundles.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use unlade_format::Limits;
 use unlade_oci::Platform;
 use unlade_oci::build::{self, Entry, Image, Layer};
-use unlade_tests::left_out;
-
-/// The static build, which `cargo xtask dist` makes; its image is made from nothing.
-fn program() -> Option<PathBuf> {
-    let path = std::env::var_os("UNLADE_UNPACKER").map_or_else(
-        || {
-            let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-            workspace.join("target/shipped/unlade-unpacker-x86_64")
-        },
-        PathBuf::from,
-    );
-    if path.exists() {
-        return Some(path);
-    }
-    let why = "no static build: run cargo xtask dist, or name one in UNLADE_UNPACKER";
-    left_out::say("the unpacker in real pods", why);
-    None
-}
+use unlade_tests::shipped;
 
 /// The image with the unpacker in it.
 pub(crate) fn unpacker() -> Option<Image> {
-    let program = Entry::copy("unlade-unpacker", program()?).with_mode(0o755);
+    let program = Entry::copy("unlade-unpacker", shipped::unpacker("the unpacker in real pods")?)
+        .with_mode(0o755);
     let mut image = Image::from_scratch(Platform::host());
     image.config.user = Some("65532:65532".to_owned());
     image.config.entrypoint = vec!["/unlade-unpacker".to_owned()];

@@ -4,11 +4,10 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use unlade_tests::left_out;
 use unlade_tests::trap::{self, ENVIRONMENT, MARK};
+use unlade_tests::{left_out, shipped};
 
 use crate::authority::Authority;
 use crate::fixture::{Run, write_bundle};
@@ -33,7 +32,8 @@ const OPENED: [&str; 8] = [
 
 #[test]
 fn nothing_of_the_image_but_the_bundle_is_opened_and_no_code_of_it_runs() {
-    let Some(program) = static_program() else { return };
+    // A dynamic one would load the C library of the image before its first instruction.
+    let Some(program) = shipped::unpacker(WHAT) else { return };
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("root");
     write_bundle(&root, "hostile");
@@ -87,24 +87,6 @@ fn nothing_of_the_image_but_the_bundle_is_opened_and_no_code_of_it_runs() {
     if traced {
         check(&fs::read_to_string(trace).unwrap(), server.address.port());
     }
-}
-
-/// The static build, which `cargo xtask dist` makes: a dynamic one would load the C library of
-/// the image before its first instruction.
-fn static_program() -> Option<PathBuf> {
-    let path = std::env::var_os("UNLADE_UNPACKER").map_or_else(
-        || {
-            let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-            workspace.join("target/shipped/unlade-unpacker-x86_64")
-        },
-        PathBuf::from,
-    );
-    if path.exists() {
-        return Some(path);
-    }
-    let why = "no static build: run cargo xtask dist, or name one in UNLADE_UNPACKER";
-    left_out::say(WHAT, why);
-    None
 }
 
 fn runs(enter: &[String]) -> bool {
