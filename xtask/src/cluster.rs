@@ -4,19 +4,17 @@ use std::{
     env,
     ffi::{OsStr, OsString},
     fmt::Write as _,
+    hash::{DefaultHasher, Hash, Hasher},
     io::{self, Write as _},
     os::unix::process::CommandExt,
     path::PathBuf,
-    process::Command,
+    process::{self, Command},
     time::Instant,
 };
 
 use unlade_testbed::{Node, REGISTRY, Settings, State, Testbed};
 
 use crate::{command::Error, dist, workspace};
-
-/// The name of the testbed that is brought up for the tests, beside people's own.
-const TESTS: &str = "tests";
 
 /// Tells the tests which cluster they run on; `unlade_tests::cluster` reads it.
 pub(crate) const CLUSTER: &str = "UNLADE_CLUSTER";
@@ -97,11 +95,25 @@ pub(crate) struct ForTests {
 }
 
 impl ForTests {
-    /// Builds the static unpacker, and brings a testbed of its own up.
+    /// Builds the static unpacker, and brings a testbed up beside people's own: one for this
+    /// checkout, fresh whatever became of an earlier run. It goes when this process ends, also if
+    /// that is by a signal.
     pub(crate) fn up() -> Result<Self, Error> {
         let unpacker = dist::build()?;
-        let settings = Settings::from_env()?.named(TESTS)?;
-        Testbed::up(&settings, &[Node::default(), Node::default()], &helper()?, &mut tell)?;
+        let mut hasher = DefaultHasher::new();
+        workspace::root().hash(&mut hasher);
+        let name = format!("tests-{:06x}", hasher.finish() & 0xff_ffff);
+        let settings = Settings::from_env()?.named(&name)?;
+        Testbed::down(&settings)?;
+        let nodes = [Node::default(), Node::default()];
+        let testbed = helper()
+            .and_then(|helper| Ok(Testbed::up(&settings, &nodes, &helper, &mut tell)?))
+            .and_then(|testbed| Ok(testbed.down_after(&settings, process::id())?));
+        if let Err(error) = testbed {
+            // The error that made it half a testbed says more than one of this.
+            let _ = Testbed::down(&settings);
+            return Err(error);
+        }
         Ok(Self { settings, unpacker })
     }
 
@@ -111,7 +123,7 @@ impl ForTests {
         test: &mut Command,
         run: impl FnOnce(&mut Command) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        test.env(CLUSTER, "testbed").env("UNLADE_TESTBED", TESTS);
+        test.env(CLUSTER, "testbed").env("UNLADE_TESTBED", &self.settings.name);
         let outcome = run(test.env("UNLADE_UNPACKER", self.unpacker));
         Testbed::down(&self.settings)?;
         outcome

@@ -51,8 +51,8 @@ fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     if words.next().as_deref() == Some(unlade_testbed::launcher::ARGUMENT) {
         let words: Vec<String> = words.collect();
-        let Err(error) = unlade_testbed::launcher::main(&words);
-        return report(&command::Error::from(error));
+        let outcome = unlade_testbed::launcher::main(&words).map_err(command::Error::from);
+        return outcome.map_or_else(|error| report(&error), |()| ExitCode::SUCCESS);
     }
     let outcome = match Arguments::parse().task {
         Task::Test(arguments) => test::run(&arguments),

@@ -132,6 +132,8 @@ impl Error {
             Self::NotRoot => Some("run it as root, in a machine where that is harmless".into()),
             Self::NotUp { .. } => Some("`cargo xtask cluster up` brings one up".into()),
             Self::Differs { .. } => Some("`cargo xtask cluster down` first".into()),
+            // Another version of this program may have written it.
+            Self::Content { .. } => Some("`cargo xtask cluster down` removes it".into()),
             Self::Missing { package, .. } => Some(format!("apt-get install {package}")),
             _ => None,
         }

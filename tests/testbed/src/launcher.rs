@@ -1,4 +1,5 @@
-//! The helper that starts every part, and that is the registry's fault proxy.
+//! The helper that starts every part, that is the registry's fault proxy, and that takes a testbed
+//! down when its time has come.
 //!
 //! A testbed keeps a copy of the program that brought it up as its helper, so the helper stays
 //! the same while that program is rebuilt. Such a program must call [`main`] when it is started
@@ -20,22 +21,24 @@ use crate::place::Place;
 use crate::process::Process;
 use crate::registry::proxy;
 use crate::wait::wait_for;
-use crate::{Error, file};
+use crate::{Error, file, guard};
 
 /// The first argument that makes a program the helper.
 pub const ARGUMENT: &str = "testbed-helper";
 
-/// Acts as the helper; `args` are those after [`ARGUMENT`]. Returns only if that fails.
+/// Acts as the helper; `args` are those after [`ARGUMENT`]. A part returns only if it fails.
 ///
 /// # Errors
 ///
-/// What kept the part from being started, or the proxy from listening.
-pub fn main(args: &[String]) -> Result<Infallible, Error> {
+/// What kept the part from being started, the proxy from listening, or a guarded testbed from
+/// being taken down.
+pub fn main(args: &[String]) -> Result<(), Error> {
     match args {
-        [action, launch] if action == "launch" => become_part(Path::new(launch)),
+        [action, launch] if action == "launch" => match become_part(Path::new(launch))? {},
         [action, listen, registry, faults] if action == "proxy" => {
-            proxy::serve(listen, registry, Path::new(faults))
+            match proxy::serve(listen, registry, Path::new(faults))? {}
         }
+        [action, watch] if action == "guard" => guard::run(Path::new(watch)),
         _ => Err(Error::Arguments { args: args.to_vec() }),
     }
 }
@@ -102,7 +105,7 @@ fn become_part(launch: &Path) -> Result<Infallible, Error> {
         Err(error) => return Err(Error::kernel("leave the terminal")(error)),
     }
     Network::at(launch.network).enter()?;
-    file::write_json(&launch.process, &Process::current()?)?;
+    file::write_json(&launch.process, &Process::of(std::process::id())?)?;
     if let Some(holder) = &launch.mounts_of {
         let process = file::read_json::<Process>(holder)?;
         let missing = || Error::file("read", holder)(io::ErrorKind::NotFound.into());

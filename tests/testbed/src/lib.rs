@@ -27,6 +27,7 @@ mod control_plane;
 mod error;
 pub mod fault;
 mod file;
+mod guard;
 mod kubeconfig;
 mod kubectl;
 pub mod launcher;

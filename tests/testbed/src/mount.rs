@@ -1,5 +1,7 @@
 //! What is mounted below a folder.
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use rustix::mount::{UnmountFlags, unmount};
@@ -23,6 +25,22 @@ pub(crate) fn unmount_below(folder: &Path) -> Result<(), Error> {
             source: std::io::ErrorKind::ResourceBusy.into(),
         }),
     }
+}
+
+/// The mount points of all mount namespaces.
+///
+/// A folder on which something is mounted in another namespace can be removed in this one, and the
+/// mount there goes with it (`detach_mounts` in the kernel's `fs/namespace.c`).
+pub(crate) fn mounts_everywhere() -> Result<BTreeSet<PathBuf>, Error> {
+    let proc = Path::new("/proc");
+    let mut points = BTreeSet::new();
+    for process in fs::read_dir(proc).map_err(Error::file("read", proc))?.flatten() {
+        // Processes end meanwhile, and what is in /proc beside them has no such file.
+        if let Ok(Some(text)) = file::read(&process.path().join("mountinfo")) {
+            points.extend(mount_points(&text));
+        }
+    }
+    Ok(points)
 }
 
 fn mounts_below(folder: &Path) -> Result<Vec<PathBuf>, Error> {

@@ -123,6 +123,8 @@ impl Plan<'_> {
         for fixed in FIXED {
             let source = folder.join("fixed").join(fixed.trim_start_matches('/').replace('/', "-"));
             file::create_folder(&source)?;
+            // Just before it is mounted on: a testbed that goes takes unused ones away.
+            file::create_folder(Path::new(fixed))?;
             let mut mount = Command::new("nsenter");
             mount.arg(format!("--mount={}", namespace.display()));
             run(mount.args(["mount", "--bind"]).arg(&source).arg(fixed))?;
@@ -181,7 +183,7 @@ disabled_plugins = ["io.containerd.nri.v1.nri"]
             "apiVersion": "kubelet.config.k8s.io/v1beta1",
             "kind": "KubeletConfiguration",
             "address": node_address(index),
-            // Only processes in the namespace can reach it.
+            // Only processes and pods of the testbed can reach it.
             "authentication": {"anonymous": {"enabled": true}, "webhook": {"enabled": false}},
             "authorization": {"mode": "AlwaysAllow"},
             "cgroupDriver": "cgroupfs",

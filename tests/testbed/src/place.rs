@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use crate::Settings;
 
+/// What is written down of a testbed, in its folder.
+pub(crate) const RECORD: &str = "record.json";
+
 /// The paths and names of one testbed.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
@@ -41,7 +44,7 @@ impl Place {
     }
 
     pub(crate) fn record(&self) -> PathBuf {
-        self.folder.join("record.json")
+        self.folder.join(RECORD)
     }
 
     pub(crate) fn launcher(&self) -> PathBuf {

@@ -26,10 +26,11 @@ struct Stat {
 }
 
 impl Process {
-    /// The calling process. It stays the same one over `exec`.
-    pub(crate) fn current() -> Result<Self, Error> {
-        let pid = rustix::process::getpid().as_raw_pid();
-        let stat = stat(pid).ok_or_else(|| gone("read the own start time"))?;
+    /// The process that has this id now. It stays the same one over `exec`.
+    pub(crate) fn of(id: u32) -> Result<Self, Error> {
+        let found = i32::try_from(id).ok().and_then(|pid| Some((pid, stat(pid)?)));
+        let missing = || Error::kernel(format!("find process {id}"))(io::ErrorKind::NotFound);
+        let (pid, stat) = found.ok_or_else(missing)?;
         Ok(Self { pid, started: stat.started, boot: boot() })
     }
 
@@ -45,12 +46,13 @@ impl Process {
 
     /// Sends a signal; `false` if the process has ended before.
     pub(crate) fn signal(&self, signal: Signal) -> Result<bool, Error> {
+        self.open()?.map_or(Ok(false), |descriptor| send(&descriptor, self.pid, signal))
+    }
+
+    /// A descriptor of it; `None` if it has ended.
+    pub(crate) fn open(&self) -> Result<Option<OwnedFd>, Error> {
         // First the descriptor, then the check: from then on the id can't become another process.
-        let Some(descriptor) = open(self.pid)? else { return Ok(false) };
-        if !self.is_alive() {
-            return Ok(false);
-        }
-        send(&descriptor, self.pid, signal)
+        Ok(open(self.pid)?.filter(|_| self.is_alive()))
     }
 
     fn stat(&self) -> Option<Stat> {
@@ -97,10 +99,6 @@ fn stat(pid: i32) -> Option<Stat> {
 fn boot() -> String {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     id.trim_end().to_owned()
-}
-
-fn gone(action: &str) -> Error {
-    Error::kernel(action)(io::Error::from(io::ErrorKind::NotFound))
 }
 
 #[cfg(test)]

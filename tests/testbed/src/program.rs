@@ -1,5 +1,6 @@
 //! The programs that the parts run: built from Go modules, or the machine's own.
 
+mod cache;
 mod debian;
 mod go;
 mod module;

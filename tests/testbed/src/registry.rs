@@ -47,13 +47,13 @@ pub(crate) fn start(plan: &Plan<'_>) -> Result<(), Error> {
 pub struct FaultyRepository<'t> {
     testbed: &'t Testbed,
     repository: String,
+    number: u64,
 }
 
 impl Drop for FaultyRepository<'_> {
     fn drop(&mut self) {
-        let healed = self.testbed.change_faults(|faults| {
-            faults.remove(&self.repository);
-        });
+        let heal = |faults: &mut Faults| faults.heal(&self.repository, self.number);
+        let healed = self.testbed.change_faults(heal);
         if let Err(error) = healed {
             eprintln!("failed to end the fault of {}: {error}", self.repository);
         }
@@ -62,7 +62,8 @@ impl Drop for FaultyRepository<'_> {
 
 impl Testbed {
     /// Makes the registry answer requests for a repository, such as `bundles/etcd`, in another
-    /// way, from the next request on and until what is returned is dropped.
+    /// way, from the next request on and until what is returned is dropped or another fault is
+    /// set.
     ///
     /// # Errors
     ///
@@ -72,10 +73,8 @@ impl Testbed {
         repository: &str,
         fault: Fault,
     ) -> Result<FaultyRepository<'_>, Error> {
-        self.change_faults(|faults| {
-            faults.insert(repository.to_owned(), fault);
-        })?;
-        Ok(FaultyRepository { testbed: self, repository: repository.to_owned() })
+        let number = self.change_faults(|faults| faults.set(repository, fault))?;
+        Ok(FaultyRepository { testbed: self, repository: repository.to_owned(), number })
     }
 
     /// Copies the only image of an OCI archive or image layout into the registry. The name is one
@@ -96,14 +95,15 @@ impl Testbed {
     }
 
     /// Changes the faults while nobody else does; tests run in parallel.
-    fn change_faults(&self, change: impl FnOnce(&mut Faults)) -> Result<(), Error> {
+    fn change_faults<T>(&self, change: impl FnOnce(&mut Faults) -> T) -> Result<T, Error> {
         let folder = self.place().registry();
         let path = folder.join("faults.lock");
         let lock = File::create(&path).map_err(Error::file("create", &path))?;
         lock.lock().map_err(Error::file("lock", &path))?;
         let path = folder.join("faults.json");
         let mut faults = file::read_json::<Faults>(&path)?.unwrap_or_default();
-        change(&mut faults);
-        file::write_json(&path, &faults)
+        let changed = change(&mut faults);
+        file::write_json(&path, &faults)?;
+        Ok(changed)
     }
 }

@@ -4,10 +4,11 @@ mod plan;
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,11 +16,14 @@ use serde_json::Value;
 use crate::address::MOST_NODES;
 use crate::cgroup::Group;
 use crate::network::Network;
-use crate::place::Place;
+use crate::place::{Place, RECORD};
 use crate::wait::wait_for;
 use crate::{Error, Kubectl, Node, Part, PartStatus, Programs, Settings, State, file, mount, node};
 
 pub(crate) use plan::Plan;
+
+/// How long each step of getting ready may take.
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A testbed that is up.
 #[derive(Debug)]
@@ -33,7 +37,7 @@ pub struct Testbed {
 struct Record {
     programs: Programs,
     nodes: Vec<Node>,
-    /// Folders of the machine that didn't exist before and go again if they are empty.
+    /// Folders of the machine that didn't exist before and go again once no testbed uses them.
     folders: Vec<PathBuf>,
     /// Whether it was up once: else it is half a testbed.
     complete: bool,
@@ -97,6 +101,8 @@ impl Testbed {
     ///
     /// [`Error::NotUp`] if there is none, or nothing but files of one.
     pub fn open(settings: &Settings) -> Result<Self, Error> {
+        // Without it the network would look gone.
+        need_root()?;
         let place = Place::of(settings);
         match file::read_json(&place.record())? {
             Some(record) if network(&place).exists() => Ok(Self { place, record }),
@@ -237,10 +243,9 @@ impl Testbed {
     /// [`Error::PartEnded`] with the end of its log if a part ends meanwhile, [`Error::Ended`]
     /// with kubectl's words if a node isn't ready after two minutes.
     pub fn wait_until_ready(&self) -> Result<(), Error> {
-        let deadline = Duration::from_mins(2);
-        wait_for("the API server ready", deadline, || {
+        wait_for("the API server ready", PATIENCE, || {
             self.check_parts()?;
-            Ok(self.kubectl(["get", "--raw=/readyz"]).ok())
+            Ok(self.kubectl(["get", "--raw=/readyz", "--request-timeout=10s"]).ok())
         })?;
         let names = (0..self.n_nodes()).map(|index| format!("node/{}", node::name(index)));
         // Pods are refused until the controllers have made the namespace's service account.
@@ -256,11 +261,17 @@ impl Testbed {
     }
 
     fn kubectl_wait(&self, condition: &str, objects: Vec<String>) -> Result<(), Error> {
-        let args = ["wait".into(), format!("--for={condition}"), "--timeout=120s".into()];
-        match self.kubectl(args.into_iter().chain(objects)) {
-            Ok(_) => Ok(()),
-            // A part that ended tells more than the node which isn't ready.
-            Err(error) => self.check_parts().and(Err(error)),
+        let mut args = vec!["wait".into(), format!("--for={condition}"), "--timeout=120s".into()];
+        args.extend(objects);
+        let end = Instant::now() + PATIENCE;
+        loop {
+            match self.kubectl(&args) {
+                Ok(_) => return Ok(()),
+                // A busy machine's API server may miss single requests.
+                Err(_) if Instant::now() < end => self.check_parts()?,
+                // A part that ended tells more than the node which isn't ready.
+                Err(error) => return self.check_parts().and(Err(error)),
+            }
         }
     }
 
@@ -299,11 +310,21 @@ fn remove(place: &Place) -> Result<usize, Error> {
         fs::remove_dir_all(&place.folder).map_err(Error::file("remove", &place.folder))?;
     }
     folders.sort();
-    for folder in folders.iter().rev() {
-        // Stays if somebody else uses it by now.
+    let in_use = mount::mounts_everywhere()?;
+    for folder in folders.iter().rev().filter(|folder| !in_use.contains(*folder)) {
+        // Stays if it isn't empty.
         let _ = fs::remove_dir(folder);
     }
     Ok(killed)
+}
+
+/// The folders of the machine that the testbeds beside this one have made: the last of all
+/// testbeds removes them.
+fn folders_of_others(place: &Place) -> Vec<PathBuf> {
+    let beside = fs::read_dir(place.parent()).into_iter().flatten().flatten();
+    let records = beside
+        .filter_map(|other| file::read_json::<Record>(&other.path().join(RECORD)).ok().flatten());
+    records.flat_map(|record| record.folders).collect()
 }
 
 /// Waits until nobody else brings this testbed up or down.
@@ -311,7 +332,11 @@ fn lock(place: &Place) -> Result<fs::File, Error> {
     let path = place.lock();
     loop {
         file::create_folder(place.parent())?;
-        let lock = fs::File::create(&path).map_err(Error::file("create", &path))?;
+        let lock = match fs::File::create(&path) {
+            // Another testbed's `down` has just removed the folder that both are in.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            lock => lock.map_err(Error::file("create", &path))?,
+        };
         lock.lock().map_err(Error::file("lock", &path))?;
         // `down` removes the file while it holds the lock: who waited has locked nothing then.
         let held = lock.metadata().map_err(Error::file("read", &path))?;

