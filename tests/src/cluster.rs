@@ -7,25 +7,37 @@
 #![expect(clippy::panic, reason = "a harness: a cluster that doesn't answer must fail the test")]
 
 mod namespace;
+mod registry;
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+use unlade_oci::build::{self, Image};
+use unlade_oci::{Reference, Transport};
+use unlade_registry::unpacker;
 use unlade_testbed::{Kubectl, REGISTRY, Settings, Testbed};
+
+use crate::{left_out, shipped};
+use registry::Registry;
 
 pub use namespace::Namespace;
 
 /// Says which cluster the tests run on.
 pub const CLUSTER: &str = "UNLADE_CLUSTER";
-/// Names the registry of a cluster that isn't a testbed.
-pub const REGISTRY_NAME: &str = "UNLADE_REGISTRY";
 
 /// A cluster to test on.
 #[derive(Debug)]
 pub struct Cluster {
     kubectl: Kubectl,
-    registry: String,
-    testbed: Option<Testbed>,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Testbed(Testbed),
+    /// Any other, and the registry that its nodes pull from.
+    Other(Registry),
 }
 
 impl Cluster {
@@ -36,23 +48,24 @@ impl Cluster {
     /// If a cluster is asked for that isn't there.
     pub fn open(tests: &str) -> Option<Self> {
         let Some(cluster) = env::var(CLUSTER).ok().filter(|name| !name.is_empty()) else {
-            crate::left_out::say(tests, &format!("{CLUSTER} is not set"));
+            left_out::say(tests, &format!("{CLUSTER} is not set"));
             return None;
         };
         if cluster == "testbed" {
             return Some(Self::of_testbed());
         }
-        let registry = env::var(REGISTRY_NAME);
-        let registry = registry.unwrap_or_else(|_| panic!("{CLUSTER} needs {REGISTRY_NAME}"));
-        let kubectl = Kubectl::for_kubeconfig(PathBuf::from(cluster));
-        Some(Self { kubectl, registry, testbed: None })
+        let kubeconfig = PathBuf::from(&cluster);
+        // Tests run in the directory of their crate, not in that of the person.
+        assert!(kubeconfig.is_absolute(), "{CLUSTER}: {cluster:?} is not an absolute path");
+        let kubectl = Kubectl::for_kubeconfig(kubeconfig);
+        Some(Self { kubectl, kind: Kind::Other(Registry::from_env()) })
     }
 
-    /// The cluster, if it is a testbed: for tests that need its faults or push images.
+    /// The cluster, if it is a testbed: for tests that need its faults.
     pub fn open_testbed(tests: &str) -> Option<Self> {
         let cluster = Self::open(tests)?;
-        if cluster.testbed.is_none() {
-            crate::left_out::say(tests, "they need a testbed, not any cluster");
+        if let Kind::Other(_) = cluster.kind {
+            left_out::say(tests, "they need a testbed, not any cluster");
             return None;
         }
         Some(cluster)
@@ -68,9 +81,53 @@ impl Cluster {
         &self.kubectl
     }
 
+    /// Whether its API server knows a kind, such as `Job` of `batch/v1`.
+    pub fn serves(&self, group_version: &str, kind: &str) -> bool {
+        let path = format!("--raw=/apis/{group_version}");
+        let list = self.kubectl.run(["get", &path]).unwrap_or_default();
+        let list: Value = serde_json::from_str(&list).unwrap_or_default();
+        let resources = list.get("resources").and_then(Value::as_array);
+        resources
+            .into_iter()
+            .flatten()
+            .any(|resource| resource.get("kind").is_some_and(|found| found == kind))
+    }
+
     /// The registry that its nodes pull from, as it stands before a repository's name.
     pub fn registry(&self) -> &str {
-        &self.registry
+        match &self.kind {
+            Kind::Testbed(_) => REGISTRY,
+            Kind::Other(registry) => registry.name(),
+        }
+    }
+
+    /// Copies an image into that registry under a name such as `bundles/etcd:1`. Gives the full
+    /// name with the digest, for pods.
+    ///
+    /// # Panics
+    ///
+    /// If the image can't be built or the registry doesn't take it.
+    pub fn push(&self, image: &Image, name: &str) -> String {
+        self.push_built(name, |output| build::write(image, output))
+    }
+
+    /// The same with an index of several images.
+    ///
+    /// # Panics
+    ///
+    /// As [`Cluster::push`].
+    pub fn push_index(&self, images: &[Image], name: &str) -> String {
+        self.push_built(name, |output| build::write_index(images, output))
+    }
+
+    /// The same with the image of the static unpacker; `None`, said aloud, if that isn't built.
+    ///
+    /// # Panics
+    ///
+    /// As [`Cluster::push`].
+    pub fn push_unpacker(&self, tests: &str) -> Option<String> {
+        let program = shipped::unpacker(tests)?;
+        Some(self.push(&unpacker::image(&program, None), "unlade/unlade-unpacker:test"))
     }
 
     /// The testbed that it is.
@@ -79,7 +136,10 @@ impl Cluster {
     ///
     /// If it is none; [`Cluster::open_testbed`] gives only such that are.
     pub fn testbed(&self) -> &Testbed {
-        self.testbed.as_ref().unwrap_or_else(|| panic!("{CLUSTER} is not a testbed"))
+        match &self.kind {
+            Kind::Testbed(testbed) => testbed,
+            Kind::Other(_) => panic!("{CLUSTER} is not a testbed"),
+        }
     }
 
     fn of_testbed() -> Self {
@@ -87,7 +147,28 @@ impl Cluster {
         let testbed = Testbed::open(&settings).unwrap_or_else(|error| {
             panic!("{error} (hint: {})", error.hint().unwrap_or_default());
         });
-        let kubectl = testbed.administrator();
-        Self { kubectl, registry: REGISTRY.to_owned(), testbed: Some(testbed) }
+        Self { kubectl: testbed.administrator(), kind: Kind::Testbed(testbed) }
+    }
+
+    fn push_built<T>(
+        &self,
+        name: &str,
+        build: impl FnOnce(&Reference) -> Result<T, build::Error>,
+    ) -> String {
+        let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+        let path = folder.path().join("image.tar");
+        let output =
+            Reference { transport: Transport::OciArchive, path: path.clone(), select: None };
+        build(&output).unwrap_or_else(|error| panic!("{name}: {error:?}"));
+        self.push_archive(&path, name)
+    }
+
+    fn push_archive(&self, archive: &Path, name: &str) -> String {
+        match &self.kind {
+            Kind::Testbed(testbed) => {
+                testbed.push(archive, name).unwrap_or_else(|error| panic!("{name}: {error:?}"))
+            }
+            Kind::Other(registry) => registry.push(archive, name),
+        }
     }
 }

@@ -51,6 +51,9 @@ pub(crate) enum Error {
     /// An image could not be built.
     #[error("build the image")]
     Image(#[from] unlade_oci::build::Error),
+    /// Whom to be at a registry can't be told from the environment.
+    #[error("read UNLADE_REGISTRY_CREDENTIALS")]
+    Credentials(#[from] unlade_registry::CredentialsError),
     /// An image could not be copied into a registry.
     #[error("push the image")]
     Push(#[from] unlade_registry::Error),

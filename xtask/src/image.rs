@@ -7,22 +7,15 @@ use std::{
 };
 
 use unlade_oci::{
-    Platform, Reference, Select, Source, Transport,
-    build::{self, Compression, Entry, Image, Layer, Written},
+    Reference, Select, Source, Transport,
+    build::{self, Written},
 };
-use unlade_registry::{Credentials, Name, Options, push};
+use unlade_registry::{Name, Options, push, unpacker};
 
 use crate::{
     command::{Error, capture},
     dist, workspace,
 };
-
-/// The platform of the static build.
-const PLATFORM: [&str; 2] = ["linux", "amd64"];
-/// Where the program lies in the image.
-const PROGRAM: &str = "unlade-unpacker";
-/// Nobody: a number, since Kubernetes can't tell of a name that it isn't root.
-const USER: &str = "65532:65532";
 
 /// Builds the image of the unpacker, without a container engine, and prints its digest and size.
 ///
@@ -56,12 +49,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     let written = build(&path, &arguments.name)?;
     println!("{}: {} bytes\n{}", path.display(), written.size, written.digest);
     if let Some(name) = &arguments.push {
-        let credentials = env::var(CREDENTIALS).ok();
-        let credentials = credentials.as_deref().and_then(|both| both.split_once(':'));
-        let credentials = credentials.map(|(user, password)| Credentials {
-            user: user.to_owned(),
-            password: password.to_owned(),
-        });
+        let credentials = env::var(CREDENTIALS).ok().filter(|both| !both.is_empty());
+        let credentials = credentials.map(|both| both.parse()).transpose()?;
         let options = Options { plain_http: arguments.plain_http, credentials };
         let digest = push(&Source::Path(path), name, &options)?;
         println!("{}/{}@{digest}", name.registry, name.repository);
@@ -77,27 +66,7 @@ pub(crate) fn build(path: &Path, name: &str) -> Result<Written, Error> {
         path: path.to_owned(),
         select: Some(Select::Name(name.to_owned())),
     };
-    Ok(build::write(&image(&program, &revision()?), &output)?)
-}
-
-fn image(program: &Path, revision: &str) -> Image {
-    let [os, architecture] = PLATFORM.map(str::to_owned);
-    let mut image = Image::from_scratch(Platform { os, architecture, variant: None });
-    let program = Entry::copy(PROGRAM, program).with_mode(0o755);
-    image.layers.push(Layer::new([program]).compressed(Compression::Gzip));
-    image.config.user = Some(USER.to_owned());
-    image.config.entrypoint = vec![format!("/{PROGRAM}")];
-    image.config.labels = [
-        ("title", PROGRAM),
-        ("description", "Unpacks the bundle of an Operator into a ConfigMap"),
-        ("version", env!("CARGO_PKG_VERSION")),
-        ("revision", revision),
-        ("licenses", env!("CARGO_PKG_LICENSE")),
-        ("source", env!("CARGO_PKG_REPOSITORY")),
-    ]
-    .map(|(name, value)| (format!("org.opencontainers.image.{name}"), value.to_owned()))
-    .into();
-    image
+    Ok(build::write(&unpacker::image(&program, Some(&revision()?)), &output)?)
 }
 
 /// The commit that is checked out, and whether files differ from it.
@@ -113,24 +82,4 @@ fn revision() -> Result<String, Error> {
         eprintln!("the files differ from the commit: the image says so in its revision");
     }
     Ok(if differs { format!("{commit}-dirty") } else { commit })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_image_holds_the_program_alone_and_runs_it_as_nobody() {
-        let image = image("unlade-unpacker".as_ref(), "0123");
-        let [layer] = image.layers.as_slice() else { panic!("{:?}", image.layers) };
-        let [entry] = layer.entries.as_slice() else { panic!("{:?}", layer.entries) };
-        assert_eq!(
-            (entry.path.as_str(), entry.mode, entry.owner),
-            ("unlade-unpacker", 0o755, (0, 0))
-        );
-        assert_eq!(image.config.entrypoint, ["/unlade-unpacker"]);
-        let user: u32 = USER.split(':').next().unwrap().parse().unwrap();
-        assert_ne!(user, 0);
-        assert_eq!(image.config.labels["org.opencontainers.image.revision"], "0123");
-    }
 }

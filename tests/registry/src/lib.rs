@@ -1,6 +1,8 @@
-//! Copies images into registries, for the tests and for releases; nothing that users run.
+//! Our own image, and what copies images into registries, for the tests and for releases; nothing
+//! that users run.
 //!
-//! Each request is one of the OCI distribution spec: blobs that the registry lacks are uploaded
+//! [`unpacker::image`] is the image that is shipped, and the one that the tests run in pods.
+//! [`push()`] copies any: each request is one of the OCI distribution spec: blobs that the registry lacks are uploaded
 //! whole, then the manifests, each after what it refers to.
 //!
 //! ```no_run
@@ -15,6 +17,7 @@
 mod access;
 mod name;
 mod push;
+pub mod unpacker;
 
 pub use name::{Name, NameError};
-pub use push::{Credentials, Error, Options, push};
+pub use push::{Credentials, CredentialsError, Error, Options, push};

@@ -1,6 +1,7 @@
 //! Pushing an image.
 
 use std::io::Read;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +35,25 @@ pub struct Credentials {
     pub user: String,
     /// The password, or a token that is used as one.
     pub password: String,
+}
+
+/// Credentials that are not `USER:PASSWORD`. What they were is not told.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("credentials are not of the form USER:PASSWORD")]
+#[non_exhaustive]
+pub struct CredentialsError;
+
+impl FromStr for Credentials {
+    type Err = CredentialsError;
+
+    /// Reads `USER:PASSWORD`; the password may have colons.
+    fn from_str(text: &str) -> Result<Self, CredentialsError> {
+        let (user, password) = text.split_once(':').ok_or(CredentialsError)?;
+        if user.is_empty() {
+            return Err(CredentialsError);
+        }
+        Ok(Self { user: user.to_owned(), password: password.to_owned() })
+    }
 }
 
 impl std::fmt::Debug for Credentials {
@@ -103,7 +123,9 @@ impl<'a> Push<'a> {
             // A token server without TLS would be told the password too.
             .https_only(!options.plain_http)
             .timeout_connect(Some(PATIENCE))
-            .timeout_recv_response(Some(PATIENCE));
+            .timeout_recv_response(Some(PATIENCE))
+            // Answers are small.
+            .timeout_recv_body(Some(PATIENCE));
         if options.plain_http {
             config = config.proxy(None);
         } else {
@@ -218,5 +240,20 @@ impl Destination for Push<'_> {
         let media_type = manifest.media_type().to_string();
         let answer = self.send("PUT", &url, &media_type, manifest.size(), &mut &*bytes)?;
         Self::expect(answer, 201, &format!("manifest {digest} of {}", self.name)).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Credentials;
+
+    #[test]
+    fn credentials_that_cannot_be_read_are_refused_without_being_told() {
+        let read: Credentials = "user:pass:word".parse().unwrap();
+        assert_eq!((read.user.as_str(), read.password.as_str()), ("user", "pass:word"));
+        for text in ["secret", ":secret", ""] {
+            let error = text.parse::<Credentials>().unwrap_err();
+            assert!(!error.to_string().contains("secret"), "{error}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::env;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,8 @@ const INTERVAL: Duration = Duration::from_millis(100);
 pub struct Namespace<'c> {
     cluster: &'c Cluster,
     name: String,
+    /// Kind and name of objects that are in no namespace and go with this one.
+    cluster_wide: Mutex<Vec<[String; 2]>>,
 }
 
 impl<'c> Namespace<'c> {
@@ -35,7 +38,7 @@ impl<'c> Namespace<'c> {
             .collect();
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}-{}-{number}", readable.trim_matches('-'), std::process::id());
-        let namespace = Self { cluster, name };
+        let namespace = Self { cluster, name, cluster_wide: Mutex::default() };
         namespace.apply(&json!({
             "apiVersion": "v1",
             "kind": "Namespace",
@@ -74,6 +77,20 @@ impl<'c> Namespace<'c> {
             metadata.entry("namespace").or_insert_with(|| json!(self.name));
         }
         self.cluster.kubectl().apply(&object)
+    }
+
+    /// Creates or changes an object that is in no namespace, and that goes with this one.
+    ///
+    /// # Panics
+    ///
+    /// If the API server refuses.
+    pub fn apply_cluster_wide(&self, object: &Value) {
+        let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+        let name = object.get("metadata").and_then(|metadata| metadata.get("name"));
+        let named = text(object.get("kind")).zip(text(name));
+        let (kind, name) = named.unwrap_or_else(|| panic!("no kind and name: {object}"));
+        self.cluster_wide.lock().unwrap_or_else(PoisonError::into_inner).push([kind, name]);
+        self.cluster.kubectl().apply(object).unwrap_or_else(|error| panic!("{error}"));
     }
 
     /// Reads an object such as `job/unpack`.
@@ -148,13 +165,18 @@ impl Drop for Namespace<'_> {
         if failed {
             eprintln!("{}", self.dump());
         }
-        if failed && env::var_os(KEEP).is_some() {
-            return;
+        // Policies and webhooks go even if the namespace is kept: they could be in others' way.
+        let cluster_wide = self.cluster_wide.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let mut gone = std::mem::take(cluster_wide);
+        if !(failed && env::var_os(KEEP).is_some()) {
+            gone.push(["namespace".to_owned(), self.name.clone()]);
         }
-        // Nobody waits for it: the test is over.
-        let delete = ["delete", "namespace", &self.name, "--wait=false"];
-        if let Err(error) = self.cluster.kubectl().run(delete) {
-            eprintln!("failed to {error}");
+        for [kind, name] in gone {
+            // Nobody waits for it: the test is over.
+            let delete = ["delete", &kind, &name, "--ignore-not-found", "--wait=false"];
+            if let Err(error) = self.cluster.kubectl().run(delete) {
+                eprintln!("failed to {error}");
+            }
         }
     }
 }

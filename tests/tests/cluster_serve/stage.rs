@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use unlade_format::yaml;
-use unlade_oci::build::{Image, write, write_index};
+use unlade_oci::build::Image;
 use unlade_testbed::fault;
 use unlade_tests::cluster::{Cluster, Namespace};
 
 use crate::awkward::Awkward;
 use crate::ended::Ended;
-use crate::{example, image};
+use crate::example;
 
 /// For all Jobs of a test together.
 const PATIENCE: Duration = Duration::from_mins(4);
@@ -70,27 +70,31 @@ pub(crate) struct Stage<'c> {
 }
 
 impl Stage<'_> {
-    /// Runs a test on it, if there is a testbed and a static unpacker.
+    /// Runs a test on it, if there is a cluster and a static unpacker.
     pub(crate) fn open(test: &str, run: impl FnOnce(&Stage<'_>)) {
-        let Some(cluster) = Cluster::open_testbed("the unpacker in real pods") else { return };
-        let Some(unpacker) = image::unpacker() else { return };
+        let tests = "the unpacker in real pods";
+        let Some(cluster) = Cluster::open(tests) else { return };
+        let Some(unpacker) = cluster.push_unpacker(tests) else { return };
         let namespace = cluster.namespace(&format!("serve-{test}"));
         namespace.apply(&fault::restricted(namespace.name()));
         wait_until_restricted(&namespace);
-        let unpacker = push(&cluster, "unlade/unlade-unpacker:test", &unpacker, false);
         run(&Stage { namespace, cluster: &cluster, unpacker });
     }
 
     /// Puts the image of a bundle into the registry; `directory` holds the same bundle.
     pub(crate) fn push(&self, name: &str, way: Way, image: &Image, directory: &Path) -> Bundle {
-        let image = push(self.cluster, &format!("serve/{name}:1"), image, false);
+        let image = self.cluster.push(image, &format!("serve/{name}:1"));
         Bundle { name: name.to_owned(), way, image, directory: directory.to_owned() }
     }
 
     /// The same with an awkward image of the example bundle, for each of these ways.
     pub(crate) fn push_awkward(&self, awkward: &Awkward, ways: &[Way]) -> Vec<Bundle> {
         let repository = format!("serve/{}:1", awkward.name);
-        let image = push(self.cluster, &repository, &awkward.image, awkward.is_index);
+        let image = if awkward.is_index {
+            self.cluster.push_index(std::slice::from_ref(&awkward.image), &repository)
+        } else {
+            self.cluster.push(&awkward.image, &repository)
+        };
         let bundles = ways.iter().map(|&way| Bundle {
             name: format!("{}-{}", awkward.name, way.name()),
             way,
@@ -209,14 +213,4 @@ fn wait_until_restricted(namespace: &Namespace<'_>) {
     while !is_refused() {
         assert!(Instant::now() < end, "any pod is taken");
     }
-}
-
-fn push(cluster: &Cluster, name: &str, image: &Image, is_index: bool) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let archive = folder.path().join("image.tar");
-    let output = format!("oci-archive:{}", archive.display()).parse().unwrap();
-    let images = std::slice::from_ref(image);
-    let written = if is_index { write_index(images, &output) } else { write(image, &output) };
-    written.unwrap();
-    cluster.testbed().push(&archive, name).unwrap()
 }

@@ -1,0 +1,98 @@
+//! What the API server refuses or changes.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use unlade_testbed::fault;
+use unlade_tests::cluster::{Cluster, Namespace};
+use unlade_tests::left_out;
+
+use crate::{PATIENCE, is_running, pod, waiting_image};
+
+fn config_map() -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "map"}})
+}
+
+/// What the API server says of an object that it refuses. Admission is configured by watching, so
+/// a change of it takes a moment: tried until the deadline.
+fn refusal(namespace: &Namespace<'_>, object: &Value) -> String {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match namespace.try_apply(object) {
+            Err(error) => return error.to_string(),
+            Ok(()) if Instant::now() > end => panic!("it is never refused"),
+            Ok(()) => {}
+        }
+    }
+}
+
+#[test]
+fn cluster_a_full_quota_refuses_pods() {
+    let Some(cluster) = Cluster::open("a full quota") else { return };
+    let namespace = cluster.namespace("quota");
+    namespace.apply(&fault::quota(namespace.name(), &["pods"]));
+    let words = refusal(&namespace, &pod("pod", "unlade.test/none:1"));
+    assert!(words.contains("exceeded quota: full"), "{words}");
+}
+
+#[test]
+fn cluster_a_restricted_namespace_takes_only_pods_that_give_up_their_rights() {
+    let tests = "Pod Security restricted";
+    let Some(cluster) = Cluster::open(tests) else { return };
+    let Some(image) = waiting_image(&cluster, tests, "restricted/wait") else { return };
+    let namespace = cluster.namespace("restricted");
+    namespace.apply(&fault::restricted(namespace.name()));
+    let mut pod = pod("pod", &image);
+    let words = refusal(&namespace, &pod);
+    assert!(words.contains("violates PodSecurity \"restricted:latest\""), "{words}");
+    pod["spec"]["containers"][0]["securityContext"] = json!({
+        "allowPrivilegeEscalation": false,
+        "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": true,
+        "runAsNonRoot": true,
+        "runAsUser": 1001,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    });
+    namespace.apply(&pod);
+    namespace.wait("pod/pod", PATIENCE, is_running);
+}
+
+#[test]
+fn cluster_a_policy_denies() {
+    let Some(cluster) = Cluster::open("a denying policy") else { return };
+    let namespace = cluster.namespace("denying");
+    for object in fault::denying_policy(namespace.name(), "", "configmaps", "not on a Friday") {
+        namespace.apply_cluster_wide(&object);
+    }
+    let words = refusal(&namespace, &config_map());
+    assert!(words.contains("not on a Friday"), "{words}");
+}
+
+#[test]
+fn cluster_a_policy_changes_objects_on_their_way_in() {
+    let tests = "a changing policy";
+    let Some(cluster) = Cluster::open(tests) else { return };
+    if !cluster.serves("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy") {
+        left_out::say(tests, "the cluster has no MutatingAdmissionPolicy (Kubernetes 1.36)");
+        return;
+    }
+    let namespace = cluster.namespace("changing");
+    let patch = r#"Object{metadata: Object.metadata{labels: {"changed": "yes"}}}"#;
+    for object in fault::mutating_policy(namespace.name(), "", "configmaps", patch) {
+        namespace.apply_cluster_wide(&object);
+    }
+    let end = Instant::now() + PATIENCE;
+    while namespace.get("configmap/map").is_none_or(|map| map["metadata"]["labels"].is_null()) {
+        assert!(Instant::now() < end, "it is never changed");
+        namespace.apply(&config_map());
+    }
+}
+
+#[test]
+fn cluster_a_dead_webhook_refuses() {
+    let Some(cluster) = Cluster::open("a dead webhook") else { return };
+    let namespace = cluster.namespace("webhook");
+    namespace.apply_cluster_wide(&fault::dead_webhook(namespace.name(), "", "configmaps"));
+    let words = refusal(&namespace, &config_map());
+    assert!(words.contains("failed calling webhook"), "{words}");
+}

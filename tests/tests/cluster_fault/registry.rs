@@ -1,0 +1,94 @@
+//! Faults of the registry, as the pods tell of them whose images it has.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use unlade_testbed::registry::{Answer, Fault};
+use unlade_tests::cluster::Cluster;
+
+use crate::{PATIENCE, is_running, lacks_its_image, pod, waiting_image};
+
+/// What is played, and words of the message that the pod then waits with.
+const FAULTS: [(&str, Answer, &str); 7] = [
+    ("unauthorized", Answer::Status(401), "authorization failed: no basic auth credentials"),
+    ("forbidden", Answer::Status(403), ": 403 Forbidden"),
+    ("missing", Answer::Status(404), "code = NotFound"),
+    ("busy", Answer::Status(429), ": 429 Too Many Requests"),
+    ("broken", Answer::Status(500), ": 500 Internal Server Error"),
+    // The runtime gives up after 30 s.
+    ("hanging", Answer::Hang, "timeout awaiting response headers"),
+    ("cut", Answer::Cut(50), "transport connection broken"),
+];
+
+/// How fast the image trickles in that does, in bytes a second.
+const RATE: u32 = 100_000;
+
+#[test]
+fn cluster_each_fault_of_a_registry_is_told_by_the_pod_and_ends() {
+    let tests = "a faulty registry";
+    let Some(cluster) = Cluster::open_testbed(tests) else { return };
+    let namespace = cluster.namespace("registry");
+    let mut faulty = Vec::new();
+    for (name, answer, _) in FAULTS {
+        let repository = format!("fault/{name}");
+        let Some(image) = waiting_image(&cluster, tests, &repository) else { return };
+        let fault = cluster.testbed().fault_registry(&repository, Fault::always(answer));
+        faulty.push(fault.unwrap());
+        namespace.apply(&pod(name, &image));
+    }
+    for (name, _, words) in FAULTS {
+        // Between two tries it waits without a message for a moment.
+        let tells = |pod: &Value| lacks_its_image(pod) && message(pod).contains(words);
+        namespace.wait(&format!("pod/{name}"), PATIENCE, tells);
+    }
+    drop(faulty);
+    for (name, ..) in FAULTS {
+        namespace.wait(&format!("pod/{name}"), PATIENCE, is_running);
+    }
+}
+
+#[test]
+fn cluster_a_registry_that_is_busy_twice_is_asked_again() {
+    let tests = "a busy registry";
+    let Some(cluster) = Cluster::open_testbed(tests) else { return };
+    let Some(image) = waiting_image(&cluster, tests, "fault/busy-twice") else { return };
+    let namespace = cluster.namespace("registry-429");
+    let busy_twice = Fault::times(2, Answer::Status(429));
+    let _faulty = cluster.testbed().fault_registry("fault/busy-twice", busy_twice).unwrap();
+    namespace.apply(&pod("pod", &image));
+    namespace.wait("pod/pod", PATIENCE, is_running);
+}
+
+#[test]
+fn cluster_a_registry_that_trickles_delays_the_pod_by_as_much() {
+    let tests = "a slow registry";
+    let Some(cluster) = Cluster::open_testbed(tests) else { return };
+    let Some(image) = waiting_image(&cluster, tests, "fault/slow") else { return };
+    let n_bytes = std::fs::metadata(crate::WAITING).unwrap().len();
+    let fault = Fault::always(Answer::Trickle(RATE));
+    let _faulty = cluster.testbed().fault_registry("fault/slow", fault).unwrap();
+    let namespace = cluster.namespace("registry-slow");
+    let started = Instant::now();
+    namespace.apply(&pod("pod", &image));
+    namespace.wait("pod/pod", PATIENCE, is_running);
+    let at_least = Duration::from_secs(n_bytes / u64::from(RATE));
+    assert!(started.elapsed() >= at_least, "{:?} of {at_least:?}", started.elapsed());
+}
+
+#[test]
+fn cluster_a_layer_that_is_always_cut_off_arrives_in_pieces() {
+    let tests = "a registry that breaks off";
+    let Some(cluster) = Cluster::open_testbed(tests) else { return };
+    let Some(image) = waiting_image(&cluster, tests, "fault/cut-layer") else { return };
+    // Manifests are shorter; the program in the layer isn't. The runtime asks for the rest of it.
+    let fault = Fault::always(Answer::Cut(100_000));
+    let _faulty = cluster.testbed().fault_registry("fault/cut-layer", fault).unwrap();
+    let namespace = cluster.namespace("registry-cut");
+    namespace.apply(&pod("pod", &image));
+    namespace.wait("pod/pod", PATIENCE, is_running);
+}
+
+/// Why the pod's container waits.
+fn message(pod: &Value) -> &str {
+    pod["status"]["containerStatuses"][0]["state"]["waiting"]["message"].as_str().unwrap_or("")
+}
