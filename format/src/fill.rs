@@ -3,7 +3,7 @@
 use crate::annotation::{
     self, CONTENT_ENCODING, SOURCE_IMAGE, SOURCE_IMAGE_OF_DESIGN, UPSTREAM, is_reserved,
 };
-use crate::{ConfigMap, mark};
+use crate::{ConfigMap, mark, record};
 
 #[cfg(test)]
 mod tests;
@@ -45,7 +45,8 @@ pub enum Error {
 ///
 /// - Name, namespace, `resourceVersion` and all fields that are not named here stay.
 /// - Removed are the annotations that an earlier filling recorded ([`mark::ANNOTATIONS`]), the
-///   marks, upstream's six, and what OLM and opm write. Anyone who may change the ConfigMap may
+///   marks, upstream's six, what OLM and opm write, and what the launcher noted of the content
+///   before ([`record::OF_CONTENT`]). Anyone who may change the ConfigMap may
 ///   have written the record, so a [reserved](annotation::is_reserved) key in it counts for
 ///   nothing, and a record that is none is empty.
 /// - An annotation of someone else under a key that the bundle brings is a conflict unless the
@@ -70,7 +71,7 @@ pub fn fill(mut existing: ConfigMap, encoded: &ConfigMap) -> Result<ConfigMap, E
         annotations.remove(key);
     }
     let known = [SOURCE_IMAGE, SOURCE_IMAGE_OF_DESIGN, CONTENT_ENCODING];
-    for key in known.iter().chain(&UPSTREAM).chain(&mark::ALL) {
+    for key in known.iter().chain(&UPSTREAM).chain(&mark::ALL).chain(&record::OF_CONTENT) {
         annotations.remove(*key);
     }
 

@@ -47,6 +47,8 @@ pub mod key;
 pub mod layout;
 pub mod limit;
 pub mod mark;
+pub mod outcome;
+pub mod record;
 pub mod yaml;
 
 pub use config_map::ConfigMap;

@@ -12,9 +12,9 @@ use crate::end::Run;
 use crate::install;
 use crate::interrupt::Signals;
 use crate::log;
-use crate::outcome::{Outcome, Verdict};
 use crate::serve;
 use crate::termination;
+use unlade_format::outcome::{Outcome, Verdict};
 
 /// The stack of the thread that does the work, whatever `RUST_MIN_STACK` and `ulimit -s` say.
 /// Nothing in the readers recurses.

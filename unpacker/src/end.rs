@@ -6,8 +6,8 @@ use std::process;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::log;
-use crate::outcome::{self, Outcome, Verdict};
 use crate::termination;
+use unlade_format::outcome::{self, Outcome, Verdict};
 
 /// What became of the bundles so far.
 #[derive(Debug)]

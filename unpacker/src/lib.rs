@@ -1,8 +1,7 @@
 //! What runs in the pod of an Operator bundle: reads the bundle's directories and fills a
 //! ConfigMap with them.
 //!
-//! Without features it reads a bundle directory, safely even if the bundle is hostile, and knows
-//! what the unpacker's exit codes mean:
+//! Without features it reads a bundle directory, safely even if the bundle is hostile:
 //!
 //! ```no_run
 //! use unlade_unpacker::directory::{self, Options};
@@ -18,7 +17,6 @@
 //! through the API server.
 
 pub mod directory;
-pub mod outcome;
 
 #[cfg(feature = "serve")]
 mod api;

@@ -14,7 +14,7 @@ use self::report::Failure;
 use crate::api::{self, Access, Connection, Filled, Kubeconfig, Pace, Policy, SystemClock};
 use crate::directory;
 use crate::log;
-use crate::outcome::{Outcome, Verdict};
+use unlade_format::outcome::{Outcome, Verdict};
 
 /// Most findings of one bundle that are logged; the outcome counts them all.
 const FINDINGS: usize = 1_000;
@@ -179,11 +179,10 @@ fn one(
             verdict
         }
     };
-    Ok(Outcome {
-        files: Some(reading.content.files().len()),
-        findings: reading.findings.len(),
-        ..Outcome::new(&bundle.config_map, verdict)
-    })
+    let mut outcome = Outcome::new(&bundle.config_map, verdict);
+    outcome.files = Some(reading.content.files().len());
+    outcome.findings = reading.findings.len();
+    Ok(outcome)
 }
 
 fn print(config_maps: &[ConfigMap], output: Output, stdout: &mut dyn Write) -> io::Result<()> {

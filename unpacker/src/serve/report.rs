@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::api;
 use crate::directory;
 use crate::log;
-use crate::outcome::{Outcome, Verdict};
+use unlade_format::outcome::{Outcome, Verdict};
 
 /// Why one bundle, or all, failed.
 #[derive(Debug)]

@@ -28,11 +28,16 @@ const TERMINAL: &[&str] = &["clap", "anstream", "tracing-subscriber", "env_logge
 const YAML: &[&str] =
     &["serde_yaml", "serde_yml", "serde_norway", "serde_yaml_ng", "serde-saphyr", "yaml-rust2"];
 
+/// The same without the one that kube reads kubeconfigs with; our sources may not name that one.
+const OTHER_YAML: &[&str] =
+    &["serde_yaml", "serde_yml", "serde_norway", "serde_yaml_ng", "yaml-rust2"];
+const KUBECONFIG_YAML: &[&str] = &["serde_saphyr"];
+
 /// The parts of std that reach outside.
 const OUTSIDE: &[&str] =
     &["std::fs", "std::net", "std::env", "std::process", "std::thread", "fs::read", "env::var"];
 
-const BOUNDARIES: [Boundary; 9] = [
+const BOUNDARIES: [Boundary; 10] = [
     Boundary {
         crate_name: "unlade-format",
         folder: "format",
@@ -63,25 +68,39 @@ const BOUNDARIES: [Boundary; 9] = [
         unsaid: &["ToSocketAddrs", "lookup_host"],
     },
     Boundary {
+        crate_name: "unlade-launcher",
+        folder: "launcher",
+        may_name: &["unlade-format", "unlade-loader"],
+        without: &[&["openssl", "native-tls"], TERMINAL, OTHER_YAML],
+        unsaid: KUBECONFIG_YAML,
+    },
+    Boundary {
         crate_name: "unlade",
         folder: "cli",
-        may_name: &["unlade-format", "unlade-loader", "unlade-oci", "unlade-unpacker"],
-        without: &[&["openssl", "native-tls"], YAML],
-        unsaid: &[],
+        may_name: &[
+            "unlade-format",
+            "unlade-launcher",
+            "unlade-loader",
+            "unlade-oci",
+            "unlade-unpacker",
+        ],
+        without: &[&["openssl", "native-tls"], OTHER_YAML],
+        unsaid: KUBECONFIG_YAML,
     },
     Boundary {
         crate_name: "unlade-tests",
         folder: "tests",
         may_name: &[
             "unlade-format",
+            "unlade-launcher",
             "unlade-loader",
             "unlade-oci",
             "unlade-registry",
             "unlade-testbed",
             "unlade-unpacker",
         ],
-        without: &[YAML],
-        unsaid: &[],
+        without: &[OTHER_YAML],
+        unsaid: KUBECONFIG_YAML,
     },
     Boundary {
         crate_name: "unlade-registry",

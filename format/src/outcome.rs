@@ -1,5 +1,5 @@
-//! What became of each bundle: exit codes, and the list that ends the log and is the termination
-//! message.
+//! What became of each bundle: the unpacker's exit codes, and the list that ends its log and is the
+//! termination message, by which the launcher learns of it.
 //!
 //! The codes are documented in `docs/reference/exit-codes.md` and never change their meaning: a
 //! Job's `podFailurePolicy` matches on them.

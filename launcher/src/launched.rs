@@ -1,0 +1,52 @@
+//! [`Launched`]: what a launch gives.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use serde::Serialize;
+use unlade_loader::{self as loader, Manifest};
+
+use crate::Strategy;
+
+/// A bundle that was unpacked into its ConfigMap.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Launched {
+    /// The filled ConfigMap.
+    pub config_map: ConfigMap,
+    /// The name of the Job; none if the content was there already.
+    pub job: Option<String>,
+    /// How the unpacker and the bundle came together; none without a Job, and for a Job of others.
+    pub strategy: Option<Strategy>,
+    /// The digest of the image, where it is known: `sha256:` and 64 hex digits.
+    pub image_digest: Option<String>,
+    /// How long it took.
+    pub timings: Timings,
+}
+
+/// When each phase of a launch ended, counted from its beginning. A phase that wasn't seen, because
+/// another launcher made the Job or because it was too short, is absent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Timings {
+    /// The Job was created or found.
+    pub created: Option<Duration>,
+    /// The pod had a node.
+    pub scheduled: Option<Duration>,
+    /// The container that writes had started.
+    pub running: Option<Duration>,
+    /// The ConfigMap was written.
+    pub written: Option<Duration>,
+}
+
+impl Launched {
+    /// The bundle in the ConfigMap.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`unlade_loader::load_config_maps`].
+    pub fn load(&self, options: &loader::Options) -> Result<Manifest, loader::Error> {
+        crate::config_map::load(&self.config_map, options)
+    }
+}

@@ -1,0 +1,29 @@
+//! Launches the Job that unpacks an Operator bundle on a cluster, and tells why when it fails.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use unlade_launcher::{Launcher, Options, Request};
+//!
+//! let client = kube::Client::try_default().await?;
+//! let launcher = Launcher::new(client, Options::new("registry.example/unlade/unlade-unpacker:0.1.0"));
+//! let launched = launcher.launch(&Request::new("registry.example/bundles/etcd:0.9.4", "default")).await?;
+//! let manifest = launched.load(&unlade_loader::Options::default())?;
+//! println!("{}", manifest.bundle.csv_name);
+//! # Ok(())
+//! # }
+//! ```
+
+mod config_map;
+pub mod failure;
+mod launched;
+mod launcher;
+pub mod options;
+pub mod progress;
+pub mod request;
+
+pub use failure::{Evidence, Failure, Reason};
+pub use launched::{Launched, Timings};
+pub use launcher::Launcher;
+pub use options::{Deadlines, Options, PodOptions, PullPolicy, Retention, Reuse, Strategy, User};
+pub use progress::{Event, Step};
+pub use request::{Name, Request};

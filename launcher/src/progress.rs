@@ -1,0 +1,91 @@
+//! [`Event`]: what happens while a bundle is launched.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::{Failure, Strategy};
+
+/// Something happened.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct Event {
+    /// The time since the launch began, in JSON as seconds.
+    #[serde(rename = "seconds", serialize_with = "seconds")]
+    pub at: Duration,
+    /// What happened.
+    #[serde(flatten)]
+    pub step: Step,
+}
+
+/// What happened. Variants and fields are only ever added.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "event", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum Step {
+    /// The ConfigMap is there, new or from before.
+    Prepared {
+        /// Its name.
+        config_map: String,
+    },
+    /// It holds the content already: there is no Job.
+    Reused,
+    /// How the unpacker and the bundle will come together.
+    Chosen {
+        /// Never [`Strategy::Auto`].
+        strategy: Strategy,
+        /// Why, where it wasn't asked for.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        because: Option<String>,
+    },
+    /// A Job was created.
+    Created {
+        /// Its name.
+        job: String,
+    },
+    /// A Job that someone else created for the same content is waited for.
+    Adopted {
+        /// Its name.
+        job: String,
+        /// Whether it was asked for with other options than ours.
+        differs: bool,
+    },
+    /// The pod has a node.
+    Scheduled {
+        /// The node's name.
+        node: String,
+    },
+    /// The tool image is on the node.
+    ToolPulled,
+    /// The bundle image is on the node.
+    BundlePulled {
+        /// Its digest, where the pod tells it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        digest: Option<String>,
+    },
+    /// The container that writes has started.
+    Running,
+    /// Something keeps the launch from going on that may pass.
+    Waiting {
+        /// What.
+        failure: Box<Failure>,
+    },
+    /// An attempt failed for a reason that may pass; another will be made.
+    Retrying {
+        /// What failed.
+        failure: Box<Failure>,
+        /// When the next attempt is made, in JSON as seconds.
+        #[serde(rename = "afterSeconds", serialize_with = "seconds")]
+        after: Duration,
+    },
+    /// The ConfigMap bears the mark of this attempt.
+    Written,
+    /// The bundle was loaded from it.
+    Loaded,
+}
+
+fn seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    // Milliseconds are enough, and read better than 0.30000000000000004.
+    let seconds = (time.as_secs_f64() * 1000.0).round() / 1000.0;
+    serializer.serialize_f64(seconds)
+}
