@@ -15,15 +15,25 @@
 
 mod config_map;
 pub mod failure;
+pub mod image_reference;
 mod launched;
 mod launcher;
+#[cfg_attr(not(test), allow(dead_code, reason = "the launch will use all of it"))]
+mod name;
+#[cfg_attr(not(test), allow(dead_code, reason = "the launch will use all of it"))]
+mod object;
 pub mod options;
 pub mod progress;
 pub mod request;
+mod sha256;
+#[cfg_attr(not(test), allow(dead_code, reason = "the launch will use all of it"))]
+mod strategy;
 
 pub use failure::{Evidence, Failure, Reason};
+pub use image_reference::ImageReference;
 pub use launched::{Launched, Timings};
 pub use launcher::Launcher;
+pub use object::objects;
 pub use options::{Deadlines, Options, PodOptions, PullPolicy, Retention, Reuse, Strategy, User};
 pub use progress::{Event, Step};
 pub use request::{Name, Request};

@@ -73,7 +73,7 @@ pub struct PodOptions {
     pub priority_class: Option<String>,
     /// Requests and limits of each container, in place of the default ones.
     pub resources: Option<ResourceRequirements>,
-    /// When the tool image is pulled; by default as for the bundle image.
+    /// When the tool image is pulled; by default by the same rule as the bundle image.
     pub tool_pull_policy: Option<PullPolicy>,
     /// When the bundle image is pulled; by default always for a tag, and for a digest if it isn't
     /// there.

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 pub enum Reason {
     /// The name of the image is none.
     InvalidReference,
+    /// An option of the launch isn't legal: a name, a label, a uid.
+    InvalidOption,
     /// The registry has no such image.
     ImageNotFound,
     /// The registry wants other credentials, or any.
@@ -111,8 +113,9 @@ pub enum Reason {
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 50] = [
+    pub const ALL: [Self; 51] = [
         Self::InvalidReference,
+        Self::InvalidOption,
         Self::ImageNotFound,
         Self::Unauthorized,
         Self::RateLimited,
@@ -169,6 +172,7 @@ impl Reason {
     pub fn exit_code(self) -> u8 {
         match self {
             Self::InvalidReference => 40,
+            Self::InvalidOption => 49,
             Self::ImageNotFound => 41,
             Self::Unauthorized => 42,
             Self::RateLimited => 43,

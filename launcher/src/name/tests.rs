@@ -1,0 +1,111 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn image(text: &str) -> ImageReference {
+    ImageReference::parse(text).unwrap()
+}
+
+/// Changing any of these strands what clusters hold.
+#[test]
+fn names_are_the_same_for_ever() {
+    let digest = format!("registry.example/bundles/etcd@sha256:{}", "0a".repeat(32));
+    let both = format!("registry.example/bundles/etcd:0.9.4@sha256:{}", "0a".repeat(32));
+    let long =
+        format!("registry.example/{}:{}", "long-name-".repeat(9) + "end", "1.2.3-".repeat(9));
+    for (text, encoding, name) in [
+        // printf registry.example/bundles/etcd:0.9.4 | sha256sum
+        ("registry.example/bundles/etcd:0.9.4", Encoding::Auto, "etcd-0-9-4-e1d7adc1aa"),
+        // printf 'registry.example/bundles/etcd:0.9.4\0encoding=gzip' | sha256sum
+        ("registry.example/bundles/etcd:0.9.4", Encoding::Gzip, "etcd-0-9-4-fb10273675"),
+        ("registry.example/bundles/etcd:0.9.4", Encoding::Plain, "etcd-0-9-4-7c680d2e62"),
+        ("etcd", Encoding::Auto, "etcd-c38cbd92fc"),
+        ("registry.example:5000/a/b_c--d.e:V1.0__x-", Encoding::Auto, "b-c-d-e-v1-0-x-ddba5b367d"),
+        ("etcd:___", Encoding::Auto, "etcd-68931c605f"),
+        (&digest, Encoding::Auto, "etcd-871191046a"),
+        (&both, Encoding::Auto, "etcd-0-9-4-e9c1796eb5"),
+        (&long, Encoding::Auto, "long-name-long-name-l-1-2-3-1-2-3-1-2-3-1-c2dc9734e0"),
+    ] {
+        assert_eq!(derived(&image(text), encoding), name, "{text} {encoding}");
+    }
+}
+
+#[test]
+fn other_images_and_encodings_have_other_names() {
+    let names = [
+        derived(&image("registry.example/etcd:1"), Encoding::Auto),
+        derived(&image("registry.example/etcd:1"), Encoding::Plain),
+        derived(&image("registry.example/etcd:1"), Encoding::Gzip),
+        derived(&image("registry.example/etcd:2"), Encoding::Auto),
+        derived(&image("mirror.example/etcd:1"), Encoding::Auto),
+    ];
+    let different: std::collections::BTreeSet<_> = names.iter().collect();
+    assert_eq!(different.len(), names.len(), "{names:?}");
+}
+
+#[test]
+fn generated_names_differ_each_time() {
+    let image = image("registry.example/etcd:1");
+    let names: std::collections::BTreeSet<_> = (0..100).map(|_| generated(&image)).collect();
+    assert_eq!(names.len(), 100);
+    assert!(names.iter().all(|name| name.starts_with("etcd-1-") && given(name).is_ok()));
+}
+
+#[test]
+fn a_given_name_is_a_label_with_room_for_suffixes() {
+    for name in ["a", "0", "etcd-0-9-4", &"a".repeat(52)] {
+        assert_eq!(given(name).unwrap(), name);
+    }
+    for name in ["", "-a", "a-", "A", "a.b", "a_b", "é", "a b", &"a".repeat(53)] {
+        let error = given(name).unwrap_err().to_string();
+        assert!(error.contains(&format!("{name:?} is no name")), "{error}");
+    }
+}
+
+#[test]
+fn the_number_of_an_attempt_is_read_from_the_name_of_its_job() {
+    for (job, attempt) in [
+        ("etcd-1-1", Some(1)),
+        ("etcd-1-10", Some(10)),
+        ("etcd-1-4294967295", Some(u32::MAX)),
+        ("etcd-1-4294967296", None),
+        ("etcd-1", None),
+        ("etcd-1-", None),
+        ("etcd-1-0", None),
+        ("etcd-1-01", None),
+        ("etcd-1-+1", None),
+        ("etcd-1-1-1", None),
+        ("etcd-11", None),
+        ("redis-1", None),
+    ] {
+        assert_eq!(attempt_of("etcd-1", job), attempt, "{job}");
+    }
+}
+
+/// Names of DNS labels as Kubernetes has them (RFC 1123).
+fn is_dns_label(name: &str) -> bool {
+    let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    name.len() <= 63
+        && name.starts_with(is_letter)
+        && name.ends_with(is_letter)
+        && name.chars().all(|c| is_letter(c) || c == '-')
+}
+
+proptest! {
+    #[test]
+    fn every_name_is_a_label_and_leaves_room_for_suffixes(
+        repository in r"[a-z0-9]{1,30}((\.|_|__|-{1,9})[a-z0-9]{1,30}){0,3}(/[a-z0-9]{1,60}){0,2}",
+        tag in proptest::option::of(r"[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,127}"),
+        attempt in 1..u32::MAX,
+    ) {
+        let tag = tag.map(|tag| format!(":{tag}")).unwrap_or_default();
+        let image = image(&format!("registry.example/{repository}{tag}"));
+        for name in [derived(&image, Encoding::Auto), generated(&image)] {
+            prop_assert!(is_dns_label(&name) && name.len() <= LENGTH, "{}", name);
+            prop_assert!(given(&name).is_ok());
+            let job = job_name(&name, attempt);
+            prop_assert!(is_dns_label(&job), "{}", job);
+            prop_assert_eq!(attempt_of(&name, &job), Some(attempt));
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! The objects of a launch, worked out without asking anyone.
+
+mod access;
+mod config_map;
+mod job;
+pub(crate) mod label;
+pub(crate) mod pod;
+pub(crate) mod spec_hash;
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use serde_json::Value;
+
+pub(crate) use access::Access;
+
+use crate::{
+    Failure, ImageReference, Name, Options, Reason, Request, Strategy, User, image_reference, name,
+};
+
+#[cfg(test)]
+mod tests;
+
+/// With this annotation a namespace says that OpenShift assigns the uids of its pods.
+const UID_RANGE: &str = "openshift.io/sa.scc.uid-range";
+
+/// The objects of a launch in the order in which they are created, for who wants to see them:
+/// ConfigMap, ServiceAccount, Role and RoleBinding (not with a given service account), and Job.
+///
+/// They bear no owner references, which need the uid of the ConfigMap, and the Job is the first
+/// attempt. [`Strategy::Auto`] gives that which works everywhere: what a cluster supports isn't
+/// known here.
+///
+/// # Errors
+///
+/// If the request or the options aren't legal: [`Reason::InvalidReference`],
+/// [`Reason::InvalidOption`].
+pub fn objects(request: &Request, options: &Options) -> Result<Vec<Value>, Failure> {
+    let plan = Plan::new(request, options)?;
+    let facts = Facts::default();
+    let mut objects = vec![serde_json::to_value(plan.config_map())];
+    if let Some(access) = plan.access(&facts) {
+        objects.push(serde_json::to_value(access.service_account));
+        objects.push(serde_json::to_value(access.role));
+        objects.push(serde_json::to_value(access.role_binding));
+    }
+    objects.push(serde_json::to_value(plan.job(1, options.strategy, &facts)));
+    let objects: Result<_, _> = objects.into_iter().collect();
+    objects.map_err(|error| Failure::new(Reason::Internal, error))
+}
+
+/// A request and its options, found legal.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan<'a> {
+    request: &'a Request,
+    options: &'a Options,
+    image: ImageReference,
+    tool_image: ImageReference,
+    name: String,
+}
+
+/// What has to be asked before a Job can be made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Facts {
+    /// The uid of the ConfigMap, which owns the others.
+    pub(crate) config_map_uid: Option<String>,
+    /// Whether the cluster assigns the uids of pods in this namespace: [`assigns_uids`].
+    pub(crate) assigns_uids: bool,
+}
+
+/// Whether OpenShift assigns the uids of pods in this namespace.
+pub(crate) fn assigns_uids(namespace: &Namespace) -> bool {
+    let annotations = namespace.metadata.annotations.as_ref();
+    annotations.is_some_and(|annotations| annotations.contains_key(UID_RANGE))
+}
+
+/// Why a request or its options aren't legal.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Error {
+    /// The bundle image.
+    #[error(transparent)]
+    Image(image_reference::Error),
+    /// The tool image.
+    #[error("the tool image {0}")]
+    ToolImage(image_reference::Error),
+    /// The given name.
+    #[error(transparent)]
+    Name(#[from] name::Error),
+    /// A label or an annotation.
+    #[error(transparent)]
+    Label(#[from] label::Error),
+    /// Labels of nodes that exclude what the unpacker runs on.
+    #[error("the node selector {}={value} excludes Linux, which the unpacker needs", pod::OS)]
+    NotLinux {
+        /// The other system.
+        value: String,
+    },
+    /// A uid that no pod here may have.
+    #[error("{uid} is no uid: 1 to {} are allowed, and root never is", i32::MAX)]
+    User {
+        /// The uid.
+        uid: i64,
+    },
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let reason = match error {
+            Error::Image(_) | Error::ToolImage(_) => Reason::InvalidReference,
+            _ => Reason::InvalidOption,
+        };
+        Self::new(reason, error)
+    }
+}
+
+impl<'a> Plan<'a> {
+    /// Checks all that can be checked without asking anyone.
+    pub(crate) fn new(request: &'a Request, options: &'a Options) -> Result<Self, Error> {
+        let image = ImageReference::parse(&request.image).map_err(Error::Image)?;
+        let tool_image = ImageReference::parse(&options.tool_image).map_err(Error::ToolImage)?;
+        let name = match &request.name {
+            Name::Derived => name::derived(&image, request.encoding),
+            Name::Given(name) => name::given(name)?,
+            Name::Generated => name::generated(&image),
+        };
+        let pod = &options.pod;
+        label::check(&pod.labels, &pod.annotations)?;
+        label::check_node_selector(&pod.node_selector)?;
+        if let Some(value) = pod.node_selector.get(pod::OS).filter(|value| *value != pod::LINUX) {
+            return Err(Error::NotLinux { value: value.clone() });
+        }
+        match pod.user {
+            User::Fixed(uid) if !(1..=i64::from(i32::MAX)).contains(&uid) => {
+                Err(Error::User { uid })
+            }
+            _ => Ok(Self { request, options, image, tool_image, name }),
+        }
+    }
+
+    /// The bundle image.
+    pub(crate) fn image(&self) -> &ImageReference {
+        &self.image
+    }
+
+    /// The name of the ConfigMap.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The options.
+    pub(crate) fn options(&self) -> &'a Options {
+        self.options
+    }
+
+    /// The namespace of everything.
+    pub(crate) fn namespace(&self) -> &'a str {
+        &self.request.namespace
+    }
+
+    /// The ConfigMap, empty.
+    pub(crate) fn config_map(&self) -> ConfigMap {
+        config_map::config_map(self)
+    }
+
+    /// What lets the pod fill the ConfigMap; none if a service account is given.
+    pub(crate) fn access(&self, facts: &Facts) -> Option<Access> {
+        self.options.pod.service_account.is_none().then(|| access::access(self, facts))
+    }
+
+    /// The Job that is this attempt. [`Strategy::Auto`] counts as [`Strategy::Inject`].
+    pub(crate) fn job(&self, attempt: u32, strategy: Strategy, facts: &Facts) -> Job {
+        job::job(self, attempt, strategy, facts)
+    }
+
+    /// The Job for a dry run: without a number, which may be taken.
+    pub(crate) fn job_to_try(&self, strategy: Strategy) -> Job {
+        let mut job = self.job(1, strategy, &Facts::default());
+        job.metadata.name = None;
+        job.metadata.generate_name = Some(format!("{}-", self.name));
+        job
+    }
+
+    /// The pod of such a Job for a dry run. Its service account may not be there yet, so without a
+    /// given one it has the namespace's default, and no token of that.
+    pub(crate) fn pod_to_try(&self, strategy: Strategy) -> Pod {
+        let template = pod::template(self, strategy, &Facts::default());
+        let mut metadata = template.metadata.unwrap_or_default();
+        metadata.generate_name = Some(format!("{}-", self.name));
+        metadata.namespace = Some(self.request.namespace.clone());
+        let spec = template.spec.map(|mut spec| {
+            spec.service_account_name.clone_from(&self.options.pod.service_account);
+            spec
+        });
+        Pod { metadata, spec, status: None }
+    }
+
+    /// The labels of every object.
+    fn labels(&self) -> BTreeMap<String, String> {
+        let mut labels = self.options.pod.labels.clone();
+        labels.extend(label::ours(&self.name));
+        labels
+    }
+
+    /// What each object but the ConfigMap has in its metadata.
+    fn metadata(&self, name: String, facts: &Facts) -> ObjectMeta {
+        let owner = facts.config_map_uid.clone().map(|uid| OwnerReference {
+            api_version: "v1".into(),
+            kind: "ConfigMap".into(),
+            name: self.name.clone(),
+            uid,
+            controller: Some(false),
+            block_owner_deletion: Some(false),
+        });
+        ObjectMeta {
+            name: Some(name),
+            namespace: Some(self.request.namespace.clone()),
+            labels: Some(self.labels()),
+            annotations: some(self.options.pod.annotations.clone()),
+            owner_references: owner.map(|owner| vec![owner]),
+            ..ObjectMeta::default()
+        }
+    }
+}
+
+/// A map, if there is something in it.
+fn some(map: BTreeMap<String, String>) -> Option<BTreeMap<String, String>> {
+    Some(map).filter(|map| !map.is_empty())
+}

@@ -1,0 +1,51 @@
+//! What lets the pod fill its ConfigMap, and nothing else.
+
+use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
+
+use super::{Facts, Plan};
+
+const GROUP: &str = "rbac.authorization.k8s.io";
+
+/// A service account that may get and update one ConfigMap.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Access {
+    pub(crate) service_account: ServiceAccount,
+    pub(crate) role: Role,
+    pub(crate) role_binding: RoleBinding,
+}
+
+pub(super) fn access(plan: &Plan<'_>, facts: &Facts) -> Access {
+    let name = &plan.name;
+    let metadata = plan.metadata(name.clone(), facts);
+    let service_account = ServiceAccount {
+        metadata: metadata.clone(),
+        // Who else runs as it has to ask for its token.
+        automount_service_account_token: Some(false),
+        ..ServiceAccount::default()
+    };
+    let allowed = PolicyRule {
+        api_groups: Some(vec![String::new()]),
+        resources: Some(vec!["configmaps".into()]),
+        // `create` can't be limited by name: the launcher creates the ConfigMap.
+        resource_names: Some(vec![name.clone()]),
+        verbs: vec!["get".into(), "update".into()],
+        ..PolicyRule::default()
+    };
+    let role = Role { metadata: metadata.clone(), rules: Some(vec![allowed]) };
+    let role_binding = RoleBinding {
+        metadata,
+        role_ref: RoleRef {
+            api_group: Some(GROUP.into()),
+            kind: "Role".into(),
+            name: name.clone(),
+        },
+        subjects: Some(vec![Subject {
+            kind: "ServiceAccount".into(),
+            name: name.clone(),
+            namespace: Some(plan.request.namespace.clone()),
+            ..Subject::default()
+        }]),
+    };
+    Access { service_account, role, role_binding }
+}

@@ -1,0 +1,117 @@
+//! The Job that is one attempt.
+
+use std::time::Duration;
+
+use k8s_openapi::api::batch::v1::{
+    Job, JobSpec, PodFailurePolicy, PodFailurePolicyOnExitCodesRequirement,
+    PodFailurePolicyOnPodConditionsPattern, PodFailurePolicyRule,
+};
+use unlade_format::outcome::Verdict;
+use unlade_format::record;
+
+use super::{Facts, Plan, pod, spec_hash};
+use crate::{Strategy, name};
+
+/// How often the Job controller makes a new pod for one that failed. Disruptions don't count.
+const BACKOFF_LIMIT: i32 = 3;
+
+/// What no other pod of the same Job can mend.
+const TERMINAL: [Verdict; 9] = [
+    Verdict::Usage,
+    Verdict::BadBundle,
+    Verdict::Unreadable,
+    Verdict::TooLarge,
+    Verdict::Configuration,
+    Verdict::NoConfigMap,
+    Verdict::Refused,
+    Verdict::Untrusted,
+    Verdict::Internal,
+];
+
+pub(super) fn job(plan: &Plan<'_>, attempt: u32, strategy: Strategy, facts: &Facts) -> Job {
+    let template = pod::template(plan, strategy, facts);
+    let mut metadata = plan.metadata(name::job_name(&plan.name, attempt), facts);
+    let annotations = metadata.annotations.get_or_insert_default();
+    annotations.insert(record::SPEC_HASH.to_owned(), spec_hash::of(&template));
+    let options = plan.options;
+    let spec = JobSpec {
+        active_deadline_seconds: Some(seconds(options.deadlines.total()).max(1)),
+        ttl_seconds_after_finished: Some(ttl(options.retention.success)),
+        backoff_limit: Some(BACKOFF_LIMIT),
+        pod_failure_policy: Some(PodFailurePolicy { rules: rules() }),
+        // What a podFailurePolicy requires.
+        pod_replacement_policy: Some("Failed".into()),
+        template,
+        ..JobSpec::default()
+    };
+    Job { metadata, spec: Some(spec), status: None }
+}
+
+fn rules() -> Vec<PodFailurePolicyRule> {
+    let disrupted = PodFailurePolicyOnPodConditionsPattern {
+        type_: "DisruptionTarget".into(),
+        // The API server would fill it in.
+        status: Some("True".into()),
+    };
+    // Of any container: what installs the unpacker has the same codes.
+    let ended = PodFailurePolicyOnExitCodesRequirement {
+        container_name: None,
+        operator: "In".into(),
+        values: TERMINAL.map(|verdict| i32::from(verdict.exit_code())).into(),
+    };
+    vec![
+        PodFailurePolicyRule {
+            action: "Ignore".into(),
+            on_pod_conditions: Some(vec![disrupted]),
+            on_exit_codes: None,
+        },
+        PodFailurePolicyRule {
+            action: "FailJob".into(),
+            on_pod_conditions: None,
+            on_exit_codes: Some(ended),
+        },
+    ]
+}
+
+/// Whole seconds, rounded up: a deadline isn't to come early.
+fn seconds(time: Duration) -> i64 {
+    let seconds = time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0));
+    i64::try_from(seconds).unwrap_or(i64::MAX)
+}
+
+/// As `ttlSecondsAfterFinished` wants it.
+pub(crate) fn ttl(time: Duration) -> i32 {
+    i32::try_from(seconds(time)).unwrap_or(i32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_other_pod_can_mend_is_what_the_documentation_says() {
+        let page = include_str!("../../../docs/reference/exit-codes.md");
+        let codes = TERMINAL.map(|verdict| verdict.exit_code().to_string()).join(", ");
+        assert!(page.contains(&format!("values: [{codes}]")), "{codes}");
+        for manifest in [
+            include_str!("../../../manifests/inject.yaml"),
+            include_str!("../../../manifests/image-volume.yaml"),
+        ] {
+            assert!(manifest.contains(&format!("values: [{codes}]")), "{codes}");
+        }
+    }
+
+    #[test]
+    fn times_are_whole_seconds_and_never_shorter() {
+        for (time, expected) in [
+            (Duration::ZERO, 0),
+            (Duration::from_millis(1), 1),
+            (Duration::from_secs(1), 1),
+            (Duration::from_millis(1_001), 2),
+            (Duration::from_secs(1 << 40), i32::MAX),
+            (Duration::MAX, i32::MAX),
+        ] {
+            assert_eq!(ttl(time), expected, "{time:?}");
+        }
+    }
+}

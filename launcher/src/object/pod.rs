@@ -1,0 +1,223 @@
+//! The pod that unpacks: injected, or beside an image volume.
+
+mod placement;
+mod volume;
+
+use k8s_openapi::api::core::v1::{
+    Capabilities, Container, EnvVar, EnvVarSource, LocalObjectReference, ObjectFieldSelector,
+    PodSecurityContext, PodSpec, PodTemplateSpec, ResourceRequirements, SeccompProfile,
+    SecurityContext, VolumeMount,
+};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use unlade_format::Encoding;
+
+use super::{Facts, Plan, label, some};
+use crate::{ImageReference, PullPolicy, Strategy, User};
+
+pub(crate) use placement::{LINUX, OS};
+pub(crate) use volume::BUNDLE;
+
+/// The container that fills the ConfigMap.
+pub(crate) const UNPACK: &str = "unpack";
+/// The init container that copies the unpacker.
+pub(crate) const INSTALL: &str = "install";
+
+/// Where the unpacker finds a bundle that is mounted.
+const BUNDLE_PATH: &str = "/bundle";
+/// Where the unpacker lies in the bundle image's own container.
+const INJECTED_PATH: &str = "/injected";
+/// Tells the container which Job it belongs to.
+const ATTEMPT: &str = "UNLADE_ATTEMPT";
+/// As whom the bundle image's container runs: `nobody` in many images, and no one's on the node.
+const UID: i64 = 65532;
+
+/// The template of the Job's pod. [`Strategy::Auto`] counts as [`Strategy::Inject`].
+pub(super) fn template(plan: &Plan<'_>, strategy: Strategy, facts: &Facts) -> PodTemplateSpec {
+    let options = &plan.options.pod;
+    let mut labels = plan.labels();
+    let mut annotations = options.annotations.clone();
+    labels.insert(label::ISTIO.0.into(), label::ISTIO.1.into());
+    for (key, value) in [label::ISTIO, label::LINKERD] {
+        annotations.insert(key.into(), value.into());
+    }
+    let is_mounted = strategy == Strategy::ImageVolume;
+    let secrets = options.pull_secrets.iter();
+    let secrets: Vec<_> = secrets.map(|name| LocalObjectReference { name: name.clone() }).collect();
+    let account = options.service_account.clone().unwrap_or_else(|| plan.name.clone());
+    let spec = PodSpec {
+        restart_policy: Some("Never".into()),
+        service_account_name: Some(account),
+        automount_service_account_token: Some(false),
+        enable_service_links: Some(false),
+        image_pull_secrets: Some(secrets).filter(|secrets| !secrets.is_empty()),
+        priority_class_name: options.priority_class.clone(),
+        node_selector: Some(placement::node_selector(options)),
+        affinity: placement::affinity(options),
+        tolerations: Some(placement::tolerations(options)),
+        security_context: Some(pod_security(options.user, is_mounted, facts)),
+        init_containers: (!is_mounted).then(|| vec![installing(plan)]),
+        containers: vec![if is_mounted { mounted(plan) } else { injected(plan) }],
+        volumes: Some(if is_mounted {
+            vec![volume::bundle(plan), volume::account()]
+        } else {
+            vec![volume::injected(), volume::account()]
+        }),
+        ..PodSpec::default()
+    };
+    let metadata = ObjectMeta {
+        labels: some(labels),
+        annotations: some(annotations),
+        ..ObjectMeta::default()
+    };
+    PodTemplateSpec { metadata: Some(metadata), spec: Some(spec) }
+}
+
+/// Copies the unpacker to where the bundle image's container finds it.
+fn installing(plan: &Plan<'_>) -> Container {
+    Container {
+        name: INSTALL.into(),
+        image: Some(plan.tool_image.to_string()),
+        image_pull_policy: Some(tool_policy(plan).into()),
+        args: Some(vec!["install".into(), INJECTED_PATH.into()]),
+        volume_mounts: Some(vec![VolumeMount {
+            name: volume::INJECTED.into(),
+            mount_path: INJECTED_PATH.into(),
+            ..VolumeMount::default()
+        }]),
+        ..container(plan)
+    }
+}
+
+/// The bundle image with our program in it. Nothing of what the image says of how to run it is
+/// left: neither entry point nor arguments, folder, user or the variables that we read.
+fn injected(plan: &Plan<'_>) -> Container {
+    let mut command = vec![format!("{INJECTED_PATH}/unlade-unpacker")];
+    command.extend(arguments(plan, &plan.name));
+    Container {
+        name: UNPACK.into(),
+        image: Some(plan.image.to_string()),
+        image_pull_policy: Some(bundle_policy(plan).into()),
+        // Without arguments beside it, so that the image's are dropped too.
+        command: Some(command),
+        working_dir: Some("/".into()),
+        env: Some(vec![attempt()]),
+        volume_mounts: Some(vec![
+            volume::read_only(volume::INJECTED, INJECTED_PATH),
+            volume::read_only(volume::ACCOUNT, volume::ACCOUNT_PATH),
+        ]),
+        ..container(plan)
+    }
+}
+
+/// The tool image with the bundle beside it.
+fn mounted(plan: &Plan<'_>) -> Container {
+    Container {
+        name: UNPACK.into(),
+        image: Some(plan.tool_image.to_string()),
+        image_pull_policy: Some(tool_policy(plan).into()),
+        args: Some(arguments(plan, &format!("{BUNDLE_PATH}={}", plan.name))),
+        env: Some(vec![attempt()]),
+        volume_mounts: Some(vec![
+            volume::read_only(volume::BUNDLE, BUNDLE_PATH),
+            volume::read_only(volume::ACCOUNT, volume::ACCOUNT_PATH),
+        ]),
+        ..container(plan)
+    }
+}
+
+fn arguments(plan: &Plan<'_>, bundle: &str) -> Vec<String> {
+    // The unpacker gives up before the launcher does: it can say why.
+    let deadline = plan.options.deadlines.run.mul_f32(0.9).as_secs().max(1);
+    let mut arguments = vec![
+        "serve".into(),
+        format!("--bundle={bundle}"),
+        format!("--source-image={}", plan.image),
+        format!("--attempt=$({ATTEMPT})"),
+        format!("--deadline={deadline}s"),
+    ];
+    if plan.request.encoding != Encoding::Auto {
+        arguments.push(format!("--encoding={}", plan.request.encoding));
+    }
+    arguments
+}
+
+/// The uid of the Job, out of the label that the Job controller puts on its pods.
+fn attempt() -> EnvVar {
+    let field = ObjectFieldSelector {
+        field_path: "metadata.labels['batch.kubernetes.io/controller-uid']".into(),
+        ..ObjectFieldSelector::default()
+    };
+    EnvVar {
+        name: ATTEMPT.into(),
+        value_from: Some(EnvVarSource { field_ref: Some(field), ..EnvVarSource::default() }),
+        ..EnvVar::default()
+    }
+}
+
+/// What all containers have in common.
+fn container(plan: &Plan<'_>) -> Container {
+    let resources = plan.options.pod.resources.clone().unwrap_or_else(default_resources);
+    Container {
+        resources: Some(resources),
+        security_context: Some(SecurityContext {
+            allow_privilege_escalation: Some(false),
+            read_only_root_filesystem: Some(true),
+            capabilities: Some(Capabilities { drop: Some(vec!["ALL".into()]), add: None }),
+            ..SecurityContext::default()
+        }),
+        // What the kernel or the runtime ended has no message of its own.
+        termination_message_policy: Some("FallbackToLogsOnError".into()),
+        ..Container::default()
+    }
+}
+
+fn default_resources() -> ResourceRequirements {
+    let quantities = |pairs: &[(&str, &str)]| {
+        let pairs = pairs.iter();
+        Some(pairs.map(|&(name, size)| (name.to_owned(), Quantity(size.to_owned()))).collect())
+    };
+    ResourceRequirements {
+        requests: quantities(&[("cpu", "10m"), ("memory", "32Mi")]),
+        limits: quantities(&[("memory", "256Mi")]),
+        claims: None,
+    }
+}
+
+/// As whom the containers run. Bundle images have no user, or any; ours has a numeric one.
+fn pod_security(user: User, is_mounted: bool, facts: &Facts) -> PodSecurityContext {
+    let uid = match user {
+        User::Fixed(uid) => Some(uid),
+        User::Auto if !is_mounted && !facts.assigns_uids => Some(UID),
+        User::Auto | User::Unset => None,
+    };
+    PodSecurityContext {
+        run_as_non_root: Some(true),
+        run_as_user: uid,
+        run_as_group: uid,
+        seccomp_profile: Some(SeccompProfile {
+            type_: "RuntimeDefault".into(),
+            ..SeccompProfile::default()
+        }),
+        ..PodSecurityContext::default()
+    }
+}
+
+/// When the bundle image is pulled.
+fn bundle_policy(plan: &Plan<'_>) -> &'static str {
+    policy(plan.options.pod.bundle_pull_policy, &plan.image)
+}
+
+/// When the tool image is pulled.
+fn tool_policy(plan: &Plan<'_>) -> &'static str {
+    policy(plan.options.pod.tool_pull_policy, &plan.tool_image)
+}
+
+fn policy(policy: Option<PullPolicy>, image: &ImageReference) -> &'static str {
+    let default = if image.is_digest() { PullPolicy::IfNotPresent } else { PullPolicy::Always };
+    match policy.unwrap_or(default) {
+        PullPolicy::Always => "Always",
+        PullPolicy::IfNotPresent => "IfNotPresent",
+        PullPolicy::Never => "Never",
+    }
+}

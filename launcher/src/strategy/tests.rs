@@ -1,0 +1,254 @@
+use std::sync::{Arc, Mutex};
+
+use kube::client::Body;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{Options, Request};
+
+/// A mock of the API server: what it answers to each dry run, in order, and what it was asked.
+struct Server {
+    answers: Vec<(&'static str, u16, Value)>,
+    asked: usize,
+}
+
+/// A status with these words, and how it is told.
+fn refusal(code: u16, words: &str) -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": words, "reason": "Forbidden", "code": code})
+}
+
+const QUOTA: &str = "pods \"etcd-\" is forbidden: exceeded quota: full, requested: pods=1";
+const POD_SECURITY: &str = "pods \"etcd-\" is forbidden: violates PodSecurity \"restricted:v1.20\": restricted volume types";
+const NOT_ALLOWED: &str = "pods is forbidden: User \"dev\" cannot create resource \"pods\" in API \
+                           group \"\" in the namespace \"olm\"";
+
+/// What stands for the object that was sent: as it was.
+const AS_SENT: Value = Value::Null;
+
+/// As an API server answers whose gate is off.
+fn without_volume(mut object: Value) -> Value {
+    let is_job = object["kind"] == "Job";
+    let pod = if is_job { &mut object["spec"]["template"]["spec"] } else { &mut object["spec"] };
+    let is_bundle = |value: &Value| value["name"] == "bundle";
+    pod["volumes"].as_array_mut().unwrap().retain(|volume| !is_bundle(volume));
+    let mounts = &mut pod["containers"][0]["volumeMounts"];
+    mounts.as_array_mut().unwrap().retain(|mount| !is_bundle(mount));
+    object
+}
+
+fn mock(answers: &[(&'static str, u16, Value)]) -> (kube::Client, Arc<Mutex<Server>>) {
+    let server = Arc::new(Mutex::new(Server { answers: answers.to_vec(), asked: 0 }));
+    let behind = Arc::clone(&server);
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let server = Arc::clone(&behind);
+        async move {
+            let (head, body) = request.into_parts();
+            let body = body.collect_bytes().await.unwrap();
+            let sent: Value = serde_json::from_slice(&body).unwrap();
+            let mut server = server.lock().unwrap();
+            let (kind, code, answer) = server.answers.get(server.asked).unwrap().clone();
+            server.asked += 1;
+            assert_eq!(head.method, http::Method::POST);
+            assert_eq!(head.uri.query(), Some("&dryRun=All"));
+            assert!(head.uri.path().ends_with(&format!("/namespaces/olm/{kind}")), "{}", head.uri);
+            assert!(sent["metadata"].get("name").is_none(), "a name may be taken: {sent}");
+            let answer = match answer {
+                Value::Null => sent,
+                Value::Bool(false) => without_volume(sent),
+                answer => answer,
+            };
+            let answer = http::Response::builder()
+                .status(code)
+                .body(Body::from(answer.to_string().into_bytes()));
+            Ok::<_, std::convert::Infallible>(answer.unwrap())
+        }
+    });
+    (kube::Client::new(service, "default"), server)
+}
+
+const DROPPED: Value = Value::Bool(false);
+
+struct Case {
+    answers: Vec<(&'static str, u16, Value)>,
+    strategy: Strategy,
+    because: &'static str,
+    /// How many dry runs a second launch makes.
+    again: usize,
+}
+
+fn request() -> Request {
+    Request::new("registry.example/bundles/etcd:0.9.4", "olm")
+}
+
+fn options() -> Options {
+    Options::new("registry.example/unlade-unpacker:0.1.0")
+}
+
+#[tokio::test]
+async fn whether_there_are_image_volumes_is_found_out_by_dry_runs() {
+    use Strategy::{ImageVolume, Inject};
+    let refused = |words| refusal(403, words);
+    let cases = [
+        Case {
+            answers: vec![("pods", 201, AS_SENT)],
+            strategy: ImageVolume,
+            because: "the cluster has image volumes",
+            again: 0,
+        },
+        Case {
+            answers: vec![("pods", 201, DROPPED)],
+            strategy: Inject,
+            because: "the API server drops them",
+            again: 0,
+        },
+        // Who may not create pods.
+        Case {
+            answers: vec![("pods", 403, refused(NOT_ALLOWED)), ("jobs", 201, AS_SENT)],
+            strategy: ImageVolume,
+            because: "the cluster has image volumes",
+            again: 0,
+        },
+        Case {
+            answers: vec![("pods", 403, refused(NOT_ALLOWED)), ("jobs", 201, DROPPED)],
+            strategy: Inject,
+            because: "the API server drops them",
+            again: 0,
+        },
+        // A full quota refuses any pod.
+        Case {
+            answers: vec![
+                ("pods", 403, refused(QUOTA)),
+                ("jobs", 201, AS_SENT),
+                ("pods", 403, refused(QUOTA)),
+            ],
+            strategy: ImageVolume,
+            because: "the cluster has image volumes",
+            again: 0,
+        },
+        // A policy that doesn't know of image volumes refuses these only, and here only.
+        Case {
+            answers: vec![
+                ("pods", 403, refused(POD_SECURITY)),
+                ("jobs", 201, AS_SENT),
+                ("pods", 201, AS_SENT),
+            ],
+            strategy: Inject,
+            because: "refused in this namespace: pods \"etcd-\" is forbidden: violates PodSecurity",
+            again: 3,
+        },
+        Case {
+            answers: vec![("pods", 403, refused(QUOTA)), ("jobs", 201, DROPPED)],
+            strategy: Inject,
+            because: "the API server drops them",
+            again: 0,
+        },
+        // A webhook that is down, and one that refuses dry runs.
+        Case {
+            answers: vec![
+                ("pods", 500, refusal(500, "Internal error: failed calling webhook \"a.example\"")),
+                ("jobs", 400, refusal(400, "admission webhook \"b\" does not support dry run")),
+            ],
+            strategy: Inject,
+            because: "it can't be found out whether the cluster has image volumes: admission webhook",
+            again: 2,
+        },
+        Case {
+            answers: vec![
+                ("pods", 403, refused(NOT_ALLOWED)),
+                ("jobs", 403, refused("jobs.batch is forbidden: User cannot create resource")),
+            ],
+            strategy: Inject,
+            because: "it can't be found out",
+            again: 2,
+        },
+    ];
+    let (request, options) = (request(), options());
+    let plan = Plan::new(&request, &options).unwrap();
+    for case in cases {
+        let twice: Vec<_> = case.answers.iter().chain(&case.answers).cloned().collect();
+        let (client, server) = mock(&twice);
+        let volumes = ImageVolumes::default();
+        let chosen = volumes.choose(&client, &plan).await.unwrap();
+        assert_eq!(chosen.strategy, case.strategy, "{chosen:?}");
+        assert!(chosen.because.as_ref().unwrap().contains(case.because), "{chosen:?}");
+        assert_eq!(server.lock().unwrap().asked, case.answers.len(), "{chosen:?}");
+        assert_eq!(volumes.choose(&client, &plan).await.unwrap(), chosen);
+        let asked = server.lock().unwrap().asked;
+        assert_eq!(asked, case.answers.len() + case.again, "{chosen:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_api_server_that_cannot_answer_is_an_error_and_not_an_answer() {
+    let (request, options) = (request(), options());
+    let plan = Plan::new(&request, &options).unwrap();
+    for code in [404, 429, 500, 503, 504] {
+        let answer = ("pods", code, refusal(code, "try later"));
+        let (client, _) = mock(&[answer.clone(), ("pods", 201, AS_SENT)]);
+        let volumes = ImageVolumes::default();
+        let error = volumes.choose(&client, &plan).await.unwrap_err();
+        assert!(matches!(&error, kube::Error::Api(status) if status.code == code), "{error:?}");
+        let chosen = volumes.choose(&client, &plan).await.unwrap();
+        assert_eq!(chosen.strategy, Strategy::ImageVolume);
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_asked_where_there_is_no_choice() {
+    let (client, _) = mock(&[]);
+    let request = request();
+    for strategy in [Strategy::Inject, Strategy::ImageVolume] {
+        let options = Options { strategy, ..options() };
+        let plan = Plan::new(&request, &options).unwrap();
+        let chosen = ImageVolumes::default().choose(&client, &plan).await.unwrap();
+        assert_eq!(chosen, Chosen { strategy, because: None });
+    }
+    let options = Options { resolve_digest: true, ..options() };
+    let plan = Plan::new(&request, &options).unwrap();
+    let chosen = ImageVolumes::default().choose(&client, &plan).await.unwrap();
+    assert_eq!(chosen.strategy, Strategy::Inject);
+    assert!(chosen.because.unwrap().contains("digest of a tag"));
+}
+
+#[tokio::test]
+async fn the_digest_of_a_digest_is_known_without_injecting() {
+    let image = format!("registry.example/bundles/etcd@sha256:{}", "0a".repeat(32));
+    let request = Request::new(image, "olm");
+    let options = Options { resolve_digest: true, ..options() };
+    let (client, _) = mock(&[("pods", 201, AS_SENT)]);
+    let plan = Plan::new(&request, &options).unwrap();
+    let chosen = ImageVolumes::default().choose(&client, &plan).await.unwrap();
+    assert_eq!(chosen.strategy, Strategy::ImageVolume);
+}
+
+#[tokio::test]
+async fn after_a_start_that_failed_for_a_volume_bundles_are_injected() {
+    let (request, options) = (request(), options());
+    let plan = Plan::new(&request, &options).unwrap();
+    let (client, _) = mock(&[("pods", 201, AS_SENT)]);
+    let volumes = ImageVolumes::default();
+    assert_eq!(volumes.choose(&client, &plan).await.unwrap().strategy, Strategy::ImageVolume);
+    volumes.note_failure("the node's runtime has no image volumes");
+    let chosen = volumes.choose(&client, &plan).await.unwrap();
+    assert_eq!(chosen.strategy, Strategy::Inject);
+    assert_eq!(chosen.because.unwrap(), "the node's runtime has no image volumes");
+}
+
+#[test]
+fn a_volume_counts_only_with_its_image_and_its_mount() {
+    let (request, options) = (request(), options());
+    let plan = Plan::new(&request, &options).unwrap();
+    let pod = plan.pod_to_try(Strategy::ImageVolume).spec.unwrap();
+    assert!(keeps_volume(&pod));
+    assert!(!keeps_volume(&plan.pod_to_try(Strategy::Inject).spec.unwrap()));
+    let mut without_mount = pod.clone();
+    without_mount.containers[0].volume_mounts.as_mut().unwrap().remove(0);
+    assert!(!keeps_volume(&without_mount));
+    // What an API server before 1.31 makes of it.
+    let mut empty = pod;
+    let volume = &mut empty.volumes.as_mut().unwrap()[0];
+    volume.image = None;
+    volume.empty_dir = Some(k8s_openapi::api::core::v1::EmptyDirVolumeSource::default());
+    assert!(!keeps_volume(&empty));
+}
