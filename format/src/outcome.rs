@@ -140,9 +140,15 @@ impl Outcome {
 /// helps that one and leaves the others as they are; else that of the first bundle that failed,
 /// in the order of the command line.
 pub fn exit_code(outcomes: &[Outcome]) -> u8 {
-    let mut failures = outcomes.iter().map(|outcome| outcome.verdict).filter(|v| !v.is_success());
-    let again = |verdict: &Verdict| matches!(verdict, Verdict::Temporary | Verdict::Interrupted);
-    failures.clone().find(again).or_else(|| failures.next()).map_or(0, Verdict::exit_code)
+    decisive(outcomes).map_or(0, |outcome| outcome.verdict.exit_code())
+}
+
+/// The failure that [`exit_code`] is taken from; none if all went well.
+pub fn decisive(outcomes: &[Outcome]) -> Option<&Outcome> {
+    let mut failures = outcomes.iter().filter(|outcome| !outcome.verdict.is_success());
+    let again =
+        |outcome: &&Outcome| matches!(outcome.verdict, Verdict::Temporary | Verdict::Interrupted);
+    failures.clone().find(again).or_else(|| failures.next())
 }
 
 /// The outcomes as one line of JSON, at most [`MESSAGE_SIZE`] bytes long.
@@ -166,6 +172,25 @@ pub fn message(outcomes: &[Outcome]) -> String {
             return line;
         }
     }
+}
+
+/// Reads the outcomes out of a termination message, or of the end of a log: its last line that is
+/// a list of them.
+///
+/// Entries whose verdict is not known here and fields that are not are those of a later version,
+/// and are left out. Without a list, or where the kubelet kept only the end of it, and for texts of
+/// more than four times [`MESSAGE_SIZE`], there are none.
+pub fn parse(message: &str) -> Vec<Outcome> {
+    if message.len() > 4 * MESSAGE_SIZE {
+        return Vec::new();
+    }
+    let lines = message.lines().rev().map(str::trim).filter(|line| line.starts_with('['));
+    let lists = lines.filter_map(|line| serde_json::from_str::<Vec<serde_json::Value>>(line).ok());
+    lists
+        .map(|list| list.into_iter().filter_map(|entry| serde_json::from_value(entry).ok()))
+        .map(Iterator::collect)
+        .find(|outcomes: &Vec<_>| !outcomes.is_empty())
+        .unwrap_or_default()
 }
 
 #[derive(Serialize)]
@@ -274,8 +299,32 @@ mod tests {
     #[test]
     fn outcome_reads_back() {
         let outcome = Outcome { files: Some(3), ..Outcome::failed("a", Verdict::Refused, "no") };
-        let read: Vec<Outcome> =
-            serde_json::from_str(&message(std::slice::from_ref(&outcome))).unwrap();
-        assert_eq!(read, [outcome]);
+        assert_eq!(parse(&message(std::slice::from_ref(&outcome))), [outcome]);
+    }
+
+    #[test]
+    fn outcomes_of_a_later_version_are_read_as_far_as_they_are_known() {
+        let line = r#"[{"configMap":"a","verdict":"exhausted"},{"omitted":2},
+            {"configMap":"b","verdict":"badBundle","message":"link","severity":{"level":3}}]"#;
+        let outcomes = parse(&line.replace('\n', ""));
+        assert_eq!(outcomes, [Outcome::failed("b", Verdict::BadBundle, "link")]);
+    }
+
+    #[test]
+    fn outcomes_are_found_at_the_end_of_a_log() {
+        let log = "level=info [1] starting\n[\"no list of ours\"]\n[{\"configMap\":\"a\",\"verdict\":\"written\"}]\n[exit\n";
+        assert_eq!(parse(log), [Outcome::new("a", Verdict::Written)]);
+    }
+
+    #[test]
+    fn what_is_no_list_of_outcomes_has_none() {
+        let cut = &message(&[Outcome::new("a", Verdict::Written)])[1..];
+        for text in ["", "[", "[]", "{}", "exec format error", "[1,null]", cut, &"[".repeat(9_000)]
+        {
+            assert_eq!(parse(text), [], "{text}");
+        }
+        let long =
+            format!("{}{}", " ".repeat(20_000), message(&[Outcome::new("a", Verdict::Written)]));
+        assert_eq!(parse(&long), []);
     }
 }

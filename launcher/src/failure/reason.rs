@@ -73,7 +73,7 @@ pub enum Reason {
     Namespace,
     /// The launch was cancelled.
     Cancelled,
-    /// The API server can't be reached from here.
+    /// The API server can't be reached from here, or answers that it can't serve now.
     ApiUnreachable,
     /// The API server forbids something to the launcher.
     Forbidden,
@@ -81,6 +81,8 @@ pub enum Reason {
     NameTaken,
     /// The API server refuses an object for another reason.
     ApiRefused,
+    /// Someone else changed an object each time that it was to be written.
+    Conflict,
     /// A container ended without saying why.
     Killed,
     /// The unpacker was called wrongly: other versions of launcher and tool image.
@@ -113,7 +115,7 @@ pub enum Reason {
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 51] = [
+    pub const ALL: [Self; 52] = [
         Self::InvalidReference,
         Self::InvalidOption,
         Self::ImageNotFound,
@@ -151,6 +153,7 @@ impl Reason {
         Self::Forbidden,
         Self::NameTaken,
         Self::ApiRefused,
+        Self::Conflict,
         Self::Killed,
         Self::Usage,
         Self::BadBundle,
@@ -168,7 +171,7 @@ impl Reason {
     ];
 
     /// The exit code of `unlade launch`: those of the unpacker's verdicts
-    /// (`docs/reference/exit-codes.md`), else 40 to 78.
+    /// (`docs/reference/exit-codes.md`), else 40 to 79.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::InvalidReference => 40,
@@ -209,6 +212,7 @@ impl Reason {
             Self::NameTaken => 76,
             Self::ApiRefused => 77,
             Self::Killed => 78,
+            Self::Conflict => 79,
             Self::Usage => 10,
             Self::BadBundle => 11,
             Self::Unreadable => 12,
@@ -222,6 +226,26 @@ impl Reason {
             Self::System => 31,
             Self::Interrupted => 32,
             Self::Internal => 70,
+        }
+    }
+
+    /// The reason with this exit code.
+    pub(crate) fn of_exit_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.exit_code() == code)
+    }
+
+    /// How much it tells.
+    pub(crate) fn weight(self) -> Weight {
+        match self {
+            Self::Killed | Self::Interrupted => Weight::End,
+            Self::Cancelled
+            | Self::Deadline
+            | Self::PullFailed
+            | Self::ContainerConfig
+            | Self::Sandbox
+            | Self::ApiRefused
+            | Self::System => Weight::Vague,
+            _ => Weight::Cause,
         }
     }
 
@@ -244,6 +268,7 @@ impl Reason {
                 | Self::ConfigMapDeleted
                 | Self::Cancelled
                 | Self::ApiUnreachable
+                | Self::Conflict
                 | Self::Killed
                 | Self::NoConfigMap
                 | Self::ApiUnreachableFromPod
@@ -285,8 +310,7 @@ impl Reason {
                 "use a tool image for the nodes' architectures, or choose nodes (--node-selector)"
             }
             Self::OutOfMemory => "raise the limit (--limits memory=...)",
-            Self::JobDeleted => "launch again",
-            Self::ConfigMapDeleted => "launch again",
+            Self::JobDeleted | Self::ConfigMapDeleted | Self::NoConfigMap => "launch again",
             Self::ConfigMapImmutable => "delete it, and launch again",
             Self::Cancelled => "launch again: what is running is taken up",
             Self::Forbidden => "unlade check tells which rights are missing",
@@ -296,12 +320,22 @@ impl Reason {
                 "--strategy image-volume doesn't depend on it, or give another uid (--user)"
             }
             Self::NoPermission => "a given service account needs get and update on this ConfigMap",
-            Self::NoConfigMap => "launch again",
             Self::ApiUnreachableFromPod => "a NetworkPolicy must let the pod reach the API server",
             Self::Internal => "please report it",
             _ => return None,
         })
     }
+}
+
+/// How much a reason tells of why something failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Weight {
+    /// That something ended it.
+    End,
+    /// Where it failed, not why.
+    Vague,
+    /// Why.
+    Cause,
 }
 
 #[cfg(test)]

@@ -1,0 +1,256 @@
+//! Why an image can't be pulled, in the words of containerd, CRI-O and the kubelet.
+//!
+//! A message is the whole chain of what failed, and has the image's name, addresses and the
+//! registry's own words in it. So names are taken out first: an image `team/not-found` isn't one
+//! that isn't found. Then the first of [`RULES`] that applies decides; they are ordered by how
+//! sure their phrases are.
+
+use super::bound::quoted;
+use super::rule::{self, Rule};
+use super::{Failure, Reason};
+
+const UNCERTAIN_REFUSAL: &str = "give a pull secret for this registry (--pull-secret), and check the name: many registries answer so for an image that doesn't exist";
+const TLS: &str = "the node's runtime must trust the registry's certificate authority, and reach it by the name in its certificate";
+
+/// What the messages mean. A number after `status=` was put there by [`words`].
+pub(super) const RULES: &[Rule] = &[
+    // The kubelet's own limit (`registryPullQPS`), before anyone is asked.
+    Rule::new(Reason::RateLimited, &["pull qps exceeded"])
+        .hint("the kubelet pulls no more images a second (registryPullQPS); it tries again"),
+    Rule::new(
+        Reason::SignatureRefused,
+        &[
+            // The kubelet's word for it since 1.28; CRI-O's policy; containerd's image verifiers.
+            "signaturevalidationfailed",
+            "signature validation failed",
+            "source image rejected",
+            "signature was required",
+            "blocked pull of",
+        ],
+    ),
+    Rule::new(
+        Reason::NoMatchingPlatform,
+        &[
+            "no match for platform in manifest",
+            "no image found in manifest list for",
+            "no image found in image index for",
+            "no matching manifest for",
+            "image architecture mismatch",
+        ],
+    ),
+    Rule::new(Reason::RateLimited, &["toomanyrequests", "too many requests", "status=429"]),
+    Rule::new(
+        Reason::InvalidReference,
+        &[
+            "invalid reference format",
+            "failed to parse image reference",
+            "couldn't parse image",
+            "failed to apply default image tag",
+            // CRI-O, for a name without a registry.
+            "short-name",
+        ],
+    ),
+    Rule::new(
+        Reason::RegistryUnreachable,
+        &["x509:", "failed to verify certificate", "server gave http response to https client"],
+    )
+    .lasting()
+    .hint(TLS),
+    Rule::new(
+        Reason::RegistryUnreachable,
+        &[
+            "tls handshake timeout",
+            "i/o timeout",
+            "proxyconnect",
+            "dial tcp",
+        ],
+    ),
+    Rule::new(
+        Reason::RegistryFailing,
+        &[
+            "status=5",
+            "internal server error",
+            "bad gateway",
+            "service unavailable",
+            "gateway timeout",
+            "registryunavailable",
+            "registry is unavailable",
+        ],
+    ),
+    Rule::new(Reason::Unauthorized, &["status=401", "status=403"]).hint(UNCERTAIN_REFUSAL),
+    Rule::new(Reason::ImageNotFound, &["status=404", "status=410"]),
+    Rule::new(
+        Reason::Unauthorized,
+        &[
+            "unauthorized",
+            "access denied",
+            "is denied",
+            "denied:",
+            "authentication required",
+            "authorization failed",
+            "insufficient_scope",
+            "no basic auth credentials",
+            "invalid username/password",
+            "forbidden",
+        ],
+    )
+    .hint(UNCERTAIN_REFUSAL),
+    Rule::new(
+        Reason::ImageNotFound,
+        &[
+            "manifest unknown",
+            "manifest_unknown",
+            "name unknown",
+            "name_unknown",
+            "repository name not known",
+            "not found",
+        ],
+    ),
+    Rule::new(Reason::PullFailed, &["no space left on device", "disk quota exceeded"])
+        .hint("the node's disk is full"),
+    Rule::new(
+        Reason::PullFailed,
+        &["no longer supported", "schema 1"],
+    )
+    .lasting()
+    .hint("the node's runtime doesn't take images of this kind: build it anew, as an OCI image"),
+    Rule::new(
+        Reason::PullFailed,
+        &[
+            "unexpected commit digest",
+            "unexpected commit size",
+            "digest did not match",
+            "wrong diff id",
+            "failed size validation",
+        ],
+    )
+    .hint("what the registry, or a proxy before it, serves isn't what the manifest says; push the image again"),
+    Rule::new(
+        Reason::RegistryFailing,
+        &[
+            "context deadline exceeded",
+            "context canceled",
+            "client.timeout exceeded",
+            "unexpected eof",
+            ": eof",
+            "connection reset",
+            "broken pipe",
+            "stream error",
+            "short read",
+            "timed out",
+        ],
+    ),
+];
+
+/// Why `image` can't be pulled, if `said` tells it. `state` is the reason of the container's state.
+pub(super) fn of_message(state: &str, said: &str, image: &str) -> Option<Failure> {
+    let words = words(&format!("{state}: {said}"), image);
+    let rule = rule::first(RULES, &words)?;
+    let failure = Failure::new(rule.reason, sentence(rule.reason, image, said)).hinted(rule.hint);
+    let is_transient = rule.is_transient.unwrap_or(failure.is_transient);
+    Some(failure.transient(is_transient))
+}
+
+/// A pull that failed for what isn't known here, or not yet.
+pub(super) fn unknown(said: &str, image: &str) -> Failure {
+    Failure::new(Reason::PullFailed, sentence(Reason::PullFailed, image, said))
+}
+
+fn sentence(reason: Reason, image: &str, said: &str) -> String {
+    let cause = quoted(cause(said));
+    match reason {
+        Reason::ImageNotFound => format!("the registry has no image {image}"),
+        Reason::Unauthorized => format!("the registry doesn't give image {image} out: {cause}"),
+        Reason::RateLimited => {
+            format!("too many pulls for now, image {image} has to wait: {cause}")
+        }
+        Reason::RegistryUnreachable => {
+            format!("the node can't reach the registry of image {image}: {cause}")
+        }
+        Reason::RegistryFailing => format!("the registry fails to give image {image}: {cause}"),
+        Reason::NoMatchingPlatform => {
+            format!("image {image} has nothing for the platform of the node")
+        }
+        Reason::SignatureRefused => {
+            format!("the node's signature policy refuses image {image}: {cause}")
+        }
+        Reason::InvalidReference => format!("{image} is no name of an image: {cause}"),
+        _ => format!("image {image} can't be pulled: {cause}"),
+    }
+}
+
+/// `said` without what only repeats that a pull failed, of which image and through which layers.
+fn cause(said: &str) -> &str {
+    const PREFIXES: [&str; 15] = [
+        "Error:",
+        "Back-off pulling image",
+        "Failed to pull image",
+        "ErrImagePull:",
+        "RegistryUnavailable:",
+        "SignatureValidationFailed:",
+        "failed to pull and unpack image",
+        "failed to resolve image:",
+        "failed to resolve reference",
+        "image pull failed for",
+        "unable to pull image or OCI artifact: pull image err:",
+        "rpc error: code =",
+        "pulling image",
+        "initializing source",
+        "Error initializing source",
+    ];
+    let mut rest = said.trim();
+    loop {
+        let Some(prefix) = PREFIXES.into_iter().find(|prefix| rest.starts_with(prefix)) else {
+            return rest;
+        };
+        let after = rest.get(prefix.len()..).unwrap_or_default();
+        // `rpc error: code = Unknown desc = ...`, `pull image "NAME": ...`.
+        let parts = ["desc = ", ": "].map(|end| after.split_once(end).map(|(_, rest)| rest));
+        let after = match parts {
+            _ if prefix.ends_with(':') => Some(after),
+            [Some(desc), _] if prefix.ends_with('=') => Some(desc),
+            [_, part] => part,
+        };
+        match after.map(str::trim) {
+            Some(after) if !after.is_empty() => rest = after,
+            _ => return rest,
+        }
+    }
+}
+
+/// What of a message may be matched: without names of images, addresses and quoted names, and with
+/// an HTTP status as `status=NUMBER`.
+pub(super) fn words(said: &str, image: &str) -> String {
+    // What other mirrors said comes first in CRI-O's message; the registry itself decides.
+    let said = match said
+        .rsplit_once("(Mirrors also failed: ")
+        .and_then(|(_, tail)| tail.rsplit_once("]): "))
+    {
+        Some((_, primary)) => primary,
+        None => said,
+    };
+    let said = if image.is_empty() { said.to_owned() } else { said.replace(image, " ") };
+    let is_status = said.to_lowercase().contains("status");
+    let mut words = String::with_capacity(said.len());
+    let mut is_name = false;
+    for word in said.split_whitespace() {
+        let bare = word.trim_matches(|c: char| c.is_ascii_punctuation());
+        let was_name =
+            std::mem::replace(&mut is_name, matches!(bare, "image" | "reference" | "lookup"));
+        let is_code = is_status
+            && bare.len() == 3
+            && bare.parse().is_ok_and(|code: u16| (400..600).contains(&code));
+        let is_slashed = word.contains('/') && !matches!(bare, "i/o" | "username/password");
+        if is_code {
+            words.push_str("status=");
+            words.push_str(bare);
+        } else if is_slashed || (was_name && word.starts_with(['"', '\'', '\\'])) {
+            // What follows a name still follows something.
+            words.push(':');
+        } else {
+            words.push_str(word);
+        }
+        words.push(' ');
+    }
+    words
+}

@@ -1,0 +1,105 @@
+//! Why a pod has no node, or lost it.
+
+use k8s_openapi::api::core::v1::{Event, Pod, PodCondition};
+
+use super::bound::quoted;
+use super::{Evidence, Failure, Reason, event};
+
+/// What the pod's own reason tells: its node refused it, or took it down.
+pub(super) fn taken_down(pod: &Pod, object: &str) -> Option<Failure> {
+    let status = pod.status.as_ref()?;
+    let state = status.reason.as_deref()?;
+    let said = status.message.as_deref().unwrap_or_default();
+    let described = if said.is_empty() { state.to_owned() } else { quoted(said) };
+    let failure = match state {
+        "Evicted" | "Preempting" => {
+            Failure::new(Reason::Evicted, format!("the node evicted {object}: {described}"))
+        }
+        // `NodeLost`: the kubelet doesn't answer; the others: it said good-bye.
+        "NodeLost" | "NodeShutdown" | "Shutdown" | "Terminated" => {
+            Failure::new(Reason::NodeLost, format!("{object} lost its node: {described}"))
+        }
+        "DeadlineExceeded" => {
+            Failure::new(Reason::Deadline, format!("{object} ran into its deadline: {described}"))
+        }
+        // The kubelet looks again at what the scheduler decided (lifecycle/predicate.go), and
+        // refuses with reasons that are only ever added.
+        _ => Failure::new(
+            Reason::Unschedulable,
+            format!("the node refused {object}: {state}, {described}"),
+        ),
+    };
+    Some(failure.seen(Evidence {
+        object: Some(object.to_owned()),
+        state: Some(state.to_owned()),
+        said: Some(said.to_owned()).filter(|said| !said.is_empty()),
+        ..Evidence::default()
+    }))
+}
+
+/// Whether something disrupts the pod: preemption, a drain, a taint, its node's end.
+pub(super) fn disrupted(pod: &Pod, object: &str) -> Option<Failure> {
+    let condition = condition(pod, "DisruptionTarget").filter(|it| it.status == "True")?;
+    let state = condition.reason.as_deref().unwrap_or_default();
+    let said = condition.message.as_deref().unwrap_or(state);
+    let said = quoted(said);
+    let failure = match state {
+        "DeletionByTaintManager" | "DeletionByPodGC" => {
+            Failure::new(Reason::NodeLost, format!("{object} lost its node: {said}"))
+        }
+        _ => Failure::new(Reason::Evicted, format!("{object} had to leave its node: {said}")),
+    };
+    Some(failure.seen(evidence(condition, object)))
+}
+
+/// Why the pod has no node.
+pub(super) fn unscheduled(pod: &Pod, object: &str) -> Option<Failure> {
+    let condition = condition(pod, "PodScheduled").filter(|it| it.status == "False")?;
+    let said = condition.message.as_deref().or(condition.reason.as_deref()).unwrap_or_default();
+    let hint = hint(said);
+    let failure =
+        Failure::new(Reason::Unschedulable, format!("no node takes {object}: {}", quoted(said)));
+    Some(failure.hinted(hint).seen(evidence(condition, object)))
+}
+
+/// Whether the node of a pod that ran doesn't answer any more.
+pub(super) fn unready(pod: &Pod, object: &str, events: &[&Event]) -> Option<Failure> {
+    let is_unready = condition(pod, "Ready").is_some_and(|it| it.status == "False");
+    // The node controller sets the condition, and says so in an event of the same moment; a
+    // kubelet that is back sets it to what it is.
+    let event = events.iter().find(|event| event::reason(event) == "NodeNotReady")?;
+    let runs = super::container::statuses(pod)
+        .any(|status| status.state.as_ref().is_some_and(|state| state.running.is_some()));
+    let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default();
+    let failure = Failure::new(Reason::NodeLost, format!("node {node} of {object} doesn't answer"));
+    (is_unready && runs).then(|| failure.seen(event::evidence(event, object)))
+}
+
+fn hint(said: &str) -> Option<&'static str> {
+    const HINTS: [(&str, &str); 3] = [
+        ("untolerated taint", "nodes have taints that the pod doesn't tolerate (--toleration)"),
+        (
+            "didn't match Pod's node affinity/selector",
+            "no node has the labels that are asked for (--node-selector); the tool image's architectures count too",
+        ),
+        (
+            "Insufficient",
+            "the nodes are full; lower the requests (--requests), or wait for an autoscaler",
+        ),
+    ];
+    HINTS.into_iter().find(|(phrase, _)| said.contains(phrase)).map(|(_, hint)| hint)
+}
+
+fn condition<'a>(pod: &'a Pod, kind: &str) -> Option<&'a PodCondition> {
+    let conditions = pod.status.as_ref()?.conditions.as_ref()?;
+    conditions.iter().find(|condition| condition.type_ == kind)
+}
+
+fn evidence(condition: &PodCondition, object: &str) -> Evidence {
+    Evidence {
+        object: Some(object.to_owned()),
+        state: condition.reason.clone(),
+        said: condition.message.clone(),
+        ..Evidence::default()
+    }
+}

@@ -1,0 +1,189 @@
+//! What is wrong with a pull secret.
+//!
+//! The kubelet leaves secrets of other types and without an entry for the registry out without a
+//! word; all that is seen then is that the registry refuses.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Secret;
+use serde::Deserialize;
+
+use super::bound::quoted;
+use super::{Evidence, Failure, Reason};
+
+/// The types that the kubelet takes, and where their entries are.
+const TYPES: [(&str, &str); 2] = [
+    ("kubernetes.io/dockerconfigjson", ".dockerconfigjson"),
+    ("kubernetes.io/dockercfg", ".dockercfg"),
+];
+
+/// Most bytes of a secret (`MaxSecretSize` of the API server).
+const SECRET: usize = 1 << 20;
+
+type Entries = BTreeMap<String, serde_json::Value>;
+
+#[derive(Deserialize)]
+struct Config {
+    #[serde(default)]
+    auths: Entries,
+}
+
+/// What keeps the pull secret `name` from being of use for `image`: it is missing (`secret` is
+/// none), of another type, not readable, or has no entry for the registry. Whether its credentials
+/// are right the registry alone knows.
+///
+/// An image without a registry in its name goes to the runtime's default one, which isn't known
+/// here: any entry may be for it.
+pub fn of_pull_secret(name: &str, secret: Option<&Secret>, image: &str) -> Option<Failure> {
+    let Some(secret) = secret else {
+        let message = format!("pull secret {name} is missing");
+        return Some(Failure::new(Reason::NoPullSecret, message).seen(evidence(name)));
+    };
+    let problem = problem(secret, image)?;
+    let failure = Failure::new(Reason::BadPullSecret, format!("pull secret {name} {problem}"));
+    Some(failure.seen(evidence(name)).bounded())
+}
+
+fn problem(secret: &Secret, image: &str) -> Option<String> {
+    let kind = secret.type_.as_deref().unwrap_or("Opaque");
+    let Some((_, key)) = TYPES.into_iter().find(|(name, _)| *name == kind) else {
+        return Some(format!("is of type {kind}, not kubernetes.io/dockerconfigjson"));
+    };
+    let bytes = secret.data.as_ref().and_then(|data| data.get(key));
+    let Some(bytes) = bytes.map(|bytes| bytes.0.as_slice()).filter(|bytes| !bytes.is_empty())
+    else {
+        return Some(format!("has no key {key}"));
+    };
+    if bytes.len() > SECRET {
+        return Some(format!("has more than {SECRET} bytes"));
+    }
+    let entries = if key == ".dockercfg" {
+        serde_json::from_slice::<Entries>(bytes)
+    } else {
+        serde_json::from_slice::<Config>(bytes).map(|config| config.auths)
+    };
+    match entries {
+        // The error's own text may quote the secret.
+        Err(error) => {
+            Some(format!("isn't JSON of a registry's credentials (line {})", error.line()))
+        }
+        Ok(entries) if entries.keys().any(|entry| covers(entry, image)) => None,
+        Ok(entries) if entries.is_empty() => Some("has no entry".to_owned()),
+        Ok(entries) => {
+            let entries = entries.into_keys().collect::<Vec<_>>().join(", ");
+            Some(format!("has no entry for image {image}, only for {}", quoted(&entries)))
+        }
+    }
+}
+
+/// Whether the kubelet uses an entry for `image` (pkg/credentialprovider/keyring.go): its host may
+/// have wildcards within each part, its path is a beginning of the image's.
+fn covers(entry: &str, image: &str) -> bool {
+    let entry =
+        entry.strip_prefix("https://").or_else(|| entry.strip_prefix("http://")).unwrap_or(entry);
+    let (host, path) = entry.split_once('/').unwrap_or((entry, ""));
+    let path = ["v1/", "v2/"].iter().find_map(|version| path.strip_prefix(version)).unwrap_or(path);
+    let Some((registry, repository)) = image.split_once('/').filter(|(host, _)| is_registry(host))
+    else {
+        return true;
+    };
+    let (host, port) = host.rsplit_once(':').unwrap_or((host, ""));
+    let (registry, registry_port) = registry.rsplit_once(':').unwrap_or((registry, ""));
+    let same_length = host.split('.').count() == registry.split('.').count();
+    let mut parts = host.split('.').zip(registry.split('.'));
+    port == registry_port
+        && same_length
+        && parts.all(|(glob, part)| matches(glob, part))
+        && repository.starts_with(path)
+}
+
+/// Whether the first part of an image's name is a registry, and not a user of the default one.
+fn is_registry(host: &str) -> bool {
+    host.contains(['.', ':'])
+}
+
+/// Whether `glob`, in which `*` stands for anything, is `text`.
+fn matches(glob: &str, text: &str) -> bool {
+    let Some((before, after)) = glob.split_once('*') else { return glob == text };
+    let Some(rest) = text.strip_prefix(before) else { return false };
+    (0..=rest.len()).filter_map(|at| rest.get(at..)).any(|rest| matches(after, rest))
+}
+
+fn evidence(name: &str) -> Evidence {
+    Evidence { object: Some(format!("secret/{name}")), ..Evidence::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::ByteString;
+
+    use super::*;
+
+    const IMAGE: &str = "registry.example:5000/team/etcd:1.0";
+
+    fn secret(kind: &str, key: &str, text: &str) -> Secret {
+        Secret {
+            type_: Some(kind.to_owned()),
+            data: Some([(key.to_owned(), ByteString(text.into()))].into()),
+            ..Secret::default()
+        }
+    }
+
+    fn reason(kind: &str, key: &str, text: &str) -> Option<Reason> {
+        of_pull_secret("pull", Some(&secret(kind, key, text)), IMAGE).map(|failure| failure.reason)
+    }
+
+    #[test]
+    fn missing_secret_is_told_from_a_bad_one() {
+        let missing = of_pull_secret("pull", None, IMAGE).unwrap();
+        assert_eq!(missing.reason, Reason::NoPullSecret);
+        let [(json, json_key), (old, old_key)] = TYPES;
+        let auths = r#"{"auths": {"registry.example:5000": {"auth": "YTpi"}}}"#;
+        let entries = r#"{"registry.example:5000": {"auth": "YTpi"}}"#;
+        assert_eq!(reason(json, json_key, auths), None);
+        assert_eq!(reason(old, old_key, entries), None);
+        for (kind, key, text) in [
+            ("Opaque", json_key, auths),
+            (json, old_key, auths),
+            (json, json_key, ""),
+            (json, json_key, "{"),
+            (json, json_key, "{}"),
+            (json, json_key, entries),
+            (json, json_key, r#"{"auths": {"registry.example": {}}}"#),
+            (old, old_key, "[]"),
+        ] {
+            assert_eq!(reason(kind, key, text), Some(Reason::BadPullSecret), "{kind} {text}");
+        }
+    }
+
+    #[test]
+    fn entries_cover_what_the_kubelet_uses_them_for() {
+        for (entry, covered) in [
+            ("registry.example:5000", true),
+            ("https://registry.example:5000", true),
+            ("https://registry.example:5000/v1/", true),
+            ("http://registry.example:5000/v2/team", true),
+            ("registry.example:5000/team/etcd", true),
+            ("*.example:5000", true),
+            ("reg*y.*:5000", true),
+            ("*:5000", false),
+            ("registry.example", false),
+            ("registry.example:5001", false),
+            ("registry.example:5000/other", false),
+            ("sub.registry.example:5000", false),
+        ] {
+            assert_eq!(covers(entry, IMAGE), covered, "{entry}");
+        }
+        assert!(covers("anything", "team/etcd:1.0"));
+    }
+
+    #[test]
+    fn failure_says_nothing_of_the_credentials() {
+        let text = r#"{"auths": {"other.example": {"auth": "c2VjcmV0"}}, "oops": "c2VjcmV0"#;
+        for text in [text, &text.replace(", \"oops\": \"c2VjcmV0", "}")] {
+            let failure =
+                of_pull_secret("pull", Some(&secret(TYPES[0].0, TYPES[0].1, text)), IMAGE).unwrap();
+            assert!(!serde_json::to_string(&failure).unwrap().contains("c2VjcmV0"), "{failure:?}");
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Failures by table: words of runtimes, registries and the API server, and objects recorded on a
+//! cluster.
+
+mod admission;
+mod api;
+mod container;
+mod page;
+mod pull;
+mod recorded;
+mod worst;
+
+use super::rule::Rule;
+
+/// Fails unless each phrase of each rule decides one of the `samples`, lowercase.
+fn assert_every_phrase_decides(rules: &[Rule], samples: &[String]) {
+    for (index, rule) in rules.iter().enumerate() {
+        for phrase in rule.phrases {
+            let decides = samples.iter().any(|sample| {
+                let deciding =
+                    rules.iter().position(|rule| rule.phrases.iter().any(|it| sample.contains(it)));
+                let others = rule.phrases.iter().any(|it| it != phrase && sample.contains(it));
+                deciding == Some(index) && sample.contains(phrase) && !others
+            });
+            assert!(decides, "no sample is decided by {phrase:?} of {:?} alone", rule.reason);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+use kube::core::Status;
+
+use crate::Reason;
+use crate::failure::of_api;
+
+/// Code, reason, message, what it is, whether it may pass.
+const ANSWERS: &[(u16, &str, &str, Reason, bool)] = &[
+    (
+        400,
+        "BadRequest",
+        "Job in version \"v1\" cannot be handled as a Job",
+        Reason::ApiRefused,
+        false,
+    ),
+    (401, "Unauthorized", "Unauthorized", Reason::Forbidden, false),
+    (
+        403,
+        "Forbidden",
+        "jobs.batch is forbidden: User \"dev\" cannot create resource \"jobs\" in API group \"batch\" in the namespace \"ns\"",
+        Reason::Forbidden,
+        false,
+    ),
+    (
+        403,
+        "Forbidden",
+        "configmaps \"etcd\" is forbidden: exceeded quota: full, requested: configmaps=1, used: configmaps=1, limited: configmaps=1",
+        Reason::Quota,
+        true,
+    ),
+    (
+        403,
+        "Forbidden",
+        "pods \"etcd\" is forbidden: violates PodSecurity \"restricted:latest\": runAsNonRoot != true",
+        Reason::PodSecurity,
+        false,
+    ),
+    (
+        400,
+        "BadRequest",
+        "admission webhook \"w.example\" denied the request: no",
+        Reason::Webhook,
+        false,
+    ),
+    (
+        500,
+        "InternalError",
+        "Internal error occurred: failed calling webhook \"w.example\": failed to call webhook: Post \"https://w.example/\": dial tcp 127.0.0.1:9: connect: connection refused",
+        Reason::Webhook,
+        true,
+    ),
+    (
+        422,
+        "Invalid",
+        "jobs.batch \"etcd-1\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no",
+        Reason::AdmissionPolicy,
+        false,
+    ),
+    (404, "NotFound", "namespaces \"ns\" not found", Reason::Namespace, false),
+    (
+        403,
+        "Forbidden",
+        "configmaps \"etcd\" is forbidden: unable to create new content in namespace ns because it is being terminated",
+        Reason::Namespace,
+        false,
+    ),
+    (404, "NotFound", "configmaps \"etcd\" not found", Reason::ApiRefused, false),
+    (409, "AlreadyExists", "configmaps \"etcd\" already exists", Reason::NameTaken, false),
+    (
+        409,
+        "AlreadyExists",
+        "object is being deleted: configmaps \"etcd\" already exists",
+        Reason::Conflict,
+        true,
+    ),
+    (
+        409,
+        "Conflict",
+        "Operation cannot be fulfilled on configmaps \"etcd\": the object has been modified",
+        Reason::Conflict,
+        true,
+    ),
+    (
+        410,
+        "Expired",
+        "The resourceVersion for the provided watch is too old.",
+        Reason::ApiUnreachable,
+        true,
+    ),
+    (
+        422,
+        "Invalid",
+        "Job.batch \"etcd-1\" is invalid: spec.template: Invalid value",
+        Reason::ApiRefused,
+        false,
+    ),
+    (
+        429,
+        "TooManyRequests",
+        "The apiserver is handling too many requests",
+        Reason::ApiUnreachable,
+        true,
+    ),
+    (500, "InternalError", "etcdserver: request timed out", Reason::ApiUnreachable, true),
+    (503, "ServiceUnavailable", "apiserver is shutting down", Reason::ApiUnreachable, true),
+    (
+        504,
+        "Timeout",
+        "Timeout: request did not complete within the allotted timeout",
+        Reason::ApiUnreachable,
+        true,
+    ),
+];
+
+#[test]
+fn answers_of_the_api_server_have_their_reasons() {
+    for (code, state, said, reason, is_transient) in ANSWERS {
+        let status = Status::failure(said, state).with_code(*code);
+        let failure = of_api(&kube::Error::Api(status.boxed()), "create Job etcd-1");
+        assert_eq!(
+            (failure.reason, failure.is_transient),
+            (*reason, *is_transient),
+            "{code} {said}"
+        );
+        assert!(failure.message.contains("Job etcd-1"), "{}", failure.message);
+        assert_eq!(failure.evidence.said.as_deref(), Some(*said));
+    }
+}
+
+#[test]
+fn namespace_that_ends_is_known_by_the_cause_that_the_answer_names() {
+    let json = r#"{"code": 403, "message": "no", "reason": "Forbidden",
+        "details": {"causes": [{"reason": "NamespaceTerminating", "message": "", "field": ""}]}}"#;
+    let status: Status = serde_json::from_str(json).unwrap();
+    let failure = of_api(&kube::Error::Api(status.boxed()), "create Job etcd-1");
+    assert_eq!(failure.reason, Reason::Namespace);
+}
+
+#[test]
+fn server_that_does_not_answer_may_come_back_and_one_that_is_not_trusted_may_not() {
+    let error = |said: &str| kube::Error::Service(said.into());
+    let silent = of_api(
+        &error("client error (Connect): tcp connect error: Connection refused"),
+        "get ConfigMap etcd",
+    );
+    assert_eq!((silent.reason, silent.is_transient), (Reason::ApiUnreachable, true));
+    assert_eq!(
+        silent.message,
+        "cannot get ConfigMap etcd: the API server doesn't answer: \"ServiceError: client error (Connect): tcp connect error: Connection refused\""
+    );
+    let foreign = of_api(&error("invalid peer certificate: UnknownIssuer"), "get ConfigMap etcd");
+    assert_eq!((foreign.reason, foreign.is_transient), (Reason::ApiUnreachable, false));
+}

@@ -1,0 +1,40 @@
+use std::collections::BTreeMap;
+
+use crate::Reason;
+
+const PAGE: &str = include_str!("../../../../docs/reference/exit-codes.md");
+
+/// The rows of the table of launches: the reason, its exit code and whether another launch helps.
+fn rows() -> BTreeMap<String, (u8, String)> {
+    let (_, launches) = PAGE.split_once("## `unlade launch`").unwrap();
+    let rows = launches.lines().filter_map(|line| {
+        let cells: Vec<_> = line.split('|').map(str::trim).collect();
+        let [_, code, reason, _, helps, _] = cells[..] else { return None };
+        let reason = reason.strip_prefix('`')?.strip_suffix('`')?;
+        Some((reason.to_owned(), (code.parse().ok()?, helps.to_owned())))
+    });
+    rows.collect()
+}
+
+#[test]
+fn every_reason_is_documented_with_its_exit_code_and_nothing_else_is() {
+    let name = |reason: Reason| serde_json::to_value(reason).unwrap().as_str().unwrap().to_owned();
+    let documented = rows().into_iter().map(|(reason, (code, _))| (reason, code));
+    let ours = Reason::ALL.into_iter().map(|reason| (name(reason), reason.exit_code()));
+    assert_eq!(documented.collect::<BTreeMap<_, _>>(), ours.collect());
+}
+
+#[test]
+fn page_promises_of_another_launch_what_the_reasons_do() {
+    for reason in Reason::ALL {
+        let name = serde_json::to_value(reason).unwrap();
+        let (_, helps) = &rows()[name.as_str().unwrap()];
+        let is_as_promised = match helps.split([' ', ':']).next() {
+            Some("yes") => reason.is_transient(),
+            Some("no" | "when") => !reason.is_transient(),
+            Some("perhaps") => true,
+            _ => false,
+        };
+        assert!(is_as_promised, "{name}: {helps}");
+    }
+}
