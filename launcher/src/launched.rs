@@ -24,19 +24,23 @@ pub struct Launched {
     pub timings: Timings,
 }
 
-/// When each phase of a launch ended, counted from its beginning. A phase that wasn't seen, because
-/// another launcher made the Job or because it was too short, is absent.
+/// When each phase of a launch ended, counted from its beginning; in JSON as seconds. A phase that
+/// wasn't seen, because another launcher made the Job or because it was too short, is absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Timings {
     /// The Job was created or found.
+    #[serde(serialize_with = "seconds", skip_serializing_if = "Option::is_none")]
     pub created: Option<Duration>,
     /// The pod had a node.
+    #[serde(serialize_with = "seconds", skip_serializing_if = "Option::is_none")]
     pub scheduled: Option<Duration>,
     /// The container that writes had started.
+    #[serde(serialize_with = "seconds", skip_serializing_if = "Option::is_none")]
     pub running: Option<Duration>,
     /// The ConfigMap was written.
+    #[serde(serialize_with = "seconds", skip_serializing_if = "Option::is_none")]
     pub written: Option<Duration>,
 }
 
@@ -48,5 +52,16 @@ impl Launched {
     /// Those of [`unlade_loader::load_config_maps`].
     pub fn load(&self, options: &loader::Options) -> Result<Manifest, loader::Error> {
         crate::config_map::load(&self.config_map, options)
+    }
+}
+
+#[expect(clippy::ref_option, reason = "serde passes fields by reference")]
+fn seconds<S: serde::Serializer>(
+    time: &Option<Duration>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match time {
+        Some(time) => crate::progress::seconds(time, serializer),
+        None => serializer.serialize_none(),
     }
 }

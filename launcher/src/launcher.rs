@@ -1,29 +1,39 @@
 //! [`Launcher`].
 
-use futures::channel::mpsc::UnboundedSender;
+use std::sync::Arc;
 
-use crate::{Event, Failure, Launched, Options, Reason, Request};
+use futures::channel::mpsc::{UnboundedSender, unbounded};
+
+use crate::strategy::ImageVolumes;
+use crate::{Event, Failure, Launched, Options, Request, launch};
 
 /// Launches bundles on one cluster.
+///
+/// A launch can be dropped at any point: what was made stays, a Job goes on by itself, and the same
+/// request takes up what is there. [`Launcher::cancel`] ends it instead.
 #[derive(Clone)]
 pub struct Launcher {
-    client: kube::Client,
-    options: Options,
+    pub(crate) client: kube::Client,
+    pub(crate) options: Options,
+    /// What was found out of the cluster, shared by clones.
+    pub(crate) volumes: Arc<ImageVolumes>,
 }
 
 impl Launcher {
     /// A launcher on the cluster of `client`.
     pub fn new(client: kube::Client, options: Options) -> Self {
-        Self { client, options }
+        Self { client, options, volumes: Arc::default() }
     }
 
-    /// Unpacks a bundle, and waits until its ConfigMap is written.
+    /// Unpacks a bundle, and waits until its ConfigMap is written, which is before the Job counts
+    /// as complete.
     ///
     /// # Errors
     ///
-    /// Why it failed. The ConfigMap and the Job of a failure stay, see [`Options::retention`].
+    /// Why it failed. The ConfigMap stays, with the evidence in its annotation
+    /// `unlade.dev/failure`, and so does the Job for a while: see [`Options::retention`].
     pub async fn launch(&self, request: &Request) -> Result<Launched, Failure> {
-        self.launch_watched(request, futures::channel::mpsc::unbounded().0).await
+        self.launch_watched(request, unbounded().0).await
     }
 
     /// The same; what happens on the way goes into `events`, whose other end is a stream.
@@ -36,7 +46,27 @@ impl Launcher {
         request: &Request,
         events: UnboundedSender<Event>,
     ) -> Result<Launched, Failure> {
-        let _ = (&self.client, &self.options, request, events);
-        Err(Failure::new(Reason::Internal, "not built yet"))
+        launch::launch(&self.client, &self.volumes, &self.options, request, events).await
+    }
+
+    /// Deletes the Jobs that are filling a ConfigMap, and their pods. Whoever waits for one of them
+    /// learns that it was deleted. The ConfigMap stays as it is. Gives the names of the Jobs.
+    ///
+    /// # Errors
+    ///
+    /// If the API server refuses, or can't be reached.
+    pub async fn cancel(&self, namespace: &str, config_map: &str) -> Result<Vec<String>, Failure> {
+        launch::cancel(&self.client, namespace, config_map).await
+    }
+
+    /// Deletes a ConfigMap of a launch; with it go its Jobs, their pods and what they were allowed,
+    /// which the cluster's garbage collector does a moment later. That it is gone is fine.
+    ///
+    /// # Errors
+    ///
+    /// [`Reason::NameTaken`](crate::Reason::NameTaken) if unlade hasn't made the ConfigMap, or if
+    /// the API server refuses or can't be reached.
+    pub async fn remove(&self, namespace: &str, config_map: &str) -> Result<(), Failure> {
+        launch::remove(&self.client, namespace, config_map).await
     }
 }

@@ -13,27 +13,30 @@
 //! # }
 //! ```
 
+pub mod batch;
 mod config_map;
 pub mod failure;
 pub mod image_reference;
+mod launch;
 mod launched;
 mod launcher;
-#[cfg_attr(not(test), allow(dead_code, reason = "the launch will use all of it"))]
 mod name;
-#[cfg_attr(not(test), allow(dead_code, reason = "the launch will use all of it"))]
 mod object;
 pub mod options;
+mod plain;
 pub mod progress;
 pub mod request;
 mod sha256;
-#[cfg_attr(not(test), allow(dead_code, reason = "the launch will use all of it"))]
 mod strategy;
 
+pub use batch::{Batch, BatchEvent, Outcome};
 pub use failure::{Evidence, Failure, Reason};
 pub use image_reference::ImageReference;
+pub use launch::record::Record;
 pub use launched::{Launched, Timings};
 pub use launcher::Launcher;
 pub use object::objects;
 pub use options::{Deadlines, Options, PodOptions, PullPolicy, Retention, Reuse, Strategy, User};
+pub use plain::launch_bundle_image;
 pub use progress::{Event, Step};
 pub use request::{Name, Request};

@@ -18,6 +18,13 @@ pub struct Event {
     pub step: Step,
 }
 
+impl Event {
+    /// `step` happened `at` this time since the launch began.
+    pub fn new(at: Duration, step: Step) -> Self {
+        Self { at, step }
+    }
+}
+
 /// What happened. Variants and fields are only ever added.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "event", rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -78,13 +85,21 @@ pub enum Step {
         #[serde(rename = "afterSeconds", serialize_with = "seconds")]
         after: Duration,
     },
+    /// It failed for good. Told where many are launched; a single launch returns it.
+    Failed {
+        /// Why.
+        failure: Box<Failure>,
+    },
     /// The ConfigMap bears the mark of this attempt.
     Written,
     /// The bundle was loaded from it.
     Loaded,
 }
 
-fn seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn seconds<S: serde::Serializer>(
+    time: &Duration,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     // Milliseconds are enough, and read better than 0.30000000000000004.
     let seconds = (time.as_secs_f64() * 1000.0).round() / 1000.0;
     serializer.serialize_f64(seconds)

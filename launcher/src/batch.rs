@@ -1,0 +1,163 @@
+//! Many bundles in one call.
+
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::channel::mpsc::{UnboundedSender, unbounded};
+use futures::future::{self, join};
+use futures::{StreamExt, stream};
+use k8s_openapi::api::batch::v1::Job;
+use kube::Api;
+use kube::runtime::wait::await_condition;
+use serde::Serialize;
+use tokio::time::{Instant, timeout};
+
+use crate::{Event, Failure, Launched, Launcher, Name, Request, Step, launch};
+
+/// How long a Job whose ConfigMap is written may take to end before it isn't counted any more.
+const END: Duration = Duration::from_secs(30);
+
+/// How many bundles are launched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Batch {
+    /// Most Jobs that are under way at once.
+    pub concurrency: NonZeroUsize,
+    /// Whether the others go on when one fails. Those that have begun are always waited for.
+    pub keep_going: bool,
+}
+
+impl Default for Batch {
+    /// Four at once, until one fails.
+    fn default() -> Self {
+        Self { concurrency: NonZeroUsize::MIN.saturating_add(3), keep_going: false }
+    }
+}
+
+/// Something happened to one of many.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct BatchEvent {
+    /// The image as it was asked for.
+    pub image: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// What happened; the time counts from the beginning of this one's launch.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// What became of one of many.
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// It was launched, or was there.
+    Launched(Box<Launched>),
+    /// It failed.
+    Failed(Failure),
+    /// It wasn't begun, because another had failed.
+    NotBegun,
+}
+
+impl Launcher {
+    /// Launches many bundles. The outcomes are in the order of the requests; equal requests are
+    /// launched once and have the same outcome. It can be dropped and called again: what is
+    /// finished by then is taken from where it is.
+    pub async fn launch_all(
+        &self,
+        requests: &[Request],
+        batch: &Batch,
+        events: UnboundedSender<BatchEvent>,
+    ) -> Vec<Outcome> {
+        let mut distinct: Vec<&Request> = Vec::new();
+        let places: Vec<usize> = requests
+            .iter()
+            .map(|request| {
+                let place = distinct.iter().position(|other| is_same(other, request));
+                place.unwrap_or_else(|| {
+                    distinct.push(request);
+                    distinct.len() - 1
+                })
+            })
+            .collect();
+        let has_failed = AtomicBool::new(false);
+        let (sender, receiver) = unbounded();
+        let launches = stream::iter(distinct.into_iter().enumerate())
+            .map(|(place, request)| {
+                let (sender, has_failed, events) = (sender.clone(), &has_failed, &events);
+                async move {
+                    if has_failed.load(Ordering::Relaxed) && !batch.keep_going {
+                        return;
+                    }
+                    let outcome = self.launch_one_of_many(request, events).await;
+                    if matches!(outcome, Outcome::Failed(_)) {
+                        has_failed.store(true, Ordering::Relaxed);
+                    }
+                    let job = outcome.job().map(str::to_owned);
+                    let _ = sender.unbounded_send((place, outcome));
+                    if let Some(job) = job {
+                        self.wait_for_end(&request.namespace, &job).await;
+                    }
+                }
+            })
+            .buffer_unordered(batch.concurrency.get())
+            .for_each(|()| future::ready(()));
+        launches.await;
+        drop(sender);
+        let outcomes: HashMap<usize, Outcome> = receiver.collect().await;
+        let outcome = |place| outcomes.get(place).cloned().unwrap_or(Outcome::NotBegun);
+        places.iter().map(outcome).collect()
+    }
+}
+
+impl Launcher {
+    async fn launch_one_of_many(
+        &self,
+        request: &Request,
+        events: &UnboundedSender<BatchEvent>,
+    ) -> Outcome {
+        let (sender, receiver) = unbounded();
+        let tell = |event| {
+            let (image, namespace) = (request.image.clone(), request.namespace.clone());
+            // Nobody need listen.
+            let _ = events.unbounded_send(BatchEvent { image, namespace, event });
+        };
+        let forward = receiver.for_each(|event| {
+            tell(event);
+            future::ready(())
+        });
+        let start = Instant::now();
+        match join(self.launch_watched(request, sender), forward).await.0 {
+            Ok(launched) => Outcome::Launched(Box::new(launched)),
+            Err(failure) => {
+                let step = Step::Failed { failure: Box::new(failure.clone()) };
+                tell(Event::new(start.elapsed(), step));
+                Outcome::Failed(failure)
+            }
+        }
+    }
+
+    /// Waits until a Job is finished, which it is a moment after its ConfigMap is written.
+    async fn wait_for_end(&self, namespace: &str, job: &str) {
+        let api: Api<Job> = Api::namespaced(self.client.clone(), namespace);
+        let is_finished = |job: Option<&Job>| job.is_none_or(launch::is_finished);
+        // Only the cap depends on it.
+        let _ = timeout(END, await_condition(api, job, is_finished)).await;
+    }
+}
+
+impl Outcome {
+    fn job(&self) -> Option<&str> {
+        match self {
+            Self::Launched(launched) => launched.job.as_deref(),
+            Self::Failed(_) | Self::NotBegun => None,
+        }
+    }
+}
+
+/// Whether one launch does for both.
+fn is_same(one: &Request, other: &Request) -> bool {
+    // Each generated name is another.
+    one == other && one.name != Name::Generated
+}

@@ -1,0 +1,182 @@
+//! One launch, from top to bottom.
+
+mod access;
+mod attempt;
+mod backoff;
+mod digest;
+mod end;
+mod judge;
+mod patience;
+mod plain;
+mod prepare;
+pub(crate) mod record;
+mod removal;
+mod report;
+mod reuse;
+mod watch;
+
+use futures::channel::mpsc::UnboundedSender;
+use futures::join;
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use kube::{Api, Client, Resource, ResourceExt};
+use tokio::time::sleep;
+use unlade_format::mark;
+
+use self::attempt::{Attempted, Ground};
+use self::judge::{Attempt, Budget, Verdict};
+use self::patience::{Answer, Patience};
+use self::report::Report;
+use crate::object::{Facts, Plan, assigns_uids};
+use crate::strategy::{Chosen, ImageVolumes};
+use crate::{Event, Failure, Launched, Options, Reason, Request, Step, Strategy, User};
+
+pub(crate) use judge::condition::is_finished;
+pub(crate) use plain::plain;
+pub(crate) use removal::{cancel, remove};
+
+#[cfg(test)]
+mod tests;
+
+/// What every part of a launch needs.
+struct Launch<'a> {
+    client: &'a Client,
+    volumes: &'a ImageVolumes,
+    options: &'a Options,
+    request: &'a Request,
+    /// The objects that are made.
+    plan: Plan<'a>,
+    report: Report,
+}
+
+/// Launches one bundle, and waits until its ConfigMap is written.
+pub(crate) async fn launch(
+    client: &Client,
+    volumes: &ImageVolumes,
+    options: &Options,
+    request: &Request,
+    events: UnboundedSender<Event>,
+) -> Result<Launched, Failure> {
+    let report = Report::start(events);
+    let plan = Plan::new(request, options)?;
+    let launch = Launch { client, volumes, options, request, plan, report };
+    // On the heap: it holds all that any of its steps needs.
+    Box::pin(launch.run()).await
+}
+
+impl Launch<'_> {
+    async fn run(&self) -> Result<Launched, Failure> {
+        // None of these needs another's answer.
+        let (config_map, jobs, chosen, assigns_uids) =
+            join!(self.prepare(), self.jobs(), self.choose(), self.assigns_uids());
+        let config_map = config_map?;
+        self.report.step(Step::Prepared { config_map: self.plan.name().to_owned() });
+        if let Some(image_digest) = self.reusable(&config_map) {
+            self.report.step(Step::Reused);
+            return Ok(self.launched(config_map, None, Some(image_digest)));
+        }
+
+        let (mut jobs, mut chosen) = match (jobs, chosen) {
+            (Ok(jobs), Ok(chosen)) => (jobs, chosen),
+            (Err(failure), _) | (_, Err(failure)) => return Err(self.kept(failure).await),
+        };
+        let facts = Facts { config_map_uid: config_map.uid(), assigns_uids };
+        let written_by = config_map.annotations().get(mark::ATTEMPT).cloned();
+        let ground = Ground { facts, written_by };
+        let mut budget = Budget::new(self.options.deadlines, self.report.elapsed());
+        let mut pauses = backoff::ATTEMPT.waits();
+        self.tell(&chosen);
+        loop {
+            let Attempted { attempt, verdict, image_digest } =
+                Box::pin(self.attempt(&ground, jobs, chosen.strategy, &mut budget)).await;
+            let failure = match verdict {
+                Verdict::Written(written) => {
+                    self.report.step(Step::Written);
+                    return Ok(self.launched(*written, attempt.as_ref(), image_digest));
+                }
+                Verdict::Over(failure) if self.may_inject(attempt.as_ref(), &failure) => {
+                    self.volumes.note_failure(&failure.message);
+                    chosen = Chosen { strategy: Strategy::Inject, because: Some(failure.message) };
+                    self.tell(&chosen);
+                    jobs = self.jobs().await?;
+                    continue;
+                }
+                Verdict::Over(failure) => return Err(failure),
+                Verdict::Again(failure) => failure,
+            };
+            let after = pauses.pause();
+            if budget.left(self.report.elapsed()) <= after {
+                return Err(failure);
+            }
+            self.report.step(Step::Retrying { failure: Box::new(failure), after });
+            sleep(after).await;
+            jobs = self.jobs().await?;
+        }
+    }
+
+    /// How the unpacker and the bundle are to come together.
+    async fn choose(&self) -> Result<Chosen, Failure> {
+        let doing = "find out whether the cluster has image volumes";
+        let request = || self.volumes.choose(self.client, &self.plan);
+        self.patience().ask(doing, request).await?.expected(doing)
+    }
+
+    /// Whether OpenShift assigns the pod's uid. Who may not read namespaces isn't told.
+    async fn assigns_uids(&self) -> bool {
+        if self.options.pod.user != User::Auto || self.options.strategy == Strategy::ImageVolume {
+            return false;
+        }
+        let api: Api<Namespace> = Api::all(self.client.clone());
+        let namespace = &self.request.namespace;
+        let doing = format!("read namespace {namespace}");
+        let answer = self.patience().ask(&doing, || api.get(namespace)).await;
+        answer.ok().and_then(Answer::done).is_some_and(|namespace| assigns_uids(&namespace))
+    }
+
+    /// Whether the bundle can be injected in place of the volume that this attempt failed for.
+    fn may_inject(&self, attempt: Option<&Attempt>, failure: &Failure) -> bool {
+        failure.reason == Reason::VolumeUnsupported
+            && self.options.strategy == Strategy::Auto
+            && attempt.is_some_and(|attempt| attempt.strategy == Strategy::ImageVolume)
+    }
+
+    fn tell(&self, chosen: &Chosen) {
+        let because = chosen.because.clone();
+        self.report.step(Step::Chosen { strategy: chosen.strategy, because });
+    }
+
+    fn launched(
+        &self,
+        config_map: ConfigMap,
+        attempt: Option<&Attempt>,
+        image_digest: Option<String>,
+    ) -> Launched {
+        Launched {
+            config_map,
+            job: attempt.map(|attempt| attempt.job.clone()),
+            strategy: attempt.map(|attempt| attempt.strategy),
+            image_digest,
+            timings: self.report.timings(),
+        }
+    }
+
+    /// The objects of a kind in the namespace.
+    fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
+        Api::namespaced(self.client.clone(), &self.request.namespace)
+    }
+
+    /// For requests that nothing else limits: what keeps the Job from being made counts as what
+    /// keeps its pod from being scheduled.
+    fn patience(&self) -> Patience<'_> {
+        Patience::of(&self.report, self.options.deadlines.schedule)
+    }
+}
+
+/// An object of our name that isn't ours.
+fn taken(kind: &str, name: &str) -> Failure {
+    let message = format!("there is a {kind} {name} that unlade hasn't made");
+    Failure::new(Reason::NameTaken, message)
+}

@@ -1,0 +1,210 @@
+//! One attempt: a Job that is found or made, and followed until it is over.
+
+use std::pin::pin;
+
+use k8s_openapi::api::batch::v1::Job;
+use kube::ResourceExt;
+use kube::api::{ListParams, PostParams};
+use tokio::time::timeout_at;
+use unlade_format::record::IMAGE;
+
+use super::Launch;
+use super::judge::pod::strategy_of;
+use super::judge::{Attempt, Budget, Judge, State, Verdict, Waiting, condition};
+use super::patience::Answer;
+use super::watch::Watch;
+use crate::object::{Facts, label, spec_hash};
+use crate::{Failure, Reason, Step, Strategy, name};
+
+/// What attempts are made on.
+pub(super) struct Ground {
+    pub(super) facts: Facts,
+    /// The uid of the Job that had written the ConfigMap before the launch.
+    pub(super) written_by: Option<String>,
+}
+
+/// How an attempt ended.
+pub(super) struct Attempted {
+    /// The Job; none if none could be made.
+    pub(super) attempt: Option<Attempt>,
+    pub(super) verdict: Verdict,
+    /// The digest of the image, where it is known.
+    pub(super) image_digest: Option<String>,
+}
+
+impl Launch<'_> {
+    /// The Jobs of this name that are there, of all attempts.
+    pub(super) async fn jobs(&self) -> Result<Vec<Job>, Failure> {
+        let api = self.api::<Job>();
+        let params = ListParams::default().labels(&label::selector(self.plan.name()));
+        let doing = format!("list Jobs in namespace {}", self.request.namespace);
+        let jobs = self.patience().ask(&doing, || api.list(&params)).await?.expected(&doing)?;
+        Ok(jobs.items)
+    }
+
+    /// Takes up the attempt that is on its way, or makes the next, and waits for its end.
+    pub(super) async fn attempt(
+        &self,
+        ground: &Ground,
+        jobs: Vec<Job>,
+        strategy: Strategy,
+        budget: &mut Budget,
+    ) -> Attempted {
+        let (attempt, verdict, image_digest) =
+            match Box::pin(self.begin(ground, jobs, strategy)).await {
+                Ok((attempt, mut watch)) => {
+                    let verdict = self.follow(&attempt, &mut watch, budget).await;
+                    let digest = self.image_digest(&attempt, &mut watch, &verdict).await;
+                    (Some(attempt), verdict, digest)
+                }
+                Err(failure) => (None, Verdict::Over(failure), None),
+            };
+        let verdict = match verdict {
+            Verdict::Written(written) => {
+                Verdict::Written(self.record_digest(written, image_digest.as_deref()).await)
+            }
+            failed => self.settle(attempt.as_ref(), failed).await,
+        };
+        Attempted { attempt, verdict, image_digest }
+    }
+
+    /// Takes up a Job, or makes one; the watches begin beside it.
+    async fn begin(
+        &self,
+        ground: &Ground,
+        mut jobs: Vec<Job>,
+        strategy: Strategy,
+    ) -> Result<(Attempt, Watch), Failure> {
+        let name = self.plan.name();
+        loop {
+            let found = self.under_way(ground, &jobs)?;
+            let wanted = self.plan.job(next_number(name, &jobs), strategy, &ground.facts);
+            let job = found.unwrap_or(&wanted).name_any();
+            let mut watch = Watch::start(self.client, &self.request.namespace, name, &job);
+            let begun = {
+                let mut beginning = pin!(self.take_or_make(ground, found, &wanted));
+                loop {
+                    tokio::select! {
+                        biased;
+                        begun = &mut beginning => break begun?,
+                        // What goes wrong with the watches they say again later.
+                        changed = watch.changed() => if changed.is_err() {
+                            break beginning.await?;
+                        },
+                    }
+                }
+            };
+            if let Some((job, is_adopted)) = begun {
+                watch.add_job(&job.name_any());
+                let attempt = Attempt {
+                    job: job.name_any(),
+                    uid: job.uid().unwrap_or_default(),
+                    strategy: strategy_of(&job),
+                    config_map_uid: ground.facts.config_map_uid.clone().unwrap_or_default(),
+                    is_adopted,
+                };
+                return Ok((attempt, watch));
+            }
+            jobs = self.jobs().await?;
+        }
+    }
+
+    /// The Job, and whether someone else made it; none if there is one of that name that is over.
+    async fn take_or_make(
+        &self,
+        ground: &Ground,
+        found: Option<&Job>,
+        wanted: &Job,
+    ) -> Result<Option<(Job, bool)>, Failure> {
+        // Also for a Job that is there: who made it may have come no further.
+        self.grant(&ground.facts).await?;
+        if let Some(found) = found {
+            return Ok(Some((self.adopted(found, wanted), true)));
+        }
+        let api = self.api::<Job>();
+        let patience = self.patience();
+        let name = wanted.name_any();
+        let doing = format!("create Job {name}");
+        let params = PostParams::default();
+        let answer = patience.ask(&doing, || api.create(&params, wanted)).await?;
+        if !matches!(answer, Answer::Exists) {
+            let job = answer.expected(&doing)?;
+            self.report.step(Step::Created { job: name });
+            return Ok(Some((job, false)));
+        }
+        let doing = format!("read Job {name}");
+        let found = patience.ask(&doing, || api.get(&name)).await?.done();
+        let found = self.under_way(ground, found.as_slice())?;
+        Ok(found.map(|found| (self.adopted(found, wanted), true)))
+    }
+
+    /// The newest Job that fills this ConfigMap. One that had done so before the launch doesn't
+    /// count, even if it isn't complete yet: a tag may have moved since.
+    fn under_way<'j>(&self, ground: &Ground, jobs: &'j [Job]) -> Result<Option<&'j Job>, Failure> {
+        let uid = ground.facts.config_map_uid.as_ref();
+        let is_of_this =
+            |job: &&Job| job.owner_references().iter().any(|owner| Some(&owner.uid) == uid);
+        let has_written = |job: &Job| job.uid().is_some_and(|uid| Some(uid) == ground.written_by);
+        let under_way = jobs
+            .iter()
+            .filter(|job| !condition::is_over(job) && !has_written(job))
+            .filter(is_of_this);
+        let newest =
+            under_way.max_by_key(|job| name::attempt_of(self.plan.name(), &job.name_any()));
+        match newest.map(|job| (job, job.annotations().get(IMAGE))) {
+            // A given name can be that of another image.
+            Some((job, Some(image))) if *image != self.request.image => {
+                let message = format!(
+                    "the Job {} is still filling the ConfigMap {} from {image}",
+                    job.name_any(),
+                    self.plan.name()
+                );
+                Err(Failure::new(Reason::NameTaken, message))
+            }
+            newest => Ok(newest.map(|(job, _)| job)),
+        }
+    }
+
+    fn adopted(&self, found: &Job, wanted: &Job) -> Job {
+        let differs = !spec_hash::is_same(found, wanted);
+        self.report.step(Step::Adopted { job: found.name_any(), differs });
+        found.clone()
+    }
+
+    async fn follow(&self, attempt: &Attempt, watch: &mut Watch, budget: &mut Budget) -> Verdict {
+        let mut judge = Judge::new(attempt, budget, self.report.elapsed());
+        let mut n_lost = 0;
+        loop {
+            // The pods of a namespace go first, and nothing says why.
+            let n_going = watch.seen.n_pods_going();
+            if n_going > n_lost && self.is_namespace_going().await {
+                return Verdict::Over(self.namespace_going());
+            }
+            n_lost = n_going;
+            let judgement = judge.judge(&watch.seen, self.report.elapsed());
+            for step in judgement.steps {
+                self.report.step(step);
+            }
+            let Waiting { on, until, events_of } = match judgement.state {
+                State::Ended(verdict) => return verdict,
+                State::Waiting(waiting) => waiting,
+            };
+            if let Some(failure) = on {
+                self.report.waiting(failure);
+            }
+            if let Some(uid) = events_of {
+                watch.add_events(&uid);
+            }
+            if let Ok(Err(failure)) = timeout_at(self.report.at(until), watch.changed()).await {
+                return Verdict::Over(failure);
+            }
+        }
+    }
+}
+
+/// The number of the next attempt. Two launchers that look at the same Jobs get the same one, so
+/// that only one of them can make the Job.
+fn next_number(name: &str, jobs: &[Job]) -> u32 {
+    let numbers = jobs.iter().filter_map(|job| name::attempt_of(name, &job.name_any()));
+    numbers.max().unwrap_or(0).saturating_add(1)
+}

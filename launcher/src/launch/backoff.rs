@@ -1,0 +1,91 @@
+//! How long is waited before something is tried again: twice as long each time, up to a cap, and
+//! jittered, so that many launchers don't come back at once.
+
+use std::time::Duration;
+
+use backon::{BackoffBuilder, ExponentialBuilder};
+use kube::runtime::utils::Backoff;
+
+/// Requests and watches: the API server is back in seconds, or not at all.
+pub(super) const REQUEST: Pace =
+    Pace { first: Duration::from_millis(100), longest: Duration::from_secs(2) };
+/// Attempts: each makes a Job and a pod.
+pub(super) const ATTEMPT: Pace =
+    Pace { first: Duration::from_secs(1), longest: Duration::from_secs(30) };
+
+/// Bounds of each wait, jitter included: between half of it and all of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pace {
+    first: Duration,
+    longest: Duration,
+}
+
+/// The times to wait, one after the other, without an end.
+#[derive(Debug)]
+pub(super) struct Waits {
+    pace: Pace,
+    waits: backon::ExponentialBackoff,
+}
+
+impl Pace {
+    /// From the beginning.
+    pub(super) fn waits(self) -> Waits {
+        // Half of each wait is jitter: backon adds up to what it is given.
+        let exponential = ExponentialBuilder::new()
+            .with_min_delay(self.first / 2)
+            .with_max_delay(self.longest / 2)
+            .with_factor(2.0)
+            .without_max_times()
+            .with_jitter();
+        Waits { pace: self, waits: exponential.build() }
+    }
+}
+
+impl Waits {
+    /// The next one.
+    pub(super) fn pause(&mut self) -> Duration {
+        self.waits.next().unwrap_or(self.pace.longest)
+    }
+}
+
+impl Iterator for Waits {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        Some(self.pause())
+    }
+}
+
+impl Backoff for Waits {
+    fn reset(&mut self) {
+        *self = self.pace.waits();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_up_to_the_cap_with_jitter() {
+        for pace in [REQUEST, ATTEMPT] {
+            for _ in 0..100 {
+                let mut undisturbed = pace.first;
+                for wait in pace.waits().take(20) {
+                    assert!(wait >= undisturbed / 2 && wait <= undisturbed, "{wait:?}");
+                    undisturbed = (undisturbed * 2).min(pace.longest);
+                }
+            }
+        }
+        let firsts: Vec<_> = (0..20).map(|_| ATTEMPT.waits().pause()).collect();
+        assert!(firsts.iter().any(|first| *first != firsts[0]), "no jitter: {firsts:?}");
+    }
+
+    #[test]
+    fn success_starts_over() {
+        let mut waits = ATTEMPT.waits();
+        waits.by_ref().take(10).for_each(drop);
+        waits.reset();
+        assert!(waits.pause() <= ATTEMPT.first);
+    }
+}

@@ -1,0 +1,291 @@
+//! What to make of everything that was observed of an attempt. Pure: objects and the time in,
+//! steps and a verdict out.
+
+mod budget;
+pub(crate) mod condition;
+pub(super) mod pod;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Pod};
+use kube::ResourceExt;
+use unlade_format::{Limits, decode, mark};
+
+use super::record::Record;
+use super::watch::{Presence, Seen};
+use crate::config_map::of_format;
+use crate::{Failure, Reason, Step, Strategy, failure};
+
+pub(super) use budget::{Budget, Phase};
+
+/// How long things may take before events are asked for. Where everything goes well they aren't.
+const QUIET: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests;
+
+/// One Job and its pods.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Attempt {
+    /// The Job's name.
+    pub(super) job: String,
+    /// The Job's uid: the attempt's id.
+    pub(super) uid: String,
+    /// How the Job's pod is made.
+    pub(super) strategy: Strategy,
+    /// The uid of the ConfigMap that is to be filled.
+    pub(super) config_map_uid: String,
+    /// Whether someone else made the Job.
+    pub(super) is_adopted: bool,
+}
+
+/// What is known of an attempt.
+#[derive(Debug)]
+pub(super) struct Judgement {
+    /// What has happened since the last time.
+    pub(super) steps: Vec<Step>,
+    pub(super) state: State,
+}
+
+/// Whether an attempt is over.
+#[derive(Debug)]
+pub(super) enum State {
+    Ended(Verdict),
+    Waiting(Waiting),
+}
+
+/// How an attempt ended.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    /// The ConfigMap bears its mark.
+    Written(Box<ConfigMap>),
+    /// It has failed, and another won't help.
+    Over(Failure),
+    /// It has failed, and another may help.
+    Again(Failure),
+}
+
+/// What an attempt waits for.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    /// What it is, if it is more than time.
+    pub(super) on: Option<Failure>,
+    /// When it has to be looked at again even if nothing changes.
+    pub(super) until: Duration,
+    /// The uid of the object whose events would tell more.
+    pub(super) events_of: Option<String>,
+}
+
+/// Judges one attempt. The budget is the whole launch's.
+#[derive(Debug)]
+pub(super) struct Judge<'a> {
+    attempt: &'a Attempt,
+    budget: &'a mut Budget,
+    began: Duration,
+    /// The pod that the steps were told of, and which.
+    told_of: String,
+    told: BTreeSet<&'static str>,
+}
+
+impl<'a> Judge<'a> {
+    /// Of an attempt that began at `now`.
+    pub(super) fn new(attempt: &'a Attempt, budget: &'a mut Budget, now: Duration) -> Self {
+        budget.enter(Phase::Schedule, now);
+        Self { attempt, budget, began: now, told_of: String::new(), told: BTreeSet::new() }
+    }
+
+    /// What `seen` means at the time `now`, counted from the beginning of the launch.
+    pub(super) fn judge(&mut self, seen: &Seen, now: Duration) -> Judgement {
+        let pods = self.pods(seen);
+        let current = pods.iter().find(|pod| !pod::has_failed(pod)).copied();
+        let steps = current.map(|pod| self.steps(pod, seen)).unwrap_or_default();
+        match current {
+            Some(pod) => self.budget.enter(pod::phase(pod), now),
+            None if pods.is_empty() => self.budget.enter(Phase::Schedule, now),
+            // Until there is another, what a pod failed at takes the time.
+            None => {}
+        }
+        let verdict = written(seen, self.attempt)
+            .or_else(|| self.interfered(seen))
+            .or_else(|| self.ended(seen, &pods));
+        let state = match verdict {
+            Some(verdict) => State::Ended(verdict),
+            None => self.waiting(seen, current, &pods, now),
+        };
+        Judgement { steps, state }
+    }
+
+    /// The pods of this Job, the newest first.
+    fn pods<'s>(&self, seen: &'s Seen) -> Vec<&'s Pod> {
+        let is_ours =
+            |pod: &&Pod| pod.owner_references().iter().any(|owner| owner.uid == self.attempt.uid);
+        let mut pods: Vec<_> = seen.pods.values().filter(is_ours).collect();
+        pods.sort_by_key(|pod| std::cmp::Reverse(pod.creation_timestamp().map(|time| time.0)));
+        pods
+    }
+
+    /// What others did to the objects.
+    fn interfered(&self, seen: &Seen) -> Option<Verdict> {
+        let job = &self.attempt.job;
+        let failure = match (&seen.config_map, &seen.job) {
+            (Presence::Gone, _) => {
+                Failure::new(Reason::ConfigMapDeleted, "someone deleted the ConfigMap")
+            }
+            (Presence::There(there), _)
+                if there.metadata.uid.as_ref() != Some(&self.attempt.config_map_uid) =>
+            {
+                let name = there.name_any();
+                let message = format!("someone deleted the ConfigMap {name} and made another");
+                Failure::new(Reason::ConfigMapDeleted, message)
+            }
+            (Presence::There(there), _) if there.metadata.deletion_timestamp.is_some() => {
+                let message = format!("someone deleted the ConfigMap {}", there.name_any());
+                Failure::new(Reason::ConfigMapDeleted, message)
+            }
+            (Presence::There(there), _) if there.immutable == Some(true) => {
+                let message = format!("someone made the ConfigMap {} immutable", there.name_any());
+                Failure::new(Reason::ConfigMapImmutable, message)
+            }
+            (_, Presence::Gone) => {
+                Failure::new(Reason::JobDeleted, format!("someone deleted the Job {job}"))
+            }
+            (_, Presence::There(there))
+                if there.metadata.deletion_timestamp.is_some()
+                    || there.metadata.uid.as_ref() != Some(&self.attempt.uid) =>
+            {
+                Failure::new(Reason::JobDeleted, format!("someone deleted the Job {job}"))
+            }
+            _ => return None,
+        };
+        Some(Verdict::Over(failure))
+    }
+
+    /// What the end of the Job or of its pod means.
+    fn ended(&self, seen: &Seen, pods: &[&Pod]) -> Option<Verdict> {
+        let of_pods: Vec<_> = pods.iter().filter_map(|pod| of_pod(pod, seen)).collect();
+        if let Some(failure) = of_pods.iter().find(|failure| !failure.is_transient) {
+            return Some(Verdict::Over(failure.clone()));
+        }
+        let job = seen.job.there()?;
+        let name = &self.attempt.job;
+        if condition::is_complete(job) {
+            let message = format!(
+                "the Job {name} is complete, but its ConfigMap doesn't bear its mark: someone else \
+                 has written it since"
+            );
+            return Some(Verdict::Again(Failure::new(Reason::Conflict, message)));
+        }
+        if !condition::has_failed(job) {
+            return of_job(job, seen)
+                .filter(|failure| pods.is_empty() && !failure.is_transient)
+                .map(Verdict::Over);
+        }
+        // What another launcher saw may be gone by now: it has ended the Job.
+        let recorded = Record::read(seen.config_map.there(), &self.attempt.uid);
+        let failure = recorded
+            .map(|record| record.failure)
+            .or_else(|| failure::worst(of_pods.into_iter().chain(of_job(job, seen))))
+            .unwrap_or_else(|| {
+                Failure::new(Reason::Killed, format!("the Job {name} failed without saying why"))
+            });
+        Some(if may_help(&failure) { Verdict::Again(failure) } else { Verdict::Over(failure) })
+    }
+
+    fn waiting(&self, seen: &Seen, current: Option<&Pod>, pods: &[&Pod], now: Duration) -> State {
+        // A pod that failed tells why there is none; a Job does where there hasn't been one.
+        let of_pods = || pods.first().and_then(|pod| of_pod(pod, seen));
+        let of_job = || seen.job.there().and_then(|job| of_job(job, seen));
+        let on = match current {
+            Some(pod) => of_pod(pod, seen),
+            None => of_pods().or_else(of_job),
+        };
+        let on = on.or_else(|| seen.trouble.clone());
+        if self.budget.left(now).is_zero() {
+            let failure = self.budget.deadline(&self.attempt.job, on);
+            return State::Ended(Verdict::Over(failure));
+        }
+        let quiet_until = self.began + QUIET;
+        let end = now + self.budget.left(now);
+        let is_quiet = on.is_none() && now < quiet_until;
+        let uid = current.map_or_else(|| Some(self.attempt.uid.clone()), ResourceExt::uid);
+        State::Waiting(Waiting {
+            on,
+            until: if is_quiet { end.min(quiet_until) } else { end },
+            events_of: uid.filter(|_| !is_quiet),
+        })
+    }
+
+    /// What this pod has come to since the last time.
+    fn steps(&mut self, pod: &Pod, seen: &Seen) -> Vec<Step> {
+        let uid = pod.uid().unwrap_or_default();
+        if self.told_of != uid {
+            self.told_of = uid;
+            self.told.clear();
+        }
+        let mut steps = Vec::new();
+        let mut tell = |name, step: Option<Step>| {
+            if let Some(step) = step
+                && self.told.insert(name)
+            {
+                steps.push(step);
+            }
+        };
+        tell("scheduled", pod::node(pod).map(|node| Step::Scheduled { node: node.to_owned() }));
+        let pulled =
+            pod::pulled(pod, self.attempt.strategy, &events_of(pod.metadata.uid.as_ref(), seen));
+        tell("tool", pulled.tool.then_some(Step::ToolPulled));
+        let digest = pod::image_digest(pod, self.attempt.strategy);
+        tell("bundle", pulled.bundle.then_some(Step::BundlePulled { digest }));
+        tell("running", pod::has_started(pod).then_some(Step::Running));
+        steps
+    }
+}
+
+/// Whether another attempt may help, where an attempt has failed for this.
+pub(super) fn may_help(failure: &Failure) -> bool {
+    let is_over = matches!(
+        failure.reason,
+        Reason::Deadline
+            | Reason::JobDeleted
+            | Reason::ConfigMapDeleted
+            | Reason::Namespace
+            | Reason::Cancelled
+    );
+    failure.is_transient && !is_over
+}
+
+/// Whether the ConfigMap bears the mark of this attempt, and holds what was written.
+pub(super) fn is_written(config_map: &ConfigMap, uid: &str) -> bool {
+    bears_mark(config_map, uid) && decode(&[of_format(config_map)], &Limits::default()).is_ok()
+}
+
+fn bears_mark(config_map: &ConfigMap, uid: &str) -> bool {
+    config_map.annotations().get(mark::ATTEMPT).is_some_and(|attempt| attempt == uid)
+}
+
+fn written(seen: &Seen, attempt: &Attempt) -> Option<Verdict> {
+    let config_map = seen.config_map.there().filter(|there| bears_mark(there, &attempt.uid))?;
+    Some(match decode(&[of_format(config_map)], &Limits::default()) {
+        Ok(_) => Verdict::Written(Box::new(config_map.clone())),
+        Err(error) => {
+            let name = config_map.name_any();
+            let message = format!("the ConfigMap {name} was changed after it was filled: {error}");
+            Verdict::Again(Failure::new(Reason::Conflict, message))
+        }
+    })
+}
+
+fn of_pod(pod: &Pod, seen: &Seen) -> Option<Failure> {
+    failure::of_pod(pod, &events_of(pod.metadata.uid.as_ref(), seen))
+}
+
+fn of_job(job: &Job, seen: &Seen) -> Option<Failure> {
+    failure::of_job(job, &events_of(job.metadata.uid.as_ref(), seen))
+}
+
+fn events_of(uid: Option<&String>, seen: &Seen) -> Vec<Event> {
+    let events = seen.events.values().filter(|event| event.involved_object.uid.as_ref() == uid);
+    events.cloned().collect()
+}

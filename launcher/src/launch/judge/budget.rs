@@ -1,0 +1,79 @@
+//! The time that each phase may take, over all attempts of a launch.
+
+use std::time::Duration;
+
+use crate::{Deadlines, Failure, Reason};
+
+/// What an attempt is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::launch) enum Phase {
+    /// There is no pod, or it has no node.
+    Schedule,
+    /// The images are pulled and the containers made.
+    Pull,
+    /// The unpacker runs.
+    Run,
+}
+
+/// What is left of the deadlines. A phase that is come to again goes on where it was left.
+#[derive(Debug)]
+pub(in crate::launch) struct Budget {
+    deadlines: Deadlines,
+    spent: [Duration; 3],
+    phase: Phase,
+    since: Duration,
+}
+
+impl Budget {
+    /// All of them, at the time `now`.
+    pub(in crate::launch) fn new(deadlines: Deadlines, now: Duration) -> Self {
+        Self { deadlines, spent: [Duration::ZERO; 3], phase: Phase::Schedule, since: now }
+    }
+
+    /// The phase begins, or goes on.
+    pub(in crate::launch) fn enter(&mut self, phase: Phase, now: Duration) {
+        if phase != self.phase {
+            let spent = now.saturating_sub(self.since);
+            *self.spent_in(self.phase) += spent;
+            self.phase = phase;
+            self.since = now;
+        }
+    }
+
+    /// What is left for the phase.
+    pub(in crate::launch) fn left(&self, now: Duration) -> Duration {
+        let [schedule, pull, run] = self.spent;
+        let (deadline, spent) = match self.phase {
+            Phase::Schedule => (self.deadlines.schedule, schedule),
+            Phase::Pull => (self.deadlines.pull, pull),
+            Phase::Run => (self.deadlines.run, run),
+        };
+        deadline.saturating_sub(spent + now.saturating_sub(self.since))
+    }
+
+    /// The failure when nothing is left. It has the hint and the evidence of what was waited for.
+    pub(in crate::launch) fn deadline(&self, job: &str, on: Option<Failure>) -> Failure {
+        let (time, what) = match self.phase {
+            Phase::Schedule => (self.deadlines.schedule, "a pod with a node"),
+            Phase::Pull => (self.deadlines.pull, "the images and containers"),
+            Phase::Run => (self.deadlines.run, "the unpacker's result"),
+        };
+        let cause = on.as_ref().map(|on| format!(": {}", on.message)).unwrap_or_default();
+        let message = format!("gave up after {} s of waiting for {what}{cause}", time.as_secs());
+        let failure = Failure::new(Reason::Deadline, message);
+        let Some(on) = on else {
+            let object = Some(format!("job/{job}"));
+            return failure.seen(crate::Evidence { object, ..crate::Evidence::default() });
+        };
+        Failure { hint: on.hint, evidence: on.evidence, ..failure }
+    }
+
+    fn spent_in(&mut self, phase: Phase) -> &mut Duration {
+        let [schedule, pull, run] = &mut self.spent;
+        match phase {
+            Phase::Schedule => schedule,
+            Phase::Pull => pull,
+            Phase::Run => run,
+        }
+    }
+}

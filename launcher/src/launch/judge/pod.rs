@@ -1,0 +1,105 @@
+//! How far a pod has come.
+
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ContainerStatus, Event, Pod};
+
+use super::budget::Phase;
+use crate::Strategy;
+use crate::object::pod::{INSTALL, UNPACK};
+
+/// What is on the node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::launch) struct Pulled {
+    pub(in crate::launch) tool: bool,
+    pub(in crate::launch) bundle: bool,
+}
+
+/// How a Job's pod is made, also one that someone else asked for.
+pub(in crate::launch) fn strategy_of(job: &Job) -> Strategy {
+    let pod = job.spec.as_ref().and_then(|spec| spec.template.spec.as_ref());
+    let containers = pod.and_then(|pod| pod.init_containers.as_ref());
+    let is_injected = containers
+        .is_some_and(|containers| containers.iter().any(|container| container.name == INSTALL));
+    if is_injected { Strategy::Inject } else { Strategy::ImageVolume }
+}
+
+/// The phase that it is in.
+pub(super) fn phase(pod: &Pod) -> Phase {
+    if has_started(pod) {
+        Phase::Run
+    } else if node(pod).is_some() {
+        Phase::Pull
+    } else {
+        Phase::Schedule
+    }
+}
+
+/// The node that it is bound to.
+pub(super) fn node(pod: &Pod) -> Option<&str> {
+    pod.spec.as_ref()?.node_name.as_deref().filter(|node| !node.is_empty())
+}
+
+/// Whether it has ended badly, or is about to be gone.
+pub(super) fn has_failed(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    phase == Some("Failed") || pod.metadata.deletion_timestamp.is_some()
+}
+
+/// Whether the container that writes has started.
+pub(super) fn has_started(pod: &Pod) -> bool {
+    unpack(pod).is_some_and(was_created)
+}
+
+/// Which images are on the node, by the containers made of them and by what the kubelet said.
+pub(super) fn pulled(pod: &Pod, strategy: Strategy, events: &[Event]) -> Pulled {
+    let spec = pod.spec.as_ref();
+    let is_pulled = |image: Option<&str>| {
+        image.is_some_and(|image| {
+            let quoted = format!("\"{image}\"");
+            events.iter().any(|event| {
+                event.reason.as_deref() == Some("Pulled")
+                    && event.message.as_deref().is_some_and(|message| message.contains(&quoted))
+            })
+        })
+    };
+    let container = spec.and_then(|spec| spec.containers.iter().find(|it| it.name == UNPACK));
+    let image = container.and_then(|container| container.image.as_deref());
+    let started = has_started(pod);
+    if strategy == Strategy::ImageVolume {
+        let volumes = spec.and_then(|spec| spec.volumes.as_ref()).into_iter().flatten();
+        let mut images = volumes.filter_map(|volume| volume.image.as_ref()?.reference.as_deref());
+        return Pulled {
+            tool: started || is_pulled(image),
+            bundle: started || is_pulled(images.next()),
+        };
+    }
+    let install = install(pod).is_some_and(was_created);
+    Pulled { tool: started || install, bundle: started || is_pulled(image) }
+}
+
+/// The digest of the bundle's image, if the runtime tells it: `sha256:` and 64 hex digits. It does
+/// of images that containers are made of; what stands alone is no digest of an image.
+pub(in crate::launch) fn image_digest(pod: &Pod, strategy: Strategy) -> Option<String> {
+    if strategy == Strategy::ImageVolume {
+        return None;
+    }
+    let (_, digest) = unpack(pod)?.image_id.rsplit_once('@')?;
+    let hex = digest.strip_prefix("sha256:")?;
+    let is_digest = hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_digest.then(|| digest.to_owned())
+}
+
+fn was_created(status: &ContainerStatus) -> bool {
+    let state = status.state.as_ref();
+    state.is_some_and(|state| state.running.is_some() || state.terminated.is_some())
+}
+
+fn unpack(pod: &Pod) -> Option<&ContainerStatus> {
+    let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
+    statuses.iter().find(|status| status.name == UNPACK)
+}
+
+fn install(pod: &Pod) -> Option<&ContainerStatus> {
+    let statuses = pod.status.as_ref()?.init_container_statuses.as_ref()?;
+    statuses.iter().find(|status| status.name == INSTALL)
+}

@@ -1,0 +1,304 @@
+use serde_json::{Value, json};
+use unlade_format::{Content, Directory, File, Limits, encode, record};
+
+use super::*;
+use crate::Deadlines;
+
+const JOB: &str = "11111111-1111-1111-1111-111111111111";
+const CONFIG_MAP: &str = "22222222-2222-2222-2222-222222222222";
+const HEX: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+fn attempt(strategy: Strategy) -> Attempt {
+    Attempt {
+        job: "etcd-1".into(),
+        uid: JOB.into(),
+        strategy,
+        config_map_uid: CONFIG_MAP.into(),
+        is_adopted: false,
+    }
+}
+
+fn read<T: serde::de::DeserializeOwned>(value: Value) -> T {
+    serde_json::from_value(value).unwrap()
+}
+
+/// The ConfigMap, filled by the attempt `by`.
+fn filled(by: &str) -> ConfigMap {
+    let file = File {
+        directory: Directory::Manifests,
+        name: "csv.yaml".into(),
+        bytes: b"kind: ClusterServiceVersion\n".to_vec(),
+    };
+    let reading = Content::assemble(vec![file], &Limits::default()).unwrap();
+    let options = encode::Options { attempt: Some(by.to_owned()), ..encode::Options::default() };
+    let mut config_map: ConfigMap =
+        read(serde_json::to_value(&encode(&reading.content, &options).unwrap()[0]).unwrap());
+    config_map.metadata.uid = Some(CONFIG_MAP.into());
+    config_map.metadata.name = Some("etcd".into());
+    config_map
+}
+
+fn empty() -> ConfigMap {
+    read(json!({"metadata": {"name": "etcd", "uid": CONFIG_MAP}}))
+}
+
+fn job(conditions: &Value) -> Job {
+    read(json!({
+        "metadata": {"name": "etcd-1", "uid": JOB},
+        "status": {"conditions": conditions},
+    }))
+}
+
+fn failed(reason: &str) -> Job {
+    job(&json!([{"type": "Failed", "status": "True", "reason": reason, "message": reason}]))
+}
+
+fn pod(name: &str, spec: &Value, status: &Value) -> Pod {
+    read(json!({
+        "metadata": {
+            "name": name,
+            "uid": name,
+            "ownerReferences": [
+                {"apiVersion": "batch/v1", "kind": "Job", "name": "etcd-1", "uid": JOB},
+            ],
+        },
+        "spec": spec,
+        "status": status,
+    }))
+}
+
+/// An injected pod whose container is in this state.
+fn unpacking(name: &str, phase: &str, state: &Value) -> Pod {
+    let spec = json!({
+        "nodeName": "node0",
+        "initContainers": [{"name": "install", "image": "registry.example/unlade-unpacker:1"}],
+        "containers": [{"name": "unpack", "image": "registry.example/etcd:1"}],
+    });
+    let status = json!({
+        "phase": phase,
+        "initContainerStatuses": [{
+            "name": "install", "image": "", "imageID": "", "ready": true, "restartCount": 0,
+            "state": {"terminated": {"exitCode": 0, "reason": "Completed"}},
+        }],
+        "containerStatuses": [{
+            "name": "unpack", "image": "", "ready": false, "restartCount": 0, "state": state,
+            "imageID": format!("registry.example/etcd@sha256:{HEX}"),
+        }],
+    });
+    pod(name, &spec, &status)
+}
+
+fn ended(name: &str, code: i32) -> Pod {
+    unpacking(name, "Failed", &json!({"terminated": {"exitCode": code, "reason": "Error"}}))
+}
+
+fn seen(config_map: ConfigMap, job: Job, pods: Vec<Pod>) -> Seen {
+    Seen {
+        config_map: Presence::There(Box::new(config_map)),
+        job: Presence::There(Box::new(job)),
+        pods: pods.into_iter().map(|pod| (pod.name_any(), pod)).collect(),
+        ..Seen::default()
+    }
+}
+
+fn deadlines() -> Deadlines {
+    Deadlines {
+        schedule: Duration::from_secs(100),
+        pull: Duration::from_secs(200),
+        run: Duration::from_secs(50),
+    }
+}
+
+fn judged(seen: &Seen, now: u64) -> Judgement {
+    let attempt = attempt(Strategy::Inject);
+    let mut budget = Budget::new(deadlines(), Duration::ZERO);
+    Judge::new(&attempt, &mut budget, Duration::ZERO).judge(seen, Duration::from_secs(now))
+}
+
+/// A state in short: `written`, `over REASON`, `again REASON`, `waiting` or `waiting REASON`.
+fn short(state: &State) -> String {
+    match state {
+        State::Ended(Verdict::Written(_)) => "written".into(),
+        State::Ended(Verdict::Over(failure)) => format!("over {:?}", failure.reason),
+        State::Ended(Verdict::Again(failure)) => format!("again {:?}", failure.reason),
+        State::Waiting(Waiting { on: None, .. }) => "waiting".into(),
+        State::Waiting(Waiting { on: Some(on), .. }) => format!("waiting {:?}", on.reason),
+    }
+}
+
+#[test]
+fn what_is_seen_is_judged() {
+    let none = || job(&json!([]));
+    let complete = job(&json!([{"type": "Complete", "status": "True"}]));
+    let with = |value: Value| -> ConfigMap {
+        let mut config_map = serde_json::to_value(empty()).unwrap();
+        for (key, value) in value.as_object().unwrap() {
+            config_map["metadata"][key] = value.clone();
+        }
+        read(config_map)
+    };
+    let going = json!({"deletionTimestamp": "2026-01-01T00:00:00Z"});
+    let running = || unpacking("a", "Running", &json!({"running": {}}));
+    let mut altered = filled(JOB);
+    altered.data.as_mut().unwrap().insert("csv.yaml".into(), "kind: Secret\n".into());
+    let immutable = ConfigMap { immutable: Some(true), ..empty() };
+    let gone = |config_map, job| Seen { config_map, job, ..Seen::default() };
+    let there = || Presence::There(Box::new(empty()));
+    let mut deleted_job = none();
+    deleted_job.metadata.deletion_timestamp = with(going.clone()).metadata.deletion_timestamp;
+
+    let cases: Vec<(&str, Seen, &str)> = vec![
+        ("nothing yet", Seen::default(), "waiting"),
+        ("a Job without a pod", seen(empty(), none(), vec![]), "waiting"),
+        ("a pod that runs", seen(empty(), none(), vec![running()]), "waiting"),
+        ("its mark", seen(filled(JOB), none(), vec![running()]), "written"),
+        (
+            "its mark, and the Job gone",
+            gone(Presence::There(Box::new(filled(JOB))), Presence::Gone),
+            "written",
+        ),
+        ("the mark of another attempt", seen(filled("other"), none(), vec![running()]), "waiting"),
+        ("its mark on other content", seen(altered, none(), vec![running()]), "again Conflict"),
+        (
+            "a complete Job without its mark",
+            seen(filled("other"), complete, vec![]),
+            "again Conflict",
+        ),
+        ("no ConfigMap", gone(Presence::Gone, Presence::Unknown), "over ConfigMapDeleted"),
+        ("neither", gone(Presence::Gone, Presence::Gone), "over ConfigMapDeleted"),
+        ("a ConfigMap on its way out", seen(with(going), none(), vec![]), "over ConfigMapDeleted"),
+        (
+            "another ConfigMap",
+            seen(with(json!({"uid": "other"})), none(), vec![]),
+            "over ConfigMapDeleted",
+        ),
+        ("an immutable one", seen(immutable, none(), vec![running()]), "over ConfigMapImmutable"),
+        ("no Job", gone(there(), Presence::Gone), "over JobDeleted"),
+        ("a Job on its way out", seen(empty(), deleted_job, vec![]), "over JobDeleted"),
+        ("a bad bundle", seen(empty(), none(), vec![ended("a", 11)]), "over BadBundle"),
+        (
+            "a temporary end",
+            seen(empty(), none(), vec![ended("a", 30)]),
+            "waiting ApiUnreachableFromPod",
+        ),
+        (
+            "the next pod after a temporary end",
+            seen(
+                empty(),
+                none(),
+                vec![
+                    ended("a", 30),
+                    unpacking("b", "Pending", &json!({"waiting": {"reason": "PodInitializing"}})),
+                ],
+            ),
+            "waiting",
+        ),
+        (
+            "too many temporary ends",
+            seen(empty(), failed("BackoffLimitExceeded"), vec![ended("a", 30)]),
+            "again ApiUnreachableFromPod",
+        ),
+        ("a failed Job", seen(empty(), failed("BackoffLimitExceeded"), vec![]), "again Killed"),
+    ];
+    for (name, seen, expected) in cases {
+        assert_eq!(short(&judged(&seen, 5).state), expected, "{name}");
+    }
+}
+
+#[test]
+fn what_another_launcher_saw_counts_where_nothing_else_is_left() {
+    let record = Record {
+        attempt: Some(JOB.into()),
+        job: Some("etcd-1".into()),
+        failure: Failure::new(Reason::ImageNotFound, "there is no such image"),
+    };
+    let mut config_map = empty();
+    let text = serde_json::to_string(&record).unwrap();
+    config_map.annotations_mut().insert(record::FAILURE.into(), text);
+    let ended = seen(config_map.clone(), failed("DeadlineExceeded"), vec![]);
+    assert_eq!(short(&judged(&ended, 5).state), "over ImageNotFound");
+
+    let mut attempt = attempt(Strategy::Inject);
+    attempt.uid = "33333333-3333-3333-3333-333333333333".into();
+    assert_eq!(Record::read(Some(&config_map), &attempt.uid), None, "an older attempt's");
+}
+
+#[test]
+fn steps_are_told_once_for_each_pod() {
+    let attempt = attempt(Strategy::Inject);
+    let mut budget = Budget::new(deadlines(), Duration::ZERO);
+    let mut judge = Judge::new(&attempt, &mut budget, Duration::ZERO);
+    let mut told = |pod: Pod| -> Vec<String> {
+        let seen = seen(empty(), job(&json!([])), vec![pod]);
+        let steps = judge.judge(&seen, Duration::from_secs(1)).steps;
+        steps.iter().map(|step| serde_json::to_value(step).unwrap().to_string()).collect()
+    };
+    let digest = format!("sha256:{HEX}");
+    let scheduled = r#"{"event":"scheduled","node":"node0"}"#;
+    let tool = r#"{"event":"toolPulled"}"#;
+    let bundle = format!(r#"{{"digest":"{digest}","event":"bundlePulled"}}"#);
+    let waiting = json!({"waiting": {"reason": "PodInitializing"}});
+    assert_eq!(told(pod("a", &json!({"containers": []}), &json!({}))), [""; 0]);
+    assert_eq!(told(unpacking("a", "Pending", &waiting)), [scheduled, tool]);
+    assert_eq!(told(unpacking("a", "Pending", &waiting)), [""; 0]);
+    let running = || json!({"running": {}});
+    assert_eq!(
+        told(unpacking("a", "Running", &running())),
+        [bundle.as_str(), r#"{"event":"running"}"#]
+    );
+    assert_eq!(told(unpacking("b", "Running", &running())).len(), 4);
+}
+
+#[test]
+fn a_phase_goes_on_where_it_was_left_until_its_deadline() {
+    let attempt = attempt(Strategy::Inject);
+    let mut budget = Budget::new(deadlines(), Duration::ZERO);
+    let mut judge = Judge::new(&attempt, &mut budget, Duration::ZERO);
+    let waiting = || unpacking("a", "Pending", &json!({"waiting": {"reason": "PodInitializing"}}));
+    let running = || unpacking("a", "Running", &json!({"running": {}}));
+    let none = || seen(empty(), job(&json!([])), vec![]);
+    let with = |pod| seen(empty(), job(&json!([])), vec![pod]);
+    let mut at = |seen: &Seen, now| match judge.judge(seen, Duration::from_secs(now)).state {
+        State::Waiting(waiting) => waiting.until.as_secs(),
+        State::Ended(Verdict::Over(failure)) if failure.reason == Reason::Deadline => 0,
+        state @ State::Ended(_) => panic!("{state:?}"),
+    };
+    assert_eq!(at(&none(), 0), 1, "events are asked for after a second");
+    assert_eq!(at(&none(), 1), 100);
+    assert_eq!(at(&with(waiting()), 40), 240, "the pull begins");
+    assert_eq!(at(&with(running()), 100), 150, "the run begins");
+    assert_eq!(at(&none(), 140), 200, "the pod is gone: 60 s of the schedule are left");
+    assert_eq!(at(&with(waiting()), 150), 290, "and 140 s of the pull");
+    assert_eq!(at(&with(running()), 160), 170, "and 10 s of the run");
+    assert_eq!(at(&with(running()), 170), 0);
+}
+
+#[test]
+fn a_deadline_says_what_was_waited_for() {
+    let spec = json!({"containers": []});
+    let status = json!({"phase": "Pending", "conditions": [{
+        "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+        "message": "0/1 nodes are available: 1 Insufficient cpu.",
+    }]});
+    let seen = seen(empty(), job(&json!([])), vec![pod("a", &spec, &status)]);
+    assert_eq!(short(&judged(&seen, 5).state), "waiting Unschedulable");
+    let State::Ended(Verdict::Over(failure)) = judged(&seen, 100).state else { panic!() };
+    assert_eq!(failure.reason, Reason::Deadline);
+    assert!(failure.message.starts_with("gave up after 100 s"), "{}", failure.message);
+    assert!(failure.message.contains("Insufficient cpu"), "{}", failure.message);
+    assert!(failure.evidence.object.is_some());
+}
+
+#[test]
+fn events_are_asked_for_where_something_takes_long_or_looks_wrong() {
+    let events_of = |seen: &Seen, now: u64| match judged(seen, now).state {
+        State::Waiting(waiting) => waiting.events_of,
+        state @ State::Ended(_) => panic!("{state:?}"),
+    };
+    let none = seen(empty(), job(&json!([])), vec![]);
+    assert_eq!(events_of(&none, 0), None);
+    assert_eq!(events_of(&none, 2).as_deref(), Some(JOB));
+    let pulling = json!({"waiting": {"reason": "ErrImagePull", "message": "connection refused"}});
+    let wrong = seen(empty(), job(&json!([])), vec![unpacking("a", "Pending", &pulling)]);
+    assert_eq!(events_of(&wrong, 0).as_deref(), Some("a"));
+}

@@ -1,0 +1,139 @@
+//! Requests to the API server: tried again while it can't be reached, up to a time.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, timeout};
+
+use super::backoff::{self, Waits};
+use super::report::{Report, later};
+use crate::{Failure, Reason, failure};
+
+#[cfg(test)]
+mod tests;
+
+/// How long one answer may take. A server that hangs answers never.
+const ANSWER: Duration = Duration::from_secs(15);
+
+/// How long a 401 or 403 may come from a server that has just started: its caches of rules come
+/// after its socket.
+const STARTING: Duration = Duration::from_secs(10);
+
+/// What the API server made of a request.
+#[derive(Debug)]
+pub(super) enum Answer<T> {
+    /// It did it.
+    Done(T),
+    /// An object of this name is there.
+    Exists,
+    /// The object isn't there.
+    Missing,
+    /// The object has changed since it was read.
+    Changed,
+}
+
+impl<T> Answer<T> {
+    /// The value, where there is one.
+    pub(super) fn done(self) -> Option<T> {
+        match self {
+            Self::Done(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The value, where nothing else makes sense.
+    pub(super) fn expected(self, doing: &str) -> Result<T, Failure> {
+        let words = match self {
+            Self::Done(value) => return Ok(value),
+            Self::Exists => "it is there",
+            Self::Missing => "it isn't there",
+            Self::Changed => "it has changed",
+        };
+        Err(Failure::new(
+            Reason::ApiRefused,
+            format!("cannot {doing}: the API server says that {words}"),
+        ))
+    }
+}
+
+/// Asks until it is answered, or `until`.
+#[derive(Debug)]
+pub(super) struct Patience<'r> {
+    report: &'r Report,
+    until: Instant,
+    had_outage: AtomicBool,
+}
+
+impl<'r> Patience<'r> {
+    /// For this long, from now on.
+    pub(super) fn of(report: &'r Report, time: Duration) -> Self {
+        Self { report, until: later(Instant::now(), time), had_outage: AtomicBool::new(false) }
+    }
+
+    /// Makes a request; `doing` completes "failed to" for people.
+    pub(super) async fn ask<T, F>(
+        &self,
+        doing: &str,
+        request: impl Fn() -> F,
+    ) -> Result<Answer<T>, Failure>
+    where
+        F: Future<Output = kube::Result<T>>,
+    {
+        let mut waits = backoff::REQUEST.waits();
+        let mut first_denial = None;
+        loop {
+            let failure = match timeout(ANSWER, request()).await {
+                Ok(Ok(value)) => return Ok(Answer::Done(value)),
+                Ok(Err(error)) => match answer(&error) {
+                    Some(answer) => return Ok(answer),
+                    None => failure::of_api(&error, doing),
+                },
+                Err(_) => unanswered(doing),
+            };
+            if failure.reason == Reason::ApiUnreachable {
+                self.had_outage.store(true, Ordering::Relaxed);
+            }
+            let is_starting = failure.reason == Reason::Forbidden
+                && self.had_outage.load(Ordering::Relaxed)
+                && first_denial.get_or_insert_with(Instant::now).elapsed() < STARTING;
+            if !failure.is_transient && !is_starting {
+                return Err(failure);
+            }
+            self.wait(failure, &mut waits).await?;
+        }
+    }
+
+    /// Waits for the next try, if there is time for one.
+    pub(super) async fn wait(&self, failure: Failure, waits: &mut Waits) -> Result<(), Failure> {
+        let wait = waits.pause();
+        if Instant::now() + wait >= self.until {
+            return Err(failure);
+        }
+        self.report.waiting(failure);
+        sleep(wait).await;
+        Ok(())
+    }
+}
+
+/// The answers that aren't failures.
+fn answer<T>(error: &kube::Error) -> Option<Answer<T>> {
+    let kube::Error::Api(status) = error else { return None };
+    let is_of_namespace =
+        status.details.as_ref().is_some_and(|details| details.kind == "namespaces");
+    if status.is_already_exists() {
+        Some(Answer::Exists)
+    } else if status.is_conflict() {
+        Some(Answer::Changed)
+    } else if status.is_not_found() && !is_of_namespace {
+        Some(Answer::Missing)
+    } else {
+        None
+    }
+}
+
+fn unanswered(doing: &str) -> Failure {
+    let seconds = ANSWER.as_secs();
+    let message = format!("cannot {doing}: the API server didn't answer within {seconds} s");
+    Failure::new(Reason::ApiUnreachable, message)
+}

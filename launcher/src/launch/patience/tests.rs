@@ -1,0 +1,97 @@
+use std::cell::Cell;
+
+use futures::StreamExt;
+use futures::channel::mpsc::unbounded;
+
+use super::*;
+use crate::Step;
+
+fn refused(code: u16, reason: &str) -> kube::Error {
+    let status = kube::core::Status::failure("no", reason).with_code(code);
+    kube::Error::Api(Box::new(status))
+}
+
+fn missing(kind: &str) -> kube::Error {
+    let status = serde_json::from_value(serde_json::json!({
+        "code": 404, "reason": "NotFound", "message": format!("{kind} \"olm\" not found"), "details": {"kind": kind},
+    }));
+    kube::Error::Api(Box::new(status.unwrap()))
+}
+
+/// What comes of these answers, the last one given for ever, within a minute; how often it was
+/// asked, and what was told.
+async fn asked(
+    answers: &[fn() -> kube::Result<u8>],
+) -> (Result<Answer<u8>, Failure>, usize, usize) {
+    let (sender, events) = unbounded();
+    let report = Report::start(sender);
+    let n_asked = Cell::new(0);
+    let result = {
+        let patience = Patience::of(&report, Duration::from_mins(1));
+        let request = || {
+            let answer = answers[n_asked.get().min(answers.len() - 1)];
+            n_asked.set(n_asked.get() + 1);
+            async move { answer() }
+        };
+        patience.ask("read it", request).await
+    };
+    drop(report);
+    let waits = events.filter(|event| {
+        let is_waiting = matches!(event.step, Step::Waiting { .. });
+        futures::future::ready(is_waiting)
+    });
+    (result, n_asked.get(), waits.count().await)
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_are_made_again_while_the_server_is_out_of_reach() {
+    let busy: fn() -> kube::Result<u8> = || Err(refused(503, "ServiceUnavailable"));
+    let denied: fn() -> kube::Result<u8> = || Err(refused(403, "Forbidden"));
+    let fine: fn() -> kube::Result<u8> = || Ok(1);
+
+    let (result, n_asked, n_told) = asked(&[busy, busy, busy, fine]).await;
+    assert!(matches!(result, Ok(Answer::Done(1))), "{result:?}");
+    assert_eq!((n_asked, n_told), (4, 1), "the same is told once");
+
+    let (result, n_asked, _) = asked(&[busy]).await;
+    assert_eq!(result.unwrap_err().reason, Reason::ApiUnreachable);
+    assert!((20..200).contains(&n_asked), "{n_asked} in a minute");
+
+    let (result, n_asked, _) = asked(&[denied, fine]).await;
+    assert_eq!(result.unwrap_err().reason, Reason::Forbidden);
+    assert_eq!(n_asked, 1);
+
+    let (result, ..) = asked(&[busy, denied, denied, fine]).await;
+    assert!(
+        matches!(result, Ok(Answer::Done(1))),
+        "a server that starts knows no rules: {result:?}"
+    );
+    let (result, ..) = asked(&[busy, denied]).await;
+    assert_eq!(result.unwrap_err().reason, Reason::Forbidden);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_hangs_is_asked_again() {
+    let report = Report::start(unbounded().0);
+    let patience = Patience::of(&report, Duration::from_mins(1));
+    let n_asked = Cell::new(0);
+    let request = || {
+        n_asked.set(n_asked.get() + 1);
+        std::future::pending::<kube::Result<u8>>()
+    };
+    let failure = patience.ask("read it", request).await.unwrap_err();
+    assert_eq!(failure.reason, Reason::ApiUnreachable);
+    assert_eq!(n_asked.get(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_about_the_object_are_no_failures() {
+    let exists: fn() -> kube::Result<u8> = || Err(refused(409, "AlreadyExists"));
+    let changed: fn() -> kube::Result<u8> = || Err(refused(409, "Conflict"));
+    let gone: fn() -> kube::Result<u8> = || Err(missing("configmaps"));
+    let no_namespace: fn() -> kube::Result<u8> = || Err(missing("namespaces"));
+    assert!(matches!(asked(&[exists]).await.0, Ok(Answer::Exists)));
+    assert!(matches!(asked(&[changed]).await.0, Ok(Answer::Changed)));
+    assert!(matches!(asked(&[gone]).await.0, Ok(Answer::Missing)));
+    assert_eq!(asked(&[no_namespace]).await.0.unwrap_err().reason, Reason::Namespace);
+}

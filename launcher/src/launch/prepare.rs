@@ -1,0 +1,81 @@
+//! The ConfigMap: made, or found.
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::ResourceExt;
+use kube::api::{Patch, PatchParams, PostParams};
+use serde_json::json;
+use unlade_format::record::IMAGE;
+
+use super::Launch;
+use super::backoff;
+use super::patience::Answer;
+use crate::object::label;
+use crate::{Failure, Reason};
+
+impl Launch<'_> {
+    /// The ConfigMap that is to be filled; it may be filled already.
+    pub(super) async fn prepare(&self) -> Result<ConfigMap, Failure> {
+        let api = self.api::<ConfigMap>();
+        let patience = self.patience();
+        let object = self.plan.config_map();
+        let name = self.plan.name();
+        let mut waits = backoff::REQUEST.waits();
+        loop {
+            let params = PostParams::default();
+            let doing = format!("create ConfigMap {name}");
+            match patience.ask(&doing, || api.create(&params, &object)).await? {
+                Answer::Done(created) => return Ok(created),
+                Answer::Exists => {}
+                answer => return answer.expected(&doing),
+            }
+            let doing = format!("read ConfigMap {name}");
+            let Some(found) = patience.ask(&doing, || api.get(name)).await?.done() else {
+                continue;
+            };
+            if found.metadata.deletion_timestamp.is_some() {
+                let message = format!("the ConfigMap {name} is being deleted");
+                let failure = Failure::new(Reason::ConfigMapDeleted, message);
+                patience.wait(failure, &mut waits).await?;
+                continue;
+            }
+            if !label::is_ours(found.metadata.labels.as_ref()) {
+                return Err(super::taken("ConfigMap", name));
+            }
+            if found.immutable == Some(true) {
+                let message = format!("the ConfigMap {name} is immutable");
+                return Err(Failure::new(Reason::ConfigMapImmutable, message));
+            }
+            if let Some(found) = self.adapted(found).await? {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// The ConfigMap with what this request wants of it; none if it is gone.
+    async fn adapted(&self, found: ConfigMap) -> Result<Option<ConfigMap>, Failure> {
+        let is_of_image = found.annotations().get(IMAGE) == Some(&self.request.image);
+        let lacks_owner =
+            self.request.owner.as_ref().filter(|wanted| {
+                !found.owner_references().iter().any(|owner| owner.uid == wanted.uid)
+            });
+        if is_of_image && lacks_owner.is_none() {
+            return Ok(Some(found));
+        }
+        // Owners are merged by their uids.
+        let patch = Patch::Strategic(json!({
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "uid": found.metadata.uid,
+                "annotations": {IMAGE: self.request.image},
+                "ownerReferences": lacks_owner.into_iter().collect::<Vec<_>>(),
+            },
+        }));
+        let api = self.api::<ConfigMap>();
+        let doing = format!("annotate ConfigMap {}", self.plan.name());
+        let params = PatchParams::default();
+        let answer =
+            self.patience().ask(&doing, || api.patch(self.plan.name(), &params, &patch)).await?;
+        Ok(answer.done())
+    }
+}

@@ -1,0 +1,69 @@
+//! What a launch made is taken away again.
+
+use std::time::Duration;
+
+use futures::channel::mpsc::unbounded;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{DeleteParams, ListParams, Preconditions};
+use kube::{Api, Client, ResourceExt};
+
+use super::judge::condition;
+use super::patience::{Answer, Patience};
+use super::report::Report;
+use crate::Failure;
+use crate::object::label;
+
+/// How long the API server may be out of reach. Someone waits for the prompt.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Deletes the Jobs that are filling a ConfigMap.
+pub(crate) async fn cancel(
+    client: &Client,
+    namespace: &str,
+    config_map: &str,
+) -> Result<Vec<String>, Failure> {
+    let report = Report::start(unbounded().0);
+    let patience = Patience::of(&report, PATIENCE);
+    let api: Api<Job> = Api::namespaced(client.clone(), namespace);
+    let params = ListParams::default().labels(&label::selector(config_map));
+    let doing = format!("list Jobs in namespace {namespace}");
+    let jobs = patience.ask(&doing, || api.list(&params)).await?.expected(&doing)?;
+    let mut names = Vec::new();
+    for job in jobs.items.iter().filter(|job| !condition::is_over(job)) {
+        let name = job.name_any();
+        // Without this the pods of a Job stay.
+        let params = DeleteParams::background().preconditions(of_uid(job.uid()));
+        let doing = format!("delete Job {name}");
+        if let Answer::Done(_) = patience.ask(&doing, || api.delete(&name, &params)).await? {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+/// Deletes a ConfigMap of ours, and thereby all that it owns.
+pub(crate) async fn remove(
+    client: &Client,
+    namespace: &str,
+    config_map: &str,
+) -> Result<(), Failure> {
+    let report = Report::start(unbounded().0);
+    let patience = Patience::of(&report, PATIENCE);
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
+    let doing = format!("read ConfigMap {config_map}");
+    let Some(found) = patience.ask(&doing, || api.get(config_map)).await?.done() else {
+        return Ok(());
+    };
+    if !label::is_ours(found.metadata.labels.as_ref()) {
+        return Err(super::taken("ConfigMap", config_map));
+    }
+    let params = DeleteParams::background().preconditions(of_uid(found.uid()));
+    let doing = format!("delete ConfigMap {config_map}");
+    patience.ask(&doing, || api.delete(config_map, &params)).await?;
+    Ok(())
+}
+
+fn of_uid(uid: Option<String>) -> Preconditions {
+    Preconditions { uid, resource_version: None }
+}

@@ -1,0 +1,169 @@
+//! The order of a launch, against an API server in memory: what a real cluster can't be made to do.
+
+mod server;
+
+use futures::StreamExt;
+use futures::channel::mpsc::unbounded;
+use serde_json::{Value, json};
+use unlade_format::record;
+
+use self::server::Server;
+use super::*;
+use crate::{Evidence, Launcher, Record};
+
+const IMAGE: &str = "registry.example/bundles/etcd:0.9.4";
+
+/// containerd before 2.1.
+const WITHOUT_VOLUMES: &str = "failed to generate container \"etcd\" spec: failed to generate spec: \
+                               failed to mkdir \"\": mkdir : no such file or directory";
+
+fn options() -> Options {
+    Options::new("registry.example/unlade-unpacker:0.1.0")
+}
+
+/// What comes of a launch and what it tells, each step by its name.
+async fn launched(server: &Server, options: Options) -> (Result<Launched, Failure>, Vec<String>) {
+    let launcher = Launcher::new(server.client(), options);
+    let (sender, events) = unbounded();
+    let request = Request::new(IMAGE, "default");
+    let result = launcher.launch_watched(&request, sender).await;
+    let name =
+        |event: Event| serde_json::to_value(event).unwrap()["event"].as_str().unwrap().to_owned();
+    (result, events.map(name).collect().await)
+}
+
+/// A pod of `job` whose container that unpacks is in this state.
+fn pod(job: &Value, phase: &str, state: &Value) -> Value {
+    let name = job["metadata"]["name"].as_str().unwrap();
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": format!("{name}-abcde"),
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "labels": {"job-name": name},
+            "ownerReferences": [{
+                "apiVersion": "batch/v1", "kind": "Job", "name": name,
+                "uid": job["metadata"]["uid"], "controller": true,
+            }],
+        },
+        "spec": job["spec"]["template"]["spec"],
+        "status": {"phase": phase, "containerStatuses": [{
+            "name": "unpack", "image": "", "imageID": "", "ready": false, "restartCount": 0,
+            "state": state,
+        }]},
+    })
+}
+
+fn is_injected(job: &Value) -> bool {
+    job["spec"]["template"]["spec"]["initContainers"].is_array()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_volume_that_the_node_lacks_is_replaced_by_injection() {
+    let server = Server::new(|server, job| {
+        if is_injected(job) {
+            server.fill(job);
+        } else {
+            let state = json!({"waiting": {
+                "reason": "CreateContainerError",
+                "message": WITHOUT_VOLUMES,
+            }});
+            server.put("pods", pod(job, "Pending", &state));
+        }
+    });
+    let (launched, steps) = launched(&server, options()).await;
+    let launched = launched.unwrap_or_else(|failure| panic!("{failure:?}: {steps:?}"));
+    assert_eq!(launched.strategy, Some(Strategy::Inject));
+    let order = ["prepared", "chosen", "created", "chosen", "created", "written"];
+    assert_eq!(steps.iter().filter(|step| order.contains(&step.as_str())).count(), order.len());
+    let first = server.object("jobs", "-1");
+    assert_eq!(first["spec"]["activeDeadlineSeconds"], 1, "it was ended");
+    assert_eq!(first["spec"]["ttlSecondsAfterFinished"], 3600);
+
+    // Who asks for the volume gets the reason.
+    let server = Server::new(move |server, job| {
+        assert!(!is_injected(job));
+        let state = json!({"waiting": {
+            "reason": "CreateContainerError",
+            "message": WITHOUT_VOLUMES,
+        }});
+        server.put("pods", pod(job, "Pending", &state));
+    });
+    let options = Options { strategy: Strategy::ImageVolume, ..options() };
+    let failure = self::launched(&server, options).await.0.unwrap_err();
+    assert_eq!(failure.reason, Reason::VolumeUnsupported, "{failure:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_failed_for_a_passing_reason_is_followed_by_another() {
+    let server = Server::new(|server, job| {
+        if server.count("jobs") == 3 {
+            return server.fill(job);
+        }
+        let state = json!({"terminated": {"exitCode": 30, "reason": "Error"}});
+        server.put("pods", pod(job, "Failed", &state));
+        let mut failed = job.clone();
+        failed["status"]["conditions"] =
+            json!([{"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}]);
+        server.put("jobs", failed);
+    });
+    let (launched, steps) = launched(&server, options()).await;
+    let launched = launched.unwrap_or_else(|failure| panic!("{failure:?}: {steps:?}"));
+    assert!(launched.job.unwrap().ends_with("-3"));
+    assert_eq!(steps.iter().filter(|step| *step == "retrying").count(), 2, "{steps:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cause_that_stays_ends_the_launch_with_its_evidence_on_the_config_map() {
+    let server = Server::new(|server, job| {
+        let state = json!({"terminated": {"exitCode": 11, "reason": "Error"}});
+        server.put("pods", pod(job, "Failed", &state));
+    });
+    let failure = launched(&server, options()).await.0.unwrap_err();
+    assert_eq!(failure.reason, Reason::BadBundle);
+    assert_eq!(failure.evidence.log, ["the last words"]);
+    let config_map = server.object("configmaps", "");
+    let text = config_map["metadata"]["annotations"][record::FAILURE].as_str().unwrap();
+    let record: Record = serde_json::from_str(text).unwrap();
+    let job = server.object("jobs", "-1");
+    assert_eq!(record.attempt.as_deref(), job["metadata"]["uid"].as_str());
+    assert_eq!(record.failure, failure);
+    assert_ne!(failure.evidence, Evidence::default());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_config_map_that_was_filled_in_the_last_moment_is_a_success() {
+    // The watch doesn't tell of the filling before it tells of the failure.
+    let server = Server::new(|server, job| {
+        let state = json!({"terminated": {"exitCode": 137, "reason": "Error"}});
+        let mut failed = job.clone();
+        failed["status"]["conditions"] =
+            json!([{"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}]);
+        server.fill_unseen(job);
+        server.put("pods", pod(job, "Failed", &state));
+        server.put("jobs", failed);
+    });
+    let (launched, steps) = launched(&server, options()).await;
+    launched.unwrap_or_else(|failure| panic!("{failure:?}: {steps:?}"));
+    assert_eq!(server.object("jobs", "-1")["spec"]["activeDeadlineSeconds"], 630, "not ended");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_never_comes_ends_with_the_deadline_of_its_phase() {
+    let server = Server::new(|_, _| {});
+    let (failure, _) = launched(&server, options()).await;
+    let failure = failure.unwrap_err();
+    assert_eq!(failure.reason, Reason::Deadline, "{failure:?}");
+    assert!(failure.message.contains("120 s"), "{failure:?}");
+}
+
+#[test]
+fn a_launch_can_go_to_another_thread() {
+    fn sendable<T: Send>(_: &T) {}
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let _context = runtime.enter();
+    let launcher = Launcher::new(Server::new(|_, _| {}).client(), options());
+    let request = Request::new(IMAGE, "default");
+    sendable(&launcher.launch(&request));
+}

@@ -1,0 +1,276 @@
+//! What is there, kept up to date by watches that come back by themselves.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::time::Duration;
+
+use futures::stream::{BoxStream, SelectAll};
+use futures::{FutureExt, StreamExt};
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Pod};
+use kube::runtime::watcher::{self, Config, watcher};
+use kube::runtime::{WatchStreamExt, watcher::Event as Change};
+use kube::{Api, Client, Resource, ResourceExt};
+use serde::de::DeserializeOwned;
+
+use super::backoff;
+use crate::{Failure, Reason, failure};
+
+/// How long one watch lasts, in seconds; then it is asked for anew. A connection that was lost
+/// without a word is noticed five seconds later.
+const LENGTH: u32 = 30;
+
+/// How long a 403 may come where there was an answer before: a server that starts knows no rules.
+const STARTING: Duration = Duration::from_secs(10);
+
+/// Most events that are kept. Repeated ones are one object with a count.
+const MOST_EVENTS: usize = 100;
+
+/// An object that is watched by its name.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) enum Presence<T> {
+    /// It hasn't been asked for yet.
+    #[default]
+    Unknown,
+    /// It is there.
+    There(Box<T>),
+    /// It isn't there.
+    Gone,
+}
+
+impl<T> Presence<T> {
+    /// The object, if it is there.
+    pub(super) fn there(&self) -> Option<&T> {
+        match self {
+            Self::There(object) => Some(object),
+            _ => None,
+        }
+    }
+}
+
+/// Everything that was observed of one attempt.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub(super) config_map: Presence<ConfigMap>,
+    pub(super) job: Presence<Job>,
+    /// The pods of the Job, by name.
+    pub(super) pods: BTreeMap<String, Pod>,
+    /// How many pods were there and aren't any more.
+    pub(super) n_pods_gone: usize,
+    /// The events of the Job and of its pods, by name.
+    pub(super) events: BTreeMap<String, Event>,
+    /// Why nothing new can be seen, while that is so.
+    pub(super) trouble: Option<Failure>,
+}
+
+impl Seen {
+    /// How many pods are gone or on their way out.
+    pub(super) fn n_pods_going(&self) -> usize {
+        let is_going = |pod: &&Pod| pod.metadata.deletion_timestamp.is_some();
+        self.n_pods_gone + self.pods.values().filter(is_going).count()
+    }
+}
+
+/// The watches of one attempt.
+pub(super) struct Watch {
+    client: Client,
+    namespace: String,
+    streams: SelectAll<BoxStream<'static, Update>>,
+    /// The uids of the objects whose events are watched.
+    events_of: BTreeSet<String>,
+    /// Lists that aren't complete yet.
+    listing: Listing,
+    /// The kinds that were seen at least once.
+    known: BTreeSet<&'static str>,
+    first_denial: Option<tokio::time::Instant>,
+    pub(super) seen: Seen,
+}
+
+#[derive(Default)]
+struct Listing {
+    config_map: Presence<ConfigMap>,
+    job: Presence<Job>,
+    pods: BTreeMap<String, Pod>,
+}
+
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "each lives for a moment, and most are of that size")]
+enum Update {
+    ConfigMap(Change<ConfigMap>),
+    Job(Change<Job>),
+    Pod(Change<Pod>),
+    Event(Change<Event>),
+    Error(&'static str, watcher::Error),
+}
+
+impl Watch {
+    /// Watches a ConfigMap, and the pods of a Job that needn't be there yet.
+    pub(super) fn start(client: &Client, namespace: &str, config_map: &str, job: &str) -> Self {
+        let mut watch = Self {
+            client: client.clone(),
+            namespace: namespace.to_owned(),
+            streams: SelectAll::new(),
+            events_of: BTreeSet::new(),
+            listing: Listing::default(),
+            known: BTreeSet::new(),
+            first_denial: None,
+            seen: Seen::default(),
+        };
+        let fields = format!("metadata.name={config_map}");
+        watch.add("configmaps", Config::default().fields(&fields), Update::ConfigMap);
+        let labels = format!("job-name={job}");
+        watch.add("pods", Config::default().labels(&labels), Update::Pod);
+        watch
+    }
+
+    /// Watches the Job as well, which has to be there: if it isn't it counts as deleted.
+    pub(super) fn add_job(&mut self, name: &str) {
+        let fields = format!("metadata.name={name}");
+        self.add("jobs", Config::default().fields(&fields), Update::Job);
+    }
+
+    /// Watches the events of an object as well.
+    pub(super) fn add_events(&mut self, uid: &str) {
+        if self.events_of.insert(uid.to_owned()) {
+            let fields = format!("involvedObject.uid={uid}");
+            self.add("events", Config::default().fields(&fields), Update::Event);
+        }
+    }
+
+    /// Waits for something new, and takes in all that has come.
+    ///
+    /// # Errors
+    ///
+    /// If something mustn't be watched, except events: then there are none.
+    pub(super) async fn changed(&mut self) -> Result<(), Failure> {
+        match self.streams.next().await {
+            Some(update) => self.take_in(update)?,
+            // All have ended, which they don't: there is nothing to wait for.
+            None => std::future::pending().await,
+        }
+        while let Some(Some(update)) = self.streams.next().now_or_never() {
+            self.take_in(update)?;
+        }
+        Ok(())
+    }
+
+    fn add<K>(&mut self, kind: &'static str, config: Config, update: fn(Change<K>) -> Update)
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + DeserializeOwned
+            + Send
+            + 'static,
+    {
+        let api: Api<K> = Api::namespaced(self.client.clone(), &self.namespace);
+        let stream = watcher(api, config.timeout(LENGTH)).backoff(backoff::REQUEST.waits());
+        // Events that mustn't be read are done without.
+        let is_over = move |error: &watcher::Error| kind == "events" && is_forbidden(error);
+        let stream = stream.take_while(move |change| {
+            futures::future::ready(!change.as_ref().is_err_and(&is_over))
+        });
+        let updates = stream.map(move |change| match change {
+            Ok(change) => update(change),
+            Err(error) => Update::Error(kind, error),
+        });
+        self.streams.push(updates.boxed());
+    }
+
+    fn take_in(&mut self, update: Update) -> Result<(), Failure> {
+        let kind = match update {
+            Update::ConfigMap(change) => {
+                let is_answer = !matches!(change, Change::Init);
+                one(change, &mut self.seen.config_map, &mut self.listing.config_map);
+                is_answer.then_some("configmaps")
+            }
+            Update::Job(change) => {
+                let is_answer = !matches!(change, Change::Init);
+                one(change, &mut self.seen.job, &mut self.listing.job);
+                is_answer.then_some("jobs")
+            }
+            Update::Pod(change) => {
+                let is_answer = !matches!(change, Change::Init);
+                let before: Vec<_> = self.seen.pods.keys().cloned().collect();
+                several(change, &mut self.seen.pods, &mut self.listing.pods);
+                let is_gone = |name: &&String| !self.seen.pods.contains_key(*name);
+                self.seen.n_pods_gone += before.iter().filter(is_gone).count();
+                is_answer.then_some("pods")
+            }
+            Update::Event(change) => {
+                // What was said stays said, though the API server forgets events.
+                if let Change::Apply(event) | Change::InitApply(event) = change {
+                    let events = &mut self.seen.events;
+                    let name = event.name_any();
+                    if events.len() < MOST_EVENTS || events.contains_key(&name) {
+                        events.insert(name, event);
+                    }
+                }
+                None
+            }
+            Update::Error(kind, error) => return self.trouble(kind, error),
+        };
+        if let Some(kind) = kind {
+            self.known.insert(kind);
+            self.seen.trouble = None;
+            self.first_denial = None;
+        }
+        Ok(())
+    }
+
+    fn trouble(&mut self, kind: &'static str, error: watcher::Error) -> Result<(), Failure> {
+        let doing = format!("watch {kind} in namespace {}", self.namespace);
+        // Where a stream broke off, or its version is too old, the next request tells whether
+        // there is anything to it.
+        let (watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error)) =
+            error
+        else {
+            return Ok(());
+        };
+        let failure = failure::of_api(&error, &doing);
+        let is_denied = failure.reason == Reason::Forbidden;
+        if is_denied {
+            let first = *self.first_denial.get_or_insert_with(tokio::time::Instant::now);
+            if !self.known.contains(kind) || first.elapsed() >= STARTING {
+                return Err(failure);
+            }
+        }
+        self.seen.trouble = Some(failure);
+        Ok(())
+    }
+}
+
+fn is_forbidden(error: &watcher::Error) -> bool {
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => status.is_forbidden(),
+        _ => false,
+    }
+}
+
+/// Takes in a change of the only object that is watched.
+fn one<T>(change: Change<T>, now: &mut Presence<T>, listing: &mut Presence<T>) {
+    match change {
+        Change::Init => *listing = Presence::Gone,
+        Change::InitApply(object) => *listing = Presence::There(Box::new(object)),
+        Change::InitDone => *now = std::mem::take(listing),
+        Change::Apply(object) => *now = Presence::There(Box::new(object)),
+        Change::Delete(_) => *now = Presence::Gone,
+    }
+}
+
+/// Takes in a change of one of the objects that are watched.
+fn several<T: ResourceExt>(
+    change: Change<T>,
+    now: &mut BTreeMap<String, T>,
+    listing: &mut BTreeMap<String, T>,
+) {
+    match change {
+        Change::Init => listing.clear(),
+        Change::InitApply(object) => drop(listing.insert(object.name_any(), object)),
+        Change::InitDone => *now = std::mem::take(listing),
+        Change::Apply(object) => drop(now.insert(object.name_any(), object)),
+        Change::Delete(object) => drop(now.remove(&object.name_any())),
+    }
+}
