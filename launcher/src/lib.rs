@@ -15,14 +15,17 @@
 
 pub mod batch;
 mod config_map;
+mod dry_run;
 pub mod failure;
 pub mod image_reference;
+pub mod inventory;
 mod launch;
 mod launched;
 mod launcher;
 mod name;
 mod object;
 pub mod options;
+pub mod owner;
 mod plain;
 pub mod progress;
 pub mod request;
@@ -32,6 +35,7 @@ mod strategy;
 pub use batch::{Batch, BatchEvent, Outcome};
 pub use failure::{Evidence, Failure, Reason};
 pub use image_reference::ImageReference;
+pub use inventory::{Inventory, Scope};
 pub use launch::record::Record;
 pub use launched::{Launched, Timings};
 pub use launcher::Launcher;

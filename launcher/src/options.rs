@@ -71,7 +71,9 @@ pub struct PodOptions {
     pub tolerations: Option<Vec<Toleration>>,
     /// Name of a PriorityClass.
     pub priority_class: Option<String>,
-    /// Requests and limits of each container, in place of the default ones.
+    /// Requests and limits of each container. Those that aren't given are the default ones: cpu 10m
+    /// and memory 32Mi are asked for, memory is limited to 256Mi unless another amount of it is
+    /// asked for.
     pub resources: Option<ResourceRequirements>,
     /// When the tool image is pulled; by default by the same rule as the bundle image.
     pub tool_pull_policy: Option<PullPolicy>,

@@ -3,6 +3,8 @@
 mod placement;
 mod volume;
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::core::v1::{
     Capabilities, Container, EnvVar, EnvVarSource, LocalObjectReference, ObjectFieldSelector,
     PodSecurityContext, PodSpec, PodTemplateSpec, ResourceRequirements, SeccompProfile,
@@ -157,7 +159,7 @@ fn attempt() -> EnvVar {
 
 /// What all containers have in common.
 fn container(plan: &Plan<'_>) -> Container {
-    let resources = plan.options.pod.resources.clone().unwrap_or_else(default_resources);
+    let resources = resources(plan.options.pod.resources.clone().unwrap_or_default());
     Container {
         resources: Some(resources),
         security_context: Some(SecurityContext {
@@ -172,18 +174,19 @@ fn container(plan: &Plan<'_>) -> Container {
     }
 }
 
+/// The given amounts, and the default ones of what isn't given. Who asks for an amount of something
+/// doesn't get the default limit of it, which may be less.
+///
 /// The largest of the 181 bundles of the corpus (6 MiB) passes with a limit of 24 MiB, and is killed
 /// with 16; a made-up one of 124 MiB, near the unpacker's own limit, needs 252.
-fn default_resources() -> ResourceRequirements {
-    let quantities = |pairs: &[(&str, &str)]| {
-        let pairs = pairs.iter();
-        Some(pairs.map(|&(name, size)| (name.to_owned(), Quantity(size.to_owned()))).collect())
-    };
-    ResourceRequirements {
-        requests: quantities(&[("cpu", "10m"), ("memory", "32Mi")]),
-        limits: quantities(&[("memory", "256Mi")]),
-        claims: None,
-    }
+fn resources(given: ResourceRequirements) -> ResourceRequirements {
+    let quantity = |(name, size): (&str, &str)| (name.to_owned(), Quantity(size.to_owned()));
+    let mut limits = BTreeMap::from([("memory", "256Mi")].map(quantity));
+    limits.retain(|name, _| !given.requests.iter().any(|given| given.contains_key(name)));
+    limits.extend(given.limits.unwrap_or_default());
+    let mut requests = BTreeMap::from([("cpu", "10m"), ("memory", "32Mi")].map(quantity));
+    requests.extend(given.requests.unwrap_or_default());
+    ResourceRequirements { requests: Some(requests), limits: Some(limits), claims: given.claims }
 }
 
 /// As whom the containers run. Bundle images have no user, or any; ours has a numeric one.

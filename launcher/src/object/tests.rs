@@ -310,6 +310,19 @@ fn a_given_service_account_needs_no_objects() {
 }
 
 #[test]
+fn who_asks_for_more_memory_is_not_held_to_the_default_limit() {
+    let mut options = options();
+    let resources = json!({"requests": {"memory": "1Gi"}, "limits": {"cpu": "2"}});
+    options.pod.resources = Some(serde_json::from_value(resources).unwrap());
+    let pod = serde_json::to_value(pod(&request(), &options, Strategy::Inject)).unwrap();
+    for containers in ["initContainers", "containers"] {
+        let resources = &pod[containers][0]["resources"];
+        assert_eq!(resources["limits"], json!({"cpu": "2"}));
+        assert_eq!(resources["requests"], json!({"cpu": "10m", "memory": "1Gi"}));
+    }
+}
+
+#[test]
 fn what_is_settable_of_the_pod_is_in_it() {
     let mut options = options();
     options.pod.pull_secrets = vec!["first".into(), "second".into()];
@@ -318,7 +331,7 @@ fn what_is_settable_of_the_pod_is_in_it() {
     options.pod.architectures = vec!["amd64".into()];
     options.pod.tolerations = Some(Vec::new());
     let resources = json!({"limits": {"memory": "1Gi"}});
-    options.pod.resources = Some(serde_json::from_value(resources.clone()).unwrap());
+    options.pod.resources = Some(serde_json::from_value(resources).unwrap());
     let mut request = request();
     request.encoding = Encoding::Gzip;
     for strategy in BOTH {
@@ -329,7 +342,9 @@ fn what_is_settable_of_the_pod_is_in_it() {
         assert_eq!(pod["priorityClassName"], "low");
         assert!(pod["affinity"]["nodeAffinity"].is_object());
         assert_eq!(pod["tolerations"], json!([]));
-        assert_eq!(pod["containers"][0]["resources"], resources);
+        let resources = &pod["containers"][0]["resources"];
+        assert_eq!(resources["limits"], json!({"memory": "1Gi"}));
+        assert_eq!(resources["requests"], json!({"cpu": "10m", "memory": "32Mi"}));
         assert!(pod["containers"][0].to_string().contains("--encoding=gzip"));
     }
 }

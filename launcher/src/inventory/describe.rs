@@ -1,0 +1,111 @@
+//! [`Description`]: all that is known of one ConfigMap.
+
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Pod};
+use k8s_openapi::jiff::Timestamp;
+use kube::{Api, Client, api::ListParams};
+
+use super::{
+    item::{Item, JobsOf},
+    list, object, refused, remove,
+};
+use crate::{Failure, object::label};
+
+/// All that is known of one ConfigMap.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Description {
+    /// What a list tells of it.
+    pub item: Item,
+    /// The ConfigMap with its content.
+    pub config_map: ConfigMap,
+    /// The Jobs that are still there, by name.
+    pub jobs: Vec<Job>,
+    /// Their pods, by name.
+    pub pods: Vec<Pod>,
+    /// What happened to any of these, the oldest first. Kubernetes keeps events for an hour.
+    pub events: Vec<Event>,
+    /// What goes with the ConfigMap when it is deleted, as `Kind/name`.
+    pub owned: Vec<String>,
+    /// What isn't told above because it couldn't be read.
+    pub untold: Vec<Failure>,
+}
+
+/// Looks around `config_map`.
+pub(super) async fn describe(client: &Client, config_map: ConfigMap) -> Description {
+    let namespace = config_map.metadata.namespace.clone().unwrap_or_default();
+    let name = config_map.metadata.name.clone().unwrap_or_default();
+    let pods: Api<Pod> = Api::namespaced(client.clone(), &namespace);
+    let params = ListParams::default().labels(&label::selector(&name));
+    let (jobs, pods, owned) = futures::join!(
+        list::jobs(client, Some(&namespace), Some(&name)),
+        list::pages(&params, async |page| pods.list(&page).await),
+        remove::owned(client, &config_map),
+    );
+    let mut untold = Vec::new();
+    let of = object(&namespace, &name);
+    let mut tell = |what: &str, error: &kube::Error| {
+        untold.push(refused("list", &format!("{what} of {of}"), error));
+    };
+    let jobs = jobs.unwrap_or_else(|error| {
+        tell("Jobs", &error);
+        JobsOf::new()
+    });
+    let mut jobs: Vec<Job> = jobs.into_values().flatten().collect();
+    let mut pods = pods.unwrap_or_else(|error| {
+        tell("pods", &error);
+        Vec::new()
+    });
+    let owned = owned.unwrap_or_else(|error| {
+        tell("what belongs", &error);
+        Vec::new()
+    });
+    jobs.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
+    pods.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
+    let mut uids = vec![config_map.metadata.uid.clone()];
+    uids.extend(jobs.iter().map(|job| job.metadata.uid.clone()));
+    uids.extend(pods.iter().map(|pod| pod.metadata.uid.clone()));
+    let events = events(client, &namespace, uids.into_iter().flatten().collect()).await;
+    let events = events.unwrap_or_else(|error| {
+        tell("events", &error);
+        Vec::new()
+    });
+    Description {
+        item: Item::new(&config_map, &jobs),
+        config_map,
+        jobs,
+        pods,
+        events,
+        owned,
+        untold,
+    }
+}
+
+/// The events of the objects with these uids, the oldest first.
+async fn events(
+    client: &Client,
+    namespace: &str,
+    uids: Vec<String>,
+) -> Result<Vec<Event>, kube::Error> {
+    let api: Api<Event> = Api::namespaced(client.clone(), namespace);
+    let lists = uids.into_iter().map(|uid| {
+        let api = api.clone();
+        let params = ListParams::default().fields(&format!("involvedObject.uid={uid}"));
+        async move { list::pages(&params, async |page| api.list(&page).await).await }
+    });
+    let mut events: Vec<_> =
+        futures::future::try_join_all(lists).await?.into_iter().flatten().collect();
+    events.sort_by_key(last_seen);
+    Ok(events)
+}
+
+/// When an event was last seen.
+fn last_seen(event: &Event) -> Option<Timestamp> {
+    let series = event.series.as_ref().and_then(|series| series.last_observed_time.as_ref());
+    series
+        .map(|time| time.0)
+        .or_else(|| event.last_timestamp.as_ref().map(|time| time.0))
+        .or_else(|| event.event_time.as_ref().map(|time| time.0))
+        .or_else(|| event.first_timestamp.as_ref().map(|time| time.0))
+        .or_else(|| event.metadata.creation_timestamp.as_ref().map(|time| time.0))
+}

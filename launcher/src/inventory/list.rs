@@ -1,0 +1,137 @@
+//! Lists, page by page.
+
+use std::fmt::Debug;
+
+use k8s_openapi::api::{batch::v1::Job, core::v1::ConfigMap};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::{
+    Api, Client, Resource,
+    api::{ListParams, ObjectList},
+};
+use serde::de::DeserializeOwned;
+
+use super::{Scope, item::Item, item::JobsOf, refused};
+use crate::{
+    Failure,
+    object::label::{self, UNPACK_REF},
+};
+
+/// As many as kubectl asks for at once.
+const PAGE: u32 = 500;
+
+pub(super) async fn items(client: &Client, scope: &Scope) -> Result<Vec<Item>, Failure> {
+    let params = params(scope);
+    // Contents can have a megabyte each; a table needs none of it.
+    let config_maps = async {
+        let api: Api<ConfigMap> = api(client, scope);
+        pages(&params, async |page| api.list_metadata(&page).await).await
+    };
+    // The caller's own labels are on the Jobs too, but not those set later on the ConfigMap.
+    let jobs = jobs(client, scope.namespace.as_deref(), None);
+    let (config_maps, jobs) = futures::join!(config_maps, jobs);
+    let config_maps =
+        config_maps.map_err(|error| refused("list", &objects("ConfigMaps", scope), &error))?;
+    let jobs = jobs.map_err(|error| refused("list", &objects("Jobs", scope), &error))?;
+    let mut items: Vec<_> = config_maps
+        .iter()
+        .map(|config_map| {
+            let metadata = config_map.metadata.clone();
+            let jobs = jobs.get(&key(&metadata)).map_or(&[][..], Vec::as_slice);
+            Item::new(&ConfigMap { metadata, ..ConfigMap::default() }, jobs)
+        })
+        .collect();
+    items.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
+    Ok(items)
+}
+
+pub(super) async fn config_maps(client: &Client, scope: &Scope) -> Result<Vec<ConfigMap>, Failure> {
+    let api: Api<ConfigMap> = api(client, scope);
+    let found = pages(&params(scope), async |page| api.list(&page).await).await;
+    let mut found =
+        found.map_err(|error| refused("list", &objects("ConfigMaps", scope), &error))?;
+    found.sort_by_key(|config_map| key(&config_map.metadata));
+    Ok(found)
+}
+
+/// The Jobs of ConfigMaps, or of one.
+pub(super) async fn jobs(
+    client: &Client,
+    namespace: Option<&str>,
+    config_map: Option<&str>,
+) -> Result<JobsOf, kube::Error> {
+    let api: Api<Job> = match namespace {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    };
+    let selector = match config_map {
+        Some(name) => label::selector(name),
+        None => label::SELECTOR.to_owned(),
+    };
+    let params = ListParams::default().labels(&selector);
+    let mut jobs = JobsOf::new();
+    for job in pages(&params, async |page| api.list(&page).await).await? {
+        let labels = job.metadata.labels.as_ref();
+        let name = labels.and_then(|labels| labels.get(UNPACK_REF)).cloned().unwrap_or_default();
+        let namespace = job.metadata.namespace.clone().unwrap_or_default();
+        jobs.entry((namespace, name)).or_default().push(job);
+    }
+    Ok(jobs)
+}
+
+/// All pages of a list.
+pub(super) async fn pages<K: Clone>(
+    params: &ListParams,
+    page: impl AsyncFn(ListParams) -> Result<ObjectList<K>, kube::Error>,
+) -> Result<Vec<K>, kube::Error> {
+    let mut params = params.clone().limit(PAGE);
+    let mut all = Vec::new();
+    loop {
+        let list = match page(params.clone()).await {
+            // The rest of the list is no more; everything at once always is.
+            Err(kube::Error::Api(status)) if status.code == 410 && params.limit.is_some() => {
+                all.clear();
+                params.limit = None;
+                params.continue_token = None;
+                continue;
+            }
+            list => list?,
+        };
+        all.extend(list.items);
+        params.continue_token = list.metadata.continue_.filter(|token| !token.is_empty());
+        if params.continue_token.is_none() {
+            return Ok(all);
+        }
+    }
+}
+
+fn key(metadata: &ObjectMeta) -> (String, String) {
+    (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default())
+}
+
+fn params(scope: &Scope) -> ListParams {
+    let ours = label::SELECTOR;
+    ListParams::default().labels(&match scope.selector.as_deref() {
+        Some(selector) if !selector.is_empty() => format!("{ours},{selector}"),
+        _ => ours.to_owned(),
+    })
+}
+
+fn objects(kinds: &str, scope: &Scope) -> String {
+    match &scope.namespace {
+        Some(namespace) => format!("{kinds} in namespace {namespace}"),
+        None => format!("{kinds} in all namespaces"),
+    }
+}
+
+fn api<K>(client: &Client, scope: &Scope) -> Api<K>
+where
+    K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
+        + Clone
+        + Debug
+        + DeserializeOwned,
+{
+    match &scope.namespace {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    }
+}

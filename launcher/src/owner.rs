@@ -1,0 +1,162 @@
+//! [`resolve`]: what people call `KIND/NAME`, as the owner of an object.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::{
+    Api, Client,
+    api::{ApiResource, DynamicObject},
+    core::discovery::v2::{APIGroupDiscovery, APIResourceDiscovery},
+};
+
+use crate::{Failure, Reason, failure};
+
+/// Asks the API server for the object that `text` names in `namespace`, and makes it an owner that
+/// doesn't hold up its own deletion. `text` is `KIND/NAME` as kubectl takes it: `deployment/etcd`,
+/// `deploy/etcd`, `Subscription/etcd`, `subscriptions.operators.coreos.com/etcd`.
+///
+/// # Errors
+///
+/// [`Reason::ApiRefused`] if there is no such kind or object; what the API server refuses.
+pub async fn resolve(
+    client: &Client,
+    namespace: &str,
+    text: &str,
+) -> Result<OwnerReference, Failure> {
+    let (kind, name) = text.split_once('/').unwrap_or((text, ""));
+    let refused = |error: &kube::Error| failure::of_api(error, "discover the kinds of objects");
+    let core = client.list_core_api_versions_aggregated().await.map_err(|e| refused(&e))?;
+    let others = client.list_api_groups_aggregated().await.map_err(|e| refused(&e))?;
+    let groups: Vec<_> = core.items.iter().chain(&others.items).collect();
+    let Some(found) = find(&groups, kind) else {
+        return Err(missing(format!(
+            "the cluster has no kind {kind:?}, which the owner {text} is to be of"
+        )));
+    };
+    let api: Api<DynamicObject> = if found.is_namespaced {
+        Api::namespaced_with(client.clone(), namespace, &found.resource)
+    } else {
+        Api::all_with(client.clone(), &found.resource)
+    };
+    let owner = format!("the owner {text}");
+    let object = api.get_metadata_opt(name).await;
+    let object = object.map_err(|error| failure::of_api(&error, &format!("get {owner}")))?;
+    let uid = object.and_then(|object| object.metadata.uid);
+    let Some(uid) = uid else {
+        let place =
+            if found.is_namespaced { format!(" in namespace {namespace}") } else { String::new() };
+        return Err(missing(format!("{owner} is not there{place}")));
+    };
+    Ok(OwnerReference {
+        api_version: found.resource.api_version,
+        kind: found.resource.kind,
+        name: name.to_owned(),
+        uid,
+        // Owners may be deleted whatever becomes of us.
+        block_owner_deletion: Some(false),
+        controller: Some(false),
+    })
+}
+
+/// A kind that a cluster knows.
+struct Known {
+    resource: ApiResource,
+    is_namespaced: bool,
+}
+
+/// The kind that `text` means: a kind, a plural, a singular or a short name, with `.group` behind
+/// it or not. As kubectl does it, groups are gone through in the API server's order.
+fn find(groups: &[&APIGroupDiscovery], text: &str) -> Option<Known> {
+    let (short, wanted) = text.split_once('.').unwrap_or((text, ""));
+    groups.iter().find_map(|group| {
+        // The core group has no name.
+        let group_name = group.metadata.as_ref().and_then(|metadata| metadata.name.clone());
+        let group_name = group_name.unwrap_or_default();
+        if !wanted.is_empty() && wanted != group_name {
+            return None;
+        }
+        let version = group.versions.first()?;
+        let found = version.resources.iter().find(|resource| is_called(resource, short))?;
+        let group_version = version.version.clone()?;
+        let api_version = match group_name.as_str() {
+            "" => group_version.clone(),
+            group => format!("{group}/{group_version}"),
+        };
+        Some(Known {
+            is_namespaced: found.scope.as_deref() == Some("Namespaced"),
+            resource: ApiResource {
+                group: group_name,
+                version: group_version,
+                api_version,
+                kind: found.response_kind.as_ref()?.kind.clone()?,
+                plural: found.resource.clone()?,
+            },
+        })
+    })
+}
+
+fn is_called(resource: &APIResourceDiscovery, text: &str) -> bool {
+    let kind = resource.response_kind.as_ref().and_then(|kind| kind.kind.as_ref());
+    [resource.resource.as_ref(), resource.singular_resource.as_ref(), kind]
+        .into_iter()
+        .flatten()
+        .chain(&resource.short_names)
+        .any(|name| name.eq_ignore_ascii_case(text))
+}
+
+fn missing(message: String) -> Failure {
+    let mut failure = Failure::new(Reason::ApiRefused, message);
+    failure.hint = Some("an owner is KIND/NAME of the same namespace, or of none".to_owned());
+    failure
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn group(
+        name: &str,
+        version: &str,
+        kind: &str,
+        plural: &str,
+        short: &str,
+    ) -> APIGroupDiscovery {
+        serde_json::from_value(json!({
+            "metadata": {"name": name},
+            "versions": [{"version": version, "resources": [{
+                "resource": plural,
+                "singularResource": kind.to_lowercase(),
+                "shortNames": [short],
+                "scope": "Namespaced",
+                "responseKind": {"group": name, "version": version, "kind": kind},
+            }]}],
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn kinds_are_found_by_all_of_their_names() {
+        let groups = [
+            group("", "v1", "ConfigMap", "configmaps", "cm"),
+            group("apps", "v1", "Deployment", "deployments", "deploy"),
+            group("messaging.example", "v1", "Subscription", "subscriptions", "msub"),
+            group("operators.coreos.com", "v1alpha1", "Subscription", "subscriptions", "sub"),
+        ];
+        let groups: Vec<_> = groups.iter().collect();
+        for (text, api_version, kind) in [
+            ("cm", "v1", "ConfigMap"),
+            ("ConfigMap", "v1", "ConfigMap"),
+            ("deployment", "apps/v1", "Deployment"),
+            ("deployments.apps", "apps/v1", "Deployment"),
+            ("Subscription", "messaging.example/v1", "Subscription"),
+            ("sub", "operators.coreos.com/v1alpha1", "Subscription"),
+            ("subscription.operators.coreos.com", "operators.coreos.com/v1alpha1", "Subscription"),
+        ] {
+            let found = find(&groups, text).unwrap().resource;
+            assert_eq!((found.api_version.as_str(), found.kind.as_str()), (api_version, kind));
+        }
+        for text in ["", "pods", "deployments.batch", "deploymentss"] {
+            assert!(find(&groups, text).is_none(), "{text}");
+        }
+    }
+}
