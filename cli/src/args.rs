@@ -1,9 +1,15 @@
 //! What was typed. Values are checked here one by one; what they mean together is decided by the
 //! commands.
 
+mod connection;
 mod example;
+mod inventory;
+mod launch;
 mod limit;
+mod pair;
 mod size;
+mod time;
+mod toleration;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -14,7 +20,16 @@ use clap::{
 };
 use clap_complete::Shell;
 
-pub(crate) use self::{limit::Limits, size::Size};
+pub(crate) use self::{
+    connection::Connection,
+    inventory::{Delete, Describe, Get, Listing},
+    launch::{ConfigMapArgs, DryRun, Launch, Output},
+    limit::Limits,
+    pair::{Amounts, Pair},
+    size::Size,
+    time::Time,
+    toleration::Tolerated,
+};
 use crate::{
     exit::{self, Exit},
     screen::{Color, escape},
@@ -32,8 +47,8 @@ pub enum Program {
 /// Unpack Operator bundles into ConfigMaps and load them back
 ///
 /// A bundle is the directory or image in which an operator for the Operator Lifecycle Manager is
-/// published. On a cluster it is unpacked into a ConfigMap; this command does the same without a
-/// cluster, and reads such ConfigMaps back.
+/// published. `launch` has a cluster unpack it into a ConfigMap, `unpack` does the same without a
+/// cluster, and `load` reads such ConfigMaps back.
 #[derive(Debug, Parser)]
 #[command(
     name = "unlade",
@@ -56,6 +71,11 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Unpack(Unpack),
     Load(Load),
+    // Boxed: it is many times as large as the others.
+    Launch(Box<Launch>),
+    Get(Get),
+    Describe(Describe),
+    Delete(Delete),
     Completion(Completion),
     Man(Man),
 }
@@ -192,6 +212,16 @@ pub(crate) enum Encoding {
     Plain,
     /// As gzip+base64, upstream's way to fit large bundles
     Gzip,
+}
+
+impl From<Encoding> for unlade_format::Encoding {
+    fn from(encoding: Encoding) -> Self {
+        match encoding {
+            Encoding::Auto => Self::Auto,
+            Encoding::Plain => Self::Plain,
+            Encoding::Gzip => Self::Gzip,
+        }
+    }
 }
 
 impl Program {

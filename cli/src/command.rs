@@ -1,6 +1,10 @@
 //! The subcommands.
 
 mod completion;
+mod delete;
+mod describe;
+mod get;
+mod launch;
 mod load;
 mod man;
 mod unpack;
@@ -16,6 +20,10 @@ pub(crate) fn run(program: Program, command: Command, screen: &Screen) -> Result
     match command {
         Command::Unpack(args) => unpack::run(args, screen),
         Command::Load(args) => load::run(args, screen),
+        Command::Launch(args) => launch::run(*args, screen),
+        Command::Get(args) => get::run(args, screen),
+        Command::Describe(args) => describe::run(args, screen),
+        Command::Delete(args) => delete::run(args),
         Command::Completion(args) => completion::run(program, &args),
         Command::Man(args) => man::run(program, args),
     }

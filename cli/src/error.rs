@@ -1,6 +1,7 @@
 //! How errors and warnings are told: once, on standard error, with all their causes and with what
 //! to do where that is known.
 
+pub(crate) mod evidence;
 mod exit;
 mod hint;
 
@@ -9,11 +10,13 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
 use unlade_format::{Finding, encode};
+use unlade_launcher::Failure;
 use unlade_loader as loader;
 use unlade_oci as oci;
 use unlade_unpacker::directory;
 
 use crate::{
+    connection,
     exit::Exit,
     input,
     screen::{Screen, escape},
@@ -62,6 +65,31 @@ pub(crate) enum Error {
     /// `--strict`, and what was reported was told of already.
     #[error("{}, and --strict was given", findings(*.0))]
     Reported(usize),
+    /// The way to a cluster.
+    #[error(transparent)]
+    Connection(#[from] connection::Error),
+    /// Arguments that are each as they should be and make no sense together.
+    #[error("{0}")]
+    Usage(String),
+    /// Neither an argument nor the environment names the image of the unpacker.
+    #[error("no image of unlade-unpacker is given")]
+    ToolImage,
+    /// A bundle that was not launched.
+    #[error("launching {image}")]
+    Launch {
+        image: String,
+        #[source]
+        failure: Box<Failure>,
+    },
+    /// Some of many images were not launched; each was told of already.
+    #[error("{failed} of {all} images were not launched")]
+    Launches { failed: usize, all: usize, exit: Exit },
+    /// Something else that a cluster was asked for.
+    #[error(transparent)]
+    Cluster(Box<Failure>),
+    /// ConfigMaps that aren't there.
+    #[error("{} not found", .0.join(", "))]
+    NotFound(Vec<String>),
     /// Standard output.
     #[error("writing to standard output")]
     Output(#[source] io::Error),
@@ -72,6 +100,12 @@ pub(crate) enum Error {
         #[source]
         source: io::Error,
     },
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        Self::Cluster(Box::new(failure))
+    }
 }
 
 impl Error {
@@ -90,17 +124,33 @@ impl Error {
         Self::Reported(losses)
     }
 
+    /// Why `image` was not launched.
+    pub(crate) fn launch(image: &str, failure: Failure) -> Self {
+        Self::Launch { image: image.to_owned(), failure: Box::new(failure) }
+    }
+
+    /// Why something of a cluster failed, if it did.
+    pub(crate) fn failure(&self) -> Option<&Failure> {
+        match self {
+            Self::Launch { failure, .. } | Self::Cluster(failure) => Some(failure),
+            _ => None,
+        }
+    }
+
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Output(source) if source.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
-            Self::Output(_) | Self::Man { .. } => Exit::Failure,
-            Self::Source(_) | Self::Platform(_) => Exit::Usage,
+            Self::Output(_) | Self::Man { .. } | Self::Connection(_) | Self::NotFound(_) => {
+                Exit::Failure
+            }
+            Self::Source(_) | Self::Platform(_) | Self::Usage(_) | Self::ToolImage => Exit::Usage,
             Self::Directory { source, .. } => source.into(),
             Self::Image { source, .. } => source.into(),
             Self::Encode(error) => error.into(),
             Self::Input(error) => error.into(),
             Self::Load { source, .. } => source.into(),
-            Self::Partly { exit, .. } => *exit,
+            Self::Launch { failure, .. } | Self::Cluster(failure) => Exit::Cluster(failure.reason),
+            Self::Partly { exit, .. } | Self::Launches { exit, .. } => *exit,
             Self::Reported(_) => Exit::Reported,
         }
     }
@@ -111,6 +161,9 @@ pub(crate) fn report(error: &Error, screen: &Screen) -> Exit {
     let exit = error.exit();
     if exit != Exit::Success {
         tell("error", screen.err.error, &chain(error));
+        for line in error.failure().map(evidence::lines).unwrap_or_default() {
+            _ = writeln!(io::stderr(), "  {}", escape(&line));
+        }
         if let Some(hint) = error.hint() {
             tell("hint", screen.err.hint, &hint);
         }
@@ -125,6 +178,11 @@ pub(crate) fn warn<T: ToString>(what: impl IntoIterator<Item = T>, screen: &Scre
     }
 }
 
+/// Says something beside the data.
+pub(crate) fn note(text: &str) {
+    _ = writeln!(io::stderr(), "{}", escape(text));
+}
+
 fn tell(what: &str, style: anstyle::Style, text: &str) {
     // Nobody is left to tell if standard error fails.
     _ = writeln!(io::stderr(), "{style}{what}{style:#}: {}", escape(text));
@@ -132,7 +190,7 @@ fn tell(what: &str, style: anstyle::Style, text: &str) {
 
 /// An error and its causes. Not every library keeps causes out of its messages: one that ends with
 /// its cause is not followed by it again.
-fn chain(error: &Error) -> String {
+pub(crate) fn chain(error: &Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

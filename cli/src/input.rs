@@ -96,7 +96,7 @@ impl Origin {
         }
     }
 
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match self {
             Self::Standard => "standard input".to_owned(),
             Self::File(path) => path.display().to_string(),
@@ -104,7 +104,7 @@ impl Origin {
     }
 
     /// All of it, if it has no more than `limit` bytes.
-    fn bytes(&self, limit: usize) -> Result<Vec<u8>, Error> {
+    pub(crate) fn bytes(&self, limit: usize) -> Result<Vec<u8>, Error> {
         let failed = |source| Error::Read { origin: self.name(), source };
         let mut bytes = Vec::new();
         let limit_and_one = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);

@@ -8,13 +8,16 @@
 //! assert!(help.render_help().to_string().contains("unpack"));
 //! ```
 
+mod age;
 mod args;
 mod command;
+mod connection;
 mod error;
 mod exit;
 mod input;
 mod name;
 mod output;
+mod progress;
 mod screen;
 mod summary;
 mod table;

@@ -5,6 +5,10 @@ const LONGEST: usize = 253;
 /// Longest name of a namespace (DNS-1123 label).
 const LONGEST_NAMESPACE: usize = 63;
 
+/// Longest name of what a launch makes: a Job's number, and a pod's random part, have to fit behind
+/// it into a label.
+const LONGEST_LAUNCH: usize = 52;
+
 /// Why a text is no name.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(crate) enum Error {
@@ -20,6 +24,12 @@ pub(crate) enum Error {
          digit"
     )]
     Label,
+    /// The same for what becomes a label's value.
+    #[error(
+        "here a name has lower case letters, digits and `-`, and starts and ends with a letter or \
+         digit"
+    )]
+    LaunchLabel,
     /// Longer than Kubernetes takes.
     #[error("longer than {0} characters")]
     TooLong(usize),
@@ -43,6 +53,17 @@ pub(crate) fn parse_namespace(text: &str) -> Result<String, Error> {
     }
     if text.len() > LONGEST_NAMESPACE {
         return Err(Error::TooLong(LONGEST_NAMESPACE));
+    }
+    Ok(text.to_owned())
+}
+
+/// Checks the name that a launch gives its ConfigMap, Jobs and labels.
+pub(crate) fn parse_launch(text: &str) -> Result<String, Error> {
+    if !is_label(text) {
+        return Err(Error::LaunchLabel);
+    }
+    if text.len() > LONGEST_LAUNCH {
+        return Err(Error::TooLong(LONGEST_LAUNCH));
     }
     Ok(text.to_owned())
 }
@@ -86,6 +107,8 @@ mod tests {
         assert_eq!(parse(&"a".repeat(LONGEST + 1)), Err(Error::TooLong(LONGEST)));
         assert_eq!(parse_namespace("a.b"), Err(Error::Label));
         assert_eq!(parse_namespace(&"a".repeat(64)), Err(Error::TooLong(LONGEST_NAMESPACE)));
+        assert_eq!(parse_launch("a.b"), Err(Error::LaunchLabel));
+        assert_eq!(parse_launch(&"a".repeat(53)), Err(Error::TooLong(LONGEST_LAUNCH)));
     }
 
     #[test]

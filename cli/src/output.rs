@@ -95,6 +95,13 @@ pub(crate) fn print(text: &[u8]) -> io::Result<()> {
     stdout.write_all(text).and_then(|()| stdout.flush())
 }
 
+/// Writes `lines` to standard output.
+pub(crate) fn print_lines(lines: impl IntoIterator<Item = String>) -> io::Result<()> {
+    let mut stdout = stdout();
+    lines.into_iter().try_for_each(|line| writeln!(stdout, "{line}"))?;
+    stdout.flush()
+}
+
 /// Standard output in large pieces: it is line-buffered otherwise, also in a pipe.
 pub(crate) fn stdout() -> impl Write {
     io::BufWriter::with_capacity(1 << 16, io::stdout().lock())

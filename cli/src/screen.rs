@@ -7,6 +7,7 @@ use std::io::IsTerminal;
 
 use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
+use unicode_width::UnicodeWidthStr;
 
 /// When to use colours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -24,6 +25,8 @@ pub(crate) struct Screen {
     pub(crate) is_terminal: bool,
     /// The columns of standard output; none if it is no terminal.
     pub(crate) width: Option<usize>,
+    /// The columns of standard error, if it is a terminal on which lines can be drawn again.
+    pub(crate) live: Option<usize>,
     /// The styles for standard output.
     pub(crate) out: Palette,
     /// The styles for standard error.
@@ -43,6 +46,8 @@ pub(crate) struct Palette {
     pub(crate) warning: Style,
     /// `hint`
     pub(crate) hint: Style,
+    /// What went well.
+    pub(crate) good: Style,
 }
 
 impl Screen {
@@ -56,8 +61,12 @@ impl Screen {
                 Palette::default()
             }
         };
+        let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         Self {
             is_terminal,
+            live: terminal_size::terminal_size_of(std::io::stderr())
+                .map(|(width, _)| usize::from(width.0))
+                .filter(|width| *width > 0 && std::io::stderr().is_terminal() && !is_dumb),
             width: terminal_size::terminal_size_of(std::io::stdout())
                 .map(|(width, _)| usize::from(width.0))
                 .filter(|_| is_terminal),
@@ -75,6 +84,7 @@ impl Palette {
             error: AnsiColor::Red.on_default().bold(),
             warning: AnsiColor::Yellow.on_default().bold(),
             hint: AnsiColor::Cyan.on_default().bold(),
+            good: AnsiColor::Green.on_default(),
         }
     }
 }
@@ -112,6 +122,19 @@ pub(crate) fn is_printable(character: char) -> bool {
         .and_then(|_| buffer.get(..=length))
         .and_then(|bytes| std::str::from_utf8(bytes).ok())
         .is_some_and(|pair| pair.escape_debug().count() == 2)
+}
+
+/// As many of `characters` as `width` columns have room for.
+pub(crate) fn take(characters: impl Iterator<Item = char>, width: usize) -> String {
+    let mut taken = String::new();
+    for character in characters {
+        taken.push(character);
+        if taken.width() > width {
+            taken.pop();
+            break;
+        }
+    }
+    taken
 }
 
 fn is_colourful(

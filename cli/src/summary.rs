@@ -1,6 +1,9 @@
 //! What people are shown. Whatever comes from a bundle goes through [`Summary`], which escapes it.
 
+mod describe;
+mod inventory;
 mod load;
+mod outcome;
 mod unpack;
 
 use std::fmt::Write as _;
@@ -8,7 +11,10 @@ use std::fmt::Write as _;
 use unlade_format::Finding;
 
 pub(crate) use self::{
+    describe::described,
+    inventory::inventory,
     load::loaded,
+    outcome::{Outcome, outcomes},
     unpack::{Unpacked, unpacked},
 };
 use crate::{
@@ -50,6 +56,14 @@ impl<'a> Summary<'a> {
         if !table.is_empty() {
             self.blank();
             table.write(&mut self.text, self.screen.width, &self.screen.out);
+        }
+    }
+
+    /// The same as wide as it is: what is in it is copied, or read to its end.
+    fn wide_table<const COLUMNS: usize>(&mut self, table: &Table<COLUMNS>) {
+        if !table.is_empty() {
+            self.blank();
+            table.write(&mut self.text, None, &self.screen.out);
         }
     }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::screen::{Palette, escape};
+use crate::screen::{Palette, escape, take};
 
 const GAP: usize = 3;
 /// A column is never cut below this: what is left would tell nothing.
@@ -23,6 +23,7 @@ pub(crate) enum Align {
 #[derive(Debug)]
 pub(crate) struct Table<const COLUMNS: usize> {
     align: [Align; COLUMNS],
+    is_hidden: [bool; COLUMNS],
     // The first one holds the names of the columns.
     rows: Vec<[String; COLUMNS]>,
 }
@@ -32,6 +33,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
     pub(crate) fn new(columns: [(&str, Align); COLUMNS]) -> Self {
         Self {
             align: columns.map(|(_, align)| align),
+            is_hidden: [false; COLUMNS],
             rows: vec![columns.map(|(name, _)| name.to_owned())],
         }
     }
@@ -39,6 +41,21 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
     /// Adds a row.
     pub(crate) fn push(&mut self, cells: [&str; COLUMNS]) {
         self.rows.push(cells.map(|cell| escape(cell).into_owned()));
+    }
+
+    /// Leaves the column of this name out.
+    pub(crate) fn hide(&mut self, name: &str) {
+        let names = self.rows.first().into_iter().flatten();
+        for (is_hidden, column) in self.is_hidden.iter_mut().zip(names) {
+            *is_hidden |= column == name;
+        }
+    }
+
+    /// Leaves the names of the columns out.
+    pub(crate) fn hide_names(&mut self) {
+        if let Some(names) = self.rows.first_mut() {
+            *names = std::array::from_fn(|_| String::new());
+        }
     }
 
     /// Whether there is nothing below the names of the columns.
@@ -51,7 +68,8 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         let widths = self.widths(width);
         for (index, row) in self.rows.iter().enumerate() {
             let mut line = String::new();
-            for ((cell, width), align) in row.iter().zip(widths).zip(self.align) {
+            let columns = row.iter().zip(widths).zip(self.align).zip(self.is_hidden);
+            for (((cell, width), align), _) in columns.filter(|(_, is_hidden)| !is_hidden) {
                 let cell = cut(cell, width);
                 let blanks = width.saturating_sub(cell.width());
                 match align {
@@ -63,6 +81,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
             let line = line.trim_end();
             let heading = palette.heading;
             _ = match index {
+                0 if line.is_empty() => Ok(()),
                 0 => writeln!(to, "{heading}{line}{heading:#}"),
                 _ => writeln!(to, "{line}"),
             };
@@ -72,12 +91,13 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
     fn widths(&self, limit: Option<usize>) -> [usize; COLUMNS] {
         let mut widths = [0; COLUMNS];
         for row in &self.rows {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.width());
+            for ((width, cell), is_hidden) in widths.iter_mut().zip(row).zip(self.is_hidden) {
+                *width = if is_hidden { 0 } else { (*width).max(cell.width()) };
             }
         }
         let Some(limit) = limit else { return widths };
-        let gaps = GAP * COLUMNS.saturating_sub(1);
+        let n_shown = self.is_hidden.iter().filter(|is_hidden| !**is_hidden).count();
+        let gaps = GAP * n_shown.saturating_sub(1);
         loop {
             let excess = (widths.iter().sum::<usize>() + gaps).saturating_sub(limit);
             // Only text is cut; half a number would be another one.
@@ -103,18 +123,6 @@ fn cut(text: &str, width: usize) -> String {
     let head = take(text.chars(), kept - tail_width);
     let tail: String = take(text.chars().rev(), tail_width).chars().rev().collect();
     format!("{head}…{tail}")
-}
-
-fn take(characters: impl Iterator<Item = char>, width: usize) -> String {
-    let mut taken = String::new();
-    for character in characters {
-        taken.push(character);
-        if taken.width() > width {
-            taken.pop();
-            break;
-        }
-    }
-    taken
 }
 
 #[cfg(test)]
@@ -154,6 +162,15 @@ mod tests {
              manifests/…file.yaml   1234567\n"
         );
         assert!(print(&table(), Some(1)).contains("1234567"));
+    }
+
+    #[test]
+    fn columns_and_their_names_can_be_left_out() {
+        let mut table = table();
+        table.hide("FILE");
+        assert_eq!(print(&table, None), "   SIZE\n     12\n1234567\n");
+        table.hide_names();
+        assert_eq!(print(&table, None), "     12\n1234567\n");
     }
 
     #[test]

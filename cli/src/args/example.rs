@@ -1,7 +1,7 @@
 //! The examples that the help of each subcommand ends with.
 
 /// Subcommand and examples. `{unlade}` is what people type, `{binary}` what shells complete.
-pub(super) const ALL: [(&str, &str); 3] = [
+pub(super) const ALL: [(&str, &str); 7] = [
     (
         "unpack",
         "  # Look at a bundle.
@@ -21,6 +21,46 @@ pub(super) const ALL: [(&str, &str); 3] = [
 
   # All that OLM has unpacked, a line each.
   kubectl get configmaps -A -l olm.managed=true -o json | {unlade} load -o json
+",
+    ),
+    (
+        "launch",
+        "  # Unpack an image on the cluster, and look at the bundle.
+  {unlade} launch registry.example/bundles/etcd:0.9.4 -n operators
+
+  # With credentials, and its ConfigMap for another program.
+  {unlade} launch registry.example/bundles/etcd:0.9.4 --pull-secret my-registry -o yaml
+
+  # Many images, four at a time; run it again, and finished ones are not repeated.
+  {unlade} launch -f images.txt --concurrency 4 --keep-going
+
+  # What would be made.
+  {unlade} launch registry.example/bundles/etcd:0.9.4 --dry-run=client
+",
+    ),
+    (
+        "get",
+        "  # What launches made in this namespace, and in all of them.
+  {unlade} get
+  {unlade} get -A -o wide
+
+  # The bundles in them, a line each.
+  {unlade} get -o json | {unlade} load -o json
+",
+    ),
+    (
+        "describe",
+        "  # Why it failed.
+  {unlade} describe NAME
+",
+    ),
+    (
+        "delete",
+        "  # One of them with its Jobs, pods and rights.
+  {unlade} delete NAME
+
+  # All of this namespace.
+  {unlade} delete --all
 ",
     ),
     (

@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use unlade_format::{self as format, Encoding, Reading, encode};
+use unlade_format::{self as format, Reading, encode};
 use unlade_loader::{self as loader, Manifest, load::is_loss};
 use unlade_oci::{self as oci, Source};
 use unlade_unpacker::directory;
 
 use crate::{
-    args::{self, Format, Unpack},
+    args::{Format, Unpack},
     error::{self, Error},
     name,
     output::{self, Documents, Form},
@@ -53,11 +53,7 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
     let options = encode::Options {
         name: name.unwrap_or_else(|| default_name(&manifest, &source)),
         namespace: namespace.unwrap_or_default(),
-        encoding: match encoding {
-            args::Encoding::Auto => Encoding::Auto,
-            args::Encoding::Plain => Encoding::Plain,
-            args::Encoding::Gzip => Encoding::Gzip,
-        },
+        encoding: encoding.into(),
         source_image,
         attempt,
     };

@@ -4,6 +4,8 @@
 
 /// A bundle directory made for one test.
 mod bundle;
+/// What talks to clusters, as far as that goes without one.
+mod cluster;
 /// Every bundle of the corpus, through pipes.
 mod corpus;
 /// What goes wrong, and how that is told.

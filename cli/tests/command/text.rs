@@ -1,6 +1,6 @@
 use std::fs;
 
-use snapbox::{assert_data_eq, file};
+use snapbox::{Data, assert_data_eq, file};
 
 use crate::run::{piped, plugin, unlade};
 
@@ -10,6 +10,12 @@ fn the_help_is_as_reviewed() {
     assert_data_eq!(unlade(["--help"]).success(), file!["snapshot/help.txt"]);
     assert_data_eq!(unlade(["unpack", "--help"]).success(), file!["snapshot/help-unpack.txt"]);
     assert_data_eq!(unlade(["load", "--help"]).success(), file!["snapshot/help-load.txt"]);
+    for subcommand in ["launch", "get", "describe", "delete"] {
+        let path = format!("{}/tests/command/snapshot", env!("CARGO_MANIFEST_DIR"));
+        let long = Data::read_from(format!("{path}/help-{subcommand}.txt").as_ref(), None);
+        assert_data_eq!(unlade([subcommand, "--help"]).success(), long);
+    }
+    assert_data_eq!(unlade(["launch", "-h"]).success(), file!["snapshot/help-launch-short.txt"]);
     assert_data_eq!(unlade(["unpack", "-h"]).success(), file!["snapshot/help-unpack-short.txt"]);
 }
 
@@ -54,7 +60,17 @@ fn man_pages_are_written_one_for_each_command() {
     names.sort();
     assert_eq!(
         names,
-        ["unlade-completion.1", "unlade-load.1", "unlade-man.1", "unlade-unpack.1", "unlade.1"]
+        [
+            "unlade-completion.1",
+            "unlade-delete.1",
+            "unlade-describe.1",
+            "unlade-get.1",
+            "unlade-launch.1",
+            "unlade-load.1",
+            "unlade-man.1",
+            "unlade-unpack.1",
+            "unlade.1"
+        ]
     );
     let page = fs::read_to_string(target.join("unlade-unpack.1")).unwrap();
     assert!(page.contains("kubectl create"), "{page}");

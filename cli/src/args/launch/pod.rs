@@ -1,0 +1,158 @@
+//! What is settable of the pod.
+
+use std::path::PathBuf;
+
+use clap::{Args as Group, ValueEnum};
+use k8s_openapi::api::core::v1::{Affinity, ResourceRequirements};
+use unlade_launcher::{self as launcher, PodOptions};
+
+use crate::args::{Amounts, Pair, Tolerated, pair};
+
+#[derive(Debug, Clone, Group)]
+#[command(next_help_heading = "Pod")]
+pub(crate) struct PodArgs {
+    /// A secret with credentials for the registry; can be given several times
+    #[arg(long, value_name = "SECRET", value_parser = crate::name::parse)]
+    pull_secret: Vec<String>,
+
+    /// A service account that may get and update the ConfigMap; by default one is made
+    #[arg(long, value_name = "NAME", alias = "serviceaccount", value_parser = crate::name::parse)]
+    service_account: Option<String>,
+
+    /// Labels that the node must have, besides kubernetes.io/os=linux
+    #[arg(long, value_name = "KEY=VALUE,...", value_delimiter = ',', hide_short_help = true)]
+    node_selector: Vec<Pair>,
+
+    /// Architectures that the image of the unpacker has, such as amd64,arm64; by default any
+    #[arg(long, value_name = "ARCH,...", value_delimiter = ',', hide_short_help = true)]
+    architecture: Vec<String>,
+
+    /// A file with an Affinity, as YAML or JSON
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(crate) affinity: Option<PathBuf>,
+
+    /// A taint that is borne, as KEY[=VALUE][:EFFECT] or *, in place of OLM's; can be given several
+    /// times
+    #[arg(long, value_name = "TAINT", hide_short_help = true)]
+    toleration: Vec<Tolerated>,
+
+    /// The PriorityClass
+    #[arg(long, value_name = "NAME", value_parser = crate::name::parse, hide_short_help = true)]
+    priority_class: Option<String>,
+
+    /// What each container asks for, such as cpu=10m,memory=32Mi
+    #[arg(long, value_name = "RESOURCE=AMOUNT,...", hide_short_help = true)]
+    requests: Option<Amounts>,
+
+    /// What each container may have at most, such as memory=512Mi
+    #[arg(long, value_name = "RESOURCE=AMOUNT,...", hide_short_help = true)]
+    limits: Option<Amounts>,
+
+    /// When the bundle image is pulled; by default Always for a tag, IfNotPresent for a digest
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHEN",
+        alias = "image-pull-policy",
+        hide_short_help = true
+    )]
+    pull_policy: Option<PullPolicy>,
+
+    /// When the image of the unpacker is pulled; by default by the same rule
+    #[arg(long, value_enum, value_name = "WHEN", hide_short_help = true)]
+    tool_pull_policy: Option<PullPolicy>,
+
+    /// The user that the containers run as: a uid, `unset`, or `auto`
+    ///
+    /// `auto`: injected it is 65532, or whom OpenShift assigns; with an image volume it is the user
+    /// of the unpacker's image.
+    #[arg(long, value_name = "UID", default_value = "auto", value_parser = user, hide_short_help = true)]
+    user: launcher::User,
+
+    /// Further labels of everything that is made
+    #[arg(long, value_name = "KEY=VALUE,...", value_delimiter = ',', hide_short_help = true)]
+    labels: Vec<Pair>,
+
+    /// A further annotation of everything that is made; can be given several times
+    #[arg(long, value_name = "KEY=VALUE", hide_short_help = true)]
+    annotations: Vec<Pair>,
+}
+
+/// When an image is pulled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PullPolicy {
+    /// Each time
+    #[value(name = "Always")]
+    Always,
+    /// If the node hasn't got it
+    #[value(name = "IfNotPresent")]
+    IfNotPresent,
+    /// Never: the node has to have it
+    #[value(name = "Never")]
+    Never,
+}
+
+impl PodArgs {
+    /// The options of the pod, with the affinity that was read.
+    pub(crate) fn options(self, affinity: Option<Affinity>) -> PodOptions {
+        let Self {
+            pull_secret,
+            service_account,
+            node_selector,
+            architecture,
+            affinity: _,
+            toleration,
+            priority_class,
+            requests,
+            limits,
+            pull_policy,
+            tool_pull_policy,
+            user,
+            labels,
+            annotations,
+        } = self;
+        let tolerations: Vec<_> = toleration.into_iter().map(|tolerated| tolerated.0).collect();
+        let has_resources = requests.is_some() || limits.is_some();
+        PodOptions {
+            pull_secrets: pull_secret,
+            service_account,
+            node_selector: pair::map(node_selector),
+            architectures: architecture,
+            affinity,
+            tolerations: Some(tolerations).filter(|tolerations| !tolerations.is_empty()),
+            priority_class,
+            resources: has_resources.then(|| ResourceRequirements {
+                requests: requests.map(|amounts| amounts.0),
+                limits: limits.map(|amounts| amounts.0),
+                ..ResourceRequirements::default()
+            }),
+            tool_pull_policy: tool_pull_policy.map(Into::into),
+            bundle_pull_policy: pull_policy.map(Into::into),
+            labels: pair::map(labels),
+            annotations: pair::map(annotations),
+            user,
+        }
+    }
+}
+
+impl From<PullPolicy> for launcher::PullPolicy {
+    fn from(policy: PullPolicy) -> Self {
+        match policy {
+            PullPolicy::Always => Self::Always,
+            PullPolicy::IfNotPresent => Self::IfNotPresent,
+            PullPolicy::Never => Self::Never,
+        }
+    }
+}
+
+fn user(text: &str) -> Result<launcher::User, &'static str> {
+    match text {
+        "auto" => Ok(launcher::User::Auto),
+        "unset" => Ok(launcher::User::Unset),
+        // What the API server takes (`runAsUser`); 0 is root, which the pod may not be.
+        uid => match uid.parse() {
+            Ok(uid @ 1..=2_147_483_647) => Ok(launcher::User::Fixed(uid)),
+            _ => Err("expected a uid from 1 to 2147483647, `unset` or `auto`"),
+        },
+    }
+}

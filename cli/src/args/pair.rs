@@ -1,0 +1,104 @@
+//! [`Pair`] and [`Amounts`]: `KEY=VALUE`, alone and in lists.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+
+/// `KEY=VALUE`; the value may be empty and may have `=` in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pair {
+    pub(crate) key: String,
+    pub(crate) value: String,
+}
+
+/// `cpu=100m,memory=64Mi`
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Amounts(pub(crate) BTreeMap<String, Quantity>);
+
+/// Why a text is neither.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub(crate) enum Error {
+    /// No `=`, or nothing before it.
+    #[error("expected KEY=VALUE")]
+    Pair,
+    /// Such as `1 GB` or `lots`.
+    #[error("expected an amount of {0} such as 100m or 64Mi")]
+    Amount(String),
+}
+
+impl FromStr for Pair {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text.split_once('=') {
+            Some((key, value)) if !key.is_empty() => {
+                Ok(Self { key: key.to_owned(), value: value.to_owned() })
+            }
+            _ => Err(Error::Pair),
+        }
+    }
+}
+
+impl FromStr for Amounts {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let amounts = text.split(',').map(|part| {
+            let Pair { key, value } = part.trim().parse()?;
+            if is_quantity(&value) { Ok((key, Quantity(value))) } else { Err(Error::Amount(key)) }
+        });
+        amounts.collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// All of `pairs`; the last one of each key counts, as in kubectl.
+pub(crate) fn map(pairs: Vec<Pair>) -> BTreeMap<String, String> {
+    pairs.into_iter().map(|Pair { key, value }| (key, value)).collect()
+}
+
+/// The grammar of Kubernetes' quantities, without signs.
+fn is_quantity(text: &str) -> bool {
+    let digits = text.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
+    let (number, suffix) = text.split_at(digits);
+    let is_number = number.bytes().any(|byte| byte.is_ascii_digit())
+        && number.bytes().filter(|byte| *byte == b'.').count() <= 1;
+    let is_exponent = suffix.strip_prefix(['e', 'E']).is_some_and(|power| {
+        let power = power.strip_prefix(['+', '-']).unwrap_or(power);
+        !power.is_empty() && power.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    let units =
+        ["", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+    is_number && (is_exponent || units.contains(&suffix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_read() {
+        let pair = |key: &str, value: &str| Pair { key: key.to_owned(), value: value.to_owned() };
+        assert_eq!("a=b".parse(), Ok(pair("a", "b")));
+        assert_eq!("a/b=c=d".parse(), Ok(pair("a/b", "c=d")));
+        assert_eq!("a=".parse(), Ok(pair("a", "")));
+        for text in ["", "a", "=b"] {
+            assert_eq!(text.parse::<Pair>(), Err(Error::Pair), "{text}");
+        }
+    }
+
+    #[test]
+    fn amounts_are_quantities_of_kubernetes() {
+        let Amounts(amounts) = "cpu=100m, memory=1.5Gi".parse().unwrap();
+        assert_eq!(amounts["cpu"].0, "100m");
+        assert_eq!(amounts["memory"].0, "1.5Gi");
+        for text in ["1", "0.5", ".5", "5.", "1e3", "1E-3", "1Ei", "1E", "12k"] {
+            assert!(is_quantity(text), "{text}");
+        }
+        for text in ["", ".", "1GB", "1 Gi", "-1", "1.2.3", "Mi", "1e", "1mi"] {
+            assert!(!is_quantity(text), "{text}");
+        }
+        assert_eq!("cpu=lots".parse::<Amounts>(), Err(Error::Amount("cpu".to_owned())));
+        assert_eq!("cpu=1,".parse::<Amounts>(), Err(Error::Pair));
+    }
+}

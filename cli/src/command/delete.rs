@@ -1,0 +1,81 @@
+//! `unlade delete`.
+
+use std::fmt::Write as _;
+
+use unlade_launcher::{Inventory, Scope, inventory::Removed};
+
+use super::get::{found, missed};
+use crate::{
+    args::{Delete, DryRun},
+    connection,
+    error::{self, Error},
+    output,
+};
+
+pub(super) fn run(args: Delete) -> Result<(), Error> {
+    let Delete {
+        names,
+        all: _,
+        selector,
+        all_namespaces,
+        ignore_not_found,
+        dry_run,
+        output,
+        connection,
+    } = args;
+    connection::block_on(async {
+        let cluster = connection::connect(&connection).await?;
+        let inventory = Inventory::new(cluster.client);
+        let namespace = cluster.namespace;
+        let is_by_name = !names.is_empty();
+        let which: Vec<(String, String)> = if is_by_name {
+            names.into_iter().map(|name| (namespace.clone(), name)).collect()
+        } else {
+            let scope = Scope { namespace: (!all_namespaces).then_some(namespace), selector };
+            let items = inventory.list(&scope).await?;
+            items.into_iter().map(|item| (item.namespace, item.name)).collect()
+        };
+        if which.is_empty() {
+            error::note("No resources found");
+        }
+        let mut missing = Vec::new();
+        for (namespace, name) in which {
+            let removed = match dry_run {
+                DryRun::None => inventory.remove(&namespace, &name, false).await?,
+                DryRun::Server => inventory.remove(&namespace, &name, true).await?,
+                DryRun::Client => inventory.owned(&namespace, &name).await?,
+            };
+            let Some(removed) = removed else {
+                // What went while we came is gone, which was wanted.
+                if is_by_name && !ignore_not_found {
+                    missing.push(missed(&namespace, &name));
+                }
+                continue;
+            };
+            let line = match output {
+                Some(_) => format!("configmap/{name}\n"),
+                None => line(&name, all_namespaces.then_some(&namespace), &removed, dry_run),
+            };
+            output::print(line.as_bytes()).map_err(Error::Output)?;
+        }
+        found(&missing)
+    })
+}
+
+/// What kubectl would say, and what goes along.
+fn line(name: &str, namespace: Option<&String>, removed: &Removed, dry_run: DryRun) -> String {
+    let mut line = format!("configmap {name:?} deleted");
+    if let Some(namespace) = namespace {
+        _ = write!(line, " from {namespace} namespace");
+    }
+    line.push_str(match dry_run {
+        DryRun::None => "",
+        DryRun::Client => " (dry run)",
+        DryRun::Server => " (server dry run)",
+    });
+    if !removed.with.is_empty() {
+        _ = write!(line, ", and with it {}", removed.with.join(", "));
+    }
+    line.push('\n');
+    line
+}

@@ -1,0 +1,34 @@
+//! `unlade describe`.
+
+use unlade_launcher::Inventory;
+
+use super::get::{found, missed};
+use crate::{
+    args::Describe,
+    connection,
+    error::{self, Error},
+    output,
+    screen::Screen,
+    summary,
+};
+
+pub(super) fn run(args: Describe, screen: &Screen) -> Result<(), Error> {
+    let Describe { names, connection } = args;
+    connection::block_on(async {
+        let cluster = connection::connect(&connection).await?;
+        let inventory = Inventory::new(cluster.client);
+        let mut missing = Vec::new();
+        let mut texts = Vec::new();
+        for name in names {
+            match inventory.describe(&cluster.namespace, &name).await? {
+                Some(description) => {
+                    error::warn(&description.untold, screen);
+                    texts.push(summary::described(&description, screen));
+                }
+                None => missing.push(missed(&cluster.namespace, &name)),
+            }
+        }
+        output::print(texts.join("\n\n").as_bytes()).map_err(Error::Output)?;
+        found(&missing)
+    })
+}

@@ -1,0 +1,124 @@
+//! `unlade get`.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use serde_json::json;
+use unlade_launcher::{Inventory, Scope, inventory::Item};
+
+use crate::{
+    args::{Get, Listing},
+    connection,
+    error::{self, Error},
+    output::{self, Documents, Form},
+    screen::Screen,
+    summary,
+};
+
+pub(super) fn run(args: Get, screen: &Screen) -> Result<(), Error> {
+    let Get { names, all_namespaces, selector, output, no_headers, connection } = args;
+    connection::block_on(async {
+        let cluster = connection::connect(&connection).await?;
+        let inventory = Inventory::new(cluster.client);
+        let namespace = cluster.namespace;
+        let scope = Scope { namespace: (!all_namespaces).then(|| namespace.clone()), selector };
+        let names: BTreeSet<_> = names.into_iter().collect();
+        match output {
+            Some(Listing::Yaml) => write(Form::Yaml, &inventory, &scope, &namespace, &names).await,
+            Some(Listing::Json) => write(Form::Json, &inventory, &scope, &namespace, &names).await,
+            Some(Listing::Name) => {
+                let (items, missing) = items(&inventory, &scope, &namespace, &names).await?;
+                let names = items.iter().map(|item| format!("configmap/{}", item.name));
+                output::print_lines(names).map_err(Error::Output)?;
+                found(&missing)
+            }
+            Some(Listing::Wide) | None => {
+                let (items, missing) = items(&inventory, &scope, &namespace, &names).await?;
+                if items.is_empty() && names.is_empty() {
+                    error::note(&match &scope.namespace {
+                        Some(namespace) => format!("No resources found in {namespace} namespace."),
+                        None => "No resources found".to_owned(),
+                    });
+                    return Ok(());
+                }
+                let is_wide = output.is_some();
+                let text = summary::inventory(&items, all_namespaces, is_wide, no_headers, screen);
+                output::print(text.as_bytes()).map_err(Error::Output)?;
+                found(&missing)
+            }
+        }
+    })
+}
+
+/// What a table tells of, and the names of which there is nothing.
+async fn items(
+    inventory: &Inventory,
+    scope: &Scope,
+    namespace: &str,
+    names: &BTreeSet<String>,
+) -> Result<(Vec<Item>, Vec<String>), Error> {
+    let mut items = inventory.list(scope).await?;
+    if names.is_empty() {
+        return Ok((items, Vec::new()));
+    }
+    items.retain(|item| names.contains(&item.name));
+    let mut missing = Vec::new();
+    for name in names.iter().filter(|name| !items.iter().any(|item| item.name == **name)) {
+        // One that others made is an error of its own.
+        if inventory.config_map(namespace, name).await?.is_none() {
+            missing.push(missed(namespace, name));
+        }
+    }
+    Ok((items, missing))
+}
+
+/// The whole objects, as kubectl writes them: one by itself, several as a List.
+async fn write(
+    form: Form,
+    inventory: &Inventory,
+    scope: &Scope,
+    namespace: &str,
+    names: &BTreeSet<String>,
+) -> Result<(), Error> {
+    let mut missing = Vec::new();
+    let mut config_maps = Vec::new();
+    if names.is_empty() {
+        config_maps = inventory.config_maps(scope).await?;
+    }
+    for name in names {
+        match inventory.config_map(namespace, name).await? {
+            Some(config_map) => config_maps.push(config_map),
+            None => missing.push(missed(namespace, name)),
+        }
+    }
+    for config_map in &mut config_maps {
+        hide_fields(config_map);
+    }
+    let mut documents = Documents::new(form, output::stdout());
+    match config_maps.as_slice() {
+        [one] if names.len() == 1 => documents.write(one),
+        [] if !names.is_empty() => Ok(()),
+        many => {
+            let metadata = json!({"resourceVersion": ""});
+            let list =
+                json!({"apiVersion": "v1", "items": many, "kind": "List", "metadata": metadata});
+            documents.write(&list)
+        }
+    }
+    .and_then(|()| documents.finish())
+    .map_err(Error::Output)?;
+    found(&missing)
+}
+
+/// Who set which field is noise, also for kubectl.
+pub(super) fn hide_fields(config_map: &mut ConfigMap) {
+    config_map.metadata.managed_fields = None;
+}
+
+pub(super) fn missed(namespace: &str, name: &str) -> String {
+    format!("ConfigMap {namespace}/{name}")
+}
+
+pub(super) fn found(missing: &[String]) -> Result<(), Error> {
+    if missing.is_empty() { Ok(()) } else { Err(Error::NotFound(missing.to_vec())) }
+}

@@ -1,0 +1,129 @@
+//! `unlade launch`.
+
+mod document;
+mod dry_run;
+mod list;
+mod many;
+mod one;
+mod report;
+mod stop;
+
+use std::fmt::Display;
+use std::path::Path;
+
+use k8s_openapi::api::core::v1::Affinity;
+use unlade_format::yaml;
+use unlade_launcher::{Launcher, Name, Request, owner};
+use unlade_loader::{self as loader, Strictness};
+
+use crate::{
+    args::{self, DryRun, Launch, Output},
+    connection::{self, Cluster},
+    error::Error,
+    input::Origin,
+    screen::Screen,
+};
+
+/// Most bytes of an Affinity.
+const AFFINITY_SIZE: usize = 1 << 20;
+
+/// What every way of launching needs.
+struct Job<'a> {
+    launcher: Launcher,
+    namespace: String,
+    output: Output,
+    is_quiet: bool,
+    is_removed: bool,
+    is_cancelled_on_interrupt: bool,
+    loader: loader::Options,
+    screen: &'a Screen,
+}
+
+pub(super) fn run(args: Launch, screen: &Screen) -> Result<(), Error> {
+    let Launch {
+        images,
+        filename,
+        output,
+        quiet,
+        strict,
+        dry_run,
+        rm,
+        cancel_on_interrupt,
+        many,
+        config_map,
+        job,
+        pod,
+        connection,
+    } = args;
+    let is_list = filename.is_some() || images.len() > 1;
+    let images = list::images(images, filename.as_deref())?;
+    let affinity = pod.affinity.as_deref().map(affinity).transpose()?;
+    let mut options = job.options(config_map.reuse).ok_or(Error::ToolImage)?;
+    options.pod = pod.options(affinity);
+    if is_list && config_map.name.is_some() {
+        return Err(Error::Usage("--name is for one image, and several are given".to_owned()));
+    }
+    if dry_run == DryRun::Client && config_map.owner.is_some() {
+        return Err(Error::Usage(
+            "--owner is looked up on the cluster, which --dry-run=client doesn't ask".to_owned(),
+        ));
+    }
+    let requests = |namespace: &str| -> Vec<Request> {
+        images.iter().map(|image| request(image, namespace, &config_map)).collect()
+    };
+    connection::block_on(async {
+        if dry_run == DryRun::Client {
+            let namespace = connection::namespace_only(&connection).await?;
+            return dry_run::client(&requests(&namespace), &options, output);
+        }
+        let Cluster { client, namespace } = connection::connect(&connection).await?;
+        let mut requests = requests(&namespace);
+        if let Some(text) = &config_map.owner {
+            let owner = owner::resolve(&client, &namespace, text).await?;
+            for request in &mut requests {
+                request.owner = Some(owner.clone());
+            }
+        }
+        let launcher = Launcher::new(client, options);
+        if dry_run == DryRun::Server {
+            return dry_run::server(&launcher, &requests, output).await;
+        }
+        let strictness = if strict { Strictness::Strict } else { Strictness::Upstream };
+        let job = Job {
+            launcher,
+            namespace,
+            output: output.unwrap_or_default(),
+            is_quiet: quiet,
+            is_removed: rm,
+            is_cancelled_on_interrupt: cancel_on_interrupt,
+            loader: loader::Options { strictness, ..loader::Options::default() },
+            screen,
+        };
+        match requests.as_slice() {
+            [request] if !is_list => one::launch(&job, request).await,
+            requests => many::launch(&job, requests, many.concurrency, many.keep_going).await,
+        }
+    })
+}
+
+fn request(image: &str, namespace: &str, config_map: &args::ConfigMapArgs) -> Request {
+    let mut request = Request::new(image, namespace);
+    request.name = match &config_map.name {
+        Some(name) => Name::Given(name.clone()),
+        None if config_map.generate_name => Name::Generated,
+        None => Name::Derived,
+    };
+    request.encoding = config_map.encoding.into();
+    request
+}
+
+/// The Affinity in a file.
+fn affinity(path: &Path) -> Result<Affinity, Error> {
+    let origin = Origin::new(Some(path.to_owned()))?;
+    let text = origin.bytes(AFFINITY_SIZE)?;
+    let failed =
+        |cause: &dyn Display| Error::Usage(format!("{} is no Affinity: {cause}", origin.name()));
+    let json = yaml::to_json(&text, &yaml::Limits::default()).map_err(|error| failed(&error))?;
+    let json = &mut serde_json::Deserializer::from_str(&json);
+    serde_path_to_error::deserialize(json).map_err(|error| failed(&error))
+}

@@ -1,0 +1,130 @@
+//! What `--output json` ends with.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use unlade_format::Finding;
+use unlade_launcher::{Event, Failure, Launched, Strategy, Timings};
+use unlade_loader::Manifest;
+
+use super::one::name;
+use crate::error::{self, Error};
+
+/// A line of the output; `image` tells the launches of a list apart.
+#[derive(Debug, Serialize)]
+pub(super) struct Line<'a, T> {
+    pub(super) image: &'a str,
+    pub(super) namespace: &'a str,
+    #[serde(flatten)]
+    pub(super) what: T,
+}
+
+/// The last line of a launch. Fields are only ever added.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub(super) enum Result<'a> {
+    /// It went well.
+    Launched {
+        #[serde(serialize_with = "in_seconds")]
+        seconds: Duration,
+        config_map: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        job: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        strategy: Option<Strategy>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        image_digest: Option<&'a str>,
+        timings: Timings,
+        bundle: Bundle<'a>,
+        report: &'a [Finding],
+    },
+    /// The ConfigMap is there, and no bundle could be loaded from it.
+    NotLoaded {
+        #[serde(serialize_with = "in_seconds")]
+        seconds: Duration,
+        config_map: &'a str,
+        exit_code: u8,
+        message: String,
+    },
+    /// It failed.
+    Failed {
+        #[serde(serialize_with = "in_seconds")]
+        seconds: Duration,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        config_map: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        job: Option<&'a str>,
+        exit_code: u8,
+        failure: &'a Failure,
+    },
+}
+
+/// What a bundle is, in short; `unlade load` has the whole.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Bundle<'a> {
+    package_name: &'a str,
+    csv_name: &'a str,
+    version: &'a str,
+    channels: &'a [String],
+    default_channel: &'a str,
+}
+
+impl<'a> Result<'a> {
+    pub(super) fn launched(launched: &'a Launched, manifest: &'a Manifest, took: Duration) -> Self {
+        let bundle = &manifest.bundle;
+        Self::Launched {
+            seconds: took,
+            config_map: name(launched),
+            job: launched.job.as_deref(),
+            strategy: launched.strategy,
+            image_digest: launched.image_digest.as_deref(),
+            timings: launched.timings,
+            bundle: Bundle {
+                package_name: &bundle.package_name,
+                csv_name: &bundle.csv_name,
+                version: &bundle.version,
+                channels: &bundle.channels,
+                default_channel: &bundle.default_channel,
+            },
+            report: &manifest.report,
+        }
+    }
+
+    pub(super) fn not_loaded(launched: &'a Launched, error: &Error, took: Duration) -> Self {
+        Self::NotLoaded {
+            seconds: took,
+            config_map: name(launched),
+            exit_code: error.exit().code(),
+            message: error::chain(error),
+        }
+    }
+
+    pub(super) fn failed(
+        failure: &'a Failure,
+        config_map: Option<&'a str>,
+        job: Option<&'a str>,
+        took: Duration,
+    ) -> Self {
+        Self::Failed {
+            seconds: took,
+            config_map,
+            job,
+            exit_code: failure.reason.exit_code(),
+            failure,
+        }
+    }
+}
+
+impl<'a> Line<'a, &'a Event> {
+    pub(super) fn event(image: &'a str, namespace: &'a str, event: &'a Event) -> Self {
+        Self { image, namespace, what: event }
+    }
+}
+
+fn in_seconds<S: serde::Serializer>(
+    time: &Duration,
+    serializer: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    serializer.serialize_f64((time.as_secs_f64() * 1000.0).round() / 1000.0)
+}

@@ -1,0 +1,64 @@
+//! What would be made, printed instead of made.
+
+use serde_json::{Value, json};
+use unlade_launcher::{Launcher, Options, Request, objects};
+
+use crate::{
+    args::Output,
+    error::Error,
+    output::{self, Documents, Form},
+};
+
+/// As far as it is known without asking the cluster.
+pub(super) fn client(
+    requests: &[Request],
+    options: &Options,
+    output: Option<Output>,
+) -> Result<(), Error> {
+    let mut all = Vec::new();
+    for request in requests {
+        let made = objects(request, options);
+        all.extend(made.map_err(|failure| Error::launch(&request.image, failure))?);
+    }
+    print(&all, output)
+}
+
+/// As the API server would take it.
+pub(super) async fn server(
+    launcher: &Launcher,
+    requests: &[Request],
+    output: Option<Output>,
+) -> Result<(), Error> {
+    let mut all = Vec::new();
+    for request in requests {
+        let made = launcher.dry_run(request).await;
+        all.extend(made.map_err(|failure| Error::launch(&request.image, failure))?);
+    }
+    print(&all, output)
+}
+
+/// YAML documents, which `kubectl create -f -` takes as a List of JSON too, or names.
+fn print(objects: &[Value], output: Option<Output>) -> Result<(), Error> {
+    match output {
+        Some(Output::Name) => output::print_lines(objects.iter().map(name)),
+        Some(Output::Json) => {
+            let list = json!({"apiVersion": "v1", "items": objects, "kind": "List"});
+            let mut documents = Documents::new(Form::Json, output::stdout());
+            documents.write(&list).and_then(|()| documents.finish())
+        }
+        Some(Output::Yaml | Output::Summary) | None => {
+            let mut documents = Documents::new(Form::Yaml, output::stdout());
+            let written = objects.iter().try_for_each(|object| documents.write(object));
+            written.and_then(|()| documents.finish())
+        }
+    }
+    .map_err(Error::Output)
+}
+
+/// As kubectl writes it: `role.rbac.authorization.k8s.io/NAME`.
+fn name(object: &Value) -> String {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let kind = text("/kind").to_lowercase();
+    let group = text("/apiVersion").split_once('/').map(|(group, _)| format!(".{group}"));
+    format!("{kind}{}/{}", group.unwrap_or_default(), text("/metadata/name"))
+}

@@ -1,0 +1,59 @@
+//! The images that are launched.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::{error::Error, input::Origin};
+
+/// Most bytes of a list: some ten thousand images.
+const SIZE: usize = 4 << 20;
+
+/// The images that were given and those of the list, each once, in their order.
+pub(super) fn images(given: Vec<String>, list: Option<&Path>) -> Result<Vec<String>, Error> {
+    let mut images = given;
+    if let Some(path) = list {
+        let origin = Origin::new(Some(path.to_owned()))?;
+        let bytes = origin.bytes(SIZE)?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| Error::Usage(format!("{} is not UTF-8", origin.name())))?;
+        images.extend(parse(&text).map(str::to_owned));
+        if images.is_empty() {
+            return Err(Error::Usage(format!("no image in {}", origin.name())));
+        }
+    }
+    let mut seen = BTreeSet::new();
+    images.retain(|image| seen.insert(image.clone()));
+    Ok(images)
+}
+
+/// One image a line; `#` at the beginning of a line or behind a blank begins a comment.
+fn parse(text: &str) -> impl Iterator<Item = &str> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    text.lines()
+        .map(|line| {
+            let comment = line.match_indices('#').find(|(at, _)| {
+                line.get(..*at)
+                    .is_none_or(|before| before.chars().next_back().is_none_or(char::is_whitespace))
+            });
+            let kept = comment.and_then(|(at, _)| line.get(..at)).unwrap_or(line);
+            kept.trim()
+        })
+        .filter(|image| !image.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_has_comments_and_blank_lines() {
+        let text = "\u{feff}# all\na/b:1\r\n\n  c/d@sha256:0 # the last one\n#e\n\tf#g\n";
+        assert_eq!(parse(text).collect::<Vec<_>>(), ["a/b:1", "c/d@sha256:0", "f#g"]);
+    }
+
+    #[test]
+    fn an_image_is_taken_once() {
+        let given = ["b", "a", "b"].map(str::to_owned).to_vec();
+        assert_eq!(images(given, None).unwrap(), ["b", "a"]);
+    }
+}

@@ -1,0 +1,246 @@
+//! Many images.
+
+use std::num::NonZeroUsize;
+use std::pin::pin;
+
+use futures::{StreamExt as _, channel::mpsc};
+use unlade_launcher::{Batch, BatchEvent, Launched, Reason, Request, batch};
+use unlade_loader::Manifest;
+
+use super::{
+    Job,
+    document::{self, Line},
+    one::{load, name, remove},
+    report::{Report, TURN},
+    stop::Stop,
+};
+use crate::{
+    args::Output,
+    command::get::hide_fields,
+    error::{self, Error},
+    exit::Exit,
+    output::{self, Documents, Form},
+    progress::{One, Progresses, Standing},
+    summary::{self, Outcome},
+};
+
+pub(super) async fn launch(
+    job: &Job<'_>,
+    requests: &[Request],
+    concurrency: NonZeroUsize,
+    keep_going: bool,
+) -> Result<(), Error> {
+    let images: Vec<_> = requests.iter().map(|request| request.image.clone()).collect();
+    let mut report = Report::new(job);
+    let mut progresses = Progresses::new(&images);
+    let mut batch = Batch::default();
+    batch.concurrency = concurrency;
+    batch.keep_going = keep_going;
+    let outcomes = follow(job, requests, &batch, &mut report, &mut progresses).await?;
+    report.clear();
+    let Some(outcomes) = outcomes else {
+        return interrupted(job, &progresses).await;
+    };
+    let mut finished = Finished::default();
+    for (one, outcome) in progresses.all().iter().zip(&outcomes) {
+        finished.add(job, &report, one, outcome)?;
+    }
+    finished.write(job)?;
+    if job.is_removed {
+        for outcome in &outcomes {
+            if let batch::Outcome::Launched(launched) = outcome {
+                remove(job, &job.namespace, name(launched)).await?;
+            }
+        }
+    }
+    match finished.first {
+        Some(exit) => Err(Error::Launches { failed: finished.n_failed, all: images.len(), exit }),
+        None => Ok(()),
+    }
+}
+
+/// Launches, and tells of what happens; none if it was interrupted.
+async fn follow(
+    job: &Job<'_>,
+    requests: &[Request],
+    batch: &Batch,
+    report: &mut Report,
+    progresses: &mut Progresses,
+) -> Result<Option<Vec<batch::Outcome>>, Error> {
+    let (sender, mut events) = mpsc::unbounded();
+    let mut launching = pin!(job.launcher.launch_all(requests, batch, sender));
+    let mut turns = tokio::time::interval(TURN);
+    let mut stop = Stop::new()?;
+    let outcomes = loop {
+        tokio::select! {
+            biased;
+            Some(event) = events.next() => see(job, report, progresses, &event)?,
+            outcomes = &mut launching => break outcomes,
+            () = stop.asked() => return Ok(None),
+            _ = turns.tick() => {}
+        }
+        report.draw(|elapsed, turn, palette| progresses.lines(elapsed, turn, palette));
+    };
+    while let Ok(event) = events.try_recv() {
+        see(job, report, progresses, &event)?;
+    }
+    Ok(Some(outcomes))
+}
+
+/// Takes an event in, and tells of it.
+fn see(
+    job: &Job<'_>,
+    report: &mut Report,
+    progresses: &mut Progresses,
+    event: &BatchEvent,
+) -> Result<(), Error> {
+    let BatchEvent { image, namespace, event, .. } = event;
+    let Some(one) = progresses.see(image, event) else { return Ok(()) };
+    let Standing::Failed(failure) = &one.standing else {
+        return report.event(image, namespace, event, true);
+    };
+    report.clear();
+    error::report(&Error::launch(image, *failure.clone()), job.screen);
+    let (config_map, job) = (one.progress.config_map(), one.progress.job());
+    let what = document::Result::failed(failure, config_map, job, event.at);
+    report.json(&Line { image, namespace, what })
+}
+
+/// What became of those that are done.
+#[derive(Default)]
+struct Finished {
+    rows: Vec<Outcome>,
+    config_maps: Vec<k8s_openapi::api::core::v1::ConfigMap>,
+    n_failed: usize,
+    first: Option<Exit>,
+}
+
+impl Finished {
+    fn add(
+        &mut self,
+        job: &Job<'_>,
+        report: &Report,
+        one: &One,
+        outcome: &batch::Outcome,
+    ) -> Result<(), Error> {
+        let mut row = row(one);
+        match outcome {
+            batch::Outcome::Launched(launched) => match load(job, launched) {
+                Ok(manifest) => {
+                    row.config_map = Some(name(launched).to_owned());
+                    row.package = Some(manifest.bundle.package_name.clone());
+                    row.version = Some(manifest.bundle.version.clone());
+                    self.take(job, report, one, launched, &manifest)?;
+                }
+                // Of this one alone: the others may be fine.
+                Err(error) => {
+                    let what = document::Result::not_loaded(launched, &error, one.took);
+                    report.json(&Line { image: &one.image, namespace: &job.namespace, what })?;
+                    self.fail(error::report(&error, job.screen));
+                    "NotLoaded".clone_into(&mut row.status);
+                }
+            },
+            // It was told of when it happened.
+            batch::Outcome::Failed(failure) => self.fail(Exit::Cluster(failure.reason)),
+            batch::Outcome::NotBegun => self.n_failed += 1,
+        }
+        self.rows.push(row);
+        Ok(())
+    }
+
+    fn take(
+        &mut self,
+        job: &Job<'_>,
+        report: &Report,
+        one: &One,
+        launched: &Launched,
+        manifest: &Manifest,
+    ) -> Result<(), Error> {
+        let what = document::Result::launched(launched, manifest, one.took);
+        report.json(&Line { image: &one.image, namespace: &job.namespace, what })?;
+        error::warn(
+            manifest.report.iter().map(|finding| format!("{}: {finding}", one.image)),
+            job.screen,
+        );
+        if job.output == Output::Yaml {
+            let mut config_map = launched.config_map.clone();
+            hide_fields(&mut config_map);
+            self.config_maps.push(config_map);
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, exit: Exit) {
+        self.n_failed += 1;
+        self.first.get_or_insert(exit);
+    }
+
+    fn write(&self, job: &Job<'_>) -> Result<(), Error> {
+        match job.output {
+            Output::Json => Ok(()),
+            Output::Summary => output::print(summary::outcomes(&self.rows, job.screen).as_bytes()),
+            Output::Yaml => {
+                let mut documents = Documents::new(Form::Yaml, output::stdout());
+                let written = self.config_maps.iter().try_for_each(|one| documents.write(one));
+                written.and_then(|()| documents.finish())
+            }
+            Output::Name => {
+                let done = self.rows.iter().filter(|row| row.package.is_some());
+                let names = done.filter_map(|row| row.config_map.as_ref());
+                output::print_lines(names.map(|name| format!("configmap/{name}")))
+            }
+        }
+        .map_err(Error::Output)
+    }
+}
+
+/// What is known of one of many by its events alone.
+fn row(one: &One) -> Outcome {
+    let status = match &one.standing {
+        Standing::NotBegun => "NotBegun".to_owned(),
+        Standing::AtWork => "Unpacking".to_owned(),
+        Standing::Unpacked if one.progress.is_reused() => "Reused".to_owned(),
+        Standing::Unpacked => "Unpacked".to_owned(),
+        Standing::Failed(failure) => format!("{:?}", failure.reason),
+    };
+    Outcome {
+        image: one.image.clone(),
+        status,
+        config_map: one.progress.config_map().map(str::to_owned),
+        package: None,
+        version: None,
+        took: Some(one.took).filter(|took| !took.is_zero()),
+    }
+}
+
+/// What is left of interrupted launches.
+async fn interrupted(job: &Job<'_>, progresses: &Progresses) -> Result<(), Error> {
+    let at_work = progresses.all().iter().filter(|one| matches!(one.standing, Standing::AtWork));
+    let mut n_going = at_work.clone().filter(|one| one.progress.job().is_some()).count();
+    if job.is_cancelled_on_interrupt {
+        let mut stop = Stop::new()?;
+        for name in at_work.filter_map(|one| one.progress.config_map()) {
+            let cancelled = tokio::select! {
+                cancelled = job.launcher.cancel(&job.namespace, name) => cancelled.is_ok(),
+                () = stop.asked() => break,
+            };
+            n_going -= usize::from(cancelled && n_going > 0);
+        }
+    }
+    if job.output == Output::Summary {
+        let rows: Vec<_> = progresses.all().iter().map(row).collect();
+        output::print(summary::outcomes(&rows, job.screen).as_bytes()).map_err(Error::Output)?;
+    }
+    let n_done =
+        progresses.all().iter().filter(|one| matches!(one.standing, Standing::Unpacked)).count();
+    let mut failure = unlade_launcher::Failure::new(
+        Reason::Cancelled,
+        format!(
+            "interrupted: {n_done} of {} images are unpacked, {n_going} Jobs go on in namespace {}",
+            progresses.all().len(),
+            job.namespace
+        ),
+    );
+    failure.hint = Some("the same command takes up what is there".to_owned());
+    Err(failure.into())
+}

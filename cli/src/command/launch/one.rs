@@ -1,0 +1,174 @@
+//! One image.
+
+use std::pin::pin;
+
+use futures::{StreamExt as _, channel::mpsc};
+use unlade_launcher::{Event, Failure, Launched, Reason, Request, Step};
+use unlade_loader::Manifest;
+
+use super::{
+    Job,
+    document::{self, Line},
+    report::{Report, TURN},
+    stop::Stop,
+};
+use crate::{
+    args::Output,
+    command::get::hide_fields,
+    error::{self, Error},
+    output::{self, Documents, Form},
+    progress::Progress,
+    summary,
+};
+
+pub(super) async fn launch(job: &Job<'_>, request: &Request) -> Result<(), Error> {
+    let Request { image, namespace, .. } = request;
+    let mut report = Report::new(job);
+    let mut progress = Progress::default();
+    let result = follow(job, request, &mut report, &mut progress).await;
+    let launched = match result {
+        Ok(launched) => launched,
+        Err(error) => {
+            if let Some(failure) = error.failure() {
+                let took = report.elapsed();
+                progress.fail();
+                report.draw(|elapsed, turn, palette| progress.lines(elapsed, turn, palette));
+                let (config_map, job) = (progress.config_map(), progress.job());
+                let what = document::Result::failed(failure, config_map, job, took);
+                report.json(&Line { image, namespace, what })?;
+            }
+            return Err(error);
+        }
+    };
+    let manifest = match load(job, &launched) {
+        Ok(manifest) => manifest,
+        Err(error) => {
+            progress.fail();
+            report.draw(|elapsed, turn, palette| progress.lines(elapsed, turn, palette));
+            let what = document::Result::not_loaded(&launched, &error, report.elapsed());
+            report.json(&Line { image, namespace, what })?;
+            return Err(error);
+        }
+    };
+    let event = Event::new(report.elapsed(), Step::Loaded);
+    progress.see(&event);
+    report.event(image, namespace, &event, false)?;
+    report.draw(|elapsed, turn, palette| progress.lines(elapsed, turn, palette));
+    report.leave();
+    let what = document::Result::launched(&launched, &manifest, report.elapsed());
+    report.json(&Line { image, namespace, what })?;
+    write(job, &launched, &manifest)?;
+    if job.is_removed {
+        remove(job, namespace, name(&launched)).await?;
+    }
+    Ok(())
+}
+
+/// The bundle in what was launched.
+pub(super) fn load(job: &Job<'_>, launched: &Launched) -> Result<Manifest, Error> {
+    let namespace = &job.namespace;
+    launched.load(&job.loader).map_err(|source| {
+        Error::load(format!("ConfigMap {namespace}/{}", name(launched)), source, job.screen)
+    })
+}
+
+/// The name of the ConfigMap.
+pub(super) fn name(launched: &Launched) -> &str {
+    launched.config_map.metadata.name.as_deref().unwrap_or_default()
+}
+
+/// Deletes what was launched, once nothing more is wanted of it.
+pub(super) async fn remove(job: &Job<'_>, namespace: &str, name: &str) -> Result<(), Error> {
+    job.launcher.remove(namespace, name).await?;
+    if !job.is_quiet {
+        error::note(&format!("configmap/{name} is deleted with all that it owned"));
+    }
+    Ok(())
+}
+
+/// Launches, and tells of what happens until it is done or interrupted.
+async fn follow(
+    job: &Job<'_>,
+    request: &Request,
+    report: &mut Report,
+    progress: &mut Progress,
+) -> Result<Launched, Error> {
+    let Request { image, namespace, .. } = request;
+    let (sender, mut events) = mpsc::unbounded();
+    let mut launching = pin!(job.launcher.launch_watched(request, sender));
+    let mut turns = tokio::time::interval(TURN);
+    let mut stop = Stop::new()?;
+    let result = loop {
+        tokio::select! {
+            // Events before the end, which comes in the same moment.
+            biased;
+            Some(event) = events.next() => {
+                progress.see(&event);
+                report.event(image, namespace, &event, false)?;
+            }
+            result = &mut launching => break result,
+            () = stop.asked() => {
+                return Err(interrupted(job, image, progress, &mut stop).await);
+            }
+            _ = turns.tick() => {}
+        }
+        report.draw(|elapsed, turn, palette| progress.lines(elapsed, turn, palette));
+    };
+    // Those of the launch's last step.
+    while let Ok(event) = events.try_recv() {
+        progress.see(&event);
+        report.event(image, namespace, &event, false)?;
+    }
+    report.draw(|elapsed, turn, palette| progress.lines(elapsed, turn, palette));
+    result.map_err(|failure| Error::launch(image, failure))
+}
+
+/// What is left of an interrupted launch.
+async fn interrupted(job: &Job<'_>, image: &str, progress: &Progress, stop: &mut Stop) -> Error {
+    let namespace = &job.namespace;
+    let mut failure = match (progress.config_map(), progress.job()) {
+        (Some(config_map), Some(_)) if job.is_cancelled_on_interrupt => {
+            tokio::select! {
+                cancelled = job.launcher.cancel(namespace, config_map) => match cancelled {
+                    Ok(_) => Failure::new(Reason::Cancelled, "interrupted; the Job is deleted"),
+                    Err(failure) => failure,
+                },
+                () = stop.asked() => Failure::new(
+                    Reason::Cancelled,
+                    format!("interrupted twice; a Job of configmap/{config_map} may go on"),
+                ),
+            }
+        }
+        (_, Some(name)) => {
+            let message = format!("interrupted; job/{name} goes on in namespace {namespace}");
+            Failure::new(Reason::Cancelled, message)
+        }
+        _ => Failure::new(Reason::Cancelled, "interrupted before there was a Job"),
+    };
+    if failure.reason == Reason::Cancelled && !job.is_cancelled_on_interrupt {
+        failure.hint = Some("the same command takes up what is there".to_owned());
+    } else if failure.reason == Reason::Cancelled {
+        failure.hint = None;
+    }
+    Error::launch(image, failure)
+}
+
+fn write(job: &Job<'_>, launched: &Launched, manifest: &Manifest) -> Result<(), Error> {
+    match job.output {
+        Output::Json => Ok(()),
+        Output::Name => output::print(format!("configmap/{}\n", name(launched)).as_bytes()),
+        Output::Yaml => {
+            error::warn(&manifest.report, job.screen);
+            let mut config_map = launched.config_map.clone();
+            hide_fields(&mut config_map);
+            let mut documents = Documents::new(Form::Yaml, output::stdout());
+            documents.write(&config_map).and_then(|()| documents.finish())
+        }
+        Output::Summary => {
+            let heading = format!("ConfigMap {}/{}", job.namespace, name(launched));
+            let text = summary::loaded(manifest, Some(&heading), job.screen);
+            output::print(text.as_bytes())
+        }
+    }
+    .map_err(Error::Output)
+}

@@ -1,0 +1,67 @@
+//! Where a failure on a cluster was seen.
+
+use unlade_launcher::{Evidence, Failure};
+
+/// The evidence in lines, not escaped.
+pub(crate) fn lines(failure: &Failure) -> Vec<String> {
+    let Evidence { object, said, container, state, exit_code, log, .. } = &failure.evidence;
+    let place = match (object, container) {
+        (Some(object), Some(container)) => format!("{object}, container {container}"),
+        (Some(object), None) => object.clone(),
+        (None, Some(container)) => format!("container {container}"),
+        (None, None) => String::new(),
+    };
+    let code = exit_code.map(|code| format!("exit code {code}"));
+    let state = [state.clone(), code].into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let mut lines = Vec::new();
+    match (place.is_empty(), state.is_empty()) {
+        (true, true) => {}
+        (false, false) => lines.push(format!("{place}: {state}")),
+        _ => lines.push(format!("{place}{state}")),
+    }
+    // What the message quotes already is not said twice.
+    let is_new = |said: &&String| !failure.message.contains(said.as_str());
+    lines.extend(said.iter().filter(is_new).flat_map(|said| said.lines().map(str::to_owned)));
+    lines.extend(log.iter().map(|line| format!("| {line}")));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use unlade_launcher::Reason;
+
+    use super::*;
+
+    fn evidence() -> Evidence {
+        let mut evidence = Evidence::default();
+        evidence.object = Some("pod/etcd-1-x".to_owned());
+        evidence
+    }
+
+    fn shown(message: &str, evidence: Evidence) -> String {
+        lines(&Failure::new(Reason::BadBundle, message).seen(evidence)).join("\n")
+    }
+
+    #[test]
+    fn what_is_known_is_shown_and_nothing_else() {
+        assert_eq!(shown("m", Evidence::default()), "");
+        assert_eq!(shown("m", evidence()), "pod/etcd-1-x");
+        let mut full = evidence();
+        full.container = Some("bundle".to_owned());
+        full.state = Some("Error".to_owned());
+        full.exit_code = Some(11);
+        full.said = Some("first\nsecond".to_owned());
+        full.log = vec!["the end".to_owned()];
+        assert_eq!(
+            shown("m", full),
+            "pod/etcd-1-x, container bundle: Error, exit code 11\nfirst\nsecond\n| the end"
+        );
+    }
+
+    #[test]
+    fn what_the_message_says_is_not_said_again() {
+        let mut evidence = evidence();
+        evidence.said = Some("no such image".to_owned());
+        assert_eq!(shown("the registry says: no such image", evidence), "pod/etcd-1-x");
+    }
+}

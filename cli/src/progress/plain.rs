@@ -1,0 +1,38 @@
+//! One line for each event: pipes, files, and terminals that can't redraw.
+
+use unlade_launcher::{Event, Step};
+
+use super::{seconds, strategy_name};
+use crate::screen::escape;
+
+/// What happened, in a line without its end; with the image if it is one of many.
+pub(crate) fn line(image: Option<&str>, event: &Event) -> String {
+    let image = image.map(|image| format!("{}: ", escape(image))).unwrap_or_default();
+    let what = match &event.step {
+        Step::Prepared { config_map } => format!("configmap/{config_map} is prepared"),
+        Step::Reused => "it holds the content already".to_owned(),
+        Step::Chosen { strategy, because } => {
+            let because = because.as_deref().map(|text| format!(": {text}")).unwrap_or_default();
+            format!("strategy {}{because}", strategy_name(*strategy))
+        }
+        Step::Created { job } => format!("job/{job} created"),
+        Step::Adopted { job, differs: false } => format!("job/{job} is at it already"),
+        Step::Adopted { job, differs: true } => {
+            format!("job/{job} is at it already, asked for with other options")
+        }
+        Step::Scheduled { node } => format!("scheduled to {node}"),
+        Step::ToolPulled => "tool image pulled".to_owned(),
+        Step::BundlePulled { digest: None } => "bundle image pulled".to_owned(),
+        Step::BundlePulled { digest: Some(digest) } => format!("bundle image pulled, {digest}"),
+        Step::Running => "running".to_owned(),
+        Step::Waiting { failure } => format!("waiting: {failure}"),
+        Step::Retrying { failure, after } => {
+            format!("failed: {failure}; again in {}", seconds(*after))
+        }
+        Step::Failed { failure } => format!("failed: {failure}"),
+        Step::Written => "written".to_owned(),
+        Step::Loaded => "loaded".to_owned(),
+        other => format!("{other:?}"),
+    };
+    format!("{:>8}  {image}{}", seconds(event.at), escape(&what))
+}

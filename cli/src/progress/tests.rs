@@ -1,0 +1,169 @@
+use unlade_launcher::{Failure, Reason};
+
+use super::*;
+
+fn at(milliseconds: u64, step: Step) -> Event {
+    Event::new(Duration::from_millis(milliseconds), step)
+}
+
+fn created() -> Vec<Event> {
+    vec![
+        at(10, Step::Prepared { config_map: "etcd-1234".to_owned() }),
+        at(20, Step::Chosen { strategy: Strategy::ImageVolume, because: None }),
+        at(30, Step::Created { job: "etcd-1234-1".to_owned() }),
+    ]
+}
+
+fn waiting() -> Event {
+    let failure = Failure::new(Reason::RateLimited, "the registry is busy");
+    at(900, Step::Waiting { failure: Box::new(failure) })
+}
+
+/// The lines after `events`, without styles.
+fn shown(events: &[Event]) -> String {
+    let mut progress = Progress::default();
+    for event in events {
+        progress.see(event);
+    }
+    let lines = progress.lines(Duration::from_secs(2), 0, &Palette::default());
+    let mut text = Vec::new();
+    Live::new(&mut text, 80).draw(&lines).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    text.replace('\r', "").replace("\u{1b}[2K", "").replace("\u{1b}[J", "")
+}
+
+#[test]
+fn every_phase_has_a_line_and_those_that_are_over_a_time() {
+    let mut events = created();
+    events.push(at(210, Step::Scheduled { node: "worker-1".to_owned() }));
+    events.push(at(400, Step::ToolPulled));
+    assert_eq!(
+        shown(&events),
+        "  configmap               etcd-1234\n\
+         \x20 strategy                image-volume\n\
+         ✓ job              0.03s  etcd-1234-1\n\
+         ✓ scheduled        0.21s  worker-1\n\
+         ✓ tool image       0.40s\n\
+         ⠋ bundle image     2.00s\n\
+         \x20 running\n\
+         \x20 written\n\
+         \x20 loaded\n"
+    );
+}
+
+#[test]
+fn what_is_waited_for_stands_below_its_phase_until_it_passes() {
+    let mut events = created();
+    events.push(waiting());
+    let text = shown(&events);
+    assert!(text.contains("⠋ scheduled        2.00s\n  waiting: the registry is busy\n"), "{text}");
+    events.push(at(1000, Step::Scheduled { node: "worker-1".to_owned() }));
+    assert!(!shown(&events).contains("waiting"));
+}
+
+#[test]
+fn a_phase_that_nobody_saw_is_over_without_a_time() {
+    let mut events = created();
+    events.push(at(300, Step::Written));
+    let text = shown(&events);
+    assert!(text.contains("✓ scheduled\n✓ tool image\n✓ bundle image\n✓ running\n"), "{text}");
+    assert!(text.contains("✓ written          0.30s\n⠋ loaded "), "{text}");
+}
+
+#[test]
+fn content_that_was_there_is_only_loaded() {
+    let events =
+        [at(10, Step::Prepared { config_map: "etcd-1234".to_owned() }), at(11, Step::Reused)];
+    assert_eq!(
+        shown(&events),
+        "  configmap               etcd-1234, which holds the content already\n\
+         ⠋ loaded           2.00s\n"
+    );
+}
+
+#[test]
+fn another_attempt_begins_anew_and_says_why() {
+    let mut events = created();
+    events.push(at(210, Step::Scheduled { node: "worker-1".to_owned() }));
+    let failure = Failure::new(Reason::Evicted, "pod x was evicted");
+    let after = Duration::from_secs(3);
+    events.push(at(500, Step::Retrying { failure: Box::new(failure), after }));
+    let text = shown(&events);
+    assert!(text.contains("  failed: pod x was evicted; again in 3.00s\n⠋ job "), "{text}");
+    assert!(!text.contains("worker-1"), "{text}");
+}
+
+#[test]
+fn the_phase_in_which_it_failed_is_marked() {
+    let mut events = created();
+    events.push(waiting());
+    let failure = Box::new(Failure::new(Reason::ImageNotFound, "no such image"));
+    events.push(at(2000, Step::Failed { failure }));
+    let text = shown(&events);
+    assert!(text.contains("\n✗ scheduled        2.00s\n  tool image\n"), "{text}");
+}
+
+#[test]
+fn each_event_is_a_line_where_nothing_can_be_redrawn() {
+    let failure = || Box::new(Failure::new(Reason::RateLimited, "busy\u{1b}[1m"));
+    for (step, text) in [
+        (Step::Prepared { config_map: "c".to_owned() }, "configmap/c is prepared"),
+        (Step::Reused, "it holds the content already"),
+        (Step::Chosen { strategy: Strategy::Inject, because: None }, "strategy inject"),
+        (
+            Step::Chosen { strategy: Strategy::Inject, because: Some("no volumes".to_owned()) },
+            "strategy inject: no volumes",
+        ),
+        (Step::Created { job: "c-1".to_owned() }, "job/c-1 created"),
+        (Step::Adopted { job: "c-1".to_owned(), differs: false }, "job/c-1 is at it already"),
+        (
+            Step::Adopted { job: "c-1".to_owned(), differs: true },
+            "job/c-1 is at it already, asked for with other options",
+        ),
+        (Step::Scheduled { node: "n".to_owned() }, "scheduled to n"),
+        (Step::ToolPulled, "tool image pulled"),
+        (Step::BundlePulled { digest: None }, "bundle image pulled"),
+        (Step::BundlePulled { digest: Some("d".to_owned()) }, "bundle image pulled, d"),
+        (Step::Running, "running"),
+        (Step::Waiting { failure: failure() }, "waiting: busy\\u{1b}[1m"),
+        (
+            Step::Retrying { failure: failure(), after: Duration::from_millis(1500) },
+            "failed: busy\\u{1b}[1m; again in 1.50s",
+        ),
+        (Step::Failed { failure: failure() }, "failed: busy\\u{1b}[1m"),
+        (Step::Written, "written"),
+        (Step::Loaded, "loaded"),
+    ] {
+        assert_eq!(line(None, &at(1234, step)), format!("   1.23s  {text}"));
+    }
+    assert_eq!(line(Some("a/b:1"), &at(1234, Step::Running)), "   1.23s  a/b:1: running");
+}
+
+#[test]
+fn minutes_are_told_as_such() {
+    for (milliseconds, text) in [(0, "0.00s"), (59_000, "59.00s"), (61_500, "1m01s")] {
+        assert_eq!(seconds(Duration::from_millis(milliseconds)), text);
+    }
+}
+
+#[test]
+fn many_launches_are_counted_and_those_at_work_have_a_line() {
+    let mut all = Progresses::new(&["a", "b", "c", "d"].map(str::to_owned));
+    for image in ["a", "b", "c"] {
+        for event in created() {
+            assert!(all.see(image, &event).is_some());
+        }
+    }
+    all.see("b", &waiting());
+    let failure = Box::new(Failure::new(Reason::ImageNotFound, "no such image"));
+    let failed = at(700, Step::Failed { failure });
+    assert!(matches!(all.see("a", &failed).unwrap().standing, Standing::Failed(_)));
+    assert!(all.see("unknown", &failed).is_none());
+    let lines = all.lines(Duration::from_secs(61), 1, &Palette::default());
+    let mut text = Vec::new();
+    Live::new(&mut text, 80).draw(&lines).unwrap();
+    let text = String::from_utf8(text).unwrap().replace("\u{1b}[2K", "");
+    assert!(text.contains("⠙ 1 of 4 images, 2 at work  1m01s  1 failed\n"), "{text}");
+    assert!(text.contains("  scheduled     b  the registry is busy\n"), "{text}");
+    assert!(text.contains("  scheduled     c\n"), "{text}");
+}

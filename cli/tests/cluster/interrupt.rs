@@ -1,0 +1,66 @@
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, ChildStdout};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::stage::Stage;
+
+/// A launch that waits for a node that there is not, once its Job is there.
+fn waiting(stage: &Stage<'_>, more: &[&str]) -> (Child, String) {
+    let image = stage.push("interrupt");
+    let arguments = ["launch", &image, "-o", "json", "--node-selector", "no=such"];
+    let mut child = stage.start([&arguments[..], more].concat());
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    let mut event = next(&mut lines);
+    while event["event"] != "created" {
+        event = next(&mut lines);
+    }
+    // The pipe stays open: a closed one would end the launch.
+    child.stdout = Some(lines.into_inner());
+    (child, event["job"].as_str().unwrap().to_owned())
+}
+
+fn next(lines: &mut BufReader<ChildStdout>) -> Value {
+    let mut line = String::new();
+    lines.read_line(&mut line).unwrap();
+    serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
+}
+
+/// Sends Ctrl-C; gives the exit code and what was told.
+fn interrupt(child: &mut Child) -> (Option<i32>, String) {
+    let id = Pid::from_child(child);
+    kill_process(id, Signal::INT).unwrap();
+    let code = child.wait().unwrap().code();
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    (code, stderr)
+}
+
+#[test]
+fn cluster_cli_an_interrupted_launch_goes_on_and_is_taken_up() {
+    Stage::open("cli-interrupt", |stage| {
+        let (mut child, job) = waiting(stage, &[]);
+        let (code, stderr) = interrupt(&mut child);
+        assert_eq!(code, Some(73), "{stderr}");
+        assert!(stderr.contains(&format!("interrupted; job/{job} goes on in ")), "{stderr}");
+        assert!(stderr.contains("\nhint: "), "{stderr}");
+        assert!(stage.namespace.get(&format!("job/{job}")).is_some());
+        let image = stage.push("interrupt");
+        let again = stage.unlade(["launch", &image, "--schedule-timeout=2s"]);
+        assert!(again.stderr.contains(&format!("job/{job} is at it already")), "{again:?}");
+    });
+}
+
+#[test]
+fn cluster_cli_an_interrupted_launch_is_cancelled_on_request() {
+    Stage::open("cli-cancel", |stage| {
+        let (mut child, job) = waiting(stage, &["--cancel-on-interrupt"]);
+        let (code, stderr) = interrupt(&mut child);
+        assert_eq!(code, Some(73), "{stderr}");
+        assert!(stderr.contains("interrupted; the Job is deleted"), "{stderr}");
+        let job = stage.namespace.get(&format!("job/{job}"));
+        let is_going = |job: &Value| job["metadata"]["deletionTimestamp"].is_string();
+        assert!(job.as_ref().is_none_or(is_going), "{job:?}");
+    });
+}

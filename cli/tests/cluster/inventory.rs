@@ -1,0 +1,88 @@
+use crate::stage::Stage;
+
+#[test]
+fn cluster_cli_get_shows_what_launches_left() {
+    Stage::open("cli-get", |stage| {
+        let empty = stage.unlade(["get"]);
+        let namespace = stage.namespace.name();
+        assert_eq!(empty.stderr, format!("No resources found in {namespace} namespace.\n"));
+        assert_eq!(empty.success(), "");
+        // Ours alone.
+        stage.kubectl(&["create", "configmap", "foreign"]);
+        let image = stage.push("get");
+        let name = stage.unlade(["launch", &image, "--labels", "team=a", "-o", "name"]).success();
+        let name = name.trim().strip_prefix("configmap/").unwrap();
+        let table = stage.unlade(["get"]).success();
+        let lines: Vec<_> = table.lines().collect();
+        assert_eq!(lines.len(), 2, "{table}");
+        let columns: Vec<_> = lines[0].split_whitespace().collect();
+        assert_eq!(columns, ["NAME", "PACKAGE", "STATUS", "FILES", "AGE"]);
+        let cells: Vec<_> = lines[1].split_whitespace().collect();
+        assert_eq!(cells[..4], [name, "hello-operator", "Unpacked", "7"]);
+        let wide = stage.unlade(["get", "-o", "wide", "--no-headers"]).success();
+        assert!(wide.contains(&image) && wide.contains(&format!("{name}-1")), "{wide}");
+        let all = stage.unlade(["get", "-A"]).success();
+        assert!(all.starts_with("NAMESPACE "), "{all}");
+        assert!(all.contains(namespace), "{all}");
+        for (selector, n_lines) in [("team=a", 1), ("team=b", 0)] {
+            let names = stage.unlade(["get", "-l", selector, "-o", "name"]).success();
+            assert_eq!(names.lines().count(), n_lines, "{names}");
+        }
+        let loaded = stage.piped(["load"], &stage.unlade(["get", "-o", "json"]).success());
+        assert!(loaded.success().contains("hello-operator.v0.2.0"));
+        let one = stage.unlade(["get", name, "-o", "yaml"]).success();
+        assert!(one.contains("\nkind: ConfigMap\n"), "{one}");
+        let stderr = stage.unlade(["get", name, "nobody", "-o", "name"]);
+        assert_eq!(stderr.code, Some(1), "{stderr:?}");
+        assert_eq!(stderr.stderr, format!("error: ConfigMap {namespace}/nobody not found\n"));
+        assert_eq!(stderr.stdout, format!("configmap/{name}\n"));
+        for command in [&["get", "foreign"][..], &["describe", "foreign"], &["delete", "foreign"]] {
+            let stderr = stage.unlade(command.iter().copied()).failure(76);
+            assert!(stderr.contains("was not made by unlade"), "{stderr}");
+        }
+    });
+}
+
+#[test]
+fn cluster_cli_a_failure_is_described_and_deleted() {
+    Stage::open("cli-describe", |stage| {
+        let image = stage.missing("describe");
+        let stderr = stage.unlade(["launch", &image]).failure(41);
+        assert!(stderr.contains("configmap/"), "{stderr}");
+        let table = stage.unlade(["get", "--no-headers"]).success();
+        let name = table.split_whitespace().next().unwrap().to_owned();
+        assert!(table.contains("ImageNotFound"), "{table}");
+        let text = stage.unlade(["describe", &name]).success();
+        for part in
+            ["\nFailed        ImageNotFound: ", "\nHint          ", "\nJOB ", "\nPOD ", "\nEVENT "]
+        {
+            assert!(text.contains(part), "{part:?}: {text}");
+        }
+        assert!(text.contains(&format!("\nOwns          ServiceAccount/{name}\n")), "{text}");
+        for (dry_run, words) in [("client", " (dry run)"), ("server", " (server dry run)")] {
+            let told = stage.unlade(["delete", &name, &format!("--dry-run={dry_run}")]).success();
+            assert!(told.contains(words), "{told}");
+        }
+        let told = stage.unlade(["delete", &name]).success();
+        let with = format!("ServiceAccount/{name}, Role/{name}, RoleBinding/{name}, Job/{name}-1");
+        assert_eq!(told, format!("configmap {name:?} deleted, and with it {with}\n"));
+        stage.wait_until_nothing_is_left();
+        stage.unlade(["delete", &name]).failure(1);
+        stage.unlade(["delete", &name, "--ignore-not-found"]).success();
+    });
+}
+
+#[test]
+fn cluster_cli_all_is_all_of_ours() {
+    Stage::open("cli-all", |stage| {
+        stage.kubectl(&["create", "configmap", "foreign"]);
+        let image = stage.push("all");
+        for name in ["one", "two"] {
+            stage.unlade(["launch", &image, "--name", name]).success();
+        }
+        let told = stage.unlade(["delete", "--all", "-o", "name"]).success();
+        assert_eq!(told, "configmap/one\nconfigmap/two\n");
+        stage.wait_until_nothing_is_left();
+        assert!(stage.namespace.get("configmap/foreign").is_some());
+    });
+}

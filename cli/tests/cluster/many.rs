@@ -1,0 +1,45 @@
+use serde_json::Value;
+
+use crate::stage::Stage;
+
+#[test]
+fn cluster_cli_a_list_is_launched_and_ends_with_a_table() {
+    Stage::open("cli-list", |stage| {
+        let images = ["list-a", "list-b"].map(|name| stage.push(name));
+        let missing = stage.missing("list-missing");
+        let list = format!("# all\n{}\n{missing}\n{}\n{}\n", images[0], images[1], images[0]);
+        let done = stage.piped(["launch", "-f", "-", "--keep-going", "--concurrency=2"], &list);
+        assert_eq!(done.code, Some(41), "{done:?}");
+        let rows: Vec<Vec<_>> =
+            done.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(rows[0], ["IMAGE", "STATUS", "CONFIGMAP", "PACKAGE", "VERSION", "TIME"]);
+        let statuses: Vec<_> = rows[1..].iter().map(|row| (row[0], row[1])).collect();
+        assert_eq!(
+            statuses,
+            [
+                (images[0].as_str(), "Unpacked"),
+                (missing.as_str(), "ImageNotFound"),
+                (images[1].as_str(), "Unpacked")
+            ]
+        );
+        assert_eq!(rows[1][3..5], ["hello-operator", "0.2.0"]);
+        assert!(done.stderr.contains(&format!("error: launching {missing}: ")), "{done:?}");
+        assert!(done.stderr.ends_with("error: 1 of 3 images were not launched\n"), "{done:?}");
+    });
+}
+
+#[test]
+fn cluster_cli_each_of_many_has_its_result_as_json() {
+    Stage::open("cli-many-json", |stage| {
+        let images = ["many-a", "many-b"].map(|name| stage.push(name));
+        let stdout = stage.unlade(["launch", &images[0], &images[1], "-o", "json"]).success();
+        let lines: Vec<Value> =
+            stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        for image in &images {
+            let results = lines
+                .iter()
+                .filter(|line| line["image"] == image.as_str() && line["event"] == "launched");
+            assert_eq!(results.count(), 1, "{stdout}");
+        }
+    });
+}

@@ -1,0 +1,158 @@
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use unlade_format::Limits;
+use unlade_oci::{Platform, build::bundle};
+use unlade_tests::cluster::{Cluster, Namespace};
+
+/// For whatever a test waits for.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
+
+/// What a command left behind.
+#[derive(Debug, Clone)]
+pub(crate) struct Finished {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Finished {
+    /// Its standard output, if it succeeded.
+    #[track_caller]
+    pub(crate) fn success(&self) -> String {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        self.stdout.clone()
+    }
+
+    /// Its standard error, if it failed with `code` and without data.
+    #[track_caller]
+    pub(crate) fn failure(&self, code: i32) -> String {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        assert_eq!(self.stdout, "", "{self:?}");
+        self.stderr.clone()
+    }
+}
+
+impl From<Output> for Finished {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// Where a test happens.
+pub(crate) struct Stage<'c> {
+    pub(crate) cluster: &'c Cluster,
+    pub(crate) namespace: Namespace<'c>,
+    tool_image: String,
+}
+
+impl Stage<'_> {
+    /// Runs a test, if there is a testbed and a static unpacker.
+    pub(crate) fn open(test: &str, run: impl FnOnce(&Stage<'_>)) {
+        let Some(cluster) = Cluster::open_testbed("the command on a cluster") else { return };
+        let Some(tool_image) = cluster.push_unpacker("the command on a cluster") else { return };
+        let namespace = cluster.namespace(test);
+        cluster.testbed().enter().unwrap();
+        run(&Stage { cluster: &cluster, namespace, tool_image });
+    }
+
+    /// Puts the example bundle into the registry, under a tag.
+    pub(crate) fn push(&self, name: &str) -> String {
+        let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/hello-operator");
+        let image = bundle::image(&example, Platform::host(), &Limits::default()).unwrap();
+        let pushed = self.cluster.push(&image, &format!("cli/{name}:1"));
+        format!("{}:1", pushed.split_once('@').unwrap().0)
+    }
+
+    /// A name in the registry at which there is nothing.
+    pub(crate) fn missing(&self, name: &str) -> String {
+        format!("{}/cli/{name}:1", self.cluster.registry())
+    }
+
+    /// Runs `unlade` in the namespace.
+    pub(crate) fn unlade<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Finished {
+        self.command(arguments).stdin(Stdio::null()).output().unwrap().into()
+    }
+
+    /// Starts `unlade` in the namespace.
+    pub(crate) fn start<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Child {
+        let mut command = self.command(arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    }
+
+    /// Runs `unlade` with `input` piped in.
+    pub(crate) fn piped<'a>(
+        &self,
+        arguments: impl IntoIterator<Item = &'a str>,
+        input: &str,
+    ) -> Finished {
+        finish_with(self.command(arguments), input)
+    }
+
+    /// Runs kubectl, which finds the plugin on its PATH.
+    pub(crate) fn plugin(&self, arguments: &[&str]) -> Finished {
+        let mut command = self.cluster.testbed().command("kubectl");
+        let path = command.get_envs().find(|(name, _)| *name == "PATH").unwrap().1.unwrap();
+        let plugin = Path::new(env!("CARGO_BIN_EXE_kubectl-unlade")).parent().unwrap();
+        let folders = std::env::split_paths(path).chain([plugin.to_owned()]);
+        let path = std::env::join_paths(folders).unwrap();
+        let command = command.env("PATH", path).env("UNLADE_TOOL_IMAGE", &self.tool_image);
+        command.args(arguments).stdin(Stdio::null()).output().unwrap().into()
+    }
+
+    pub(crate) fn kubectl(&self, arguments: &[&str]) -> String {
+        self.namespace.kubectl(arguments.iter().copied()).unwrap()
+    }
+
+    /// Runs kubectl with `input` piped in.
+    pub(crate) fn kubectl_with<'a>(
+        &self,
+        arguments: impl IntoIterator<Item = &'a str>,
+        input: &str,
+    ) {
+        let mut command = self.cluster.testbed().command("kubectl");
+        command.args(["-n", self.namespace.name()]).args(arguments);
+        finish_with(command, input).success();
+    }
+
+    /// Waits until nothing that a launch makes is in the namespace.
+    #[track_caller]
+    pub(crate) fn wait_until_nothing_is_left(&self) {
+        let kinds = "configmaps,serviceaccounts,roles,rolebindings,jobs,pods";
+        let label = "app.kubernetes.io/managed-by=unlade";
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let left = self.kubectl(&["get", kinds, "-l", label, "-o", "name"]);
+            if left.trim().is_empty() {
+                return;
+            }
+            assert!(Instant::now() < end, "still there: {left}");
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
+    fn command<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut command = self.cluster.testbed().command(env!("CARGO_BIN_EXE_unlade"));
+        let arguments: Vec<_> = arguments.into_iter().collect();
+        command.args(&arguments).env("UNLADE_TOOL_IMAGE", &self.tool_image);
+        // Behind the subcommand; `load` has no namespace.
+        if arguments.first() != Some(&"load") && !arguments.contains(&"-A") {
+            command.args(["-n", self.namespace.name()]);
+        }
+        command
+    }
+}
+
+fn finish_with(mut command: Command, input: &str) -> Finished {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap().into()
+}

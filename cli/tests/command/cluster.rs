@@ -1,0 +1,225 @@
+use std::fs;
+use std::process::Stdio;
+
+use crate::run::{Finished, command, piped, plugin, unlade};
+
+/// A kubeconfig of a server at which nobody listens.
+const NOBODY: &str = "apiVersion: v1
+kind: Config
+current-context: here
+contexts:
+- name: here
+  context: {cluster: here, user: me, namespace: of-the-context}
+- name: elsewhere
+  context: {cluster: missing, user: me}
+clusters:
+- name: here
+  cluster: {server: 'http://127.0.0.1:9'}
+users:
+- name: me
+  user: {}
+";
+const IMAGE: &str = "registry.example/bundles/etcd:0.9.4";
+
+/// Runs `unlade` in a home without a kubeconfig, outside of any pod.
+fn bare(arguments: &[&str], variables: &[(&str, &str)]) -> Finished {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = command(arguments);
+    for variable in ["KUBECONFIG", "UNLADE_TOOL_IMAGE", "KUBERNETES_SERVICE_HOST"] {
+        command.env_remove(variable);
+    }
+    command.env("HOME", home.path()).envs(variables.iter().copied());
+    command.stdin(Stdio::null()).output().unwrap().into()
+}
+
+/// The same with an image of the unpacker and a kubeconfig of a server that isn't there.
+fn with_nobody(arguments: &[&str]) -> Finished {
+    let directory = tempfile::tempdir().unwrap();
+    let kubeconfig = directory.path().join("config");
+    fs::write(&kubeconfig, NOBODY).unwrap();
+    let kubeconfig = kubeconfig.to_str().unwrap();
+    bare(arguments, &[("KUBECONFIG", kubeconfig), ("UNLADE_TOOL_IMAGE", "registry.example/tool:1")])
+}
+
+#[test]
+fn arguments_of_clusters_that_make_no_sense_are_2() {
+    for arguments in [
+        &["launch"][..],
+        &["launch", ""],
+        &["launch", IMAGE, "--name", "a.b"],
+        &["launch", IMAGE, "--name", "a", "--generate-name"],
+        &["launch", IMAGE, "b", "--name", "a"],
+        &["launch", IMAGE, "--strategy", "magic"],
+        &["launch", IMAGE, "--pull-timeout", "5 minutes"],
+        &["launch", IMAGE, "--requests", "cpu=lots"],
+        &["launch", IMAGE, "--toleration", "a:Sometimes"],
+        &["launch", IMAGE, "--node-selector", "arm64"],
+        &["launch", IMAGE, "--user", "0"],
+        &["launch", IMAGE, "--owner", "deployment"],
+        &["launch", IMAGE, "--owner", "deployment/a", "--dry-run"],
+        &["launch", IMAGE, "--dry-run=perhaps"],
+        &["launch", IMAGE, "--as-group", "a"],
+        &["launch", IMAGE, "--concurrency", "0"],
+        &["launch", "-f", "/dev/null"],
+        &["get", "a", "-A"],
+        &["get", "-n", "a", "-A"],
+        &["get", "a", "-l", "b=c"],
+        &["describe"],
+        &["delete"],
+        &["delete", "a", "--all"],
+        &["delete", "-A"],
+    ] {
+        let stderr = with_nobody(arguments).failure(2);
+        assert!(stderr.contains("error: "), "{arguments:?}: {stderr}");
+    }
+}
+
+#[test]
+fn the_image_of_the_unpacker_has_to_be_named() {
+    let stderr = bare(&["launch", IMAGE, "--dry-run"], &[]).failure(2);
+    assert_eq!(
+        stderr,
+        "error: no image of unlade-unpacker is given\n\
+         hint: --tool-image names it, or the variable UNLADE_TOOL_IMAGE\n"
+    );
+}
+
+#[test]
+fn without_a_kubeconfig_there_is_no_cluster() {
+    for arguments in [&["get"][..], &["launch", IMAGE, "--tool-image", "registry.example/t:1"]] {
+        let stderr = bare(arguments, &[]).failure(1);
+        assert_eq!(
+            stderr,
+            "error: no kubeconfig, and this is no pod with a service account\n\
+             hint: KUBECONFIG or --kubeconfig names one\n"
+        );
+    }
+    let stderr = bare(&["get", "--kubeconfig", "/no/such/file"], &[]).failure(1);
+    assert!(stderr.starts_with("error: reading the kubeconfig: "), "{stderr}");
+    assert!(stderr.contains("/no/such/file"), "{stderr}");
+}
+
+#[test]
+fn a_context_that_is_not_there_is_not_replaced_by_another() {
+    for context in ["nowhere", "elsewhere"] {
+        let stderr = with_nobody(&["get", "--context", context]).failure(1);
+        assert!(stderr.starts_with("error: reading the kubeconfig: "), "{stderr}");
+    }
+}
+
+#[test]
+fn an_api_server_that_is_not_there_is_told_with_the_code_of_its_reason() {
+    for arguments in [&["get"][..], &["describe", "a"], &["delete", "a"]] {
+        let stderr = with_nobody(arguments).failure(74);
+        assert!(stderr.starts_with("error: "), "{stderr}");
+        assert!(
+            stderr.contains("127.0.0.1:9") || stderr.contains("Connection refused"),
+            "{stderr}"
+        );
+    }
+}
+
+#[test]
+fn what_would_be_made_is_printed_without_a_cluster() {
+    let text = with_nobody(&["launch", IMAGE, "--dry-run"]).success();
+    for kind in ["ConfigMap", "ServiceAccount", "Role", "RoleBinding", "Job"] {
+        assert!(text.contains(&format!("\nkind: {kind}\n")), "{kind}: {text}");
+    }
+    assert!(text.contains("namespace: of-the-context\n"), "{text}");
+    assert!(text.contains("image: registry.example/tool:1\n"), "{text}");
+    let names = with_nobody(&["launch", IMAGE, "--dry-run=client", "-o", "name", "-n", "b"]);
+    let names = names.success();
+    assert!(names.contains("rolebinding.rbac.authorization.k8s.io/etcd-0-9-4-"), "{names}");
+    let json = with_nobody(&["launch", IMAGE, "--dry-run", "-o", "json"]).success();
+    let list: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(list["kind"], "List");
+    assert_eq!(list["items"].as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn what_is_settable_reaches_the_job() {
+    let directory = tempfile::tempdir().unwrap();
+    let affinity = directory.path().join("affinity.yaml");
+    fs::write(
+        &affinity,
+        "podAntiAffinity:\n  preferredDuringSchedulingIgnoredDuringExecution:\n  - weight: 7\n    \
+         podAffinityTerm: {topologyKey: zone}\n",
+    )
+    .unwrap();
+    let json = with_nobody(&[
+        "launch",
+        IMAGE,
+        "--dry-run=client",
+        "-o=json",
+        "--name=mine",
+        "--strategy=image-volume",
+        "--pull-secret=one",
+        "--pull-secret=two",
+        "--service-account=worker",
+        "--node-selector=disk=ssd,zone=a",
+        "--architecture=amd64,arm64",
+        "--affinity",
+        affinity.to_str().unwrap(),
+        "--toleration=gpu=yes:NoSchedule",
+        "--priority-class=low",
+        "--requests=cpu=20m",
+        "--limits=memory=1Gi",
+        "--pull-policy=Never",
+        "--tool-pull-policy=IfNotPresent",
+        "--user=1234",
+        "--labels=team=a,tier=b",
+        "--annotations=note=one, two",
+        "--schedule-timeout=10s",
+        "--pull-timeout=1m",
+        "--run-timeout=20s",
+        "--ttl=7s",
+    ])
+    .success();
+    let list: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let [config_map, job] = list["items"].as_array().unwrap().as_slice() else { panic!("{json}") };
+    assert_eq!(config_map["metadata"]["name"], "mine");
+    assert_eq!(config_map["metadata"]["labels"]["team"], "a");
+    assert_eq!(config_map["metadata"]["annotations"]["note"], "one, two");
+    assert_eq!(job["metadata"]["name"], "mine-1");
+    assert_eq!(job["spec"]["ttlSecondsAfterFinished"], 7);
+    assert_eq!(job["spec"]["activeDeadlineSeconds"], 10 + 60 + 20 + 30);
+    let pod = &job["spec"]["template"]["spec"];
+    assert_eq!(pod["imagePullSecrets"][1]["name"], "two");
+    assert_eq!(pod["serviceAccountName"], "worker");
+    assert_eq!(pod["nodeSelector"]["zone"], "a");
+    assert_eq!(pod["tolerations"][0]["key"], "gpu");
+    assert_eq!(pod["priorityClassName"], "low");
+    let text = pod.to_string();
+    assert!(text.contains("\"values\":[\"amd64\",\"arm64\"]"), "{text}");
+    assert!(text.contains("\"weight\":7"), "{text}");
+    assert!(text.contains("\"runAsUser\":1234"), "{text}");
+    let container = &pod["containers"][0];
+    assert_eq!(container["imagePullPolicy"], "IfNotPresent");
+    assert_eq!(container["resources"]["requests"]["cpu"], "20m");
+    assert_eq!(container["resources"]["limits"]["memory"], "1Gi");
+    assert!(text.contains("\"pullPolicy\":\"Never\""), "{text}");
+}
+
+#[test]
+fn an_image_of_no_form_is_told_before_a_cluster_is_asked() {
+    let stderr = with_nobody(&["launch", "UPPER//x", "--dry-run"]).failure(40);
+    assert!(stderr.starts_with("error: launching UPPER//x: "), "{stderr}");
+    assert!(stderr.contains("\nhint: "), "{stderr}");
+}
+
+#[test]
+fn a_list_comes_from_standard_input_too() {
+    let arguments =
+        ["launch", "-f", "-", "--dry-run", "-o=name", "-n=a", "--tool-image=r.example/t:1"];
+    let names = piped(arguments, "# two\nr.example/a:1\n\nr.example/b:1 # last\nr.example/a:1\n");
+    let names = names.success();
+    let jobs = names.lines().filter(|line| line.starts_with("job.batch/")).count();
+    assert_eq!(jobs, 2, "{names}");
+}
+
+#[test]
+fn the_plugin_takes_the_same_arguments() {
+    let arguments =
+        ["launch", IMAGE, "--dry-run", "-o", "name", "-n", "a", "--tool-image", "r.example/t:1"];
+    assert_eq!(plugin(arguments).success(), unlade(arguments).success());
+}
