@@ -31,8 +31,8 @@ pub(crate) struct PodArgs {
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) affinity: Option<PathBuf>,
 
-    /// A taint that is borne, as KEY[=VALUE][:EFFECT] or *, in place of OLM's; can be given several
-    /// times
+    /// A taint that is borne, as `KEY[=VALUE][:EFFECT]` or `*`, in place of OLM's; can be given
+    /// several times
     #[arg(long, value_name = "TAINT", hide_short_help = true)]
     toleration: Vec<Tolerated>,
 
