@@ -218,7 +218,7 @@ fn unstarted(said: &str, name: &str, image: &str) -> Option<Failure> {
         Reason::RunAsNonRoot => Failure::new(
             rule.reason,
             format!(
-                "container {name} may not run as root, and image {image} has no other user: {cause}"
+                "container {name} may not run as root, and image {image} names no other user by number: {cause}"
             ),
         ),
         Reason::VolumeUnsupported => Failure::new(

@@ -75,9 +75,10 @@ fn unpulled(
     let missing =
         events.iter().find(|event| event::reason(event) == "FailedToRetrieveImagePullSecret");
     match missing.map(|event| event::message(event)) {
-        Some(missing) if failure.reason == Reason::Unauthorized => {
-            Failure::new(Reason::NoPullSecret, format!("{}; {}", failure.message, secrets(missing)))
-        }
+        Some(missing) if failure.reason == Reason::Unauthorized => Failure::new(
+            Reason::NoPullSecret,
+            format!("{}, and {}", secrets(missing), failure.message),
+        ),
         Some(missing) if failure.reason == Reason::ImageNotFound => {
             let hint = failure.hint.clone().map(|hint| format!("{hint}; {}", secrets(missing)));
             failure.hinted(hint)
@@ -86,10 +87,15 @@ fn unpulled(
     }
 }
 
-/// `Unable to retrieve some image pull secrets (a, b); attempting ...` as a part of a sentence.
+/// `Unable to retrieve some image pull secrets (a, b); attempting ...` as half a sentence.
 fn secrets(said: &str) -> String {
     let names = said.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
-    format!("missing pull secrets: {}", names.map_or(said, |(names, _)| names))
+    let names = names.map_or(said, |(names, _)| names);
+    if names.contains(", ") {
+        format!("pull secrets {names} are missing")
+    } else {
+        format!("pull secret {names} is missing")
+    }
 }
 
 /// The image that `said` speaks of, or an event that says the same, or that was being pulled: that

@@ -131,6 +131,8 @@ pub(super) const RULES: &[Rule] = &[
             "context deadline exceeded",
             "context canceled",
             "client.timeout exceeded",
+            "timeout awaiting response headers",
+            "transport connection broken",
             "unexpected eof",
             ": eof",
             "connection reset",

@@ -4,7 +4,9 @@
 mod admission;
 mod api;
 mod container;
+mod job;
 mod page;
+mod pod;
 mod pull;
 mod recorded;
 mod worst;

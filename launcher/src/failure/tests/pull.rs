@@ -82,6 +82,16 @@ const CONTAINERD: &[(&str, Reason, bool)] = &[
         Reason::RegistryUnreachable,
         true,
     ),
+    (
+        "failed to resolve image: failed to do request: Head \"http://registry.example/v2/team/etcd/manifests/1.0\": net/http: timeout awaiting response headers",
+        Reason::RegistryFailing,
+        true,
+    ),
+    (
+        "failed to resolve image: failed to do request: Head \"http://registry.example/v2/team/etcd/manifests/1.0\": net/http: HTTP/1.x transport connection broken: malformed MIME header: missing colon: \"Content-Type\"",
+        Reason::RegistryFailing,
+        true,
+    ),
     ("context canceled", Reason::RegistryFailing, true),
     (
         "failed to resolve image: failed to do request: Head \"https://registry.example/v2/team/etcd/manifests/1.0\": net/http: request canceled (Client.Timeout exceeded while awaiting headers)",

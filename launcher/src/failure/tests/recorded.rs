@@ -53,7 +53,12 @@ const RECORDED: &[(&str, Reason, bool, &str)] = &[
     ("runtime-class-missing", Reason::ApiRefused, true, "RuntimeClass \"nope\" not found"),
     ("sandbox-runtime", Reason::Sandbox, true, "OCI runtime"),
     ("secret-broken", Reason::BadPullSecret, false, "illegal base64"),
-    ("secret-missing", Reason::NoPullSecret, false, "missing pull secrets: pull"),
+    (
+        "secret-missing",
+        Reason::NoPullSecret,
+        false,
+        "pull secret pull is missing, and the registry doesn't give",
+    ),
     ("secret-opaque", Reason::Unauthorized, false, "registry.example/lab/private:1"),
     ("unschedulable-resources", Reason::Unschedulable, true, "Insufficient memory"),
     ("unschedulable-selector", Reason::Unschedulable, true, "node affinity/selector"),

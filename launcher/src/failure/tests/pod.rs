@@ -1,0 +1,88 @@
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::{Value, json};
+
+use crate::Reason;
+use crate::failure::of_pod;
+
+fn pod(status: &Value) -> Pod {
+    let container = json!({"name": "unpack", "image": "registry.example/etcd:1.0"});
+    let pod = json!({
+        "metadata": {"name": "etcd-1-x7k2p"}, "spec": {"containers": [container]}, "status": status,
+    });
+    serde_json::from_value(pod).unwrap()
+}
+
+/// A pod whose container was killed, as happens when the pod is taken down.
+fn killed(status: &Value) -> Pod {
+    let mut status = status.clone();
+    let state = json!({"terminated": {"exitCode": 137, "reason": "Error"}});
+    status["containerStatuses"] = json!([{
+        "name": "unpack", "image": "registry.example/etcd:1.0", "imageID": "", "ready": false,
+        "restartCount": 0, "state": state,
+    }]);
+    pod(&status)
+}
+
+#[test]
+fn what_took_a_pod_down_is_told_before_that_its_container_was_killed() {
+    for (state, expected) in [
+        ("Evicted", Reason::Evicted),
+        ("Preempting", Reason::Evicted),
+        ("NodeLost", Reason::NodeLost),
+        ("NodeShutdown", Reason::NodeLost),
+        ("Shutdown", Reason::NodeLost),
+        ("Terminated", Reason::NodeLost),
+        ("DeadlineExceeded", Reason::Deadline),
+        ("OutOfcpu", Reason::Unschedulable),
+        ("NodeAffinity", Reason::Unschedulable),
+        ("UnexpectedAdmissionError", Reason::Unschedulable),
+    ] {
+        let status = json!({"phase": "Failed", "reason": state, "message": "said"});
+        let failure = of_pod(&killed(&status), &[]).unwrap();
+        assert_eq!((failure.reason, failure.is_transient), (expected, true), "{state}");
+    }
+}
+
+#[test]
+fn disruptions_are_told_apart() {
+    for (state, expected) in [
+        ("PreemptionByScheduler", Reason::Evicted),
+        ("EvictionByEvictionAPI", Reason::Evicted),
+        ("TerminationByKubelet", Reason::Evicted),
+        ("DeletionByTaintManager", Reason::NodeLost),
+        ("DeletionByPodGC", Reason::NodeLost),
+    ] {
+        let condition = json!({"type": "DisruptionTarget", "status": "True", "reason": state});
+        let status = json!({"phase": "Failed", "conditions": [condition]});
+        assert_eq!(of_pod(&killed(&status), &[]).unwrap().reason, expected, "{state}");
+    }
+}
+
+#[test]
+fn pods_that_succeeded_or_are_on_their_way_have_no_failure() {
+    let scheduled = json!({"type": "PodScheduled", "status": "True"});
+    for status in [
+        json!({"phase": "Succeeded", "reason": "Evicted"}),
+        json!({"phase": "Pending"}),
+        json!({"phase": "Pending", "conditions": [scheduled]}),
+    ] {
+        assert_eq!(of_pod(&pod(&status), &[]), None, "{status}");
+    }
+}
+
+#[test]
+fn hint_says_what_keeps_the_nodes_from_taking_a_pod() {
+    for (said, part) in [
+        ("0/1 nodes are available: 1 node(s) had untolerated taint {a: b}.", "taints"),
+        ("0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.", "labels"),
+        ("0/1 nodes are available: 1 Insufficient cpu.", "full"),
+    ] {
+        let condition = json!({
+            "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": said,
+        });
+        let failure = of_pod(&pod(&json!({"phase": "Pending", "conditions": [condition]})), &[]);
+        let failure = failure.unwrap();
+        assert_eq!(failure.reason, Reason::Unschedulable);
+        assert!(failure.hint.unwrap().contains(part), "{said}");
+    }
+}
