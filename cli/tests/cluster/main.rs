@@ -7,6 +7,8 @@
     reason = "a test harness: what fails here fails the test"
 )]
 
+#[path = "../finished/mod.rs"]
+mod finished;
 /// What is left when a launch is interrupted.
 mod interrupt;
 /// `unlade get`, `describe` and `delete`.

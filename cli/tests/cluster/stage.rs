@@ -1,49 +1,15 @@
-use std::io::Write as _;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use unlade_format::Limits;
 use unlade_oci::{Platform, build::bundle};
 use unlade_tests::cluster::{Cluster, Namespace};
 
+use crate::finished::Finished;
+
 /// For whatever a test waits for.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
-
-/// What a command left behind.
-#[derive(Debug, Clone)]
-pub(crate) struct Finished {
-    pub(crate) code: Option<i32>,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
-}
-
-impl Finished {
-    /// Its standard output, if it succeeded.
-    #[track_caller]
-    pub(crate) fn success(&self) -> String {
-        assert_eq!(self.code, Some(0), "{self:?}");
-        self.stdout.clone()
-    }
-
-    /// Its standard error, if it failed with `code` and without data.
-    #[track_caller]
-    pub(crate) fn failure(&self, code: i32) -> String {
-        assert_eq!(self.code, Some(code), "{self:?}");
-        assert_eq!(self.stdout, "", "{self:?}");
-        self.stderr.clone()
-    }
-}
-
-impl From<Output> for Finished {
-    fn from(output: Output) -> Self {
-        Self {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
-    }
-}
 
 /// Where a test happens.
 pub(crate) struct Stage<'c> {
@@ -93,7 +59,7 @@ impl Stage<'_> {
         arguments: impl IntoIterator<Item = &'a str>,
         input: &str,
     ) -> Finished {
-        finish_with(self.command(arguments), input)
+        Finished::of(self.command(arguments), input)
     }
 
     /// Runs kubectl, which finds the plugin on its PATH.
@@ -119,7 +85,7 @@ impl Stage<'_> {
     ) {
         let mut command = self.cluster.testbed().command("kubectl");
         command.args(["-n", self.namespace.name()]).args(arguments);
-        finish_with(command, input).success();
+        Finished::of(command, input).success();
     }
 
     /// Waits until nothing that a launch makes is in the namespace.
@@ -148,11 +114,4 @@ impl Stage<'_> {
         }
         command
     }
-}
-
-fn finish_with(mut command: Command, input: &str) -> Finished {
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    child.wait_with_output().unwrap().into()
 }

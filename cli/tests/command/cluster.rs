@@ -1,7 +1,8 @@
 use std::fs;
 use std::process::Stdio;
 
-use crate::run::{Finished, command, piped, plugin, unlade};
+use crate::finished::Finished;
+use crate::run::{command, piped, plugin, unlade};
 
 /// A kubeconfig of a server at which nobody listens.
 const NOBODY: &str = "apiVersion: v1

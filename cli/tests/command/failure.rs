@@ -4,7 +4,8 @@ use std::process::Stdio;
 
 use crate::{
     bundle::Bundle,
-    run::{Finished, command, piped, unlade},
+    finished::Finished,
+    run::{command, piped, unlade},
 };
 
 #[test]

@@ -10,6 +10,8 @@ mod cluster;
 mod corpus;
 /// What goes wrong, and how that is told.
 mod failure;
+#[path = "../finished/mod.rs"]
+mod finished;
 /// Images as sources.
 mod image;
 /// `unlade load`.

@@ -1,42 +1,7 @@
 use std::ffi::OsStr;
-use std::io::Write as _;
-use std::process::{Command, Output, Stdio};
-use std::thread;
+use std::process::{Command, Stdio};
 
-/// What a command left behind.
-#[derive(Debug)]
-pub(crate) struct Finished {
-    pub(crate) code: Option<i32>,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
-}
-
-impl Finished {
-    /// Its standard output, if it succeeded.
-    #[track_caller]
-    pub(crate) fn success(self) -> String {
-        assert_eq!(self.code, Some(0), "{self:?}");
-        self.stdout
-    }
-
-    /// Its standard error, if it failed with `code` and without data.
-    #[track_caller]
-    pub(crate) fn failure(self, code: i32) -> String {
-        assert_eq!(self.code, Some(code), "{self:?}");
-        assert_eq!(self.stdout, "", "{self:?}");
-        self.stderr
-    }
-}
-
-impl From<Output> for Finished {
-    fn from(output: Output) -> Self {
-        Self {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
-    }
-}
+use crate::finished::Finished;
 
 /// `unlade` with nothing of the environment that changes what it prints.
 pub(crate) fn command(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
@@ -59,19 +24,7 @@ pub(crate) fn piped(
     arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     input: impl Into<Vec<u8>>,
 ) -> Finished {
-    let input = input.into();
-    let mut child = command(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    // A command that fails early does not read all of it.
-    let writer = thread::spawn(move || _ = stdin.write_all(&input));
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap();
-    output.into()
+    Finished::of(command(arguments), input)
 }
 
 fn clean(mut command: Command, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
