@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use futures::channel::mpsc::{UnboundedSender, unbounded};
 use futures::future::{self, join};
@@ -15,9 +14,6 @@ use serde::Serialize;
 use tokio::time::{Instant, timeout};
 
 use crate::{Event, Failure, Launched, Launcher, Name, Request, Step, launch};
-
-/// How long a Job whose ConfigMap is written may take to end before it isn't counted any more.
-const END: Duration = Duration::from_secs(30);
 
 /// How many bundles are launched.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,8 +138,9 @@ impl Launcher {
     async fn wait_for_end(&self, namespace: &str, job: &str) {
         let api: Api<Job> = Api::namespaced(self.client.clone(), namespace);
         let is_finished = |job: Option<&Job>| job.is_none_or(launch::is_finished);
-        // Only the cap depends on it.
-        let _ = timeout(END, await_condition(api, job, is_finished)).await;
+        // Later it has ended by its own deadline.
+        let longest = self.options.deadlines.total();
+        let _ = timeout(longest, await_condition(api, job, is_finished)).await;
     }
 }
 

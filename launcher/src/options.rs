@@ -13,8 +13,9 @@ pub struct Options {
     pub tool_image: String,
     /// How the unpacker and the bundle come together.
     pub strategy: Strategy,
-    /// Whether the digest that a tag stands for is to be recorded. With [`Strategy::Auto`] tags are
-    /// then injected: no field of a pod tells the digest of an image volume (Kubernetes 1.36).
+    /// Whether the digest that a tag stands for is to be recorded, as it also is with
+    /// [`Reuse::Tag`]. With [`Strategy::Auto`] tags are then injected: no field of a pod tells the
+    /// digest of an image volume (Kubernetes 1.36).
     pub resolve_digest: bool,
     /// When content that is there already is taken without a Job.
     pub reuse: Reuse,
@@ -45,8 +46,8 @@ pub enum Reuse {
     /// Only for references with a digest: they name the content.
     #[default]
     Digest,
-    /// Also for tags, if the digest that the tag stood for was recorded; that it has moved since
-    /// isn't noticed.
+    /// Also for tags, if the digest that the tag stood for was recorded, which it is under this
+    /// policy; that it has moved since isn't noticed.
     Tag,
     /// Never: there is always a Job.
     Never,
@@ -168,5 +169,10 @@ impl Options {
             deadlines: Deadlines::default(),
             retention: Retention::default(),
         }
+    }
+
+    /// Whether the digest that a tag stands for is recorded.
+    pub(crate) fn records_digest(&self) -> bool {
+        self.resolve_digest || self.reuse == Reuse::Tag
     }
 }

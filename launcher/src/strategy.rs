@@ -67,7 +67,7 @@ impl ImageVolumes {
         if options.strategy != Strategy::Auto {
             return Ok(Chosen { strategy: options.strategy, because: None });
         }
-        if options.resolve_digest && !plan.image().is_digest() {
+        if options.records_digest() && !plan.image().is_digest() {
             return Ok(inject(
                 "the digest of a tag is asked for, and no pod tells that of a volume",
             ));

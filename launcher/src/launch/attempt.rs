@@ -173,14 +173,7 @@ impl Launch<'_> {
 
     async fn follow(&self, attempt: &Attempt, watch: &mut Watch, budget: &mut Budget) -> Verdict {
         let mut judge = Judge::new(attempt, budget, self.report.elapsed());
-        let mut n_lost = 0;
         loop {
-            // The pods of a namespace go first, and nothing says why.
-            let n_going = watch.seen.n_pods_going();
-            if n_going > n_lost && self.is_namespace_going().await {
-                return Verdict::Over(self.namespace_going());
-            }
-            n_lost = n_going;
             let judgement = judge.judge(&watch.seen, self.report.elapsed());
             for step in judgement.steps {
                 self.report.step(step);
@@ -194,6 +187,7 @@ impl Launch<'_> {
             }
             if let Some(uid) = events_of {
                 watch.add_events(&uid);
+                watch.add_namespace();
             }
             if let Ok(Err(failure)) = timeout_at(self.report.at(until), watch.changed()).await {
                 return Verdict::Over(failure);

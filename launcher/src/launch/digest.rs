@@ -14,7 +14,7 @@ use super::Launch;
 use super::judge::{Attempt, Verdict, pod};
 use super::patience::{Answer, Patience};
 use super::watch::Watch;
-use crate::{Reuse, Strategy};
+use crate::Strategy;
 
 /// How long the kubelet may take to tell the digest of an image that runs already.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -41,7 +41,7 @@ impl Launch<'_> {
             let mut pods = pods
                 .filter(|pod| pod.owner_references().iter().any(|owner| owner.uid == attempt.uid));
             let digest = pods.find_map(|pod| pod::image_digest(pod, attempt.strategy));
-            let is_to_come = self.records() && attempt.strategy == Strategy::Inject;
+            let is_to_come = self.options.records_digest() && attempt.strategy == Strategy::Inject;
             if digest.is_some() || !is_to_come {
                 return digest;
             }
@@ -58,7 +58,7 @@ impl Launch<'_> {
         mut written: Box<ConfigMap>,
         image_digest: Option<&str>,
     ) -> Box<ConfigMap> {
-        let is_wanted = self.records() && self.plan.image().digest().is_none();
+        let is_wanted = self.options.records_digest() && self.plan.image().digest().is_none();
         let Some(digest) = image_digest.filter(|_| is_wanted) else {
             return written;
         };
@@ -88,9 +88,5 @@ impl Launch<'_> {
                 _ => return written,
             }
         }
-    }
-
-    fn records(&self) -> bool {
-        self.options.resolve_digest || self.options.reuse == Reuse::Tag
     }
 }

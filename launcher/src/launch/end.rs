@@ -114,7 +114,7 @@ impl Launch<'_> {
     }
 
     /// Whether the namespace is gone or on its way out. Who mayn't read namespaces isn't told.
-    pub(super) async fn is_namespace_going(&self) -> bool {
+    async fn is_namespace_going(&self) -> bool {
         let namespace = &self.request.namespace;
         let api: Api<Namespace> = Api::all(self.client.clone());
         let patience = Patience::of(&self.report, PATIENCE);
@@ -126,16 +126,10 @@ impl Launch<'_> {
         }
     }
 
-    /// That it is.
-    pub(super) fn namespace_going(&self) -> Failure {
-        let message = format!("the namespace {} is being deleted", self.request.namespace);
-        Failure::new(Reason::Namespace, message)
-    }
-
     /// The failure where the ConfigMap is gone: that, or the namespace on its way out.
     async fn of_missing(&self, failure: Failure) -> Failure {
         if self.is_namespace_going().await {
-            return self.namespace_going();
+            return super::judge::namespace_going(&self.request.namespace);
         }
         match failure.reason {
             Reason::ConfigMapDeleted | Reason::Namespace => failure,

@@ -129,6 +129,11 @@ impl<'a> Judge<'a> {
     /// What others did to the objects.
     fn interfered(&self, seen: &Seen) -> Option<Verdict> {
         let job = &self.attempt.job;
+        if let Presence::There(namespace) = &seen.namespace
+            && namespace.metadata.deletion_timestamp.is_some()
+        {
+            return Some(Verdict::Over(namespace_going(&namespace.name_any())));
+        }
         let failure = match (&seen.config_map, &seen.job) {
             (Presence::Gone, _) => {
                 Failure::new(Reason::ConfigMapDeleted, "someone deleted the ConfigMap")
@@ -241,6 +246,11 @@ impl<'a> Judge<'a> {
         tell("running", pod::has_started(pod).then_some(Step::Running));
         steps
     }
+}
+
+/// That the namespace is on its way out, which takes all that is in it.
+pub(super) fn namespace_going(name: &str) -> Failure {
+    Failure::new(Reason::Namespace, format!("the namespace {name} is being deleted"))
 }
 
 /// Whether another attempt may help, where an attempt has failed for this.

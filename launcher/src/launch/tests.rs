@@ -158,6 +158,17 @@ async fn a_pod_that_never_comes_ends_with_the_deadline_of_its_phase() {
     assert!(failure.message.contains("120 s"), "{failure:?}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn events_and_namespaces_that_may_not_be_read_are_done_without() {
+    let server = Server::new(|_, _| {}).without(&["events", "namespaces"]);
+    let failure = launched(&server, options()).await.0.unwrap_err();
+    assert_eq!(failure.reason, Reason::Deadline, "{failure:?}");
+
+    let server = Server::new(|_, _| {}).without(&["pods"]);
+    let failure = launched(&server, options()).await.0.unwrap_err();
+    assert_eq!(failure.reason, Reason::Forbidden, "{failure:?}");
+}
+
 #[test]
 fn a_launch_can_go_to_another_thread() {
     fn sendable<T: Send>(_: &T) {}

@@ -8,7 +8,7 @@ use futures::stream::{BoxStream, SelectAll};
 use futures::{FutureExt, StreamExt};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{ConfigMap, Event, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, Pod};
 use kube::runtime::watcher::{self, Config, watcher};
 use kube::runtime::{WatchStreamExt, watcher::Event as Change};
 use kube::{Api, Client, Resource, ResourceExt};
@@ -26,6 +26,9 @@ const STARTING: Duration = Duration::from_secs(10);
 
 /// Most events that are kept. Repeated ones are one object with a count.
 const MOST_EVENTS: usize = 100;
+
+const EVENTS: &str = "events";
+const NAMESPACES: &str = "namespaces";
 
 /// An object that is watched by its name.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -56,20 +59,12 @@ pub(super) struct Seen {
     pub(super) job: Presence<Job>,
     /// The pods of the Job, by name.
     pub(super) pods: BTreeMap<String, Pod>,
-    /// How many pods were there and aren't any more.
-    pub(super) n_pods_gone: usize,
+    /// Unknown as well to those who mayn't read namespaces.
+    pub(super) namespace: Presence<Namespace>,
     /// The events of the Job and of its pods, by name.
     pub(super) events: BTreeMap<String, Event>,
     /// Why nothing new can be seen, while that is so.
     pub(super) trouble: Option<Failure>,
-}
-
-impl Seen {
-    /// How many pods are gone or on their way out.
-    pub(super) fn n_pods_going(&self) -> usize {
-        let is_going = |pod: &&Pod| pod.metadata.deletion_timestamp.is_some();
-        self.n_pods_gone + self.pods.values().filter(is_going).count()
-    }
 }
 
 /// The watches of one attempt.
@@ -79,6 +74,8 @@ pub(super) struct Watch {
     streams: SelectAll<BoxStream<'static, Update>>,
     /// The uids of the objects whose events are watched.
     events_of: BTreeSet<String>,
+    /// Whether the namespace is watched.
+    has_namespace: bool,
     /// Lists that aren't complete yet.
     listing: Listing,
     /// The kinds that were seen at least once.
@@ -92,6 +89,7 @@ struct Listing {
     config_map: Presence<ConfigMap>,
     job: Presence<Job>,
     pods: BTreeMap<String, Pod>,
+    namespace: Presence<Namespace>,
 }
 
 #[derive(Debug)]
@@ -101,6 +99,7 @@ enum Update {
     Job(Change<Job>),
     Pod(Change<Pod>),
     Event(Change<Event>),
+    Namespace(Change<Namespace>),
     Error(&'static str, watcher::Error),
 }
 
@@ -112,6 +111,7 @@ impl Watch {
             namespace: namespace.to_owned(),
             streams: SelectAll::new(),
             events_of: BTreeSet::new(),
+            has_namespace: false,
             listing: Listing::default(),
             known: BTreeSet::new(),
             first_denial: None,
@@ -134,7 +134,16 @@ impl Watch {
     pub(super) fn add_events(&mut self, uid: &str) {
         if self.events_of.insert(uid.to_owned()) {
             let fields = format!("involvedObject.uid={uid}");
-            self.add("events", Config::default().fields(&fields), Update::Event);
+            self.add(EVENTS, Config::default().fields(&fields), Update::Event);
+        }
+    }
+
+    /// Watches the namespace as well.
+    pub(super) fn add_namespace(&mut self) {
+        if !std::mem::replace(&mut self.has_namespace, true) {
+            let api: Api<Namespace> = Api::all(self.client.clone());
+            let fields = format!("metadata.name={}", self.namespace);
+            self.push(NAMESPACES, api, Config::default().fields(&fields), Update::Namespace);
         }
     }
 
@@ -142,7 +151,7 @@ impl Watch {
     ///
     /// # Errors
     ///
-    /// If something mustn't be watched, except events: then there are none.
+    /// If something mustn't be watched, except events and the namespace: they are done without.
     pub(super) async fn changed(&mut self) -> Result<(), Failure> {
         match self.streams.next().await {
             Some(update) => self.take_in(update)?,
@@ -164,10 +173,21 @@ impl Watch {
             + Send
             + 'static,
     {
-        let api: Api<K> = Api::namespaced(self.client.clone(), &self.namespace);
+        self.push(kind, Api::namespaced(self.client.clone(), &self.namespace), config, update);
+    }
+
+    fn push<K>(
+        &mut self,
+        kind: &'static str,
+        api: Api<K>,
+        config: Config,
+        update: fn(Change<K>) -> Update,
+    ) where
+        K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
+    {
         let stream = watcher(api, config.timeout(LENGTH)).backoff(backoff::REQUEST.waits());
-        // Events that mustn't be read are done without.
-        let is_over = move |error: &watcher::Error| kind == "events" && is_forbidden(error);
+        let is_dispensable = [EVENTS, NAMESPACES].contains(&kind);
+        let is_over = move |error: &watcher::Error| is_dispensable && is_forbidden(error);
         let stream = stream.take_while(move |change| {
             futures::future::ready(!change.as_ref().is_err_and(&is_over))
         });
@@ -192,10 +212,7 @@ impl Watch {
             }
             Update::Pod(change) => {
                 let is_answer = !matches!(change, Change::Init);
-                let before: Vec<_> = self.seen.pods.keys().cloned().collect();
                 several(change, &mut self.seen.pods, &mut self.listing.pods);
-                let is_gone = |name: &&String| !self.seen.pods.contains_key(*name);
-                self.seen.n_pods_gone += before.iter().filter(is_gone).count();
                 is_answer.then_some("pods")
             }
             Update::Event(change) => {
@@ -207,6 +224,10 @@ impl Watch {
                         events.insert(name, event);
                     }
                 }
+                None
+            }
+            Update::Namespace(change) => {
+                one(change, &mut self.seen.namespace, &mut self.listing.namespace);
                 None
             }
             Update::Error(kind, error) => return self.trouble(kind, error),

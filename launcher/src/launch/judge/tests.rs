@@ -147,7 +147,15 @@ fn what_is_seen_is_judged() {
     let mut deleted_job = none();
     deleted_job.metadata.deletion_timestamp = with(going.clone()).metadata.deletion_timestamp;
 
+    let namespace =
+        json!({"metadata": {"name": "olm", "deletionTimestamp": "2026-01-01T00:00:00Z"}});
+    let in_going_namespace = Seen {
+        namespace: Presence::There(Box::new(read(namespace))),
+        ..seen(empty(), none(), vec![running()])
+    };
+
     let cases: Vec<(&str, Seen, &str)> = vec![
+        ("a namespace on its way out", in_going_namespace, "over Namespace"),
         ("nothing yet", Seen::default(), "waiting"),
         ("a Job without a pod", seen(empty(), none(), vec![]), "waiting"),
         ("a pod that runs", seen(empty(), none(), vec![running()]), "waiting"),

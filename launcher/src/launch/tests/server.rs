@@ -18,9 +18,9 @@ use unlade_format::{Content, Directory, File, Limits, encode, fill};
 type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
 type OnJob = Box<dyn FnMut(&mut State, &Value) + Send>;
 
-/// The server. Clones are the same.
+/// The server, and the kinds that it denies. Clones are the same.
 #[derive(Clone)]
-pub(super) struct Server(Arc<Mutex<(State, OnJob)>>);
+pub(super) struct Server(Arc<Mutex<(State, OnJob)>>, &'static [&'static str]);
 
 /// What it holds.
 #[derive(Default)]
@@ -33,7 +33,12 @@ pub(super) struct State {
 impl Server {
     /// `on_job` is called with each Job that was created.
     pub(super) fn new(on_job: impl FnMut(&mut State, &Value) + Send + 'static) -> Self {
-        Self(Arc::new(Mutex::new((State::default(), Box::new(on_job)))))
+        Self(Arc::new(Mutex::new((State::default(), Box::new(on_job)))), &[])
+    }
+
+    /// The same, and these kinds may not be read.
+    pub(super) fn without(self, kinds: &'static [&'static str]) -> Self {
+        Self(self.0, kinds)
     }
 
     pub(super) fn client(&self) -> kube::Client {
@@ -72,7 +77,10 @@ impl Server {
         if parts.next() == Some("log") {
             return whole(200, "the last words\n".to_owned());
         }
-        if kind == "namespaces" {
+        if self.1.contains(&kind) {
+            return refused(403, "Forbidden");
+        }
+        if head.uri.path().ends_with("/namespaces/default") {
             return json_of(200, &json!({"metadata": {"name": "default"}}));
         }
         match head.method {
