@@ -23,18 +23,17 @@ impl Launcher {
     pub async fn dry_run(&self, request: &Request) -> Result<Vec<Value>, Failure> {
         let plan = Plan::new(request, &self.options)?;
         let client = &self.client;
-        let chosen = self.volumes.choose(client, &plan).await;
+        let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(client.clone());
+        // Who may not read it isn't told.
+        let namespace = namespaces.get(&request.namespace).await.ok();
+        let assigns_uids = namespace.is_some_and(|namespace| assigns_uids(&namespace));
+        let mut facts = Facts { assigns_uids, ..Facts::default() };
+        let chosen = self.volumes.choose(client, &plan, &facts).await;
         let chosen = chosen.map_err(|error| {
             failure::of_api(&error, "find out whether the cluster has image volumes")
         })?;
         let config_map = create(client, &plan.config_map()).await?;
-        let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(client.clone());
-        // Who may not read it isn't told.
-        let namespace = namespaces.get(&request.namespace).await.ok();
-        let facts = Facts {
-            config_map_uid: config_map.uid(),
-            assigns_uids: namespace.is_some_and(|namespace| assigns_uids(&namespace)),
-        };
+        facts.config_map_uid = config_map.uid();
         let mut objects = vec![serde_json::to_value(config_map)];
         if let Some(access) = plan.access(&facts) {
             objects.push(serde_json::to_value(create(client, &access.service_account).await?));

@@ -67,8 +67,8 @@ pub(crate) async fn launch(
 impl Launch<'_> {
     async fn run(&self) -> Result<Launched, Failure> {
         // None of these needs another's answer.
-        let (config_map, jobs, chosen, assigns_uids) =
-            join!(self.prepare(), self.jobs(), self.choose(), self.assigns_uids());
+        let (config_map, jobs, (assigns_uids, chosen)) =
+            join!(self.prepare(), self.jobs(), self.choose());
         let config_map = config_map?;
         self.report.step(Step::Prepared { config_map: self.plan.name().to_owned() });
         if let Some(image_digest) = self.reusable(&config_map) {
@@ -114,11 +114,15 @@ impl Launch<'_> {
         }
     }
 
-    /// How the unpacker and the bundle are to come together.
-    async fn choose(&self) -> Result<Chosen, Failure> {
+    /// Whether OpenShift assigns the pod's uid, and how the unpacker and the bundle are to come
+    /// together.
+    async fn choose(&self) -> (bool, Result<Chosen, Failure>) {
+        let assigns_uids = self.assigns_uids().await;
+        let facts = Facts { assigns_uids, ..Facts::default() };
         let doing = "find out whether the cluster has image volumes";
-        let request = || self.volumes.choose(self.client, &self.plan);
-        self.patience().ask(doing, request).await?.expected(doing)
+        let request = || self.volumes.choose(self.client, &self.plan, &facts);
+        let answer = self.patience().ask(doing, request).await;
+        (assigns_uids, answer.and_then(|answer| answer.expected(doing)))
     }
 
     /// Whether OpenShift assigns the pod's uid. Who may not read namespaces isn't told.

@@ -144,6 +144,11 @@ impl<'a> Plan<'a> {
         &self.image
     }
 
+    /// The image of the unpacker.
+    pub(crate) fn tool_image(&self) -> &ImageReference {
+        &self.tool_image
+    }
+
     /// The name of the ConfigMap.
     pub(crate) fn name(&self) -> &str {
         &self.name
@@ -175,8 +180,8 @@ impl<'a> Plan<'a> {
     }
 
     /// The Job for a dry run: without a number, which may be taken.
-    pub(crate) fn job_to_try(&self, strategy: Strategy) -> Job {
-        let mut job = self.job(1, strategy, &Facts::default());
+    pub(crate) fn job_to_try(&self, strategy: Strategy, facts: &Facts) -> Job {
+        let mut job = self.job(1, strategy, facts);
         job.metadata.name = None;
         job.metadata.generate_name = Some(format!("{}-", self.name));
         job
@@ -184,8 +189,8 @@ impl<'a> Plan<'a> {
 
     /// The pod of such a Job for a dry run. Its service account may not be there yet, so without a
     /// given one it has the namespace's default, and no token of that.
-    pub(crate) fn pod_to_try(&self, strategy: Strategy) -> Pod {
-        let template = pod::template(self, strategy, &Facts::default());
+    pub(crate) fn pod_to_try(&self, strategy: Strategy, facts: &Facts) -> Pod {
+        let template = pod::template(self, strategy, facts);
         let mut metadata = template.metadata.unwrap_or_default();
         metadata.generate_name = Some(format!("{}-", self.name));
         metadata.namespace = Some(self.request.namespace.clone());

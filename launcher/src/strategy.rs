@@ -9,7 +9,7 @@ use kube::core::NamespaceResourceScope;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::Strategy;
-use crate::object::{Plan, pod};
+use crate::object::{Facts, Plan, pod};
 
 #[cfg(test)]
 mod tests;
@@ -62,6 +62,7 @@ impl ImageVolumes {
         &self,
         client: &kube::Client,
         plan: &Plan<'_>,
+        facts: &Facts,
     ) -> Result<Chosen, kube::Error> {
         let options = plan.options();
         if options.strategy != Strategy::Auto {
@@ -77,7 +78,7 @@ impl ImageVolumes {
         }
         match self.kept.get() {
             Some(&kept) => Ok(known(kept)),
-            None => self.ask(client, plan).await,
+            None => self.ask(client, plan, facts).await,
         }
     }
 
@@ -88,19 +89,24 @@ impl ImageVolumes {
         let _ = self.failed.set(shortened(words));
     }
 
-    async fn ask(&self, client: &kube::Client, plan: &Plan<'_>) -> Result<Chosen, kube::Error> {
+    async fn ask(
+        &self,
+        client: &kube::Client,
+        plan: &Plan<'_>,
+        facts: &Facts,
+    ) -> Result<Chosen, kube::Error> {
         let pods = Tried::<Pod>::new(client, plan);
-        let words = match pods.with(&plan.pod_to_try(Strategy::ImageVolume)).await? {
+        let words = match pods.with(&plan.pod_to_try(Strategy::ImageVolume, facts)).await? {
             Answer::Taken { with_volume } => return Ok(self.note(with_volume)),
             Answer::NotAllowed(_) => None,
             Answer::Refused(words) => Some(words),
         };
         let jobs = Tried::<Job>::new(client, plan);
-        let by_job = jobs.with(&plan.job_to_try(Strategy::ImageVolume)).await?;
+        let by_job = jobs.with(&plan.job_to_try(Strategy::ImageVolume, facts)).await?;
         match (by_job, words) {
             (Answer::Taken { with_volume: true }, None) => Ok(self.note(true)),
             (Answer::Taken { with_volume: true }, Some(words)) => {
-                match pods.with(&plan.pod_to_try(Strategy::Inject)).await? {
+                match pods.with(&plan.pod_to_try(Strategy::Inject, facts)).await? {
                     // Only here: other namespaces have other rules.
                     Answer::Taken { .. } => Ok(inject(format!(
                         "a pod with an image volume is refused in this namespace: {words}"
@@ -124,7 +130,8 @@ impl ImageVolumes {
 
 /// Whether the volume and its mount are in a pod that the API server gave back. Where the feature is
 /// off it drops them without a word, and older ones make an empty folder of it.
-pub(crate) fn keeps_volume(pod: &PodSpec) -> bool {
+pub(crate) fn keeps_volume(pod: Option<&PodSpec>) -> bool {
+    let Some(pod) = pod else { return false };
     let volumes = pod.volumes.iter().flatten();
     let mounts = pod.containers.iter().filter(|container| container.name == pod::UNPACK);
     let mut mounts = mounts.flat_map(|container| container.volume_mounts.iter().flatten());
@@ -136,7 +143,8 @@ pub(crate) fn keeps_volume(pod: &PodSpec) -> bool {
 struct Tried<K>(Api<K>);
 
 /// Something with a pod in it.
-trait WithPod {
+pub(crate) trait WithPod {
+    /// What is asked of the pod.
     fn pod(&self) -> Option<&PodSpec>;
 }
 
@@ -164,7 +172,7 @@ where
     async fn with(&self, object: &K) -> Result<Answer, kube::Error> {
         let params = PostParams { dry_run: true, ..PostParams::default() };
         match self.0.create(&params, object).await {
-            Ok(answer) => Ok(Answer::Taken { with_volume: answer.pod().is_some_and(keeps_volume) }),
+            Ok(answer) => Ok(Answer::Taken { with_volume: keeps_volume(answer.pod()) }),
             Err(error) => judged(error),
         }
     }

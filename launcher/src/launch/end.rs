@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret};
 use kube::Api;
 use kube::api::{LogParams, Patch, PatchParams};
 use serde_json::json;
@@ -15,7 +15,7 @@ use super::judge::condition::ENDED;
 use super::judge::{Attempt, Verdict, is_written};
 use super::patience::{Answer, Patience};
 use super::record::Record;
-use crate::failure::LOG_LINES;
+use crate::failure::{LOG_LINES, of_pull_secret};
 use crate::{Failure, Reason};
 
 /// How long the end may take. What fails is known by then; nothing of this is worth more time.
@@ -33,7 +33,7 @@ impl Launch<'_> {
             Verdict::Again(failure) => (failure, false),
             written @ Verdict::Written(_) => return written,
         };
-        let failure = self.with_log(failure).await;
+        let failure = self.with_log(self.with_pull_secrets(failure).await).await;
         let failure = match self.keep(attempt, failure).await {
             Ok(written) => return Verdict::Written(written),
             Err(failure) => failure,
@@ -47,6 +47,32 @@ impl Launch<'_> {
     /// A failure before there was an attempt, once it is written down.
     pub(super) async fn kept(&self, failure: Failure) -> Failure {
         self.keep(None, failure.clone()).await.err().unwrap_or(failure)
+    }
+
+    /// What is wrong with the pull secrets, where the registry refuses and none of them is of use.
+    /// Who may not read them isn't told.
+    async fn with_pull_secrets(&self, failure: Failure) -> Failure {
+        let pod = &self.options.pod;
+        if failure.reason != Reason::Unauthorized || pod.pull_secrets.is_empty() {
+            return failure;
+        }
+        // Beside an image volume it is the same container that waits for both.
+        let (tool, bundle) = (self.plan.tool_image().to_string(), self.plan.image().to_string());
+        let image = if failure.message.contains(&tool) { tool } else { bundle };
+        let api = self.api::<Secret>();
+        let patience = Patience::of(&self.report, PATIENCE);
+        let mut found = Vec::new();
+        for name in &pod.pull_secrets {
+            let doing = format!("read Secret {name}");
+            let Ok(answer) = patience.ask(&doing, || api.get(name)).await else { return failure };
+            match of_pull_secret(name, answer.done().as_ref(), &image) {
+                Some(problem) => found.push(problem),
+                None => return failure,
+            }
+        }
+        let Some(mut first) = found.into_iter().next() else { return failure };
+        first.evidence.said = failure.evidence.said;
+        first
     }
 
     /// The failure with the end of the log of the container that failed.

@@ -16,6 +16,7 @@ use unlade_format::{Limits, decode, mark};
 use super::record::Record;
 use super::watch::{Presence, Seen};
 use crate::config_map::of_format;
+use crate::strategy::{WithPod, keeps_volume};
 use crate::{Failure, Reason, Step, Strategy, failure};
 
 pub(super) use budget::{Budget, Phase};
@@ -161,6 +162,13 @@ impl<'a> Judge<'a> {
                     || there.metadata.uid.as_ref() != Some(&self.attempt.uid) =>
             {
                 Failure::new(Reason::JobDeleted, format!("someone deleted the Job {job}"))
+            }
+            // Who asks for the volume gets it unasked: there was no dry run.
+            (_, Presence::There(there))
+                if self.attempt.strategy == Strategy::ImageVolume && !keeps_volume(there.pod()) =>
+            {
+                let message = format!("the API server drops the image volume of the Job {job}");
+                Failure::new(Reason::VolumeUnsupported, message)
             }
             _ => return None,
         };

@@ -96,6 +96,20 @@ async fn a_volume_that_the_node_lacks_is_replaced_by_injection() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_volume_that_the_api_server_drops_is_told_to_who_asked_for_it() {
+    let server = Server::new(|server, job| {
+        let mut dropped = job.clone();
+        let pod = &mut dropped["spec"]["template"]["spec"];
+        pod["volumes"].as_array_mut().unwrap().retain(|volume| volume["name"] != "bundle");
+        server.put("jobs", dropped);
+    });
+    let options = Options { strategy: Strategy::ImageVolume, ..options() };
+    let failure = launched(&server, options).await.0.unwrap_err();
+    assert_eq!(failure.reason, Reason::VolumeUnsupported, "{failure:?}");
+    assert_eq!(server.object("jobs", "-1")["spec"]["activeDeadlineSeconds"], 1, "it was ended");
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_attempt_that_failed_for_a_passing_reason_is_followed_by_another() {
     let server = Server::new(|server, job| {
         if server.count("jobs") == 3 {

@@ -33,6 +33,8 @@ pub(super) fn job(plan: &Plan<'_>, attempt: u32, strategy: Strategy, facts: &Fac
     let mut metadata = plan.metadata(name::job_name(&plan.name, attempt), facts);
     let annotations = metadata.annotations.get_or_insert_default();
     annotations.insert(record::SPEC_HASH.to_owned(), spec_hash::of(&template));
+    // A given name can be that of another image later.
+    annotations.insert(record::IMAGE.to_owned(), plan.request.image.clone());
     let options = plan.options;
     let spec = JobSpec {
         active_deadline_seconds: Some(seconds(options.deadlines.total()).max(1)),

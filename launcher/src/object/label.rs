@@ -16,7 +16,6 @@ pub(crate) const MANAGER: &str = "unlade";
 /// 63 digits long, longer than our names.
 pub(crate) const UNPACK_REF: &str = "operatorframework.io/bundle-unpack-ref";
 /// Selects all our objects.
-#[cfg_attr(not(test), allow(dead_code, reason = "the inventory will select by it"))]
 pub(crate) const SELECTOR: &str =
     "app.kubernetes.io/managed-by=unlade,app.kubernetes.io/component=bundle-unpack";
 

@@ -304,7 +304,7 @@ fn a_given_service_account_needs_no_objects() {
     for strategy in BOTH {
         let pod = pod(&request, &options, strategy);
         assert_eq!(pod.service_account_name.as_deref(), Some("unpacker"));
-        let tried = plan.pod_to_try(strategy).spec.unwrap();
+        let tried = plan.pod_to_try(strategy, &Facts::default()).spec.unwrap();
         assert_eq!(tried.service_account_name.as_deref(), Some("unpacker"));
     }
 }
@@ -389,14 +389,14 @@ fn what_is_tried_has_no_name_and_no_account_that_is_not_there_yet() {
     let (request, options) = (request(), options());
     let plan = Plan::new(&request, &options).unwrap();
     for strategy in BOTH {
-        let tried = plan.pod_to_try(strategy);
+        let tried = plan.pod_to_try(strategy, &Facts::default());
         let template = plan.job(1, strategy, &facts()).spec.unwrap().template;
         assert_eq!(tried.metadata.name, None);
         assert_eq!(tried.metadata.labels, template.metadata.unwrap().labels);
         let mut spec = template.spec.unwrap();
         assert_eq!(spec.service_account_name.take().as_deref(), Some(NAME));
         assert_eq!(tried.spec.unwrap(), spec);
-        let job = plan.job_to_try(strategy);
+        let job = plan.job_to_try(strategy, &Facts::default());
         assert_eq!((job.metadata.name, job.metadata.owner_references), (None, None));
     }
 }

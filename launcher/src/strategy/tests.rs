@@ -169,11 +169,11 @@ async fn whether_there_are_image_volumes_is_found_out_by_dry_runs() {
         let twice: Vec<_> = case.answers.iter().chain(&case.answers).cloned().collect();
         let (client, server) = mock(&twice);
         let volumes = ImageVolumes::default();
-        let chosen = volumes.choose(&client, &plan).await.unwrap();
+        let chosen = volumes.choose(&client, &plan, &Facts::default()).await.unwrap();
         assert_eq!(chosen.strategy, case.strategy, "{chosen:?}");
         assert!(chosen.because.as_ref().unwrap().contains(case.because), "{chosen:?}");
         assert_eq!(server.lock().unwrap().asked, case.answers.len(), "{chosen:?}");
-        assert_eq!(volumes.choose(&client, &plan).await.unwrap(), chosen);
+        assert_eq!(volumes.choose(&client, &plan, &Facts::default()).await.unwrap(), chosen);
         let asked = server.lock().unwrap().asked;
         assert_eq!(asked, case.answers.len() + case.again, "{chosen:?}");
     }
@@ -187,9 +187,9 @@ async fn an_api_server_that_cannot_answer_is_an_error_and_not_an_answer() {
         let answer = ("pods", code, refusal(code, "try later"));
         let (client, _) = mock(&[answer.clone(), ("pods", 201, AS_SENT)]);
         let volumes = ImageVolumes::default();
-        let error = volumes.choose(&client, &plan).await.unwrap_err();
+        let error = volumes.choose(&client, &plan, &Facts::default()).await.unwrap_err();
         assert!(matches!(&error, kube::Error::Api(status) if status.code == code), "{error:?}");
-        let chosen = volumes.choose(&client, &plan).await.unwrap();
+        let chosen = volumes.choose(&client, &plan, &Facts::default()).await.unwrap();
         assert_eq!(chosen.strategy, Strategy::ImageVolume);
     }
 }
@@ -201,12 +201,13 @@ async fn nobody_is_asked_where_there_is_no_choice() {
     for strategy in [Strategy::Inject, Strategy::ImageVolume] {
         let options = Options { strategy, ..options() };
         let plan = Plan::new(&request, &options).unwrap();
-        let chosen = ImageVolumes::default().choose(&client, &plan).await.unwrap();
+        let chosen =
+            ImageVolumes::default().choose(&client, &plan, &Facts::default()).await.unwrap();
         assert_eq!(chosen, Chosen { strategy, because: None });
     }
     let options = Options { resolve_digest: true, ..options() };
     let plan = Plan::new(&request, &options).unwrap();
-    let chosen = ImageVolumes::default().choose(&client, &plan).await.unwrap();
+    let chosen = ImageVolumes::default().choose(&client, &plan, &Facts::default()).await.unwrap();
     assert_eq!(chosen.strategy, Strategy::Inject);
     assert!(chosen.because.unwrap().contains("digest of a tag"));
 }
@@ -218,7 +219,7 @@ async fn the_digest_of_a_digest_is_known_without_injecting() {
     let options = Options { resolve_digest: true, ..options() };
     let (client, _) = mock(&[("pods", 201, AS_SENT)]);
     let plan = Plan::new(&request, &options).unwrap();
-    let chosen = ImageVolumes::default().choose(&client, &plan).await.unwrap();
+    let chosen = ImageVolumes::default().choose(&client, &plan, &Facts::default()).await.unwrap();
     assert_eq!(chosen.strategy, Strategy::ImageVolume);
 }
 
@@ -228,9 +229,12 @@ async fn after_a_start_that_failed_for_a_volume_bundles_are_injected() {
     let plan = Plan::new(&request, &options).unwrap();
     let (client, _) = mock(&[("pods", 201, AS_SENT)]);
     let volumes = ImageVolumes::default();
-    assert_eq!(volumes.choose(&client, &plan).await.unwrap().strategy, Strategy::ImageVolume);
+    assert_eq!(
+        volumes.choose(&client, &plan, &Facts::default()).await.unwrap().strategy,
+        Strategy::ImageVolume
+    );
     volumes.note_failure("the node's runtime has no image volumes");
-    let chosen = volumes.choose(&client, &plan).await.unwrap();
+    let chosen = volumes.choose(&client, &plan, &Facts::default()).await.unwrap();
     assert_eq!(chosen.strategy, Strategy::Inject);
     assert_eq!(chosen.because.unwrap(), "the node's runtime has no image volumes");
 }
@@ -239,16 +243,17 @@ async fn after_a_start_that_failed_for_a_volume_bundles_are_injected() {
 fn a_volume_counts_only_with_its_image_and_its_mount() {
     let (request, options) = (request(), options());
     let plan = Plan::new(&request, &options).unwrap();
-    let pod = plan.pod_to_try(Strategy::ImageVolume).spec.unwrap();
-    assert!(keeps_volume(&pod));
-    assert!(!keeps_volume(&plan.pod_to_try(Strategy::Inject).spec.unwrap()));
+    let facts = Facts::default();
+    let pod = plan.pod_to_try(Strategy::ImageVolume, &facts).spec.unwrap();
+    assert!(keeps_volume(Some(&pod)));
+    assert!(!keeps_volume(plan.pod_to_try(Strategy::Inject, &facts).spec.as_ref()));
     let mut without_mount = pod.clone();
     without_mount.containers[0].volume_mounts.as_mut().unwrap().remove(0);
-    assert!(!keeps_volume(&without_mount));
+    assert!(!keeps_volume(Some(&without_mount)));
     // What an API server before 1.31 makes of it.
     let mut empty = pod;
     let volume = &mut empty.volumes.as_mut().unwrap()[0];
     volume.image = None;
     volume.empty_dir = Some(k8s_openapi::api::core::v1::EmptyDirVolumeSource::default());
-    assert!(!keeps_volume(&empty));
+    assert!(!keeps_volume(Some(&empty)));
 }
