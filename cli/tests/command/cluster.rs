@@ -1,5 +1,8 @@
 use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
 use std::process::Stdio;
+use std::thread;
 
 use crate::finished::Finished;
 use crate::run::{command, piped, plugin, unlade};
@@ -223,4 +226,24 @@ fn the_plugin_takes_the_same_arguments() {
     let arguments =
         ["launch", IMAGE, "--dry-run", "-o", "name", "-n", "a", "--tool-image", "r.example/t:1"];
     assert_eq!(plugin(arguments).success(), unlade(arguments).success());
+}
+
+#[test]
+fn clusters_are_reached_through_the_proxy_of_the_environment() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let proxy = format!("http://{}", listener.local_addr().unwrap());
+    let asked = thread::spawn(move || {
+        let mut line = String::new();
+        // What hangs up afterwards is no API server, and nothing more is asked of it.
+        BufReader::new(listener.accept().unwrap().0).read_line(&mut line).unwrap();
+        line
+    });
+    let directory = tempfile::tempdir().unwrap();
+    let kubeconfig = directory.path().join("config");
+    fs::write(&kubeconfig, NOBODY.replace("http://127.0.0.1:9", "https://203.0.113.1:6443"))
+        .unwrap();
+    let kubeconfig = kubeconfig.to_str().unwrap();
+    let proxied = [("KUBECONFIG", kubeconfig), ("HTTPS_PROXY", &proxy), ("NO_PROXY", "")];
+    assert_ne!(bare(&["get"], &proxied).code, Some(0));
+    assert_eq!(asked.join().unwrap().trim_end(), "CONNECT 203.0.113.1:6443 HTTP/1.1");
 }
