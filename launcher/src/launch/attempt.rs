@@ -50,22 +50,22 @@ impl Launch<'_> {
         strategy: Strategy,
         budget: &mut Budget,
     ) -> Attempted {
-        let (attempt, verdict, image_digest) =
-            match Box::pin(self.begin(ground, jobs, strategy)).await {
-                Ok((attempt, mut watch)) => {
-                    let verdict = self.follow(&attempt, &mut watch, budget).await;
-                    let digest = self.image_digest(&attempt, &mut watch, &verdict).await;
-                    (Some(attempt), verdict, digest)
-                }
-                Err(failure) => (None, Verdict::Over(failure), None),
-            };
+        let (attempt, mut watch) = match Box::pin(self.begin(ground, jobs, strategy)).await {
+            Ok(begun) => begun,
+            Err(failure) => {
+                let verdict = self.settle(None, Verdict::Over(failure)).await;
+                return Attempted { attempt: None, verdict, image_digest: None };
+            }
+        };
+        let verdict = self.follow(&attempt, &mut watch, budget).await;
+        let image_digest = self.image_digest(&attempt, &mut watch, &verdict).await;
         let verdict = match verdict {
             Verdict::Written(written) => {
                 Verdict::Written(self.record_digest(written, image_digest.as_deref()).await)
             }
-            failed => self.settle(attempt.as_ref(), failed).await,
+            failed => self.settle(Some((&attempt, &mut watch)), failed).await,
         };
-        Attempted { attempt, verdict, image_digest }
+        Attempted { attempt: Some(attempt), verdict, image_digest }
     }
 
     /// Takes up a Job, or makes one; the watches begin beside it.

@@ -7,19 +7,24 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret};
 use kube::Api;
 use kube::api::{LogParams, Patch, PatchParams};
 use serde_json::json;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 use unlade_format::record::FAILURE;
 
 use super::Launch;
 use super::judge::condition::ENDED;
+use super::judge::pod::has_failed;
 use super::judge::{Attempt, Verdict, is_written};
 use super::patience::{Answer, Patience};
 use super::record::Record;
+use super::watch::Watch;
 use crate::failure::{LOG_LINES, of_pull_secret};
 use crate::{Failure, Reason};
 
 /// How long the end may take. What fails is known by then; nothing of this is worth more time.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a pod may take to end once its container has.
+const ENDING: Duration = Duration::from_secs(2);
 
 /// Most bytes of a log that are asked for.
 const LOG_SIZE: i64 = 16 << 10;
@@ -27,18 +32,23 @@ const LOG_SIZE: i64 = 16 << 10;
 impl Launch<'_> {
     /// The verdict, once everything about it is done. What looked like a failure is none if the
     /// ConfigMap bears the mark after all: the watches aren't in step with each other.
-    pub(super) async fn settle(&self, attempt: Option<&Attempt>, verdict: Verdict) -> Verdict {
+    pub(super) async fn settle(
+        &self,
+        attempt: Option<(&Attempt, &mut Watch)>,
+        verdict: Verdict,
+    ) -> Verdict {
         let (failure, is_over) = match verdict {
             Verdict::Over(failure) => (failure, true),
             Verdict::Again(failure) => (failure, false),
             written @ Verdict::Written(_) => return written,
         };
         let failure = self.with_log(self.with_pull_secrets(failure).await).await;
-        let failure = match self.keep(attempt, failure).await {
+        let failure = match self.keep(attempt.as_ref().map(|it| it.0), failure).await {
             Ok(written) => return Verdict::Written(written),
             Err(failure) => failure,
         };
-        if let Some(attempt) = attempt {
+        if let Some((attempt, watch)) = attempt {
+            let_pod_end(watch, &failure).await;
             self.end(attempt, &failure).await;
         }
         if is_over { Verdict::Over(failure) } else { Verdict::Again(failure) }
@@ -189,5 +199,16 @@ impl Launch<'_> {
         let doing = format!("end Job {}", attempt.job);
         let params = PatchParams::default();
         let _ = patience.ask(&doing, || api.patch(&attempt.job, &params, &patch)).await;
+    }
+}
+
+/// Waits until the pod whose container ended has ended too, which it does a moment later: ending
+/// the Job deletes the pods that haven't, and this one is evidence.
+async fn let_pod_end(watch: &mut Watch, failure: &Failure) {
+    let pod = failure.evidence.object.as_deref().and_then(|object| object.strip_prefix("pod/"));
+    let Some(pod) = pod.filter(|_| failure.evidence.exit_code.is_some()) else { return };
+    let end = Instant::now() + ENDING;
+    while watch.seen.pods.get(pod).is_some_and(|pod| !has_failed(pod)) {
+        let Ok(Ok(())) = timeout_at(end, watch.changed()).await else { return };
     }
 }

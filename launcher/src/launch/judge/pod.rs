@@ -40,7 +40,7 @@ pub(super) fn node(pod: &Pod) -> Option<&str> {
 }
 
 /// Whether it has ended badly, or is about to be gone.
-pub(super) fn has_failed(pod: &Pod) -> bool {
+pub(in crate::launch) fn has_failed(pod: &Pod) -> bool {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
     phase == Some("Failed") || pod.metadata.deletion_timestamp.is_some()
 }

@@ -1,0 +1,100 @@
+//! Many bundles in one call.
+
+use std::num::NonZeroUsize;
+
+use futures::channel::mpsc::unbounded;
+use futures::future::{Either, select};
+use futures::{StreamExt, pin_mut};
+use k8s_openapi::api::batch::v1::Job;
+use kube::ResourceExt;
+use kube::runtime::watcher::{Config, Event, watcher};
+use unlade_launcher::batch::{Batch, Outcome};
+use unlade_launcher::{Launcher, Request};
+use unlade_oci::Platform;
+use unlade_oci::build::Image;
+use unlade_tests::corpus;
+
+use crate::stage::{Stage, finished};
+
+/// How many bundles are launched.
+const BUNDLES: usize = 50;
+/// Most Jobs under way at once.
+const CAP: usize = 6;
+
+#[test]
+fn cluster_fifty_bundles_are_launched_with_a_cap_on_jobs() {
+    Stage::open("launch-many", async |stage| {
+        let samples = corpus::samples().into_iter().filter(|sample| !sample.is_crafted());
+        let images = samples.take(BUNDLES).enumerate();
+        let images = images.map(|(at, sample)| stage.push(&format!("many-{at}"), &sample.path));
+        let mut requests: Vec<Request> =
+            images.map(|image| stage.request(&image.by_digest)).collect();
+        if requests.is_empty() {
+            return;
+        }
+        // Some twice.
+        requests.extend_from_within(..5);
+        let launcher = Launcher::new(stage.client.clone(), stage.options());
+        let mut batch = Batch::default();
+        batch.concurrency = NonZeroUsize::new(CAP).unwrap();
+        let (sender, events) = unbounded();
+        let all = launcher.launch_all(&requests, &batch, sender);
+        let (outcomes, most) = with_most_jobs(stage, all).await;
+        let n_done = outcomes.iter().filter(|it| matches!(it, Outcome::Launched(_))).count();
+        assert_eq!(n_done, requests.len(), "{outcomes:?}");
+        assert!((2..=CAP).contains(&most), "{most} Jobs at once");
+        assert_eq!(stage.list::<Job>().await.len(), BUNDLES);
+        let events: Vec<_> = events.collect().await;
+        assert!(requests.iter().all(|one| events.iter().any(|event| event.image == one.image)));
+
+        // Again: all are there.
+        let again = launcher.launch_all(&requests, &batch, unbounded().0).await;
+        let is_there = |outcome: &Outcome| match outcome {
+            Outcome::Launched(found) => found.job.is_none(),
+            _ => false,
+        };
+        assert!(again.iter().all(is_there), "{again:?}");
+    });
+}
+
+#[test]
+fn cluster_a_failure_stops_the_others_unless_they_are_to_go_on() {
+    Stage::open("launch-stop", async |stage| {
+        let bad = stage.push_image("stop-bad", &Image::from_scratch(Platform::host()));
+        let good = stage.push_example("stop-good");
+        let requests = [stage.request(&bad.by_digest), stage.request(&good.by_digest)];
+        let launcher = Launcher::new(stage.client.clone(), stage.options());
+        let mut batch = Batch::default();
+        batch.concurrency = NonZeroUsize::MIN;
+        let outcomes = launcher.launch_all(&requests, &batch, unbounded().0).await;
+        assert!(matches!(outcomes[..], [Outcome::Failed(_), Outcome::NotBegun]), "{outcomes:?}");
+        batch.keep_going = true;
+        let outcomes = launcher.launch_all(&requests, &batch, unbounded().0).await;
+        assert!(matches!(outcomes[..], [Outcome::Failed(_), Outcome::Launched(_)]), "{outcomes:?}");
+    });
+}
+
+/// What comes out, and how many Jobs were under way at most, by their own conditions.
+async fn with_most_jobs<T>(stage: &Stage<'_>, launches: impl Future<Output = T>) -> (T, usize) {
+    let jobs = watcher(stage.api::<Job>(), Config::default());
+    pin_mut!(jobs, launches);
+    let mut under_way = std::collections::BTreeSet::new();
+    let mut most = 0;
+    loop {
+        match select(&mut launches, jobs.next()).await {
+            Either::Left((result, _)) => return (result, most),
+            Either::Right((Some(Ok(Event::Apply(job) | Event::InitApply(job))), _)) => {
+                if finished(&job) {
+                    under_way.remove(&job.name_any());
+                } else {
+                    under_way.insert(job.name_any());
+                }
+                most = most.max(under_way.len());
+            }
+            Either::Right((Some(Ok(Event::Delete(job))), _)) => {
+                under_way.remove(&job.name_any());
+            }
+            Either::Right(_) => {}
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Others change, delete or take what a launch works with.
+
+use std::time::{Duration, Instant};
+
+use futures::StreamExt;
+use futures::channel::mpsc::unbounded;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ConfigMap, ResourceQuota};
+use kube::ResourceExt;
+use unlade_launcher::{Launcher, Options, Reason, Step};
+
+use crate::stage::{Stage, given};
+
+/// How long a reason may take once the cluster knows of it.
+const AT_ONCE: Duration = Duration::from_secs(5);
+
+/// The defaults, with a node that there isn't.
+fn waiting(stage: &Stage<'_>) -> Options {
+    let mut options = stage.options();
+    options.pod.node_selector.insert("example.com/none".into(), "true".into());
+    options
+}
+
+#[test]
+fn cluster_what_others_do_to_the_objects_ends_the_launch_at_once() {
+    Stage::open("launch-meddled", async |stage| {
+        let image = stage.push_example("meddled");
+        let immutable = r#"--patch={"immutable":true}"#;
+        let cases: [(&str, &[&str], Reason); 4] = [
+            ("no-job", &["delete", "job", "no-job-1", "--wait=false"], Reason::JobDeleted),
+            (
+                "no-map",
+                &["delete", "configmap", "no-map", "--wait=false"],
+                Reason::ConfigMapDeleted,
+            ),
+            (
+                "immutable",
+                &["patch", "configmap", "immutable", immutable],
+                Reason::ConfigMapImmutable,
+            ),
+            (
+                "namespace",
+                &["delete", "namespace", stage.namespace.name(), "--wait=false"],
+                Reason::Namespace,
+            ),
+        ];
+        for (name, meddling, reason) in cases {
+            let mut request = stage.request(&image.by_tag);
+            request.name = given(name);
+            let options = waiting(stage);
+            let meddle = async {
+                stage.wait_for_pod_of(&format!("{name}-1")).await;
+                stage.kubectl(meddling);
+                Instant::now()
+            };
+            let (launch, meddled) = futures::join!(stage.launch(&options, &request), meddle);
+            let failure = launch.0.unwrap_err();
+            assert_eq!(failure.reason, reason, "{name}: {failure:?}");
+            assert!(meddled.elapsed() < AT_ONCE, "{name}: {:?}", meddled.elapsed());
+        }
+    });
+}
+
+#[test]
+fn cluster_a_deadline_says_what_was_waited_for_and_the_next_launch_needs_no_help() {
+    Stage::open("launch-deadline", async |stage| {
+        let image = stage.push_example("deadline");
+        let request = stage.request(&image.by_tag);
+        let mut options = waiting(stage);
+        options.deadlines.schedule = Duration::from_secs(3);
+        let (failure, steps) = stage.launch(&options, &request).await;
+        let failure = failure.unwrap_err();
+        assert_eq!(failure.reason, Reason::Deadline, "{failure:?}");
+        assert!(failure.message.contains("node"), "{failure:?}");
+        let is_told = |step: &Step| match step {
+            Step::Waiting { failure } => failure.reason == Reason::Unschedulable,
+            _ => false,
+        };
+        assert!(steps.iter().any(is_told), "{steps:?}");
+        let launched = stage.launch(&stage.options(), &request).await.0.unwrap();
+        assert!(launched.job.unwrap().ends_with("-2"));
+    });
+}
+
+#[test]
+fn cluster_a_job_under_way_is_taken_up_and_can_be_cancelled() {
+    Stage::open("launch-adopted", async |stage| {
+        let image = stage.push_example("adopted");
+        let mut request = stage.request(&image.by_tag);
+        request.name = given("adopted");
+        let patient = waiting(stage);
+        let mut other = stage.options();
+        other.deadlines.schedule = Duration::from_secs(3);
+        let cancelled = async {
+            stage.wait_for_pod_of("adopted-1").await;
+            let (adopted, steps) = stage.launch(&other, &request).await;
+            assert_eq!(adopted.unwrap_err().reason, Reason::Deadline);
+            assert!(steps.iter().any(|step| matches!(step, Step::Adopted { differs: true, .. })));
+            let job: Job = stage.api().get("adopted-1").await.unwrap();
+            let deadline = job.spec.unwrap().active_deadline_seconds;
+            assert!(deadline > Some(60), "another's Job was ended: {deadline:?}");
+            let launcher = Launcher::new(stage.client.clone(), stage.options());
+            launcher.cancel(stage.namespace.name(), "adopted").await.unwrap()
+        };
+        let (first, cancelled) = futures::join!(stage.launch(&patient, &request), cancelled);
+        assert_eq!(first.0.unwrap_err().reason, Reason::JobDeleted);
+        assert_eq!(cancelled, ["adopted-1"]);
+        let launched = stage.launch(&stage.options(), &request).await.0.unwrap();
+        assert_eq!(launched.strategy.map(|_| ()), Some(()));
+    });
+}
+
+#[test]
+fn cluster_rights_are_put_right_and_objects_of_others_left_alone() {
+    Stage::open("launch-rights", async |stage| {
+        let image = stage.push_example("rights");
+        let mut request = stage.request(&image.by_tag);
+        request.name = given("rights");
+        let options = stage.options();
+        let first = stage.launch(&options, &request).await.0.unwrap();
+        let broken = r#"--patch=[{"op":"replace","path":"/rules/0/verbs","value":["get"]}]"#;
+        stage.kubectl(&["patch", "role", "rights", "--type=json", broken]);
+        stage.kubectl(&["delete", "rolebinding", "rights"]);
+        stage.launch(&options, &request).await.0.unwrap();
+
+        // The ConfigMap is made anew; what belonged to the old one is still there.
+        let name = first.config_map.name_any();
+        stage.kubectl(&["delete", "configmap", &name, "--cascade=orphan"]);
+        let again = stage.launch(&options, &request).await.0.unwrap();
+        assert_ne!(again.config_map.uid(), first.config_map.uid());
+        let job = stage.api::<Job>().get(&again.job.unwrap()).await.unwrap();
+        assert_eq!(job.owner_references()[0].uid, again.config_map.uid().unwrap());
+
+        let launcher = Launcher::new(stage.client.clone(), stage.options());
+        launcher.remove(stage.namespace.name(), "rights").await.unwrap();
+        launcher.remove(stage.namespace.name(), "rights").await.unwrap();
+        stage.wait_until_none::<ConfigMap>("rights").await;
+
+        for (kind, name) in [("configmap", "theirs-1"), ("serviceaccount", "theirs-2")] {
+            stage.kubectl(&["create", kind, name]);
+            let mut request = stage.request(&image.by_tag);
+            request.name = given(name);
+            let failure = stage.launch(&options, &request).await.0.unwrap_err();
+            assert_eq!(failure.reason, Reason::NameTaken, "{failure:?}");
+        }
+        let failure = launcher.remove(stage.namespace.name(), "theirs-1").await.unwrap_err();
+        assert_eq!(failure.reason, Reason::NameTaken);
+    });
+}
+
+#[test]
+fn cluster_a_full_quota_is_waited_for() {
+    Stage::open("launch-quota", async |stage| {
+        let image = stage.push_example("quota");
+        let request = stage.request(&image.by_tag);
+        let full = unlade_testbed::fault::quota(stage.namespace.name(), &["pods"]);
+        stage.namespace.apply(&full);
+        let is_counted = |quota: &ResourceQuota| {
+            quota.status.as_ref().is_some_and(|status| status.hard.is_some())
+        };
+        stage.wait("full", is_counted).await;
+        let launcher = Launcher::new(stage.client.clone(), stage.options());
+        let (sender, mut events) = unbounded::<unlade_launcher::Event>();
+        let free = async {
+            while let Some(event) = events.next().await {
+                if let Step::Waiting { failure } = event.step
+                    && failure.reason == Reason::Quota
+                {
+                    stage.kubectl(&["delete", "quota", "full"]);
+                    return true;
+                }
+            }
+            false
+        };
+        let (result, is_told) = futures::join!(launcher.launch_watched(&request, sender), free);
+        result.unwrap();
+        assert!(is_told);
+    });
+}

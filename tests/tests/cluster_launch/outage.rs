@@ -1,0 +1,80 @@
+//! Parts of the cluster go away in the middle of a launch, and come back.
+
+use std::time::Duration;
+
+use unlade_launcher::{Reason, Step};
+use unlade_testbed::{Error, Part, Settings, Testbed};
+
+use crate::stage::{Stage, given};
+
+/// Does something to the testbed without holding up the launch beside it.
+async fn on_testbed(action: impl FnOnce(&Testbed) -> Result<(), Error> + Send + 'static) {
+    let act = || action(&Testbed::open(&Settings::from_env()?)?);
+    tokio::task::spawn_blocking(act).await.unwrap().unwrap();
+}
+
+#[test]
+fn cluster_restarts_of_the_api_server_and_of_etcd_lose_nothing() {
+    Stage::open_alone("launch-outage", async |stage| {
+        let image = stage.push_example("outage");
+        for part in [Part::ApiServer, Part::Etcd] {
+            let mut request = stage.request(&image.by_tag);
+            request.name = given(&format!("outage-{part:?}"));
+            let job = format!("outage-{part:?}-1").to_lowercase();
+            // The pod waits until all of it is over.
+            on_testbed(|testbed| testbed.pause(Part::Scheduler).map(drop)).await;
+            let outage = async {
+                stage.wait_for_pod_of(&job).await;
+                on_testbed(move |testbed| {
+                    testbed.restart(part)?;
+                    testbed.wait_until_ready()?;
+                    testbed.resume(Part::Scheduler).map(drop)
+                })
+                .await;
+            };
+            let options = stage.options();
+            let ((launched, steps), ()) = futures::join!(stage.launch(&options, &request), outage);
+            let launched = launched.unwrap_or_else(|failure| panic!("{part:?}: {failure:?}"));
+            assert_eq!(launched.job, Some(job), "{steps:?}");
+        }
+    });
+}
+
+#[test]
+fn cluster_an_api_server_that_is_away_is_waited_for() {
+    Stage::open_alone("launch-away", async |stage| {
+        let image = stage.push_example("away");
+        on_testbed(|testbed| testbed.kill(Part::ApiServer).map(drop)).await;
+        let back = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            on_testbed(|testbed| testbed.start(Part::ApiServer)).await;
+        };
+        let (options, request) = (stage.options(), stage.request(&image.by_tag));
+        let ((launched, steps), ()) = futures::join!(stage.launch(&options, &request), back);
+        launched.unwrap();
+        let is_told = |step: &Step| match step {
+            Step::Waiting { failure } => failure.reason == Reason::ApiUnreachable,
+            _ => false,
+        };
+        assert!(is_told(&steps[0]), "{steps:?}");
+    });
+}
+
+#[test]
+fn cluster_a_node_that_comes_back_goes_on() {
+    Stage::open_alone("launch-node", async |stage| {
+        let image = stage.push_example("node");
+        let mut request = stage.request(&image.by_tag);
+        request.name = given("node");
+        on_testbed(|testbed| testbed.lose_node(0)).await;
+        let back = async {
+            stage.wait_for_pod_of("node-1").await;
+            on_testbed(|testbed| testbed.return_node(0)).await;
+        };
+        let mut options = stage.options();
+        options.pod.node_selector.insert("kubernetes.io/hostname".into(), "node0".into());
+        let ((launched, steps), ()) = futures::join!(stage.launch(&options, &request), back);
+        let launched = launched.unwrap();
+        assert_eq!(launched.job.as_deref(), Some("node-1"), "{steps:?}");
+    });
+}

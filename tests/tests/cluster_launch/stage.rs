@@ -1,0 +1,347 @@
+//! A namespace, images in the registry, and launchers whose requests are counted.
+
+use std::fmt::Debug;
+use std::future::pending;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::channel::mpsc::unbounded;
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use kube::api::{ListParams, PostParams, WatchEvent, WatchParams};
+use kube::client::{Body, ClientBuilder, DynBody};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Client, Config, Resource, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use tokio::time::{sleep, timeout};
+use tower::util::{BoxService, MapRequestLayer};
+use tower::{BoxError, Layer, Service};
+use unlade_format::Limits;
+use unlade_launcher::{Failure, Launched, Launcher, Name, Options, Request, Step};
+use unlade_oci::Platform;
+use unlade_oci::build::{Image, bundle};
+use unlade_tests::cluster::{Cluster, Namespace};
+
+/// For whatever a test waits for.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
+
+/// How often a test asks for what can't be watched.
+const INTERVAL: Duration = Duration::from_millis(250);
+
+/// Held by tests that go on beside each other, and by one that doesn't.
+static ALONE: RwLock<()> = RwLock::new(());
+
+/// What `ClientBuilder` makes services of.
+type GenericService = BoxService<http::Request<Body>, http::Response<Box<DynBody>>, BoxError>;
+
+/// The example bundle.
+pub(crate) fn example() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/hello-operator")
+}
+
+/// An image in the registry.
+pub(crate) struct Pushed {
+    pub(crate) by_tag: String,
+    pub(crate) by_digest: String,
+    pub(crate) digest: String,
+}
+
+/// Where a test happens.
+pub(crate) struct Stage<'c> {
+    pub(crate) cluster: &'c Cluster,
+    pub(crate) namespace: Namespace<'c>,
+    pub(crate) client: Client,
+    unpacker: String,
+    /// `METHOD resource` of each write that was asked for, dry runs aside.
+    writes: Arc<Mutex<Vec<String>>>,
+}
+
+impl Stage<'_> {
+    /// Runs a test, if there is a testbed and a static unpacker.
+    pub(crate) fn open(test: &str, run: impl AsyncFnOnce(&Stage<'_>)) {
+        let _others = ALONE.read().unwrap_or_else(PoisonError::into_inner);
+        Self::run(test, run);
+    }
+
+    /// The same while no other test runs here: it takes parts of the cluster away.
+    pub(crate) fn open_alone(test: &str, run: impl AsyncFnOnce(&Stage<'_>)) {
+        let _alone = ALONE.write().unwrap_or_else(PoisonError::into_inner);
+        Self::run(test, run);
+    }
+
+    fn run(test: &str, run: impl AsyncFnOnce(&Stage<'_>)) {
+        let Some(cluster) = Cluster::open_testbed("the launcher on a cluster") else { return };
+        let Some(unpacker) = cluster.push_unpacker("the launcher on a cluster") else { return };
+        let namespace = cluster.namespace(test);
+        cluster.testbed().enter().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let writes = Arc::default();
+            let client = client(&cluster.testbed().kubeconfig(), &writes).await;
+            run(&Stage { cluster: &cluster, namespace, client, unpacker, writes }).await;
+        });
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        Options::new(&self.unpacker)
+    }
+
+    pub(crate) fn request(&self, image: &str) -> Request {
+        Request::new(image, self.namespace.name())
+    }
+
+    /// A launcher, and what it tells.
+    pub(crate) async fn launch(
+        &self,
+        options: &Options,
+        request: &Request,
+    ) -> (Result<Launched, Failure>, Vec<Step>) {
+        let launcher = Launcher::new(self.client.clone(), options.clone());
+        let (sender, receiver) = unbounded();
+        let (result, steps) = futures::join!(
+            launcher.launch_watched(request, sender),
+            receiver.map(|event| event.step).collect(),
+        );
+        (result, steps)
+    }
+
+    /// Puts the image of a bundle into the registry.
+    pub(crate) fn push(&self, name: &str, directory: &Path) -> Pushed {
+        let image = bundle::image(directory, Platform::host(), &Limits::default()).unwrap();
+        self.push_image(name, &image)
+    }
+
+    /// The same of the example bundle.
+    pub(crate) fn push_example(&self, name: &str) -> Pushed {
+        self.push(name, &example())
+    }
+
+    /// Puts any image into the registry.
+    pub(crate) fn push_image(&self, name: &str, image: &Image) -> Pushed {
+        let by_digest = self.cluster.push(image, &format!("launch/{name}:1"));
+        let (repository, digest) = by_digest.split_once('@').unwrap();
+        let by_tag = format!("{repository}:1");
+        Pushed { by_tag, digest: digest.to_owned(), by_digest }
+    }
+
+    /// The writes since the last time, sorted.
+    pub(crate) fn writes(&self) -> Vec<String> {
+        let mut writes = std::mem::take(&mut *self.writes.lock().unwrap());
+        writes.sort();
+        writes
+    }
+
+    /// How many versions of a ConfigMap there have been since it was created.
+    pub(crate) async fn versions(&self, config_map: &ConfigMap) -> usize {
+        let params =
+            WatchParams::default().fields(&format!("metadata.name={}", config_map.name_any()));
+        // From before its creation: that of the namespace, whose first ConfigMap it is not.
+        let earlier: ConfigMap = self.api().get("kube-root-ca.crt").await.unwrap();
+        let from = earlier.resource_version().unwrap();
+        let watch = self.api::<ConfigMap>().watch(&params, &from).await.unwrap();
+        let last = config_map.resource_version();
+        let mut versions = 0;
+        let mut watch = std::pin::pin!(watch);
+        while let Some(event) = watch.next().await {
+            let (WatchEvent::Added(found) | WatchEvent::Modified(found)) = event.unwrap() else {
+                continue;
+            };
+            versions += 1;
+            if found.resource_version() == last {
+                return versions;
+            }
+        }
+        panic!("the version {last:?} wasn't seen");
+    }
+
+    pub(crate) fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
+        Api::namespaced(self.client.clone(), self.namespace.name())
+    }
+
+    pub(crate) async fn list<K>(&self) -> Vec<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + DeserializeOwned,
+    {
+        self.api::<K>().list(&ListParams::default()).await.unwrap().items
+    }
+
+    /// Waits until an object is as wanted.
+    pub(crate) async fn wait<K>(&self, name: &str, is_wanted: impl Fn(&K) -> bool) -> K
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + DeserializeOwned
+            + Send
+            + 'static,
+    {
+        let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
+        self.wait_for(config, name, is_wanted).await
+    }
+
+    /// Waits until a Job has a pod.
+    pub(crate) async fn wait_for_pod_of(&self, job: &str) -> Pod {
+        let config = watcher::Config::default().labels(&format!("job-name={job}"));
+        self.wait_for(config, &format!("the pod of {job}"), |_: &Pod| true).await
+    }
+
+    /// Waits until one of these objects is as wanted.
+    pub(crate) async fn wait_for<K>(
+        &self,
+        config: watcher::Config,
+        what: &str,
+        is_wanted: impl Fn(&K) -> bool,
+    ) -> K
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + DeserializeOwned
+            + Send
+            + 'static,
+    {
+        let mut last = None;
+        let found = async {
+            // What goes wrong with a watch is begun anew.
+            let objects = watcher(self.api::<K>(), config).default_backoff().applied_objects();
+            let mut objects = pin!(objects.filter_map(async |object| object.ok()));
+            while let Some(object) = objects.next().await {
+                if is_wanted(&object) {
+                    return object;
+                }
+                last = Some(object);
+            }
+            pending().await
+        };
+        let found = timeout(PATIENCE, found).await;
+        found.unwrap_or_else(|_| panic!("{what} isn't as wanted: {last:?}"))
+    }
+
+    /// Waits until no object of a kind has a name that begins so.
+    pub(crate) async fn wait_until_none<K>(&self, prefix: &str)
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + DeserializeOwned,
+    {
+        let is_left = |objects: Vec<K>| objects.iter().any(|it| it.name_any().starts_with(prefix));
+        let is_gone = async {
+            while is_left(self.list::<K>().await) {
+                sleep(INTERVAL).await;
+            }
+        };
+        let is_gone = timeout(PATIENCE, is_gone).await;
+        is_gone.unwrap_or_else(|_| panic!("{} {prefix}... is still there", K::kind(&())));
+    }
+
+    /// Waits until such an object is refused here: what admission goes by it knows a moment after it
+    /// is made.
+    pub(crate) async fn wait_until_denied<K>(&self, object: &K)
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + DeserializeOwned
+            + Serialize,
+    {
+        let params = PostParams { dry_run: true, ..PostParams::default() };
+        let is_denied = async {
+            while self.api::<K>().create(&params, object).await.is_ok() {
+                sleep(INTERVAL).await;
+            }
+        };
+        let is_denied = timeout(PATIENCE, is_denied).await;
+        is_denied.unwrap_or_else(|_| panic!("any {} is taken", K::kind(&())));
+    }
+
+    /// A client whose requests go through `layer`.
+    pub(crate) async fn client_with<L>(&self, layer: &L) -> Client
+    where
+        L: Layer<GenericService>,
+        L::Service: Service<
+                http::Request<Body>,
+                Response = http::Response<Box<DynBody>>,
+                Error = BoxError,
+                Future: Send,
+            > + Send
+            + 'static,
+    {
+        let config = config(&self.cluster.testbed().kubeconfig()).await;
+        ClientBuilder::try_from(config).unwrap().with_layer(layer).build()
+    }
+
+    /// A service account that may do what the unpacker needs, on any ConfigMap.
+    pub(crate) fn account(&self, name: &str) {
+        self.kubectl(&["create", "serviceaccount", name]);
+        let verbs = ["--verb=get,update", "--resource=configmaps"];
+        self.kubectl(&["create", "role", name, verbs[0], verbs[1]]);
+        let account = format!("--serviceaccount={}:{name}", self.namespace.name());
+        self.kubectl(&["create", "rolebinding", name, &format!("--role={name}"), &account]);
+    }
+
+    pub(crate) fn kubectl(&self, arguments: &[&str]) -> String {
+        self.namespace.kubectl(arguments.iter().copied()).unwrap()
+    }
+}
+
+/// A name that a test gives.
+pub(crate) fn given(name: &str) -> Name {
+    Name::Given(name.to_lowercase())
+}
+
+/// Whether a Job has a condition that ends it.
+pub(crate) fn finished(job: &Job) -> bool {
+    let conditions = job.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    conditions
+        .filter(|condition| condition.status == "True")
+        .any(|condition| ["Complete", "Failed"].contains(&condition.type_.as_str()))
+}
+
+/// A Job that nothing is wrong with.
+pub(crate) fn job() -> Job {
+    let object = json!({
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "probe"},
+        "spec": {"template": {"spec": {
+            "containers": [{"name": "none", "image": "unlade.test/none:1"}],
+            "restartPolicy": "Never",
+        }}},
+    });
+    serde_json::from_value(object).unwrap()
+}
+
+async fn config(kubeconfig: &Path) -> Config {
+    let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
+    Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap()
+}
+
+async fn client(kubeconfig: &Path, writes: &Arc<Mutex<Vec<String>>>) -> Client {
+    let config = config(kubeconfig).await;
+    let writes = Arc::clone(writes);
+    let note = move |request: http::Request<Body>| {
+        let is_dry = request.uri().query().is_some_and(|query| query.contains("dryRun"));
+        if request.method() != http::Method::GET && !is_dry {
+            let mut parts =
+                request.uri().path().split('/').skip_while(|part| *part != "namespaces");
+            let resource = parts.nth(2).unwrap_or("namespaces");
+            writes.lock().unwrap().push(format!("{} {resource}", request.method()));
+        }
+        request
+    };
+    ClientBuilder::try_from(config).unwrap().with_layer(&MapRequestLayer::new(note)).build()
+}
