@@ -17,13 +17,16 @@ impl Launch<'_> {
     /// What the unpacker needs to be allowed, unless an account was given.
     pub(super) async fn grant(&self, facts: &Facts) -> Result<(), Failure> {
         let Some(access) = self.plan.access(facts) else { return Ok(()) };
-        try_join!(
-            self.put(&access.service_account, |_, _| true),
-            self.put(&access.role, |there: &Role, wanted: &Role| there.rules == wanted.rules),
+        let role = async {
+            self.put(&access.role, |there: &Role, wanted: &Role| there.rules == wanted.rules)
+                .await?;
+            // Who may not bind just any role has to have what is in this one: it is looked up.
             self.put(&access.role_binding, |there: &RoleBinding, wanted: &RoleBinding| {
                 there.role_ref == wanted.role_ref && there.subjects == wanted.subjects
-            }),
-        )?;
+            })
+            .await
+        };
+        try_join!(self.put(&access.service_account, |_, _| true), role)?;
         Ok(())
     }
 
