@@ -49,11 +49,13 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use api::is_of_authorizer;
 pub use api::of_api;
 pub use bound::LOG_LINES;
 pub use job::of_job;
 pub use pod::of_pod;
 pub use reason::Reason;
+pub(crate) use secret::Entries;
 pub use secret::of_pull_secret;
 
 /// Why a launch failed, or what it waits for. As JSON at most 4 KiB, if it comes from this module

@@ -15,8 +15,8 @@ const TAG_LENGTH: usize = 128;
 const QUOTED: usize = 200;
 
 /// The registry of a reference that names none, and what it was called before.
-const DEFAULT_REGISTRY: &str = "docker.io";
-const FORMER_DEFAULT_REGISTRY: &str = "index.docker.io";
+pub(crate) const DEFAULT_REGISTRY: &str = "docker.io";
+pub(crate) const FORMER_DEFAULT_REGISTRY: &str = "index.docker.io";
 
 /// The name of an image: `[REGISTRY/]REPOSITORY[:TAG][@DIGEST]`.
 ///

@@ -8,6 +8,7 @@ mod remove;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client};
 
+pub(crate) use self::list::pages;
 pub use self::{
     describe::Description,
     item::{Attempt, End, Item, State},

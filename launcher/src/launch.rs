@@ -32,6 +32,7 @@ use crate::strategy::{Chosen, ImageVolumes};
 use crate::{Event, Failure, Launched, Options, Reason, Request, Step, Strategy, User};
 
 pub(crate) use judge::condition::is_finished;
+pub(crate) use patience::{ANSWER, unanswered};
 pub(crate) use plain::plain;
 pub(crate) use removal::{cancel, remove};
 

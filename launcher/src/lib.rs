@@ -14,6 +14,7 @@
 //! ```
 
 pub mod batch;
+pub mod check;
 mod config_map;
 mod dry_run;
 pub mod failure;

@@ -8,8 +8,8 @@ use kube::api::{Api, PostParams};
 use kube::core::NamespaceResourceScope;
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::Strategy;
 use crate::object::{Facts, Plan, pod};
+use crate::{Strategy, failure};
 
 #[cfg(test)]
 mod tests;
@@ -183,8 +183,7 @@ fn judged(error: kube::Error) -> Result<Answer, kube::Error> {
     let kube::Error::Api(status) = &error else { return Err(error) };
     let words = shortened(&status.message);
     match status.code {
-        // Of the authorizer's: "pods is forbidden: User "a" cannot create resource "pods" ...".
-        403 if words.contains("cannot create resource") => Ok(Answer::NotAllowed(words)),
+        403 if failure::is_of_authorizer(&words) => Ok(Answer::NotAllowed(words)),
         400 | 403 | 422 => Ok(Answer::Refused(words)),
         // A webhook that doesn't answer (500), or refuses with a code of its own.
         _ if words.contains("admission webhook") || words.contains("calling webhook") => {

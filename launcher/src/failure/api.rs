@@ -83,6 +83,13 @@ fn of_code(status: &Status, refused: impl Fn(Reason, &str) -> Failure) -> Failur
     }
 }
 
+/// Whether the API server's words are its authorizer's, not those of admission or of the checks
+/// that keep anyone from granting more than they have: `pods is forbidden: User "a" cannot create
+/// resource "pods" ...`.
+pub(crate) fn is_of_authorizer(said: &str) -> bool {
+    said.contains("cannot create resource")
+}
+
 fn is_terminating(status: &Status) -> bool {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     causes.map(|cause| cause.reason.as_str()).any(|reason| reason == "NamespaceTerminating")

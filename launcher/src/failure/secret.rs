@@ -10,6 +10,8 @@ use serde::Deserialize;
 
 use super::bound::quoted;
 use super::{Evidence, Failure, Reason};
+use crate::ImageReference;
+use crate::image_reference::{DEFAULT_REGISTRY, FORMER_DEFAULT_REGISTRY};
 
 /// The types that the kubelet takes, and where their entries are.
 const TYPES: [(&str, &str); 2] = [
@@ -20,73 +22,95 @@ const TYPES: [(&str, &str); 2] = [
 /// Most bytes of a secret (`MaxSecretSize` of the API server).
 const SECRET: usize = 1 << 20;
 
-type Entries = BTreeMap<String, serde_json::Value>;
+type Auths = BTreeMap<String, serde_json::Value>;
 
 #[derive(Deserialize)]
 struct Config {
     #[serde(default)]
-    auths: Entries,
+    auths: Auths,
 }
+
+/// The registries that a pull secret has entries for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entries(Vec<String>);
 
 /// What keeps the pull secret `name` from being of use for `image`: it is missing (`secret` is
 /// none), of another type, not readable, or has no entry for the registry. Whether its credentials
 /// are right the registry alone knows.
-///
-/// An image without a registry in its name goes to the runtime's default one, which isn't known
-/// here: any entry may be for it.
-pub fn of_pull_secret(name: &str, secret: Option<&Secret>, image: &str) -> Option<Failure> {
-    let Some(secret) = secret else {
-        let message = format!("pull secret {name} is missing");
-        return Some(Failure::new(Reason::NoPullSecret, message).seen(evidence(name)));
+pub fn of_pull_secret(
+    name: &str,
+    secret: Option<&Secret>,
+    image: &ImageReference,
+) -> Option<Failure> {
+    let entries = match Entries::read(name, secret) {
+        Ok(entries) if entries.cover(image) => return None,
+        Ok(entries) => entries,
+        Err(failure) => return Some(failure),
     };
-    let problem = problem(secret, image)?;
-    let failure = Failure::new(Reason::BadPullSecret, format!("pull secret {name} {problem}"));
-    Some(failure.seen(evidence(name)).bounded())
+    let entries = quoted(&entries.0.join(", "));
+    Some(bad(name, &format!("has no entry for image {image}, only for {entries}")))
 }
 
-fn problem(secret: &Secret, image: &str) -> Option<String> {
-    let kind = secret.type_.as_deref().unwrap_or("Opaque");
-    let Some((_, key)) = TYPES.into_iter().find(|(name, _)| *name == kind) else {
-        return Some(format!("is of type {kind}, not kubernetes.io/dockerconfigjson"));
-    };
-    let bytes = secret.data.as_ref().and_then(|data| data.get(key));
-    let Some(bytes) = bytes.map(|bytes| bytes.0.as_slice()).filter(|bytes| !bytes.is_empty())
-    else {
-        return Some(format!("has no key {key}"));
-    };
-    if bytes.len() > SECRET {
-        return Some(format!("has more than {SECRET} bytes"));
+impl Entries {
+    /// Reads the pull secret `name`, as the kubelet does.
+    ///
+    /// # Errors
+    ///
+    /// If it is missing (`secret` is none), of another type, not readable or empty.
+    pub(crate) fn read(name: &str, secret: Option<&Secret>) -> Result<Self, Failure> {
+        let Some(secret) = secret else {
+            let message = format!("pull secret {name} is missing");
+            return Err(Failure::new(Reason::NoPullSecret, message).seen(evidence(name)));
+        };
+        Self::of(secret).map_err(|problem| bad(name, &problem))
     }
-    let entries = if key == ".dockercfg" {
-        serde_json::from_slice::<Entries>(bytes)
-    } else {
-        serde_json::from_slice::<Config>(bytes).map(|config| config.auths)
-    };
-    match entries {
-        // The error's own text may quote the secret.
-        Err(error) => {
-            Some(format!("isn't JSON of a registry's credentials (line {})", error.line()))
+
+    /// Whether the kubelet has credentials for `image` in it.
+    pub(crate) fn cover(&self, image: &ImageReference) -> bool {
+        self.0.iter().any(|entry| covers(entry, image))
+    }
+
+    fn of(secret: &Secret) -> Result<Self, String> {
+        let kind = secret.type_.as_deref().unwrap_or("Opaque");
+        let Some((_, key)) = TYPES.into_iter().find(|(name, _)| *name == kind) else {
+            return Err(format!("is of type {kind}, not kubernetes.io/dockerconfigjson"));
+        };
+        let bytes = secret.data.as_ref().and_then(|data| data.get(key));
+        let Some(bytes) = bytes.map(|bytes| bytes.0.as_slice()).filter(|bytes| !bytes.is_empty())
+        else {
+            return Err(format!("has no key {key}"));
+        };
+        if bytes.len() > SECRET {
+            return Err(format!("has more than {SECRET} bytes"));
         }
-        Ok(entries) if entries.keys().any(|entry| covers(entry, image)) => None,
-        Ok(entries) if entries.is_empty() => Some("has no entry".to_owned()),
-        Ok(entries) => {
-            let entries = entries.into_keys().collect::<Vec<_>>().join(", ");
-            Some(format!("has no entry for image {image}, only for {}", quoted(&entries)))
+        let auths = if key == ".dockercfg" {
+            serde_json::from_slice::<Auths>(bytes)
+        } else {
+            serde_json::from_slice::<Config>(bytes).map(|config| config.auths)
+        };
+        match auths {
+            // The error's own text may quote the secret.
+            Err(error) => {
+                Err(format!("isn't JSON of a registry's credentials (line {})", error.line()))
+            }
+            Ok(auths) if auths.is_empty() => Err("has no entry".to_owned()),
+            Ok(auths) => Ok(Self(auths.into_keys().collect())),
         }
     }
 }
 
 /// Whether the kubelet uses an entry for `image` (pkg/credentialprovider/keyring.go): its host may
 /// have wildcards within each part, its path is a beginning of the image's.
-fn covers(entry: &str, image: &str) -> bool {
+fn covers(entry: &str, image: &ImageReference) -> bool {
     let entry =
         entry.strip_prefix("https://").or_else(|| entry.strip_prefix("http://")).unwrap_or(entry);
     let (host, path) = entry.split_once('/').unwrap_or((entry, ""));
     let path = ["v1/", "v2/"].iter().find_map(|version| path.strip_prefix(version)).unwrap_or(path);
-    let Some((registry, repository)) = image.split_once('/').filter(|(host, _)| is_registry(host))
-    else {
+    let registry = image.registry();
+    // The default registry is also known by the name that `docker login` writes.
+    if registry == DEFAULT_REGISTRY && host == FORMER_DEFAULT_REGISTRY && path.is_empty() {
         return true;
-    };
+    }
     let (host, port) = host.rsplit_once(':').unwrap_or((host, ""));
     let (registry, registry_port) = registry.rsplit_once(':').unwrap_or((registry, ""));
     let same_length = host.split('.').count() == registry.split('.').count();
@@ -94,12 +118,7 @@ fn covers(entry: &str, image: &str) -> bool {
     port == registry_port
         && same_length
         && parts.all(|(glob, part)| matches(glob, part))
-        && repository.starts_with(path)
-}
-
-/// Whether the first part of an image's name is a registry, and not a user of the default one.
-fn is_registry(host: &str) -> bool {
-    host.contains(['.', ':'])
+        && image.repository().starts_with(path)
 }
 
 /// Whether `glob`, in which `*` stands for anything, is `text`.
@@ -107,6 +126,11 @@ fn matches(glob: &str, text: &str) -> bool {
     let Some((before, after)) = glob.split_once('*') else { return glob == text };
     let Some(rest) = text.strip_prefix(before) else { return false };
     (0..=rest.len()).filter_map(|at| rest.get(at..)).any(|rest| matches(after, rest))
+}
+
+fn bad(name: &str, problem: &str) -> Failure {
+    let failure = Failure::new(Reason::BadPullSecret, format!("pull secret {name} {problem}"));
+    failure.seen(evidence(name)).bounded()
 }
 
 fn evidence(name: &str) -> Evidence {
@@ -129,13 +153,18 @@ mod tests {
         }
     }
 
+    fn image(text: &str) -> ImageReference {
+        ImageReference::parse(text).unwrap()
+    }
+
     fn reason(kind: &str, key: &str, text: &str) -> Option<Reason> {
-        of_pull_secret("pull", Some(&secret(kind, key, text)), IMAGE).map(|failure| failure.reason)
+        let secret = secret(kind, key, text);
+        of_pull_secret("pull", Some(&secret), &image(IMAGE)).map(|failure| failure.reason)
     }
 
     #[test]
     fn missing_secret_is_told_from_a_bad_one() {
-        let missing = of_pull_secret("pull", None, IMAGE).unwrap();
+        let missing = of_pull_secret("pull", None, &image(IMAGE)).unwrap();
         assert_eq!(missing.reason, Reason::NoPullSecret);
         let [(json, json_key), (old, old_key)] = TYPES;
         let auths = r#"{"auths": {"registry.example:5000": {"auth": "YTpi"}}}"#;
@@ -172,17 +201,32 @@ mod tests {
             ("registry.example:5000/other", false),
             ("sub.registry.example:5000", false),
         ] {
-            assert_eq!(covers(entry, IMAGE), covered, "{entry}");
+            assert_eq!(covers(entry, &image(IMAGE)), covered, "{entry}");
         }
-        assert!(covers("anything", "team/etcd:1.0"));
+    }
+
+    #[test]
+    fn images_without_a_registry_are_those_of_the_default_one() {
+        let login = format!("https://{FORMER_DEFAULT_REGISTRY}/v1/");
+        for (entry, covered) in [
+            (login.as_str(), true),
+            (FORMER_DEFAULT_REGISTRY, true),
+            (DEFAULT_REGISTRY, true),
+            (&format!("{DEFAULT_REGISTRY}/team"), true),
+            (&format!("{DEFAULT_REGISTRY}/other"), false),
+            ("registry.example", false),
+        ] {
+            assert_eq!(covers(entry, &image("team/etcd:1.0")), covered, "{entry}");
+        }
+        assert!(!covers(&login, &image(IMAGE)));
     }
 
     #[test]
     fn failure_says_nothing_of_the_credentials() {
         let text = r#"{"auths": {"other.example": {"auth": "c2VjcmV0"}}, "oops": "c2VjcmV0"#;
         for text in [text, &text.replace(", \"oops\": \"c2VjcmV0", "}")] {
-            let failure =
-                of_pull_secret("pull", Some(&secret(TYPES[0].0, TYPES[0].1, text)), IMAGE).unwrap();
+            let secret = secret(TYPES[0].0, TYPES[0].1, text);
+            let failure = of_pull_secret("pull", Some(&secret), &image(IMAGE)).unwrap();
             assert!(!serde_json::to_string(&failure).unwrap().contains("c2VjcmV0"), "{failure:?}");
         }
     }

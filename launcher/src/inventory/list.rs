@@ -79,7 +79,7 @@ pub(super) async fn jobs(
 }
 
 /// All pages of a list.
-pub(super) async fn pages<K: Clone>(
+pub(crate) async fn pages<K: Clone>(
     params: &ListParams,
     page: impl AsyncFn(ListParams) -> Result<ObjectList<K>, kube::Error>,
 ) -> Result<Vec<K>, kube::Error> {

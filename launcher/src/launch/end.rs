@@ -67,15 +67,15 @@ impl Launch<'_> {
             return failure;
         }
         // Beside an image volume it is the same container that waits for both.
-        let (tool, bundle) = (self.plan.tool_image().to_string(), self.plan.image().to_string());
-        let image = if failure.message.contains(&tool) { tool } else { bundle };
+        let (tool, bundle) = (self.plan.tool_image(), self.plan.image());
+        let image = if failure.message.contains(tool.as_str()) { tool } else { bundle };
         let api = self.api::<Secret>();
         let patience = Patience::of(&self.report, PATIENCE);
         let mut found = Vec::new();
         for name in &pod.pull_secrets {
             let doing = format!("read Secret {name}");
             let Ok(answer) = patience.ask(&doing, || api.get(name)).await else { return failure };
-            match of_pull_secret(name, answer.done().as_ref(), &image) {
+            match of_pull_secret(name, answer.done().as_ref(), image) {
                 Some(problem) => found.push(problem),
                 None => return failure,
             }

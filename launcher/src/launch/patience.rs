@@ -14,7 +14,7 @@ use crate::{Failure, Reason, failure};
 mod tests;
 
 /// How long one answer may take. A server that hangs answers never.
-const ANSWER: Duration = Duration::from_secs(15);
+pub(crate) const ANSWER: Duration = Duration::from_secs(15);
 
 /// How long a 401 or 403 may come from a server that has just started: its caches of rules come
 /// after its socket.
@@ -132,7 +132,8 @@ fn answer<T>(error: &kube::Error) -> Option<Answer<T>> {
     }
 }
 
-fn unanswered(doing: &str) -> Failure {
+/// That there was no answer within [`ANSWER`].
+pub(crate) fn unanswered(doing: &str) -> Failure {
     let seconds = ANSWER.as_secs();
     let message = format!("cannot {doing}: the API server didn't answer within {seconds} s");
     Failure::new(Reason::ApiUnreachable, message)

@@ -1,0 +1,84 @@
+//! Who may do what: one question, asked of the API server's authorizers.
+
+use k8s_openapi::api::authorization::v1::{
+    LocalSubjectAccessReview, ResourceAttributes, SelfSubjectAccessReview,
+    SelfSubjectAccessReviewSpec, SubjectAccessReviewSpec, SubjectAccessReviewStatus,
+};
+use kube::api::{Api, PostParams};
+
+use super::cluster::Cluster;
+use crate::Failure;
+
+/// Something that is done to a resource of the namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Action<'a> {
+    /// The API group; empty for the core one.
+    pub(super) group: &'a str,
+    /// In the plural, such as `pods` or `pods/log`.
+    pub(super) resource: &'a str,
+    pub(super) verb: &'a str,
+    /// Of which object; none for any.
+    pub(super) name: Option<&'a str>,
+}
+
+impl Cluster<'_> {
+    /// Whether who asks may do it.
+    pub(super) async fn may(&self, action: Action<'_>) -> Result<bool, Failure> {
+        let spec = SelfSubjectAccessReviewSpec {
+            resource_attributes: Some(self.attributes(action)),
+            ..SelfSubjectAccessReviewSpec::default()
+        };
+        let review = SelfSubjectAccessReview { spec, ..SelfSubjectAccessReview::default() };
+        let api: Api<SelfSubjectAccessReview> = Api::all(self.client.clone());
+        let doing = "create SelfSubjectAccessReview";
+        let answer = self.ask(doing, api.create(&PostParams::default(), &review)).await?;
+        Ok(is_allowed(answer.status.as_ref()))
+    }
+
+    /// Whether a service account of the namespace may do it.
+    pub(super) async fn may_account(
+        &self,
+        account: &str,
+        action: Action<'_>,
+    ) -> Result<bool, Failure> {
+        let namespace = self.namespace;
+        // What the API server makes of a token (apiserver `serviceaccount.UserInfo`).
+        let groups = vec![
+            "system:serviceaccounts".to_owned(),
+            format!("system:serviceaccounts:{namespace}"),
+            "system:authenticated".to_owned(),
+        ];
+        let spec = SubjectAccessReviewSpec {
+            resource_attributes: Some(self.attributes(action)),
+            user: Some(format!("system:serviceaccount:{namespace}:{account}")),
+            groups: Some(groups),
+            ..SubjectAccessReviewSpec::default()
+        };
+        // Of the namespace: its administrators may ask that.
+        let review = LocalSubjectAccessReview { spec, ..LocalSubjectAccessReview::default() };
+        let api: Api<LocalSubjectAccessReview> = self.api();
+        let doing = "create LocalSubjectAccessReview";
+        let answer = self.ask(doing, api.create(&PostParams::default(), &review)).await?;
+        Ok(is_allowed(answer.status.as_ref()))
+    }
+
+    fn attributes(&self, action: Action<'_>) -> ResourceAttributes {
+        let (resource, subresource) = match action.resource.split_once('/') {
+            Some((resource, subresource)) => (resource, Some(subresource)),
+            None => (action.resource, None),
+        };
+        ResourceAttributes {
+            namespace: Some(self.namespace.to_owned()),
+            group: Some(action.group.to_owned()),
+            resource: Some(resource.to_owned()),
+            subresource: subresource.map(str::to_owned),
+            verb: Some(action.verb.to_owned()),
+            name: action.name.map(str::to_owned),
+            ..ResourceAttributes::default()
+        }
+    }
+}
+
+fn is_allowed(status: Option<&SubjectAccessReviewStatus>) -> bool {
+    status.is_some_and(|status| status.allowed)
+}

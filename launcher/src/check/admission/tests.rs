@@ -1,0 +1,66 @@
+use serde_json::json;
+
+use super::*;
+use crate::Failure;
+
+fn refused(reason: Reason) -> Answer<()> {
+    Err(Refusal::Failure(Failure::new(reason, "no")))
+}
+
+#[test]
+fn what_is_not_taken_is_told() {
+    let outcome = |answer| judge(CONFIG_MAP, answer, Outcome::Failed).outcome;
+    assert_eq!(outcome(Ok(())), Outcome::Ok);
+    assert_eq!(outcome(refused(Reason::Quota)), Outcome::Failed);
+    assert_eq!(outcome(Err(Refusal::Forbidden)), Outcome::LeftOut);
+    assert_eq!(outcome(Err(Refusal::NoDryRun("x".into()))), Outcome::Warning);
+}
+
+#[test]
+fn one_pod_that_is_taken_is_enough() {
+    use Outcome::{Failed, LeftOut, Ok as Well, Warning};
+    let pod = || Some(Ok(()));
+    let denied = || Some(refused(Reason::PodSecurity));
+    let forbidden = || Some(Err(Refusal::Forbidden));
+    for (inject, mount, outcomes) in [
+        (pod(), pod(), &[Well, Well][..]),
+        (denied(), pod(), &[Warning, Well]),
+        (pod(), denied(), &[Well, Warning]),
+        (denied(), denied(), &[Failed, Failed]),
+        (denied(), None, &[Failed]),
+        (None, denied(), &[Failed]),
+        (forbidden(), forbidden(), &[LeftOut, LeftOut]),
+    ] {
+        let checks = pods(inject, mount);
+        let found: Vec<_> = checks.iter().map(|check| check.outcome).collect();
+        assert_eq!(found, outcomes, "{checks:?}");
+    }
+}
+
+#[test]
+fn image_volumes_are_there_if_they_are_kept() {
+    for (by_pod, by_job, strategy, outcome) in [
+        (Some(true), Some(false), Strategy::Auto, Outcome::Ok),
+        (Some(false), Some(true), Strategy::Auto, Outcome::Warning),
+        (Some(false), Some(true), Strategy::ImageVolume, Outcome::Failed),
+        (None, Some(true), Strategy::ImageVolume, Outcome::Ok),
+        (None, Some(false), Strategy::Auto, Outcome::Warning),
+        (None, None, Strategy::Auto, Outcome::LeftOut),
+    ] {
+        assert_eq!(volumes(by_pod, by_job, strategy).outcome, outcome, "{by_pod:?} {by_job:?}");
+    }
+}
+
+#[test]
+fn the_level_of_pod_security_is_read_from_the_label() {
+    let level_of = |label: Option<&str>| {
+        let labels = label.map(|label| json!({ENFORCE: label}));
+        let namespace = json!({"metadata": {"labels": labels}});
+        level(Some(&serde_json::from_value(namespace).unwrap())).outcome
+    };
+    for label in [None, Some("privileged"), Some("baseline"), Some("restricted")] {
+        assert_eq!(level_of(label), Outcome::Ok, "{label:?}");
+    }
+    assert_eq!(level_of(Some("strict")), Outcome::Warning);
+    assert_eq!(level(None).outcome, Outcome::LeftOut);
+}

@@ -1,0 +1,109 @@
+//! Amounts of resources as Kubernetes writes them: `250m`, `1.5Gi`, `2e3`. The crate
+//! `kube_quantity` (0.9) reads no exponents.
+
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+
+/// An amount in billionths, the finest that Kubernetes has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Amount(i128);
+
+/// The power of ten that [`Amount`] counts in.
+const SCALE: i32 = -9;
+
+/// What a suffix stands for: a factor, and a power of ten.
+const SUFFIXES: [(&str, i128, i32); 16] = [
+    ("", 1, 0),
+    ("n", 1, -9),
+    ("u", 1, -6),
+    ("m", 1, -3),
+    ("k", 1, 3),
+    ("M", 1, 6),
+    ("G", 1, 9),
+    ("T", 1, 12),
+    ("P", 1, 15),
+    ("E", 1, 18),
+    ("Ki", 1 << 10, 0),
+    ("Mi", 1 << 20, 0),
+    ("Gi", 1 << 30, 0),
+    ("Ti", 1 << 40, 0),
+    ("Pi", 1 << 50, 0),
+    ("Ei", 1 << 60, 0),
+];
+
+impl Amount {
+    /// One of something that is counted.
+    pub(super) const ONE: Self = Self(1_000_000_000);
+
+    /// Reads a quantity that the API server took; none if it is negative, finer than billionths or
+    /// beyond all that clusters have.
+    pub(super) fn of(quantity: &Quantity) -> Option<Self> {
+        parse(&quantity.0).map(Self)
+    }
+
+    /// This much and that much.
+    pub(super) fn plus(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+fn parse(text: &str) -> Option<i128> {
+    let text = text.strip_prefix('+').unwrap_or(text);
+    let end = text.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, suffix) = text.split_at_checked(end)?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    // A second point is no digit.
+    let mantissa: i128 = format!("{whole}{fraction}").parse().ok()?;
+    let known = SUFFIXES.iter().find(|(known, ..)| *known == suffix);
+    let (factor, exponent) = match known {
+        Some(&(_, factor, exponent)) => (factor, exponent),
+        None => (1, suffix.strip_prefix(['e', 'E'])?.parse().ok()?),
+    };
+    let exponent = exponent.checked_sub(i32::try_from(fraction.len()).ok()?)?.checked_sub(SCALE)?;
+    let amount = mantissa.checked_mul(factor)?;
+    let power = 10_i128.checked_pow(exponent.unsigned_abs())?;
+    if exponent < 0 {
+        (amount % power == 0).then_some(amount / power)
+    } else {
+        amount.checked_mul(power)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_read_as_kubernetes_writes_them() {
+        let one = Amount::ONE.0;
+        for (text, expected) in [
+            ("0", Some(0)),
+            ("1", Some(one)),
+            ("250m", Some(one / 4)),
+            ("0.25", Some(one / 4)),
+            (".5", Some(one / 2)),
+            ("1.", Some(one)),
+            ("+2", Some(2 * one)),
+            ("1.5Gi", Some(one * 3 * (1 << 29))),
+            ("2e3", Some(2000 * one)),
+            ("2E3", Some(2000 * one)),
+            ("1E", Some(one * 1_000_000_000_000_000_000)),
+            ("5e-1", Some(one / 2)),
+            ("1n", Some(1)),
+            ("8Ei", Some(one * 8 * (1 << 60))),
+            ("0.1n", None),
+            ("-1", None),
+            ("", None),
+            ("Gi", None),
+            (".", None),
+            ("1..2", None),
+            ("1-", None),
+            ("1K", None),
+            ("1 Gi", None),
+            ("1e", None),
+            ("1e99", None),
+            ("99999999999999999999999999999999999999999", None),
+        ] {
+            assert_eq!(parse(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+use super::*;
+
+fn judged(resource: &str, denied: &[&str]) -> Check {
+    let right = ALWAYS.iter().chain(&ACCOUNT).find(|right| right.resource == resource).unwrap();
+    let verbs = right.needed.iter().chain(right.wanted);
+    let answers: Vec<_> = verbs.map(|verb| (*verb, !denied.contains(verb))).collect();
+    judge(right, &answers)
+}
+
+#[test]
+fn what_a_launch_needs_fails_and_what_it_wants_warns() {
+    for (resource, denied, outcome, message) in [
+        ("jobs", &[][..], Outcome::Ok, "may create, get, list, watch, patch and delete jobs"),
+        ("jobs", &["create"], Outcome::Failed, "may not create jobs"),
+        ("jobs", &["watch", "delete"], Outcome::Failed, "may not watch or delete jobs"),
+        ("configmaps", &["watch"], Outcome::Failed, "may not watch configmaps"),
+        ("roles", &["create"], Outcome::Failed, "may not create roles"),
+        ("pods/log", &[], Outcome::Ok, "may get pods/log"),
+    ] {
+        let check = judged(resource, denied);
+        assert_eq!((check.outcome, check.message.as_str()), (outcome, message), "{denied:?}");
+        assert_eq!(check.hint.is_some(), outcome != Outcome::Ok, "{check:?}");
+    }
+    for (resource, denied) in [
+        ("configmaps", &["patch"][..]),
+        ("jobs", &["delete", "patch"]),
+        ("pods", &["create"]),
+        ("pods/log", &["get"]),
+        ("events", &["list", "watch"]),
+        ("namespaces", &["get"]),
+        ("serviceaccounts", &["delete"]),
+    ] {
+        let check = judged(resource, denied);
+        assert_eq!(check.outcome, Outcome::Warning, "{check:?}");
+        assert!(check.message.contains(": "), "what doesn't go well is said: {check:?}");
+    }
+}
+
+#[test]
+fn the_hint_is_a_rule_for_a_role() {
+    let hint = judged("jobs", &["create", "patch"]).hint.unwrap();
+    let rule = r#"{apiGroups: ["batch"], resources: [jobs], verbs: [create, patch]}"#;
+    assert!(hint.ends_with(rule), "{hint}");
+}
+
+#[test]
+fn who_grants_a_right_has_it_or_may_escalate() {
+    for (held, escalate, bind, outcome) in [
+        ([true, true], false, false, Outcome::Ok),
+        ([false, false], true, true, Outcome::Ok),
+        ([true, false], true, true, Outcome::Ok),
+        ([true, false], false, true, Outcome::Failed),
+        ([true, false], true, false, Outcome::Failed),
+        ([false, true], false, false, Outcome::Failed),
+        ([false, false], false, false, Outcome::Failed),
+    ] {
+        assert_eq!(
+            judge_grant(held, escalate, bind).outcome,
+            outcome,
+            "{held:?} {escalate} {bind}"
+        );
+    }
+    assert!(judge_grant([true, false], false, false).message.contains("to update its"));
+}
+
+#[test]
+fn each_right_is_asked_for_once() {
+    let mut resources: Vec<_> = ALWAYS.iter().chain(&ACCOUNT).map(|right| right.resource).collect();
+    resources.sort_unstable();
+    resources.dedup();
+    assert_eq!(resources.len(), ALWAYS.len() + ACCOUNT.len());
+}
