@@ -1,6 +1,7 @@
 //! What was typed. Values are checked here one by one; what they mean together is decided by the
 //! commands.
 
+mod check;
 mod connection;
 mod example;
 mod inventory;
@@ -21,9 +22,10 @@ use clap::{
 use clap_complete::Shell;
 
 pub(crate) use self::{
+    check::{Check, CheckOutput},
     connection::Connection,
     inventory::{Delete, Describe, Get, Listing},
-    launch::{ConfigMapArgs, DryRun, Launch, Output},
+    launch::{ConfigMapArgs, DryRun, JobArgs, Launch, Output, PodArgs, Reuse},
     limit::Limits,
     pair::{Amounts, Pair},
     size::Size,
@@ -73,6 +75,7 @@ pub(crate) enum Command {
     Load(Load),
     // Boxed: it is many times as large as the others.
     Launch(Box<Launch>),
+    Check(Box<Check>),
     Get(Get),
     Describe(Describe),
     Delete(Delete),

@@ -1,5 +1,6 @@
 //! The subcommands.
 
+mod check;
 mod completion;
 mod delete;
 mod describe;
@@ -21,6 +22,7 @@ pub(crate) fn run(program: Program, command: Command, screen: &Screen) -> Result
         Command::Unpack(args) => unpack::run(args, screen),
         Command::Load(args) => load::run(args, screen),
         Command::Launch(args) => launch::run(*args, screen),
+        Command::Check(args) => check::run(*args, screen),
         Command::Get(args) => get::run(args, screen),
         Command::Describe(args) => describe::run(args, screen),
         Command::Delete(args) => delete::run(args),

@@ -84,6 +84,9 @@ pub(crate) enum Error {
     /// Some of many images were not launched; each was told of already.
     #[error("{failed} of {all} images were not launched")]
     Launches { failed: usize, all: usize, exit: Exit },
+    /// Checks that failed; each was told of already.
+    #[error("{failed} of {all} checks failed")]
+    Checks { failed: usize, all: usize },
     /// Something else that a cluster was asked for.
     #[error(transparent)]
     Cluster(Box<Failure>),
@@ -140,9 +143,11 @@ impl Error {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Output(source) if source.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
-            Self::Output(_) | Self::Man { .. } | Self::Connection(_) | Self::NotFound(_) => {
-                Exit::Failure
-            }
+            Self::Output(_)
+            | Self::Man { .. }
+            | Self::Connection(_)
+            | Self::NotFound(_)
+            | Self::Checks { .. } => Exit::Failure,
             Self::Source(_) | Self::Platform(_) | Self::Usage(_) | Self::ToolImage => Exit::Usage,
             Self::Directory { source, .. } => source.into(),
             Self::Image { source, .. } => source.into(),

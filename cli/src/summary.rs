@@ -1,5 +1,6 @@
 //! What people are shown. Whatever comes from a bundle goes through [`Summary`], which escapes it.
 
+mod check;
 mod describe;
 mod inventory;
 mod load;
@@ -11,6 +12,7 @@ use std::fmt::Write as _;
 use unlade_format::Finding;
 
 pub(crate) use self::{
+    check::checked,
     describe::described,
     inventory::inventory,
     load::loaded,

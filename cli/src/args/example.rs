@@ -1,7 +1,7 @@
 //! The examples that the help of each subcommand ends with.
 
 /// Subcommand and examples. `{unlade}` is what people type, `{binary}` what shells complete.
-pub(super) const ALL: [(&str, &str); 7] = [
+pub(super) const ALL: [(&str, &str); 8] = [
     (
         "unpack",
         "  # Look at a bundle.
@@ -36,6 +36,15 @@ pub(super) const ALL: [(&str, &str); 7] = [
 
   # What would be made.
   {unlade} launch registry.example/bundles/etcd:0.9.4 --dry-run=client
+",
+    ),
+    (
+        "check",
+        "  # Whether launches in this namespace would go well, and what to do if not.
+  {unlade} check -n operators
+
+  # The same for an image, with what it is to be launched with.
+  {unlade} check registry.example/bundles/etcd:0.9.4 -n operators --pull-secret my-registry
 ",
     ),
     (

@@ -13,11 +13,11 @@ use std::path::Path;
 
 use k8s_openapi::api::core::v1::Affinity;
 use unlade_format::yaml;
-use unlade_launcher::{Launcher, Name, Request, owner};
+use unlade_launcher::{Launcher, Name, Options, Request, owner};
 use unlade_loader::{self as loader, Strictness};
 
 use crate::{
-    args::{self, DryRun, Launch, Output},
+    args::{self, DryRun, JobArgs, Launch, Output, PodArgs, Reuse},
     connection::{self, Cluster},
     error::Error,
     input::Origin,
@@ -57,9 +57,7 @@ pub(super) fn run(args: Launch, screen: &Screen) -> Result<(), Error> {
     } = args;
     let is_list = filename.is_some() || images.len() > 1;
     let images = list::images(images, filename.as_deref())?;
-    let affinity = pod.affinity.as_deref().map(affinity).transpose()?;
-    let mut options = job.options(config_map.reuse).ok_or(Error::ToolImage)?;
-    options.pod = pod.options(affinity);
+    let options = options(&job, pod, config_map.reuse)?;
     if is_list && config_map.name.is_some() {
         return Err(Error::Usage("--name is for one image, and several are given".to_owned()));
     }
@@ -104,6 +102,14 @@ pub(super) fn run(args: Launch, screen: &Screen) -> Result<(), Error> {
             requests => many::launch(&job, requests, many.concurrency, many.keep_going).await,
         }
     })
+}
+
+/// What is settable of every launch.
+pub(super) fn options(job: &JobArgs, pod: PodArgs, reuse: Reuse) -> Result<Options, Error> {
+    let affinity = pod.affinity.as_deref().map(affinity).transpose()?;
+    let mut options = job.options(reuse).ok_or(Error::ToolImage)?;
+    options.pod = pod.options(affinity);
+    Ok(options)
 }
 
 fn request(image: &str, namespace: &str, config_map: &args::ConfigMapArgs) -> Request {

@@ -7,6 +7,8 @@
     reason = "a test harness: what fails here fails the test"
 )]
 
+/// `unlade check`.
+mod check;
 #[path = "../finished/mod.rs"]
 mod finished;
 /// What is left when a launch is interrupted.

@@ -109,7 +109,8 @@ impl Stage<'_> {
         let arguments: Vec<_> = arguments.into_iter().collect();
         command.args(&arguments).env("UNLADE_TOOL_IMAGE", &self.tool_image);
         // Behind the subcommand; `load` has no namespace.
-        if arguments.first() != Some(&"load") && !arguments.contains(&"-A") {
+        let has_place = ["-A", "-n"].iter().any(|place| arguments.contains(place));
+        if arguments.first() != Some(&"load") && !has_place {
             command.args(["-n", self.namespace.name()]);
         }
         command

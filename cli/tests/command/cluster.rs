@@ -124,6 +124,24 @@ fn an_api_server_that_is_not_there_is_told_with_the_code_of_its_reason() {
 }
 
 #[test]
+fn an_api_server_that_is_not_there_is_a_check_that_failed() {
+    let done = with_nobody(&["check", IMAGE]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    let beginning = "kubernetes-api\n--------------\n× cannot read the version of the API server: ";
+    assert!(done.stdout.starts_with(beginning), "{done:?}");
+    assert!(done.stdout.contains("\n- not looked at, because of what failed above\n"), "{done:?}");
+    assert!(done.stdout.ends_with("\n\nStatus check results are ×\n"), "{done:?}");
+    assert!(done.stderr.starts_with("error: 1 of "), "{done:?}");
+    let done = with_nobody(&["check", "UPPER//x", "-o", "json"]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    let document: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(document["success"], false);
+    assert_eq!(document["checks"][1]["category"], "request");
+    assert_eq!(document["checks"][1]["outcome"], "failed");
+    assert!(document["checks"][1]["hint"].is_string(), "{document}");
+}
+
+#[test]
 fn what_would_be_made_is_printed_without_a_cluster() {
     let text = with_nobody(&["launch", IMAGE, "--dry-run"]).success();
     for kind in ["ConfigMap", "ServiceAccount", "Role", "RoleBinding", "Job"] {

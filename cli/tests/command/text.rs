@@ -10,7 +10,7 @@ fn the_help_is_as_reviewed() {
     assert_data_eq!(unlade(["--help"]).success(), file!["snapshot/help.txt"]);
     assert_data_eq!(unlade(["unpack", "--help"]).success(), file!["snapshot/help-unpack.txt"]);
     assert_data_eq!(unlade(["load", "--help"]).success(), file!["snapshot/help-load.txt"]);
-    for subcommand in ["launch", "get", "describe", "delete"] {
+    for subcommand in ["launch", "check", "get", "describe", "delete"] {
         let path = format!("{}/tests/command/snapshot", env!("CARGO_MANIFEST_DIR"));
         let long = Data::read_from(format!("{path}/help-{subcommand}.txt").as_ref(), None);
         assert_data_eq!(unlade([subcommand, "--help"]).success(), long);
@@ -61,6 +61,7 @@ fn man_pages_are_written_one_for_each_command() {
     assert_eq!(
         names,
         [
+            "unlade-check.1",
             "unlade-completion.1",
             "unlade-delete.1",
             "unlade-describe.1",

@@ -1,0 +1,92 @@
+//! The text of `unlade check`, as `linkerd check` has it.
+
+use std::fmt::Write as _;
+
+use anstyle::Style;
+use unlade_launcher::check::{Check, Outcome};
+
+use super::Summary;
+use crate::screen::{Screen, escape};
+
+/// The checks in their order, with a heading above those of each category.
+pub(crate) fn checked(checks: &[Check], screen: &Screen) -> String {
+    let mut summary = Summary::new(screen);
+    for of_category in checks.chunk_by(|one, other| one.category == other.category) {
+        summary.blank();
+        let name = of_category.first().map_or("", |check| check.category.name());
+        summary.heading(name);
+        summary.heading(&"-".repeat(name.len()));
+        for check in of_category {
+            write(&mut summary.text, check, screen);
+        }
+    }
+    summary.blank();
+    let worst = if checks.iter().any(|check| check.outcome == Outcome::Failed) {
+        Outcome::Failed
+    } else {
+        Outcome::Ok
+    };
+    let (style, mark) = mark(worst, screen);
+    _ = writeln!(summary.text, "Status check results are {style}{mark}{style:#}");
+    summary.text
+}
+
+fn mark(outcome: Outcome, screen: &Screen) -> (Style, char) {
+    let palette = &screen.out;
+    match outcome {
+        Outcome::Ok => (palette.good, '√'),
+        Outcome::Warning => (palette.warning, '‼'),
+        Outcome::Failed => (palette.error, '×'),
+        Outcome::LeftOut => (palette.dim, '-'),
+    }
+}
+
+fn write(text: &mut String, check: &Check, screen: &Screen) {
+    let (style, mark) = mark(check.outcome, screen);
+    _ = writeln!(text, "{style}{mark}{style:#} {}", escape(&check.message));
+    if let Some(hint) = &check.hint {
+        let style = screen.out.dim;
+        _ = writeln!(text, "    {style}{}{style:#}", escape(hint));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use unlade_launcher::check::Category;
+
+    use super::*;
+    use crate::screen::{Color, Palette};
+
+    #[test]
+    fn checks_stand_below_their_category_with_what_to_do() {
+        let check = |category, outcome, message| Check::new(category, "x", outcome, message);
+        let mut missing =
+            check(Category::KubernetesApi, Outcome::Failed, "the namespace x isn't there");
+        missing.hint = Some("create it".to_owned());
+        let checks = [
+            check(Category::KubernetesApi, Outcome::Ok, "can reach the API server"),
+            missing,
+            check(Category::Rights, Outcome::Warning, "may not delete jobs\u{1b}"),
+            check(Category::Nodes, Outcome::LeftOut, "not looked at"),
+        ];
+        let screen = Screen { out: Palette::default(), ..Screen::new(Color::Never) };
+        assert_eq!(
+            checked(&checks, &screen),
+            "kubernetes-api\n\
+             --------------\n\
+             √ can reach the API server\n\
+             × the namespace x isn't there\n    create it\n\
+             \n\
+             rights\n\
+             ------\n\
+             ‼ may not delete jobs\\u{1b}\n\
+             \n\
+             nodes\n\
+             -----\n\
+             - not looked at\n\
+             \n\
+             Status check results are ×\n"
+        );
+        assert!(checked(&checks[2..], &screen).ends_with("\nStatus check results are √\n"));
+    }
+}

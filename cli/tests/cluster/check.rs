@@ -1,0 +1,311 @@
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use unlade_format::yaml;
+use unlade_testbed::fault;
+
+use crate::stage::{PATIENCE, Stage};
+
+const IMAGE: &str = "registry.example/bundles/etcd:1";
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+/// What `unlade check` found.
+#[derive(Debug)]
+struct Found(Vec<Value>);
+
+impl Found {
+    fn by(stage: &Stage<'_>, arguments: &[&str]) -> Self {
+        let done = stage.unlade([&["check", "-o", "json"][..], arguments].concat());
+        let document: Value = serde_json::from_str(&done.stdout).unwrap();
+        let found = Self(document["checks"].as_array().unwrap().clone());
+        let is_well = found.failed().is_empty();
+        assert_eq!(document["success"], is_well, "{document}");
+        assert_eq!(done.code, Some(i32::from(!is_well)), "{document}");
+        found
+    }
+
+    /// The checks that came out so, as `category/name`.
+    fn so(&self, outcome: &str) -> BTreeSet<String> {
+        let text = |check: &Value, field: &str| check[field].as_str().unwrap().to_owned();
+        let checks = self.0.iter().filter(|check| check["outcome"] == outcome);
+        checks.map(|check| format!("{}/{}", text(check, "category"), text(check, "name"))).collect()
+    }
+
+    fn failed(&self) -> BTreeSet<String> {
+        self.so("failed")
+    }
+
+    #[track_caller]
+    fn one(&self, category: &str, name: &str) -> &Value {
+        let is_it = |check: &&Value| check["category"] == category && check["name"] == name;
+        self.0.iter().find(is_it).unwrap_or_else(|| panic!("{self:?}"))
+    }
+
+    /// Looks until these failed: the API server learns of policies, quotas and rights a moment
+    /// after they are made.
+    #[track_caller]
+    fn until_failed(stage: &Stage<'_>, arguments: &[&str], expected: &[&str]) -> Self {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let found = Self::by(stage, arguments);
+            if found.failed() == set(expected) {
+                return found;
+            }
+            assert!(Instant::now() < end, "{expected:?} should have failed: {found:#?}");
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+}
+
+fn set(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+/// A kubeconfig of the same cluster with another token.
+fn kubeconfig(stage: &Stage<'_>, folder: &Path, token: &str) -> String {
+    let administrator = fs::read(stage.cluster.testbed().kubeconfig()).unwrap();
+    let mut config: Value = serde_json::from_slice(&administrator).unwrap();
+    config["users"][0]["user"] = json!({"token": token});
+    let path = folder.join("kubeconfig");
+    fs::write(&path, config.to_string()).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// Allows these things to a service account.
+fn allow(stage: &Stage<'_>, account: &str, rules: &Value) {
+    let metadata = json!({"name": account});
+    let version = format!("{RBAC}/v1");
+    stage.namespace.apply(&json!({
+        "apiVersion": version, "kind": "Role", "metadata": metadata, "rules": rules,
+    }));
+    let namespace = stage.namespace.name();
+    stage.namespace.apply(&json!({
+        "apiVersion": version, "kind": "RoleBinding", "metadata": metadata,
+        "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": account},
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
+    }));
+}
+
+#[test]
+fn cluster_cli_check_is_all_well_under_pod_security_and_makes_nothing() {
+    Stage::open("cli-check-well", |stage| {
+        stage.namespace.apply(&fault::restricted(stage.namespace.name()));
+        for (strategy, tried) in [
+            ("auto", &["admission/pod-image-volume", "admission/pod-inject"][..]),
+            ("inject", &["admission/pod-inject"]),
+            ("image-volume", &["admission/pod-image-volume"]),
+        ] {
+            // A testbed may have a node that claims another architecture.
+            let host = unlade_oci::Platform::host().architecture;
+            let found = Found::by(stage, &[IMAGE, "--strategy", strategy, "--architecture", &host]);
+            for outcome in ["failed", "warning", "left-out"] {
+                assert_eq!(found.so(outcome), set(&[]), "{found:#?}");
+            }
+            let well = found.so("ok");
+            let pods: Vec<_> =
+                well.iter().filter(|name| name.starts_with("admission/pod-i")).collect();
+            assert_eq!(pods, tried);
+            assert_eq!(well.contains("image-volumes/supported"), strategy != "inject", "{well:?}");
+            let level = &found.one("admission", "pod-security")["message"];
+            assert!(level.as_str().unwrap().contains("restricted"), "{level}");
+        }
+        let text = stage.unlade(["check"]).success();
+        let beginning = "kubernetes-api\n--------------\n√ can reach the API server (v";
+        assert!(text.starts_with(beginning), "{text}");
+        assert!(text.ends_with("\n\nStatus check results are √\n"), "{text}");
+        stage.wait_until_nothing_is_left();
+    });
+}
+
+#[test]
+fn cluster_cli_check_hints_are_the_rights_that_a_launch_needs() {
+    Stage::open("cli-check-rights", |stage| {
+        let image = stage.push("check-rights");
+        stage.kubectl(&["create", "serviceaccount", "poor"]);
+        let token = stage.kubectl(&["create", "token", "poor"]);
+        let folder = tempfile::tempdir().unwrap();
+        let kubeconfig = kubeconfig(stage, folder.path(), token.trim());
+        let arguments = [&*image, "--kubeconfig", &kubeconfig];
+        let found = Found::by(stage, &arguments);
+        let rights = [
+            "rights/configmaps",
+            "rights/grant",
+            "rights/jobs",
+            "rights/pods",
+            "rights/rolebindings",
+            "rights/roles",
+            "rights/serviceaccounts",
+        ];
+        assert_eq!(found.failed(), set(&rights), "{found:#?}");
+        let unseen = [
+            "admission/configmap",
+            "admission/job",
+            "admission/pod-image-volume",
+            "admission/pod-inject",
+            "admission/pod-security",
+            "admission/role",
+            "admission/serviceaccount",
+            "image-volumes/supported",
+            "kubernetes-api/namespace",
+            "nodes/match",
+            "quota/room",
+        ];
+        assert_eq!(found.so("left-out"), set(&unseen), "{found:#?}");
+        let text = stage.unlade([&["check"][..], &arguments].concat());
+        assert_eq!(text.code, Some(1), "{text:?}");
+        assert!(text.stdout.contains("\n× may not create, get, list, watch, "), "{text:?}");
+        assert!(text.stdout.contains("\n    a Role gives it: {apiGroups: [\"\"]"), "{text:?}");
+        assert!(text.stdout.ends_with("\n\nStatus check results are ×\n"), "{text:?}");
+        assert!(text.stderr.starts_with("error: 7 of "), "{text:?}");
+
+        // Given what the hints of those that failed say, and no more.
+        let failures = found.0.iter().filter(|check| check["outcome"] == "failed");
+        let rules: Value = failures.map(|check| rule(check["hint"].as_str().unwrap())).collect();
+        allow(stage, "poor", &rules);
+        Found::until_failed(stage, &arguments, &[]);
+        stage.unlade([&["launch"][..], &arguments].concat()).success();
+    });
+}
+
+/// The rule in a hint.
+fn rule(hint: &str) -> Value {
+    let (from, to) = (hint.find('{').unwrap(), hint.rfind('}').unwrap());
+    let json = yaml::to_json(&hint.as_bytes()[from..=to], &yaml::Limits::default()).unwrap();
+    serde_json::from_str(&json).unwrap()
+}
+
+#[test]
+fn cluster_cli_check_tells_what_admission_refuses() {
+    Stage::open("cli-check-refused", |stage| {
+        let both = ["admission/pod-image-volume", "admission/pod-inject"];
+        stage.namespace.apply(&json!({
+            "apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "tight"},
+            "spec": {"limits": [{"type": "Container", "max": {"memory": "64Mi"}}]},
+        }));
+        let found = Found::until_failed(stage, &[], &both);
+        let pod = found.one("admission", "pod-inject");
+        let message = pod["message"].as_str().unwrap();
+        assert!(
+            message.starts_with("a LimitRange doesn't allow the pod with the unp"),
+            "{message}"
+        );
+        assert!(message.contains("maximum memory usage"), "{message}");
+        assert!(pod["hint"].as_str().unwrap().contains("--limits"), "{pod}");
+        Found::until_failed(stage, &["--limits", "memory=64Mi"], &[]);
+        stage.kubectl(&["delete", "limitrange", "tight"]);
+
+        for object in fault::denying_policy(stage.namespace.name(), "batch", "jobs", "no Jobs here")
+        {
+            stage.namespace.apply_cluster_wide(&object);
+        }
+        let found = Found::until_failed(stage, &[], &["admission/job"]);
+        let job = found.one("admission", "job");
+        assert!(job["message"].as_str().unwrap().contains("no Jobs here"), "{job}");
+    });
+}
+
+#[test]
+fn cluster_cli_check_sees_a_full_quota_also_where_pods_may_not_be_tried() {
+    Stage::open("cli-check-quota", |stage| {
+        let full = ["pods", "count/jobs.batch", "limits.cpu"];
+        stage.namespace.apply(&fault::quota(stage.namespace.name(), &full));
+        let refused = ["admission/job", "admission/pod-image-volume", "admission/pod-inject"];
+        Found::until_failed(stage, &[], &[&refused[..], &["quota/room"]].concat());
+
+        stage.kubectl(&["create", "serviceaccount", "worker"]);
+        let rules = json!([
+            {"apiGroups": [""], "resources": ["configmaps", "serviceaccounts"], "verbs": ["*"]},
+            {"apiGroups": [RBAC], "resources": ["roles", "rolebindings"], "verbs": ["*"]},
+            {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["*"]},
+            {"apiGroups": [""], "resources": ["pods", "resourcequotas"], "verbs": ["list", "watch"]},
+        ]);
+        allow(stage, "worker", &rules);
+        let user = format!("system:serviceaccount:{}:worker", stage.namespace.name());
+        let found = Found::until_failed(stage, &["--as", &user], &["admission/job", "quota/room"]);
+        let quota = found.one("quota", "room")["message"].as_str().unwrap();
+        assert!(quota.contains("of pods the quota full has 0 of 0 in use"), "{quota}");
+        assert!(found.so("left-out").contains("admission/pod-inject"), "{found:#?}");
+    });
+}
+
+#[test]
+fn cluster_cli_check_looks_at_secrets_and_accounts() {
+    Stage::open("cli-check-given", |stage| {
+        for (name, server) in [("good", "registry.example"), ("other", "registry.test")] {
+            let server = format!("--docker-server={server}");
+            let login = ["--docker-username=u", "--docker-password=hunter2", &server];
+            stage.kubectl(&[&["create", "secret", "docker-registry", name][..], &login].concat());
+        }
+        stage.kubectl(&["create", "secret", "generic", "wrong"]);
+        for account in ["able", "unable"] {
+            stage.kubectl(&["create", "serviceaccount", account]);
+        }
+        let verbs = ["get", "update"];
+        allow(
+            stage,
+            "able",
+            &json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs}]),
+        );
+        let pods = ["admission/pod-image-volume", "admission/pod-inject"];
+        let cases: [(&[&str], &[&str]); 8] = [
+            (&["--pull-secret=good", "--service-account=able"], &[]),
+            (&["--pull-secret=other", "--pull-secret=good"], &[]),
+            (&["--pull-secret=good", "--pull-secret=wrong"], &["pull-secrets/usable"]),
+            (&["--pull-secret=none"], &["pull-secrets/usable"]),
+            (&["--pull-secret=other"], &["pull-secrets/covers-image"]),
+            (&["--service-account=unable"], &["service-account/rights"]),
+            (&["--service-account=none"], &[pods[0], pods[1], "service-account/exists"]),
+            (&["--node-selector=example.com/none=x"], &["nodes/match"]),
+        ];
+        for (arguments, expected) in cases {
+            let all = [&[IMAGE][..], arguments].concat();
+            let found = Found::until_failed(stage, &all, expected);
+            assert!(!format!("{found:?}").contains("hunter2"), "{found:?}");
+        }
+        // The secrets of an account count where none is given.
+        let secrets = json!({"imagePullSecrets": [{"name": "other"}]}).to_string();
+        stage.kubectl(&["patch", "serviceaccount", "able", "--patch", &secrets]);
+        let arguments = [IMAGE, "--service-account=able"];
+        Found::until_failed(stage, &arguments, &["pull-secrets/covers-image"]);
+    });
+}
+
+#[test]
+fn cluster_cli_check_tells_the_architectures_of_the_nodes() {
+    Stage::open("cli-check-nodes", |stage| {
+        let label = r"--output=jsonpath={range .items[*]}{.metadata.labels.kubernetes\.io/arch} ";
+        let nodes = stage.kubectl(&["get", "nodes", &format!("{label}{{end}}")]);
+        let architectures: BTreeSet<_> = nodes.split_whitespace().collect();
+        let found = Found::by(stage, &[IMAGE]);
+        let check = found.one("nodes", "architecture");
+        assert_eq!(check["outcome"], if architectures.len() > 1 { "warning" } else { "ok" });
+        let message = check["message"].as_str().unwrap();
+        assert!(architectures.iter().all(|name| message.contains(name)), "{message}");
+        for architecture in &architectures {
+            let found = Found::by(stage, &[IMAGE, "--architecture", architecture]);
+            assert_eq!(found.one("nodes", "architecture")["outcome"], "ok", "{found:#?}");
+            let of_it = nodes.split_whitespace().filter(|name| name == architecture).count();
+            let all = nodes.split_whitespace().count();
+            let message = &found.one("nodes", "match")["message"];
+            assert_eq!(message, &format!("{of_it} of {all} nodes match what the pod asks for"));
+        }
+        let found = Found::by(stage, &[IMAGE, "--architecture", "s390x"]);
+        assert_eq!(found.failed(), set(&["nodes/match"]), "{found:#?}");
+    });
+}
+
+#[test]
+fn cluster_cli_check_without_a_namespace_or_credentials_says_only_that() {
+    Stage::open("cli-check-nowhere", |stage| {
+        let found = Found::by(stage, &[IMAGE, "-n", "no-such-namespace"]);
+        assert_eq!(found.failed(), set(&["kubernetes-api/namespace"]), "{found:#?}");
+        assert!(found.so("left-out").contains("rights/all"), "{found:#?}");
+        let folder = tempfile::tempdir().unwrap();
+        let kubeconfig = kubeconfig(stage, folder.path(), "not-a-token");
+        let found = Found::by(stage, &[IMAGE, "--kubeconfig", &kubeconfig]);
+        assert_eq!(found.failed(), set(&["kubernetes-api/reachable"]), "{found:#?}");
+    });
+}
