@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use futures::channel::mpsc::{UnboundedSender, unbounded};
 use futures::future::{self, join};
@@ -26,9 +26,9 @@ pub struct Batch {
 }
 
 impl Default for Batch {
-    /// Four at once, until one fails.
+    /// Five at once, until one fails.
     fn default() -> Self {
-        Self { concurrency: NonZeroUsize::MIN.saturating_add(3), keep_going: false }
+        Self { concurrency: NonZeroUsize::MIN.saturating_add(4), keep_going: false }
     }
 }
 
@@ -78,11 +78,14 @@ impl Launcher {
             })
             .collect();
         let has_failed = AtomicBool::new(false);
+        let n_left = AtomicUsize::new(distinct.len());
         let (sender, receiver) = unbounded();
         let launches = stream::iter(distinct.into_iter().enumerate())
             .map(|(place, request)| {
-                let (sender, has_failed, events) = (sender.clone(), &has_failed, &events);
+                let (sender, has_failed, n_left) = (sender.clone(), &has_failed, &n_left);
+                let events = &events;
                 async move {
+                    let is_last = n_left.fetch_sub(1, Ordering::Relaxed) == 1;
                     if has_failed.load(Ordering::Relaxed) && !batch.keep_going {
                         return;
                     }
@@ -92,7 +95,9 @@ impl Launcher {
                     }
                     let job = outcome.job().map(str::to_owned);
                     let _ = sender.unbounded_send((place, outcome));
-                    if let Some(job) = job {
+                    // Its place is wanted by no other once the last one is begun.
+                    let is_wanted = !is_last && n_left.load(Ordering::Relaxed) > 0;
+                    if let Some(job) = job.filter(|_| is_wanted) {
                         self.wait_for_end(&request.namespace, &job).await;
                     }
                 }

@@ -18,13 +18,13 @@ mod watch;
 use futures::channel::mpsc::UnboundedSender;
 use futures::join;
 use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
-use kube::{Api, Client, Resource, ResourceExt};
+use kube::{Api, Client, Resource};
 use tokio::time::sleep;
-use unlade_format::mark;
 
 use self::attempt::{Attempted, Ground};
-use self::judge::{Attempt, Budget, Verdict};
+use self::judge::{Attempt, Budget, Standing, Verdict};
 use self::patience::{Answer, Patience};
 use self::report::Report;
 use crate::object::{Facts, Plan, assigns_uids};
@@ -32,7 +32,7 @@ use crate::strategy::{Chosen, ImageVolumes};
 use crate::{Event, Failure, Launched, Options, Reason, Request, Step, Strategy, User};
 
 pub(crate) use judge::condition::is_finished;
-pub(crate) use patience::{ANSWER, unanswered};
+pub(crate) use patience::unanswered;
 pub(crate) use plain::plain;
 pub(crate) use removal::{cancel, remove};
 
@@ -70,20 +70,21 @@ impl Launch<'_> {
         // None of these needs another's answer.
         let (config_map, jobs, (assigns_uids, chosen)) =
             join!(self.prepare(), self.jobs(), self.choose());
-        let config_map = config_map?;
+        let (config_map, mut ground) = self.take(config_map?, &jobs, assigns_uids).await?;
         self.report.step(Step::Prepared { config_map: self.plan.name().to_owned() });
         if let Some(image_digest) = self.reusable(&config_map) {
             self.report.step(Step::Reused);
             return Ok(self.launched(config_map, None, Some(image_digest)));
         }
+        if config_map.immutable == Some(true) {
+            let message = format!("the ConfigMap {} is immutable", self.plan.name());
+            return Err(Failure::new(Reason::ConfigMapImmutable, message));
+        }
 
         let (mut jobs, mut chosen) = match (jobs, chosen) {
             (Ok(jobs), Ok(chosen)) => (jobs, chosen),
-            (Err(failure), _) | (_, Err(failure)) => return Err(self.kept(failure).await),
+            (Err(failure), _) | (_, Err(failure)) => return Err(self.kept(&ground, failure).await),
         };
-        let facts = Facts { config_map_uid: config_map.uid(), assigns_uids };
-        let written_by = config_map.annotations().get(mark::ATTEMPT).cloned();
-        let ground = Ground { facts, written_by };
         let mut budget = Budget::new(self.options.deadlines, self.report.elapsed());
         let mut pauses = backoff::ATTEMPT.waits();
         self.tell(&chosen);
@@ -95,16 +96,23 @@ impl Launch<'_> {
                     self.report.step(Step::Written);
                     return Ok(self.launched(*written, attempt.as_ref(), image_digest));
                 }
-                Verdict::Over(failure) if self.may_inject(attempt.as_ref(), &failure) => {
+                Verdict::Over(failure) if self.may_inject(&chosen, attempt.as_ref(), &failure) => {
                     self.volumes.note_failure(&failure.message);
                     chosen = Chosen { strategy: Strategy::Inject, because: Some(failure.message) };
                     self.tell(&chosen);
+                    ground.left.extend(attempt.map(|attempt| attempt.uid));
                     jobs = self.jobs().await?;
                     continue;
                 }
-                Verdict::Over(failure) => return Err(failure),
-                Verdict::Again(failure) => failure,
+                Verdict::Over(failure) if !is_others_end(attempt.as_ref(), &failure) => {
+                    return Err(failure);
+                }
+                Verdict::Late(failure) => return Err(failure),
+                Verdict::Over(failure) | Verdict::Again(failure) | Verdict::Leave(failure) => {
+                    failure
+                }
             };
+            ground.left.extend(attempt.map(|attempt| attempt.uid));
             let after = pauses.pause();
             if budget.left(self.report.elapsed()) <= after {
                 return Err(failure);
@@ -112,6 +120,26 @@ impl Launch<'_> {
             self.report.step(Step::Retrying { failure: Box::new(failure), after });
             sleep(after).await;
             jobs = self.jobs().await?;
+        }
+    }
+
+    /// The ConfigMap as this request wants it. Nothing of it is changed while a Job fills it from
+    /// another image.
+    async fn take(
+        &self,
+        mut found: ConfigMap,
+        jobs: &Result<Vec<Job>, Failure>,
+        assigns_uids: bool,
+    ) -> Result<(ConfigMap, Ground), Failure> {
+        loop {
+            let ground = Ground::of(&found, assigns_uids);
+            if let Ok(jobs) = jobs {
+                self.under_way(&ground, jobs)?;
+            }
+            match self.adapted(found).await? {
+                Some(adapted) => return Ok((adapted, ground)),
+                None => found = self.prepare().await?,
+            }
         }
     }
 
@@ -139,8 +167,9 @@ impl Launch<'_> {
     }
 
     /// Whether the bundle can be injected in place of the volume that this attempt failed for.
-    fn may_inject(&self, attempt: Option<&Attempt>, failure: &Failure) -> bool {
+    fn may_inject(&self, chosen: &Chosen, attempt: Option<&Attempt>, failure: &Failure) -> bool {
         failure.reason == Reason::VolumeUnsupported
+            && chosen.strategy == Strategy::ImageVolume
             && self.options.strategy == Strategy::Auto
             && attempt.is_some_and(|attempt| attempt.strategy == Strategy::ImageVolume)
     }
@@ -177,6 +206,16 @@ impl Launch<'_> {
     /// keeps its pod from being scheduled.
     fn patience(&self) -> Patience<'_> {
         Patience::of(&self.report, self.options.deadlines.schedule)
+    }
+}
+
+/// Whether it is the end of someone else's Job alone: it came to its own deadline, or has options
+/// that stand in its way.
+fn is_others_end(attempt: Option<&Attempt>, failure: &Failure) -> bool {
+    let standing = attempt.map_or(Standing::Own, |attempt| attempt.standing);
+    match failure.reason {
+        Reason::Deadline => standing != Standing::Own,
+        reason => standing == Standing::Other && reason.depends_on_options(),
     }
 }
 

@@ -15,6 +15,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use serde_json::Value;
 
 pub(crate) use access::Access;
+pub(crate) use job::ttl;
 
 use crate::{
     Failure, ImageReference, Name, Options, Reason, Request, Strategy, User, image_reference, name,

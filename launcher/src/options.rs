@@ -128,7 +128,8 @@ impl Deadlines {
     /// All phases together, and half a minute for what lies between: the Job's own deadline, in
     /// case the launcher dies.
     pub fn total(&self) -> Duration {
-        self.schedule + self.pull + self.run + Duration::from_secs(30)
+        let phases = self.schedule.saturating_add(self.pull).saturating_add(self.run);
+        phases.saturating_add(Duration::from_secs(30))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The API server and the namespace, and how either is asked.
 
 use std::future::Future;
+use std::time::Duration;
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Namespace;
@@ -10,8 +11,11 @@ use serde::{Serialize, de::DeserializeOwned};
 use tokio::time::timeout;
 
 use super::{Category, Check, Outcome, Topic};
-use crate::launch::{ANSWER, unanswered};
+use crate::launch::unanswered;
 use crate::{Failure, Reason, failure};
+
+/// How long one answer may take. Someone waits for the whole.
+const ANSWER: Duration = Duration::from_secs(15);
 
 const REACHABLE: Topic = Topic(Category::KubernetesApi, "reachable");
 const NAMESPACE: Topic = Topic(Category::KubernetesApi, "namespace");
@@ -81,7 +85,7 @@ impl Cluster<'_> {
     ) -> Result<T, Failure> {
         match timeout(ANSWER, answer).await {
             Ok(answer) => answer.map_err(|error| failure::of_api(&error, doing)),
-            Err(_) => Err(unanswered(doing)),
+            Err(_) => Err(unanswered(doing, ANSWER)),
         }
     }
 

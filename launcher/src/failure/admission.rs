@@ -21,10 +21,14 @@ pub(super) const RULES: &[Rule] = &[
         &["usage per container is", "usage per pod is", "limit to request ratio per"],
     ),
     // pod-security-admission, and OpenShift's own.
+    Rule::new(Reason::PodSecurity, &["violates podsecurity"]),
     Rule::new(
         Reason::PodSecurity,
-        &["violates podsecurity", "unable to validate against any security context constraint"],
-    ),
+        &["unable to validate against any security context constraint"],
+    )
+    .hint("leave the uid to the cluster (--user unset)"),
+    Rule::new(Reason::Forbidden, &["attempting to grant rbac permissions not currently held"])
+        .hint("hold get and update on ConfigMaps in this namespace yourself, or name an account that does (--service-account)"),
     Rule::new(Reason::Webhook, &["failed calling webhook", "failed to call webhook"])
         .passing()
         .hint("the webhook's service must answer, or its configuration be removed (kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations)"),

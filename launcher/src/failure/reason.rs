@@ -277,6 +277,45 @@ impl Reason {
         )
     }
 
+    /// Whether it says something of this launcher, and nothing of the Job that it follows.
+    pub(crate) fn is_of_launcher(self) -> bool {
+        matches!(
+            self,
+            Self::Forbidden
+                | Self::ApiUnreachable
+                | Self::Deadline
+                | Self::Cancelled
+                | Self::NameTaken
+        )
+    }
+
+    /// Whether a Job with other options for its pod may fare better.
+    pub(crate) fn depends_on_options(self) -> bool {
+        matches!(
+            self,
+            Self::ImageNotFound
+                | Self::Unauthorized
+                | Self::NoMatchingPlatform
+                | Self::Quota
+                | Self::LimitRange
+                | Self::PodSecurity
+                | Self::AdmissionPolicy
+                | Self::NoServiceAccount
+                | Self::NoPullSecret
+                | Self::BadPullSecret
+                | Self::Unschedulable
+                | Self::VolumeUnsupported
+                | Self::RunAsNonRoot
+                | Self::ContainerConfig
+                | Self::ExecFormat
+                | Self::OutOfMemory
+                | Self::Usage
+                | Self::Unreadable
+                | Self::Configuration
+                | Self::NoPermission
+        )
+    }
+
     /// What to do, where that is known.
     pub(crate) fn hint(self) -> Option<&'static str> {
         Some(match self {

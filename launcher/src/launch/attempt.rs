@@ -1,18 +1,21 @@
 //! One attempt: a Job that is found or made, and followed until it is over.
 
+use std::collections::BTreeSet;
 use std::pin::pin;
 
 use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::{ListParams, PostParams};
 use tokio::time::timeout_at;
+use unlade_format::mark;
 use unlade_format::record::IMAGE;
 
-use super::Launch;
 use super::judge::pod::strategy_of;
-use super::judge::{Attempt, Budget, Judge, State, Verdict, Waiting, condition};
+use super::judge::{Attempt, Budget, Judge, Standing, State, Verdict, Waiting, condition};
 use super::patience::Answer;
 use super::watch::Watch;
+use super::{Launch, backoff};
 use crate::object::{Facts, label, spec_hash};
 use crate::{Failure, Reason, Step, Strategy, name};
 
@@ -21,6 +24,17 @@ pub(super) struct Ground {
     pub(super) facts: Facts,
     /// The uid of the Job that had written the ConfigMap before the launch.
     pub(super) written_by: Option<String>,
+    /// The uids of Jobs that aren't taken up again, though they may go on.
+    pub(super) left: BTreeSet<String>,
+}
+
+impl Ground {
+    /// Of a ConfigMap as it was found.
+    pub(super) fn of(config_map: &ConfigMap, assigns_uids: bool) -> Self {
+        let facts = Facts { config_map_uid: config_map.uid(), assigns_uids };
+        let written_by = config_map.annotations().get(mark::ATTEMPT).cloned();
+        Self { facts, written_by, left: BTreeSet::new() }
+    }
 }
 
 /// How an attempt ended.
@@ -53,7 +67,7 @@ impl Launch<'_> {
         let (attempt, mut watch) = match Box::pin(self.begin(ground, jobs, strategy)).await {
             Ok(begun) => begun,
             Err(failure) => {
-                let verdict = self.settle(None, Verdict::Over(failure)).await;
+                let verdict = self.settle(ground, None, Verdict::Over(failure)).await;
                 return Attempted { attempt: None, verdict, image_digest: None };
             }
         };
@@ -63,7 +77,7 @@ impl Launch<'_> {
             Verdict::Written(written) => {
                 Verdict::Written(self.record_digest(written, image_digest.as_deref()).await)
             }
-            failed => self.settle(Some((&attempt, &mut watch)), failed).await,
+            failed => self.settle(ground, Some((&attempt, &mut watch)), failed).await,
         };
         Attempted { attempt: Some(attempt), verdict, image_digest }
     }
@@ -76,6 +90,8 @@ impl Launch<'_> {
         strategy: Strategy,
     ) -> Result<(Attempt, Watch), Failure> {
         let name = self.plan.name();
+        let patience = self.patience();
+        let mut waits = backoff::REQUEST.waits();
         loop {
             let found = self.under_way(ground, &jobs)?;
             let wanted = self.plan.job(next_number(name, &jobs), strategy, &ground.facts);
@@ -101,10 +117,16 @@ impl Launch<'_> {
                     uid: job.uid().unwrap_or_default(),
                     strategy: strategy_of(&job),
                     config_map_uid: ground.facts.config_map_uid.clone().unwrap_or_default(),
-                    is_adopted,
+                    standing: match is_adopted {
+                        false => Standing::Own,
+                        true if spec_hash::is_same(&job, &wanted) => Standing::Same,
+                        true => Standing::Other,
+                    },
                 };
                 return Ok((attempt, watch));
             }
+            let message = format!("there is a Job {} that is over already", wanted.name_any());
+            patience.wait(Failure::new(Reason::Conflict, message), &mut waits).await?;
             jobs = self.jobs().await?;
         }
     }
@@ -134,20 +156,30 @@ impl Launch<'_> {
         }
         let doing = format!("read Job {name}");
         let found = patience.ask(&doing, || api.get(&name)).await?.done();
+        if found.as_ref().is_some_and(|found| !label::is_ours(found.metadata.labels.as_ref())) {
+            return Err(super::taken("Job", &name));
+        }
         let found = self.under_way(ground, found.as_slice())?;
         Ok(found.map(|found| (self.adopted(found, wanted), true)))
     }
 
     /// The newest Job that fills this ConfigMap. One that had done so before the launch doesn't
     /// count, even if it isn't complete yet: a tag may have moved since.
-    fn under_way<'j>(&self, ground: &Ground, jobs: &'j [Job]) -> Result<Option<&'j Job>, Failure> {
+    pub(super) fn under_way<'j>(
+        &self,
+        ground: &Ground,
+        jobs: &'j [Job],
+    ) -> Result<Option<&'j Job>, Failure> {
         let uid = ground.facts.config_map_uid.as_ref();
         let is_of_this =
             |job: &&Job| job.owner_references().iter().any(|owner| Some(&owner.uid) == uid);
-        let has_written = |job: &Job| job.uid().is_some_and(|uid| Some(uid) == ground.written_by);
+        let is_done_with = |job: &Job| {
+            job.uid()
+                .is_some_and(|uid| ground.left.contains(&uid) || Some(uid) == ground.written_by)
+        };
         let under_way = jobs
             .iter()
-            .filter(|job| !condition::is_over(job) && !has_written(job))
+            .filter(|job| !condition::is_over(job) && !is_done_with(job))
             .filter(is_of_this);
         let newest =
             under_way.max_by_key(|job| name::attempt_of(self.plan.name(), &job.name_any()));
@@ -174,6 +206,7 @@ impl Launch<'_> {
     async fn follow(&self, attempt: &Attempt, watch: &mut Watch, budget: &mut Budget) -> Verdict {
         let mut judge = Judge::new(attempt, budget, self.report.elapsed());
         loop {
+            watch.forget_old_trouble();
             let judgement = judge.judge(&watch.seen, self.report.elapsed());
             for step in judgement.steps {
                 self.report.step(step);

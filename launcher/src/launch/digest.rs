@@ -38,9 +38,12 @@ impl Launch<'_> {
         let end = Instant::now() + PATIENCE;
         loop {
             let pods = watch.seen.pods.values();
-            let mut pods = pods
-                .filter(|pod| pod.owner_references().iter().any(|owner| owner.uid == attempt.uid));
-            let digest = pods.find_map(|pod| pod::image_digest(pod, attempt.strategy));
+            let pods = pods
+                .filter(|pod| pod.owner_references().iter().any(|owner| owner.uid == attempt.uid))
+                .filter(|pod| !pod::has_failed(pod));
+            // A tag may have moved since an earlier one was made.
+            let newest = pods.max_by_key(|pod| pod.creation_timestamp().map(|time| time.0));
+            let digest = newest.and_then(|pod| pod::image_digest(pod, attempt.strategy));
             let is_to_come = self.options.records_digest() && attempt.strategy == Strategy::Inject;
             if digest.is_some() || !is_to_come {
                 return digest;

@@ -3,22 +3,25 @@
 use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret};
-use kube::Api;
-use kube::api::{LogParams, Patch, PatchParams};
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, Pod, Secret};
+use kube::api::{ListParams, LogParams, Patch, PatchParams};
+use kube::{Api, ResourceExt};
 use serde_json::json;
 use tokio::time::{Instant, timeout, timeout_at};
+use unlade_format::mark;
 use unlade_format::record::FAILURE;
 
 use super::Launch;
+use super::attempt::Ground;
 use super::judge::condition::ENDED;
 use super::judge::pod::has_failed;
-use super::judge::{Attempt, Verdict, is_written};
+use super::judge::{Attempt, Standing, Verdict, is_written};
 use super::patience::{Answer, Patience};
 use super::record::Record;
 use super::watch::Watch;
 use crate::failure::{LOG_LINES, of_pull_secret};
-use crate::{Failure, Reason};
+use crate::object::ttl;
+use crate::{Failure, Reason, failure};
 
 /// How long the end may take. What fails is known by then; nothing of this is worth more time.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -34,37 +37,53 @@ impl Launch<'_> {
     /// ConfigMap bears the mark after all: the watches aren't in step with each other.
     pub(super) async fn settle(
         &self,
+        ground: &Ground,
         attempt: Option<(&Attempt, &mut Watch)>,
         verdict: Verdict,
     ) -> Verdict {
-        let (failure, is_over) = match verdict {
-            Verdict::Over(failure) => (failure, true),
-            Verdict::Again(failure) => (failure, false),
-            written @ Verdict::Written(_) => return written,
+        let (failure, told): (_, fn(Failure) -> Verdict) = match verdict {
+            Verdict::Written(_) | Verdict::Leave(_) => return verdict,
+            Verdict::Over(failure) => (failure, Verdict::Over),
+            Verdict::Again(failure) => (failure, Verdict::Again),
+            Verdict::Late(failure) => (failure, Verdict::Late),
         };
+        let is_late = matches!(told(failure.clone()), Verdict::Late(_));
         let failure = self.with_log(self.with_pull_secrets(failure).await).await;
-        let failure = match self.keep(attempt.as_ref().map(|it| it.0), failure).await {
+        // Who made the Job may be more patient, be allowed more, and have other options: what
+        // isn't a fact of the bundle is theirs to find out. The Job's own deadline stands behind.
+        let is_mine = match attempt.as_ref().map(|it| it.0.standing) {
+            None | Some(Standing::Own) => true,
+            Some(Standing::Same) => !is_late && !failure.reason.is_of_launcher(),
+            Some(Standing::Other) => {
+                !is_late && !failure.reason.is_of_launcher() && !failure.reason.depends_on_options()
+            }
+        };
+        let kept = self.keep(ground, attempt.as_ref().map(|it| it.0), failure, is_mine).await;
+        let failure = match kept {
             Ok(written) => return Verdict::Written(written),
             Err(failure) => failure,
         };
-        if let Some((attempt, watch)) = attempt {
+        if let Some((attempt, watch)) = attempt.filter(|_| is_mine) {
             let_pod_end(watch, &failure).await;
             self.end(attempt, &failure).await;
         }
-        if is_over { Verdict::Over(failure) } else { Verdict::Again(failure) }
+        told(failure)
     }
 
     /// A failure before there was an attempt, once it is written down.
-    pub(super) async fn kept(&self, failure: Failure) -> Failure {
-        self.keep(None, failure.clone()).await.err().unwrap_or(failure)
+    pub(super) async fn kept(&self, ground: &Ground, failure: Failure) -> Failure {
+        self.keep(ground, None, failure.clone(), true).await.err().unwrap_or(failure)
     }
 
     /// What is wrong with the pull secrets, where the registry refuses and none of them is of use.
-    /// Who may not read them isn't told.
+    /// Who may not read them is told what the kubelet says of them.
     async fn with_pull_secrets(&self, failure: Failure) -> Failure {
         let pod = &self.options.pod;
         if failure.reason != Reason::Unauthorized || pod.pull_secrets.is_empty() {
             return failure;
+        }
+        if let Some(missing) = self.missing_pull_secret(&failure).await {
+            return missing;
         }
         // Beside an image volume it is the same container that waits for both.
         let (tool, bundle) = (self.plan.tool_image(), self.plan.image());
@@ -83,6 +102,20 @@ impl Launch<'_> {
         let Some(mut first) = found.into_iter().next() else { return failure };
         first.evidence.said = failure.evidence.said;
         first
+    }
+
+    /// The event by which the kubelet tells that a pull secret is missing; it may come after the
+    /// refusal.
+    async fn missing_pull_secret(&self, failure: &Failure) -> Option<Failure> {
+        let name = failure.evidence.object.as_ref()?.strip_prefix("pod/")?;
+        let patience = Patience::of(&self.report, PATIENCE);
+        let (pods, events) = (self.api::<Pod>(), self.api::<Event>());
+        let doing = format!("read Pod {name}");
+        let pod = patience.ask(&doing, || pods.get(name)).await.ok()?.done()?;
+        let params = ListParams::default().fields(&format!("involvedObject.name={name}"));
+        let doing = format!("list events of Pod {name}");
+        let events = patience.ask(&doing, || events.list(&params)).await.ok()?.done()?.items;
+        failure::of_pod(&pod, &events).filter(|found| found.reason == Reason::NoPullSecret)
     }
 
     /// The failure with the end of the log of the container that failed.
@@ -108,11 +141,14 @@ impl Launch<'_> {
         }
     }
 
-    /// Writes the failure down on the ConfigMap, unless it is filled. Gives what is to be told.
+    /// Writes the failure down on the ConfigMap if it is to be written, unless that is filled.
+    /// Gives what is to be told.
     async fn keep(
         &self,
+        ground: &Ground,
         attempt: Option<&Attempt>,
         failure: Failure,
+        is_written_down: bool,
     ) -> Result<Box<ConfigMap>, Failure> {
         let api = self.api::<ConfigMap>();
         let patience = Patience::of(&self.report, PATIENCE);
@@ -129,6 +165,17 @@ impl Launch<'_> {
             }
             if found.metadata.deletion_timestamp.is_some() {
                 return Err(self.of_missing(failure).await);
+            }
+            // Someone else has filled it meanwhile, or fills it with another image.
+            let is_others = found.annotations().get(mark::ATTEMPT) != ground.written_by.as_ref()
+                || failure.reason == Reason::NameTaken;
+            if is_others || !is_written_down {
+                return Err(failure);
+            }
+            // The first who saw it saw the cause, and not its consequences.
+            let recorded = attempt.and_then(|attempt| Record::read(Some(&found), &attempt.uid));
+            if let Some(recorded) = recorded {
+                return Err(recorded.failure);
             }
             let record = Record {
                 attempt: attempt.map(|attempt| attempt.uid.clone()),
@@ -178,20 +225,18 @@ impl Launch<'_> {
 
     /// Ends the Job where it stands: it and its pods stay as long as a failure is to be seen.
     async fn end(&self, attempt: &Attempt, failure: &Failure) {
-        // Who made it may be more patient. Its own deadline stands behind it.
-        let is_others = attempt.is_adopted && failure.reason == Reason::Deadline;
         let is_gone = matches!(
             failure.reason,
             Reason::JobDeleted | Reason::ConfigMapDeleted | Reason::Namespace
         );
-        if is_others || is_gone {
+        if is_gone {
             return;
         }
         let patch = Patch::Merge(json!({
             "metadata": {"uid": attempt.uid},
             "spec": {
                 "activeDeadlineSeconds": ENDED,
-                "ttlSecondsAfterFinished": self.options.retention.failure.as_secs(),
+                "ttlSecondsAfterFinished": ttl(self.options.retention.failure),
             },
         }));
         let api = self.api::<Job>();

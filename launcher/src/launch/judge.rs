@@ -38,8 +38,19 @@ pub(super) struct Attempt {
     pub(super) strategy: Strategy,
     /// The uid of the ConfigMap that is to be filled.
     pub(super) config_map_uid: String,
-    /// Whether someone else made the Job.
-    pub(super) is_adopted: bool,
+    /// Whose Job it is.
+    pub(super) standing: Standing,
+}
+
+/// Whose Job an attempt is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// This launch made it.
+    Own,
+    /// Someone else did, with the options of this launch.
+    Same,
+    /// Someone else did, with other options.
+    Other,
 }
 
 /// What is known of an attempt.
@@ -66,6 +77,10 @@ pub(super) enum Verdict {
     Over(Failure),
     /// It has failed, and another may help.
     Again(Failure),
+    /// It goes on, and this launch has no time left for it.
+    Late(Failure),
+    /// It goes on, and what stands in its way are the options of who made it.
+    Leave(Failure),
 }
 
 /// What an attempt waits for.
@@ -217,7 +232,12 @@ impl<'a> Judge<'a> {
         let on = on.or_else(|| seen.trouble.clone());
         if self.budget.left(now).is_zero() {
             let failure = self.budget.deadline(&self.attempt.job, on);
-            return State::Ended(Verdict::Over(failure));
+            return State::Ended(Verdict::Late(failure));
+        }
+        if self.attempt.standing == Standing::Other
+            && let Some(on) = on.as_ref().filter(|on| on.reason.depends_on_options())
+        {
+            return State::Ended(Verdict::Leave(on.clone()));
         }
         let quiet_until = self.began + QUIET;
         let end = now + self.budget.left(now);

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::backoff::{self, Waits};
 use super::report::{Report, later};
@@ -13,8 +13,12 @@ use crate::{Failure, Reason, failure};
 #[cfg(test)]
 mod tests;
 
-/// How long one answer may take. A server that hangs answers never.
-pub(crate) const ANSWER: Duration = Duration::from_secs(15);
+/// How long one answer may take. A server that hangs answers never; an admission webhook may take
+/// half a minute.
+const ANSWER: Duration = Duration::from_secs(35);
+
+/// How long the last answer may take at the least.
+const LEAST: Duration = Duration::from_secs(1);
 
 /// How long a 401 or 403 may come from a server that has just started: its caches of rules come
 /// after its socket.
@@ -83,13 +87,16 @@ impl<'r> Patience<'r> {
         let mut waits = backoff::REQUEST.waits();
         let mut first_denial = None;
         loop {
-            let failure = match timeout(ANSWER, request()).await {
+            // Someone who has little patience isn't kept for longer.
+            let now = Instant::now();
+            let end = (now + ANSWER).min(self.until.max(now + LEAST));
+            let failure = match timeout_at(end, request()).await {
                 Ok(Ok(value)) => return Ok(Answer::Done(value)),
                 Ok(Err(error)) => match answer(&error) {
                     Some(answer) => return Ok(answer),
                     None => failure::of_api(&error, doing),
                 },
-                Err(_) => unanswered(doing),
+                Err(_) => unanswered(doing, end.duration_since(now)),
             };
             if failure.reason == Reason::ApiUnreachable {
                 self.had_outage.store(true, Ordering::Relaxed);
@@ -123,7 +130,8 @@ fn answer<T>(error: &kube::Error) -> Option<Answer<T>> {
         status.details.as_ref().is_some_and(|details| details.kind == "namespaces");
     if status.is_already_exists() {
         Some(Answer::Exists)
-    } else if status.is_conflict() {
+    } else if status.is_conflict() && !status.message.contains("resourcequotas \"") {
+        // A quota's usage that others changed at the same time is tried again as it is.
         Some(Answer::Changed)
     } else if status.is_not_found() && !is_of_namespace {
         Some(Answer::Missing)
@@ -132,9 +140,9 @@ fn answer<T>(error: &kube::Error) -> Option<Answer<T>> {
     }
 }
 
-/// That there was no answer within [`ANSWER`].
-pub(crate) fn unanswered(doing: &str) -> Failure {
-    let seconds = ANSWER.as_secs();
+/// That there was no answer within this time.
+pub(crate) fn unanswered(doing: &str, time: Duration) -> Failure {
+    let seconds = time.as_secs();
     let message = format!("cannot {doing}: the API server didn't answer within {seconds} s");
     Failure::new(Reason::ApiUnreachable, message)
 }

@@ -41,18 +41,12 @@ impl Launch<'_> {
             if !label::is_ours(found.metadata.labels.as_ref()) {
                 return Err(super::taken("ConfigMap", name));
             }
-            if found.immutable == Some(true) {
-                let message = format!("the ConfigMap {name} is immutable");
-                return Err(Failure::new(Reason::ConfigMapImmutable, message));
-            }
-            if let Some(found) = self.adapted(found).await? {
-                return Ok(found);
-            }
+            return Ok(found);
         }
     }
 
     /// The ConfigMap with what this request wants of it; none if it is gone.
-    async fn adapted(&self, found: ConfigMap) -> Result<Option<ConfigMap>, Failure> {
+    pub(super) async fn adapted(&self, found: ConfigMap) -> Result<Option<ConfigMap>, Failure> {
         let is_of_image = found.annotations().get(IMAGE) == Some(&self.request.image);
         let lacks_owner =
             self.request.owner.as_ref().filter(|wanted| {

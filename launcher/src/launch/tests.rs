@@ -2,6 +2,8 @@
 
 mod server;
 
+use std::time::Duration;
+
 use futures::StreamExt;
 use futures::channel::mpsc::unbounded;
 use serde_json::{Value, json};
@@ -9,7 +11,7 @@ use unlade_format::record;
 
 use self::server::Server;
 use super::*;
-use crate::{Evidence, Launcher, Record};
+use crate::{Evidence, Launcher, Name, Record};
 
 const IMAGE: &str = "registry.example/bundles/etcd:0.9.4";
 
@@ -181,6 +183,91 @@ async fn events_and_namespaces_that_may_not_be_read_are_done_without() {
     let server = Server::new(|_, _| {}).without(&["pods"]);
     let failure = launched(&server, options()).await.0.unwrap_err();
     assert_eq!(failure.reason, Reason::Forbidden, "{failure:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_of_someone_else_under_our_name_is_told() {
+    let server = Server::new(|_, _| {});
+    server.put(
+        "jobs",
+        json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {
+            "name": "backup-1", "uid": "theirs", "creationTimestamp": "2026-01-01T00:00:00Z",
+        }}),
+    );
+    let launcher = Launcher::new(server.client(), options());
+    let request = Request { name: Name::Given("backup".into()), ..Request::new(IMAGE, "default") };
+    let failure = launcher.launch(&request).await.unwrap_err();
+    assert_eq!(failure.reason, Reason::NameTaken, "{failure:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_may_not_end_jobs_gets_the_bundle_injected_beside_the_one_that_failed() {
+    let server = Server::new(|server, job| {
+        if is_injected(job) {
+            return server.fill(job);
+        }
+        let state = json!({"waiting": {
+            "reason": "CreateContainerError",
+            "message": WITHOUT_VOLUMES,
+        }});
+        server.put("pods", pod(job, "Pending", &state));
+    });
+    let launched = launched(&server.without(&["patches of jobs"]), options()).await.0.unwrap();
+    assert!(launched.job.unwrap().ends_with("-2"));
+}
+
+/// A pod that no node takes for its selector, for the first Job; the others succeed.
+fn first_unschedulable() -> Server {
+    Server::new(|server, job| {
+        if server.count("jobs") > 1 {
+            return server.fill(job);
+        }
+        let mut pod = pod(job, "Pending", &json!({}));
+        pod["status"] = json!({"phase": "Pending", "conditions": [{
+            "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+            "message": "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.",
+        }]});
+        server.put("pods", pod);
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_corrected_launch_does_not_wait_for_the_job_that_was_wrong() {
+    let server = first_unschedulable();
+    let mut wrong = options();
+    wrong.pod.node_selector.insert("disk".into(), "ssdd".into());
+    let interrupted = tokio::time::timeout(Duration::from_secs(5), launched(&server, wrong)).await;
+    assert!(interrupted.is_err() && server.count("jobs") == 1);
+
+    let (launched, steps) = launched(&server, options()).await;
+    let launched = launched.unwrap_or_else(|failure| panic!("{failure:?}: {steps:?}"));
+    assert!(launched.job.unwrap().ends_with("-2"), "{steps:?}");
+    assert!(steps.contains(&"adopted".to_owned()), "{steps:?}");
+    let first = server.object("jobs", "-1");
+    assert_eq!(first["spec"]["activeDeadlineSeconds"], 630, "it isn't ours to end");
+    let config_map = server.object("configmaps", "");
+    assert_eq!(config_map["metadata"]["annotations"].get(record::FAILURE), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_waited_for_until_the_deadline_is_the_reason() {
+    let server = first_unschedulable();
+    let failure = launched(&server, options()).await.0.unwrap_err();
+    assert_eq!(failure.reason, Reason::Unschedulable, "{failure:?}");
+    assert!(failure.message.starts_with("gave up after 120 s"), "{failure:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_adopter_is_not_allowed_says_nothing_of_the_job() {
+    let server = first_unschedulable();
+    let interrupted = tokio::time::timeout(Duration::from_secs(5), launched(&server, options()));
+    assert!(interrupted.await.is_err());
+    let denied = server.clone().without(&["pods"]);
+    let failure = launched(&denied, options()).await.0.unwrap_err();
+    assert_eq!(failure.reason, Reason::Forbidden, "{failure:?}");
+    assert_eq!(server.object("jobs", "-1")["spec"]["activeDeadlineSeconds"], 630, "not ended");
+    let config_map = server.object("configmaps", "");
+    assert_eq!(config_map["metadata"]["annotations"].get(record::FAILURE), None);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use kube::runtime::watcher::{self, Config, watcher};
 use kube::runtime::{WatchStreamExt, watcher::Event as Change};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
+use tokio::time::Instant;
 
 use super::backoff;
 use crate::{Failure, Reason, failure};
@@ -23,6 +24,10 @@ const LENGTH: u32 = 30;
 
 /// How long a 403 may come where there was an answer before: a server that starts knows no rules.
 const STARTING: Duration = Duration::from_secs(10);
+
+/// After this time trouble that is still there has been seen again: a request may take
+/// half a minute, and the next one comes two seconds later.
+const TROUBLE: Duration = Duration::from_secs(35);
 
 /// Most events that are kept. Repeated ones are one object with a count.
 const MOST_EVENTS: usize = 100;
@@ -80,7 +85,9 @@ pub(super) struct Watch {
     listing: Listing,
     /// The kinds that were seen at least once.
     known: BTreeSet<&'static str>,
-    first_denial: Option<tokio::time::Instant>,
+    first_denial: Option<Instant>,
+    /// When there was trouble the last time.
+    last_trouble: Option<Instant>,
     pub(super) seen: Seen,
 }
 
@@ -115,6 +122,7 @@ impl Watch {
             listing: Listing::default(),
             known: BTreeSet::new(),
             first_denial: None,
+            last_trouble: None,
             seen: Seen::default(),
         };
         let fields = format!("metadata.name={config_map}");
@@ -186,10 +194,14 @@ impl Watch {
         K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
     {
         let stream = watcher(api, config.timeout(LENGTH)).backoff(backoff::REQUEST.waits());
-        let is_dispensable = [EVENTS, NAMESPACES].contains(&kind);
-        let is_over = move |error: &watcher::Error| is_dispensable && is_forbidden(error);
+        let mut first_denial = None;
         let stream = stream.take_while(move |change| {
-            futures::future::ready(!change.as_ref().is_err_and(&is_over))
+            let is_denied = is_dispensable(kind) && change.as_ref().is_err_and(is_denied);
+            if !is_denied {
+                first_denial = None;
+            }
+            let mut denied_for = || first_denial.get_or_insert_with(Instant::now).elapsed();
+            futures::future::ready(!is_denied || denied_for() < STARTING)
         });
         let updates = stream.map(move |change| match change {
             Ok(change) => update(change),
@@ -240,6 +252,16 @@ impl Watch {
         Ok(())
     }
 
+    /// Forgets trouble that hasn't come again: a watch that goes on says nothing until something
+    /// changes.
+    pub(super) fn forget_old_trouble(&mut self) {
+        if self.last_trouble.is_some_and(|last| last.elapsed() >= TROUBLE) {
+            self.seen.trouble = None;
+            self.first_denial = None;
+            self.last_trouble = None;
+        }
+    }
+
     fn trouble(&mut self, kind: &'static str, error: watcher::Error) -> Result<(), Failure> {
         let doing = format!("watch {kind} in namespace {}", self.namespace);
         // Where a stream broke off, or its version is too old, the next request tells whether
@@ -250,9 +272,13 @@ impl Watch {
             return Ok(());
         };
         let failure = failure::of_api(&error, &doing);
+        self.last_trouble = Some(Instant::now());
         let is_denied = failure.reason == Reason::Forbidden;
+        if is_denied && is_dispensable(kind) {
+            return Ok(());
+        }
         if is_denied {
-            let first = *self.first_denial.get_or_insert_with(tokio::time::Instant::now);
+            let first = *self.first_denial.get_or_insert_with(Instant::now);
             if !self.known.contains(kind) || first.elapsed() >= STARTING {
                 return Err(failure);
             }
@@ -262,10 +288,18 @@ impl Watch {
     }
 }
 
-fn is_forbidden(error: &watcher::Error) -> bool {
+/// Whether a launch goes well without seeing such objects.
+fn is_dispensable(kind: &str) -> bool {
+    [EVENTS, NAMESPACES].contains(&kind)
+}
+
+/// Whether it is a 401 or a 403.
+fn is_denied(error: &watcher::Error) -> bool {
     match error {
         watcher::Error::InitialListFailed(kube::Error::Api(status))
-        | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => status.is_forbidden(),
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => {
+            [401, 403].contains(&status.code)
+        }
         _ => false,
     }
 }

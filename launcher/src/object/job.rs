@@ -37,7 +37,8 @@ pub(super) fn job(plan: &Plan<'_>, attempt: u32, strategy: Strategy, facts: &Fac
     annotations.insert(record::IMAGE.to_owned(), plan.request.image.clone());
     let options = plan.options;
     let spec = JobSpec {
-        active_deadline_seconds: Some(seconds(options.deadlines.total()).max(1)),
+        // More than that the controller can't count in nanoseconds.
+        active_deadline_seconds: Some(ttl(options.deadlines.total()).max(1).into()),
         ttl_seconds_after_finished: Some(ttl(options.retention.success)),
         backoff_limit: Some(BACKOFF_LIMIT),
         pod_failure_policy: Some(PodFailurePolicy { rules: rules() }),

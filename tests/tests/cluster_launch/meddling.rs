@@ -70,8 +70,8 @@ fn cluster_a_deadline_says_what_was_waited_for_and_the_next_launch_needs_no_help
         options.deadlines.schedule = Duration::from_secs(3);
         let (failure, steps) = stage.launch(&options, &request).await;
         let failure = failure.unwrap_err();
-        assert_eq!(failure.reason, Reason::Deadline, "{failure:?}");
-        assert!(failure.message.contains("node"), "{failure:?}");
+        assert_eq!(failure.reason, Reason::Unschedulable, "{failure:?}");
+        assert!(failure.message.starts_with("gave up after 3 s"), "{failure:?}");
         let is_told = |step: &Step| match step {
             Step::Waiting { failure } => failure.reason == Reason::Unschedulable,
             _ => false,
@@ -83,18 +83,16 @@ fn cluster_a_deadline_says_what_was_waited_for_and_the_next_launch_needs_no_help
 }
 
 #[test]
-fn cluster_a_job_under_way_is_taken_up_and_can_be_cancelled() {
+fn cluster_a_job_under_way_is_taken_up_left_where_its_options_are_in_the_way_and_cancelled() {
     Stage::open("launch-adopted", async |stage| {
         let image = stage.push_example("adopted");
         let mut request = stage.request(&image.by_tag);
         request.name = given("adopted");
         let patient = waiting(stage);
-        let mut other = stage.options();
-        other.deadlines.schedule = Duration::from_secs(3);
         let cancelled = async {
             stage.wait_for_pod_of("adopted-1").await;
-            let (adopted, steps) = stage.launch(&other, &request).await;
-            assert_eq!(adopted.unwrap_err().reason, Reason::Deadline);
+            let (adopted, steps) = stage.launch(&stage.options(), &request).await;
+            assert_eq!(adopted.unwrap().job.as_deref(), Some("adopted-2"));
             assert!(steps.iter().any(|step| matches!(step, Step::Adopted { differs: true, .. })));
             let job: Job = stage.api().get("adopted-1").await.unwrap();
             let deadline = job.spec.unwrap().active_deadline_seconds;
@@ -104,7 +102,8 @@ fn cluster_a_job_under_way_is_taken_up_and_can_be_cancelled() {
         };
         let (first, cancelled) = futures::join!(stage.launch(&patient, &request), cancelled);
         assert_eq!(first.0.unwrap_err().reason, Reason::JobDeleted);
-        assert_eq!(cancelled, ["adopted-1"]);
+        // The other one has written the ConfigMap, and may not be complete yet.
+        assert_eq!(cancelled[0], "adopted-1");
         let launched = stage.launch(&stage.options(), &request).await.0.unwrap();
         assert_eq!(launched.strategy.map(|_| ()), Some(()));
     });

@@ -49,7 +49,7 @@ pub(super) async fn launch(
     if job.is_removed {
         for outcome in &outcomes {
             if let batch::Outcome::Launched(launched) = outcome {
-                remove(job, &job.namespace, name(launched)).await?;
+                remove(job, &job.namespace, launched).await?;
             }
         }
     }

@@ -59,7 +59,7 @@ pub(super) async fn launch(job: &Job<'_>, request: &Request) -> Result<(), Error
     report.json(&Line { image, namespace, what })?;
     write(job, &launched, &manifest)?;
     if job.is_removed {
-        remove(job, namespace, name(&launched)).await?;
+        remove(job, namespace, &launched).await?;
     }
     Ok(())
 }
@@ -77,11 +77,22 @@ pub(super) fn name(launched: &Launched) -> &str {
     launched.config_map.metadata.name.as_deref().unwrap_or_default()
 }
 
-/// Deletes what was launched, once nothing more is wanted of it.
-pub(super) async fn remove(job: &Job<'_>, namespace: &str, name: &str) -> Result<(), Error> {
-    job.launcher.remove(namespace, name).await?;
+/// Deletes what was launched, once nothing more is wanted of it. What was there before isn't ours
+/// to take.
+pub(super) async fn remove(
+    job: &Job<'_>,
+    namespace: &str,
+    launched: &Launched,
+) -> Result<(), Error> {
+    let name = name(launched);
+    let note = if launched.job.is_some() {
+        job.launcher.remove(namespace, name).await?;
+        "is deleted with all that it owned"
+    } else {
+        "was there before, and stays"
+    };
     if !job.is_quiet {
-        error::note(&format!("configmap/{name} is deleted with all that it owned"));
+        error::note(&format!("configmap/{name} {note}"));
     }
     Ok(())
 }
@@ -127,9 +138,13 @@ async fn follow(
 async fn interrupted(job: &Job<'_>, image: &str, progress: &Progress, stop: &mut Stop) -> Error {
     let namespace = &job.namespace;
     let mut failure = match (progress.config_map(), progress.job()) {
-        (Some(config_map), Some(_)) if job.is_cancelled_on_interrupt => {
+        // The Job may be on its way to the API server.
+        (Some(config_map), _) if job.is_cancelled_on_interrupt => {
             tokio::select! {
                 cancelled = job.launcher.cancel(namespace, config_map) => match cancelled {
+                    Ok(jobs) if jobs.is_empty() => {
+                        Failure::new(Reason::Cancelled, "interrupted; there is no Job")
+                    }
                     Ok(_) => Failure::new(Reason::Cancelled, "interrupted; the Job is deleted"),
                     Err(failure) => failure,
                 },

@@ -94,6 +94,11 @@ const SAMPLES: &[(&str, Reason, bool)] = &[
         Reason::ApiRefused,
         false,
     ),
+    (
+        "roles.rbac.authorization.k8s.io \"etcd\" is forbidden: user \"dev\" (groups=[\"system:authenticated\"]) is attempting to grant RBAC permissions not currently held:\n{APIGroups:[\"\"], Resources:[\"configmaps\"], ResourceNames:[\"etcd\"], Verbs:[\"get\" \"update\"]}",
+        Reason::Forbidden,
+        false,
+    ),
 ];
 
 #[test]

@@ -51,7 +51,8 @@ impl Budget {
         deadline.saturating_sub(spent + now.saturating_sub(self.since))
     }
 
-    /// The failure when nothing is left. It has the hint and the evidence of what was waited for.
+    /// The failure when nothing is left: what was waited for, or the deadline where that isn't
+    /// known.
     pub(in crate::launch) fn deadline(&self, job: &str, on: Option<Failure>) -> Failure {
         let (time, what) = match self.phase {
             Phase::Schedule => (self.deadlines.schedule, "a pod with a node"),
@@ -60,12 +61,12 @@ impl Budget {
         };
         let cause = on.as_ref().map(|on| format!(": {}", on.message)).unwrap_or_default();
         let message = format!("gave up after {} s of waiting for {what}{cause}", time.as_secs());
-        let failure = Failure::new(Reason::Deadline, message);
         let Some(on) = on else {
             let object = Some(format!("job/{job}"));
-            return failure.seen(crate::Evidence { object, ..crate::Evidence::default() });
+            let evidence = crate::Evidence { object, ..crate::Evidence::default() };
+            return Failure::new(Reason::Deadline, message).seen(evidence);
         };
-        Failure { hint: on.hint, evidence: on.evidence, ..failure }
+        Failure { message, ..on }
     }
 
     fn spent_in(&mut self, phase: Phase) -> &mut Duration {

@@ -14,7 +14,7 @@ fn attempt(strategy: Strategy) -> Attempt {
         uid: JOB.into(),
         strategy,
         config_map_uid: CONFIG_MAP.into(),
-        is_adopted: false,
+        standing: Standing::Own,
     }
 }
 
@@ -121,6 +121,8 @@ fn short(state: &State) -> String {
         State::Ended(Verdict::Written(_)) => "written".into(),
         State::Ended(Verdict::Over(failure)) => format!("over {:?}", failure.reason),
         State::Ended(Verdict::Again(failure)) => format!("again {:?}", failure.reason),
+        State::Ended(Verdict::Late(failure)) => format!("late {:?}", failure.reason),
+        State::Ended(Verdict::Leave(failure)) => format!("leave {:?}", failure.reason),
         State::Waiting(Waiting { on: None, .. }) => "waiting".into(),
         State::Waiting(Waiting { on: Some(on), .. }) => format!("waiting {:?}", on.reason),
     }
@@ -268,7 +270,7 @@ fn a_phase_goes_on_where_it_was_left_until_its_deadline() {
     let with = |pod| seen(empty(), job(&json!([])), vec![pod]);
     let mut at = |seen: &Seen, now| match judge.judge(seen, Duration::from_secs(now)).state {
         State::Waiting(waiting) => waiting.until.as_secs(),
-        State::Ended(Verdict::Over(failure)) if failure.reason == Reason::Deadline => 0,
+        State::Ended(Verdict::Late(failure)) if failure.reason == Reason::Deadline => 0,
         state @ State::Ended(_) => panic!("{state:?}"),
     };
     assert_eq!(at(&none(), 0), 1, "events are asked for after a second");
@@ -290,8 +292,8 @@ fn a_deadline_says_what_was_waited_for() {
     }]});
     let seen = seen(empty(), job(&json!([])), vec![pod("a", &spec, &status)]);
     assert_eq!(short(&judged(&seen, 5).state), "waiting Unschedulable");
-    let State::Ended(Verdict::Over(failure)) = judged(&seen, 100).state else { panic!() };
-    assert_eq!(failure.reason, Reason::Deadline);
+    let State::Ended(Verdict::Late(failure)) = judged(&seen, 100).state else { panic!() };
+    assert_eq!(failure.reason, Reason::Unschedulable);
     assert!(failure.message.starts_with("gave up after 100 s"), "{}", failure.message);
     assert!(failure.message.contains("Insufficient cpu"), "{}", failure.message);
     assert!(failure.evidence.object.is_some());
@@ -309,4 +311,23 @@ fn events_are_asked_for_where_something_takes_long_or_looks_wrong() {
     let pulling = json!({"waiting": {"reason": "ErrImagePull", "message": "connection refused"}});
     let wrong = seen(empty(), job(&json!([])), vec![unpacking("a", "Pending", &pulling)]);
     assert_eq!(events_of(&wrong, 0).as_deref(), Some("a"));
+}
+
+#[test]
+fn what_other_options_may_mend_ends_the_wait_for_a_job_with_other_options() {
+    let status = json!({"phase": "Pending", "conditions": [{
+        "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+        "message": "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.",
+    }]});
+    let seen = seen(empty(), job(&json!([])), vec![pod("a", &json!({"containers": []}), &status)]);
+    for (standing, expected) in [
+        (Standing::Own, "waiting Unschedulable"),
+        (Standing::Same, "waiting Unschedulable"),
+        (Standing::Other, "leave Unschedulable"),
+    ] {
+        let attempt = Attempt { standing, ..attempt(Strategy::Inject) };
+        let mut budget = Budget::new(deadlines(), Duration::ZERO);
+        let mut judge = Judge::new(&attempt, &mut budget, Duration::ZERO);
+        assert_eq!(short(&judge.judge(&seen, Duration::from_secs(5)).state), expected);
+    }
 }

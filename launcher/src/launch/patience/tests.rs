@@ -73,7 +73,7 @@ async fn requests_are_made_again_while_the_server_is_out_of_reach() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_hangs_is_asked_again() {
     let report = Report::start(unbounded().0);
-    let patience = Patience::of(&report, Duration::from_mins(1));
+    let patience = Patience::of(&report, Duration::from_mins(2));
     let n_asked = Cell::new(0);
     let request = || {
         n_asked.set(n_asked.get() + 1);
@@ -82,6 +82,7 @@ async fn a_server_that_hangs_is_asked_again() {
     let failure = patience.ask("read it", request).await.unwrap_err();
     assert_eq!(failure.reason, Reason::ApiUnreachable);
     assert_eq!(n_asked.get(), 4);
+    assert!(Instant::now() < patience.until + LEAST, "the last answer isn't waited for longer");
 }
 
 #[tokio::test(start_paused = true)]
@@ -93,5 +94,12 @@ async fn answers_about_the_object_are_no_failures() {
     assert!(matches!(asked(&[exists]).await.0, Ok(Answer::Exists)));
     assert!(matches!(asked(&[changed]).await.0, Ok(Answer::Changed)));
     assert!(matches!(asked(&[gone]).await.0, Ok(Answer::Missing)));
+    let quota: fn() -> kube::Result<u8> = || {
+        let kube::Error::Api(mut status) = refused(409, "Conflict") else { panic!() };
+        status.message = "Operation cannot be fulfilled on resourcequotas \"q\": changed".into();
+        Err(kube::Error::Api(status))
+    };
+    let fine: fn() -> kube::Result<u8> = || Ok(1);
+    assert!(matches!(asked(&[quota, quota, fine]).await.0, Ok(Answer::Done(1))));
     assert_eq!(asked(&[no_namespace]).await.0.unwrap_err().reason, Reason::Namespace);
 }

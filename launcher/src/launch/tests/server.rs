@@ -54,6 +54,16 @@ impl Server {
         kube::Client::new(service, "default")
     }
 
+    /// Has an object there.
+    pub(super) fn put(&self, kind: &str, object: Value) {
+        self.lock().0.put(kind, object);
+    }
+
+    /// How many objects of a kind there are.
+    pub(super) fn count(&self, kind: &str) -> usize {
+        self.lock().0.count(kind)
+    }
+
     /// The only object of a kind whose name ends so.
     pub(super) fn object(&self, kind: &str, suffix: &str) -> Value {
         let server = self.lock();
@@ -97,6 +107,9 @@ impl Server {
                     on_job(state, &object);
                 }
                 json_of(201, &object)
+            }
+            Method::PATCH if self.1.contains(&"patches of jobs") && kind == "jobs" => {
+                refused(403, "Forbidden")
             }
             Method::PATCH => {
                 let Some(object) = state.objects.get(&key) else { return refused(404, "NotFound") };
