@@ -3,7 +3,7 @@
 mod file;
 mod rule;
 
-pub(crate) use file::{AnnotationsFile, read};
+pub(crate) use file::{AnnotationsFile, Illegal, read};
 pub use file::{EntryProblem, Error};
 pub use rule::{SIZE, is_reserved};
 pub(crate) use rule::{check_size, name_problem, size};

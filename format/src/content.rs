@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::annotation::{self, AnnotationsFile};
+use crate::annotation::{self, AnnotationsFile, Illegal};
 use crate::key::{self, ConfigMapKey};
 use crate::{Finding, Limits, Reason, digest};
+
+mod upstream;
 
 #[cfg(test)]
 mod tests;
@@ -147,8 +149,28 @@ impl Content {
         let (found, files): (Vec<_>, Vec<_>) =
             files.into_iter().partition(|file| file.name == ANNOTATIONS_FILE);
         let keys = keys_of(&files, &found)?;
-        let AnnotationsFile { annotations, findings } = read_annotations(found, limits)?;
+        let AnnotationsFile { annotations, findings } =
+            read_annotations(found, limits, Illegal::Refused)?;
         Ok(Reading { content: Self::sorted(annotations, files, keys), findings })
+    }
+
+    /// The same, and what one ConfigMap cannot hold is left out with a finding instead of refused:
+    /// files whose names have no legal key, all but the last file of a key in the order of
+    /// upstream's writer, and entries of `annotations.yaml` that Kubernetes refuses.
+    ///
+    /// # Errors
+    ///
+    /// If `annotations.yaml` is not readable or one of upstream's six is not legal in it, which
+    /// upstream refuses too, or a limit is passed.
+    pub fn assemble_as_upstream(files: Vec<File>, limits: &Limits) -> Result<Reading, Error> {
+        check_limits(&files, limits)?;
+        let (found, files): (Vec<_>, Vec<_>) =
+            files.into_iter().partition(|file| file.name == ANNOTATIONS_FILE);
+        let (files, mut findings) = upstream::fitting(files);
+        let keys = keys_of(&files, &found)?;
+        let file = read_annotations(found, limits, Illegal::LeftOut)?;
+        findings.extend(file.findings);
+        Ok(Reading { content: Self::sorted(file.annotations, files, keys), findings })
     }
 
     /// The content of these files and annotations, which came out of a ConfigMap.
@@ -320,13 +342,17 @@ fn keys_of(files: &[File], found: &[File]) -> Result<Vec<ConfigMapKey>, Error> {
 
 /// Upstream reads the file of manifests/ first and that of metadata/ over it: both must be
 /// readable, and the latter stands.
-fn read_annotations(mut found: Vec<File>, limits: &Limits) -> Result<AnnotationsFile, Error> {
+fn read_annotations(
+    mut found: Vec<File>,
+    limits: &Limits,
+    illegal: Illegal,
+) -> Result<AnnotationsFile, Error> {
     found.sort_unstable_by_key(|file| file.directory);
     let mut result: Option<AnnotationsFile> = None;
     let mut findings = Vec::new();
     for file in found {
         let path = file.path();
-        let read = annotation::read(&path, &file.bytes, limits)?;
+        let read = annotation::read(&path, &file.bytes, limits, illegal)?;
         if result.is_some() {
             findings.push(Finding::new(
                 Reason::AnnotationsFile,

@@ -57,7 +57,28 @@ pub enum Error {
 ///
 /// If `existing` is immutable, an annotation of someone else is in the way, or all annotations
 /// together are too large.
-pub fn fill(mut existing: ConfigMap, encoded: &ConfigMap) -> Result<ConfigMap, Error> {
+pub fn fill(existing: ConfigMap, encoded: &ConfigMap) -> Result<ConfigMap, Error> {
+    filled(existing, encoded, |name, keys| {
+        if keys.is_empty() { Ok(()) } else { Err(Error::Conflict { name, keys }) }
+    })
+}
+
+/// The same, and an annotation of someone else under a key that the bundle brings is overwritten:
+/// upstream replaces all of them (operator-registry `pkg/configmap/configmap_writer.go`).
+///
+/// # Errors
+///
+/// If `existing` is immutable, or all annotations together are too large.
+pub fn fill_over(existing: ConfigMap, encoded: &ConfigMap) -> Result<ConfigMap, Error> {
+    filled(existing, encoded, |_, _| Ok(()))
+}
+
+/// `others` is asked about the annotations of someone else that are in the way.
+fn filled(
+    mut existing: ConfigMap,
+    encoded: &ConfigMap,
+    others: impl FnOnce(String, Vec<String>) -> Result<(), Error>,
+) -> Result<ConfigMap, Error> {
     let name = existing.metadata.name.clone();
     if existing.rest.get("immutable") == Some(&serde_json::Value::Bool(true)) {
         return Err(Error::Immutable { name });
@@ -81,9 +102,7 @@ pub fn fill(mut existing: ConfigMap, encoded: &ConfigMap) -> Result<ConfigMap, E
         .filter(|&(key, value)| annotations.get(key).is_some_and(|theirs| theirs != value))
         .map(|(key, _)| key.clone())
         .collect();
-    if !keys.is_empty() {
-        return Err(Error::Conflict { name, keys });
-    }
+    others(name.clone(), keys)?;
     annotations.extend(ours.clone());
     annotation::check_size(annotations).map_err(|source| Error::Annotations { name, source })?;
 

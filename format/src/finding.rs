@@ -23,6 +23,11 @@ pub struct Finding {
 pub enum Reason {
     /// An annotation whose key belongs to Kubernetes, OLM or unlade: never taken from a bundle.
     ReservedAnnotation,
+    /// An entry of `annotations.yaml` that Kubernetes refuses, where that is no error.
+    IllegalAnnotation,
+    /// A file that one ConfigMap cannot hold beside the others, where that is no error: without a
+    /// legal key, or with the key of a later one.
+    IllegalFile,
     /// `annotations.yaml` is missing, empty, lies in `manifests/`, or is there twice.
     AnnotationsFile,
     /// `manifests.v1` or `metadata.v1` names a path that is not used.

@@ -1,6 +1,6 @@
 //! Where a bundle keeps its manifests.
 
-use crate::annotation::{self, MANIFESTS, METADATA};
+use crate::annotation::{self, Illegal, MANIFESTS, METADATA};
 use crate::content::ANNOTATIONS_FILE;
 use crate::{Directory, Finding, Limits, Reason};
 
@@ -70,7 +70,9 @@ pub fn read(annotations: Option<&[u8]>, limits: &Limits) -> Result<Layout, Error
         findings: Vec::new(),
     };
     let Some(text) = annotations else { return Ok(layout) };
-    let file = annotation::read(&Directory::Metadata.path(ANNOTATIONS_FILE), text, limits)?;
+    let path = Directory::Metadata.path(ANNOTATIONS_FILE);
+    // Whether the others are legal is not asked here.
+    let file = annotation::read(&path, text, limits, Illegal::LeftOut)?;
     let value = |key| file.annotations.get(key).map(String::as_str).unwrap_or_default();
 
     let named = value(MANIFESTS);

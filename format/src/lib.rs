@@ -55,7 +55,7 @@ pub use config_map::ConfigMap;
 pub use content::{Content, Directory, File, Reading};
 pub use decode::{Decoded, decode};
 pub use encode::{Encoding, encode};
-pub use fill::fill;
+pub use fill::{fill, fill_over};
 pub use finding::{Finding, Reason};
 pub use key::ConfigMapKey;
 pub use layout::Layout;

@@ -115,18 +115,41 @@ pub(crate) enum Filled {
     Unchanged,
 }
 
+/// What becomes of annotations of someone else under a key that the bundle brings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Others {
+    /// They are kept, and the bundle is refused.
+    Kept,
+    /// They are overwritten, as upstream does.
+    Overwritten,
+}
+
 /// Fills the existing ConfigMap that `encoded` names: reads it, puts the content in, writes it
 /// back if that changed it. Every try begins with reading, so that one whose answer was lost is
 /// recognised, and so that a conflict needs no special care.
 pub(crate) fn fill(
     server: &impl Server,
     encoded: &ConfigMap,
+    others: Others,
     pace: &mut Pace<'_, impl Clock>,
 ) -> Result<Filled, Error> {
     loop {
-        match attempt(server, encoded, pace) {
+        match attempt(server, encoded, others, pace) {
             Err(error) => pace.wait(error)?,
             filled => return filled,
+        }
+    }
+}
+
+impl Others {
+    fn fill(
+        self,
+        existing: ConfigMap,
+        encoded: &ConfigMap,
+    ) -> Result<ConfigMap, unlade_format::fill::Error> {
+        match self {
+            Self::Kept => unlade_format::fill(existing, encoded),
+            Self::Overwritten => unlade_format::fill_over(existing, encoded),
         }
     }
 }
@@ -134,6 +157,7 @@ pub(crate) fn fill(
 fn attempt(
     server: &impl Server,
     encoded: &ConfigMap,
+    others: Others,
     pace: &Pace<'_, impl Clock>,
 ) -> Result<Filled, Error> {
     let name = &encoded.metadata.name;
@@ -150,10 +174,10 @@ fn attempt(
     if existing.metadata.rest.contains_key("deletionTimestamp") {
         return Err(Error::Deleted { name: name.clone() });
     }
-    if holds(&existing, encoded) {
+    if holds(&existing, encoded, others) {
         return Ok(Filled::Unchanged);
     }
-    let filled = unlade_format::fill(existing, encoded)?;
+    let filled = others.fill(existing, encoded)?;
     let body =
         serde_json::to_vec(&filled).map_err(|source| Error::Json { name: name.clone(), source })?;
     let request = Request { method: Method::Put, body, ..request };
@@ -163,10 +187,10 @@ fn attempt(
 
 /// Whether filling `existing` would change nothing. That is a success for an immutable ConfigMap
 /// too.
-fn holds(existing: &ConfigMap, encoded: &ConfigMap) -> bool {
+fn holds(existing: &ConfigMap, encoded: &ConfigMap, others: Others) -> bool {
     let mut existing = existing.clone();
     existing.rest.remove("immutable");
-    unlade_format::fill(existing.clone(), encoded).is_ok_and(|filled| filled == existing)
+    others.fill(existing.clone(), encoded).is_ok_and(|filled| filled == existing)
 }
 
 #[cfg(test)]

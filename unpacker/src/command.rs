@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
 
+use crate::applet::Applet;
 use crate::args::{self, Command};
 use crate::end::Run;
 use crate::install;
@@ -23,7 +24,8 @@ const STACK: usize = 4 << 20;
 /// The stack of the thread that waits for signals.
 const STACK_OF_WATCH: usize = 256 << 10;
 
-/// Runs the program with `args`, the program's name left out.
+/// Runs the program with `args`, of which the first is the name that it was called by. By some
+/// names it is a part of OLM's unpack Job instead: `cp`, `cpb`, `opm` and `copy-content`.
 ///
 /// SIGTERM, SIGINT, SIGHUP and SIGQUIT end the process: the bundles that are not done then have
 /// the verdict [`Verdict::Interrupted`].
@@ -32,15 +34,22 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     // information, in files that a bundle may have brought along.
     panic::set_hook(Box::new(|info| log::line("error", format_args!("internal: {info}"))));
     let signals = Signals::keep_back();
-    let args: Vec<_> = args.into_iter().collect();
+    let mut args = args.into_iter();
+    let applet = args.next().and_then(|name| Applet::of(&name));
+    let args: Vec<_> = args.collect();
     let run = Arc::new(Run::start());
-    let code = work(&run, signals, args).unwrap_or_else(|error| {
+    let code = work(&run, signals, applet, args).unwrap_or_else(|error| {
         run.fail(Outcome::failed("", Verdict::System, format_args!("no thread: {error}")))
     });
     ExitCode::from(code)
 }
 
-fn work(run: &Arc<Run>, signals: Signals, args: Vec<OsString>) -> io::Result<u8> {
+fn work(
+    run: &Arc<Run>,
+    signals: Signals,
+    applet: Option<Applet>,
+    args: Vec<OsString>,
+) -> io::Result<u8> {
     let watched = Arc::clone(run);
     thread::Builder::new().stack_size(STACK_OF_WATCH).spawn(move || {
         while let Some(signal) = signals.wait() {
@@ -48,8 +57,10 @@ fn work(run: &Arc<Run>, signals: Signals, args: Vec<OsString>) -> io::Result<u8>
         }
     })?;
     let reported = Arc::clone(run);
-    let worker =
-        thread::Builder::new().stack_size(STACK).spawn(move || command(&reported, args))?;
+    let worker = thread::Builder::new().stack_size(STACK).spawn(move || match applet {
+        Some(applet) => applet.run(args),
+        None => command(&reported, args),
+    })?;
     Ok(worker.join().unwrap_or_else(|_| {
         let bug = "a bug in the unpacker; the log names its place";
         run.fail(Outcome::failed("", Verdict::Internal, bug))

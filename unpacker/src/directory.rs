@@ -14,12 +14,15 @@ mod walk;
 use std::path::Path;
 
 use unlade_format::content::ANNOTATIONS_FILE;
-use unlade_format::{Content, Directory, File, Limits, Reading, annotation, layout};
+use unlade_format::layout::{self, Layout};
+use unlade_format::{Content, Directory, File, Limits, Reading, annotation};
 
 use self::beneath::{Folder, Resolution};
 pub use self::error::{Error, Kind, LinkFault};
 #[cfg(feature = "serve")]
 pub(crate) use self::file::read_at_most;
+#[cfg(feature = "serve")]
+use self::file::read_file;
 use self::file::{Budget, read_all};
 
 /// How a bundle directory is read.
@@ -59,17 +62,58 @@ pub fn read(root: &Path, options: &Options) -> Result<Reading, Error> {
         files = read_metadata(&root, &path, files, &options.limits)?;
         budget = Budget::after(&options.limits, &files);
     }
-    let manifests = match (root.folder(&layout.manifests), layout.fallback()) {
-        (Err(Error::Missing { .. }), Some(fallback)) => {
-            layout = fallback;
-            root.folder(&layout.manifests)?
-        }
-        (folder, _) => folder?,
-    };
+    let manifests = manifests(&root, &mut layout)?;
     files.extend(read_all(&manifests, Directory::Manifests, &mut budget)?);
     let mut reading = Content::assemble(files, &options.limits)?;
     reading.findings.splice(0..0, layout.findings);
     Ok(reading)
+}
+
+/// What OLM's copier takes out of a bundle image: `metadata/annotations.yaml`, and the directory
+/// of manifests that it names, else `manifests/`.
+///
+/// # Errors
+///
+/// As [`read`], but whether the files are a [`Content`] is left to who reads the copy.
+#[cfg(feature = "serve")]
+pub(crate) fn read_as_copier(root: &Path, options: &Options) -> Result<Vec<File>, Error> {
+    let root = Folder::root(root, options.resolution)?;
+    let mut budget = Budget::new(&options.limits);
+    let folder = root.folder("metadata")?;
+    let annotations = read_file(&folder, Directory::Metadata, ANNOTATIONS_FILE, &mut budget)?;
+    let mut layout = layout::read(Some(&annotations.bytes), &options.limits)?;
+    let mut files = vec![annotations];
+    let folder = manifests(&root, &mut layout)?;
+    files.extend(read_all(&folder, Directory::Manifests, &mut budget)?);
+    Ok(files)
+}
+
+/// What upstream's writer takes out of such a copy: all of `manifests/` and `metadata/`, by these
+/// names.
+///
+/// # Errors
+///
+/// As [`read`], but whether the files are a [`Content`] is left to the caller.
+#[cfg(feature = "serve")]
+pub(crate) fn read_as_writer(root: &Path, options: &Options) -> Result<Vec<File>, Error> {
+    let root = Folder::root(root, options.resolution)?;
+    let mut budget = Budget::new(&options.limits);
+    let mut files = Vec::new();
+    for directory in [Directory::Manifests, Directory::Metadata] {
+        files.extend(read_all(&root.folder(directory.as_str())?, directory, &mut budget)?);
+    }
+    Ok(files)
+}
+
+/// The folder of the manifests.
+fn manifests(root: &Folder, layout: &mut Layout) -> Result<Folder, Error> {
+    match (root.folder(&layout.manifests), layout.fallback()) {
+        (Err(Error::Missing { .. }), Some(fallback)) => {
+            *layout = fallback;
+            root.folder(&layout.manifests)
+        }
+        (folder, _) => folder,
+    }
 }
 
 /// The metadata at `path`; its annotations.yaml is the one that led there unless it has its own.

@@ -44,16 +44,17 @@ pub fn install(destination: &Path) -> Result<PathBuf, Error> {
         .map_err(|errno| Error::Source(errno.into()))?;
     let is_folder = destination.is_dir();
     let path = if is_folder { destination.join(NAME) } else { destination.to_owned() };
-    copy(File::from(source), &path)
+    copy(File::from(source), &path, 0o755)
         .map_err(|source| Error::Destination { path: path.clone(), source })?;
     Ok(path)
 }
 
-fn copy(mut source: File, path: &Path) -> io::Result<()> {
+/// Writes `source` to `path`, whole or not at all, with this mode whatever the umask.
+pub(crate) fn copy(mut source: File, path: &Path, mode: u32) -> io::Result<()> {
     let unfinished = Unfinished::beside(path)?;
     let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&unfinished.0)?;
     io::copy(&mut source, &mut file)?;
-    file.set_permissions(fs::Permissions::from_mode(0o755))?;
+    file.set_permissions(fs::Permissions::from_mode(mode))?;
     file.sync_all()?;
     drop(file);
     fs::rename(&unfinished.0, path)

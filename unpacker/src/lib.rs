@@ -21,6 +21,8 @@ pub mod directory;
 #[cfg(feature = "serve")]
 mod api;
 #[cfg(feature = "serve")]
+mod applet;
+#[cfg(feature = "serve")]
 mod args;
 #[cfg(feature = "serve")]
 pub mod command;

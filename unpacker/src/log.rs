@@ -9,13 +9,18 @@ const LONGEST: usize = 8 << 10;
 
 /// Logs `message` as one line.
 pub(crate) fn line(level: &str, message: impl fmt::Display) {
+    plain(format_args!("{level}: {message}"));
+}
+
+/// The same without a level before it.
+pub(crate) fn plain(message: impl fmt::Display) {
     let message = one_line(&message.to_string());
     if cfg!(test) {
         // This the harness can capture.
-        eprintln!("{level}: {message}");
+        eprintln!("{message}");
     } else {
         // Nobody can be told if standard error is closed.
-        let _ = writeln!(std::io::stderr(), "{level}: {message}");
+        let _ = writeln!(std::io::stderr(), "{message}");
     }
 }
 

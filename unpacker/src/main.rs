@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    unlade_unpacker::command::run(std::env::args_os().skip(1))
+    unlade_unpacker::command::run(std::env::args_os())
 }

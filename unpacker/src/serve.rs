@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use unlade_format::encode::{self, encode};
 use unlade_format::{ConfigMap, Encoding, Limits};
 
-use self::report::Failure;
-use crate::api::{self, Access, Connection, Filled, Kubeconfig, Pace, Policy, SystemClock};
+pub(crate) use self::report::Failure;
+use crate::api::{self, Access, Connection, Filled, Kubeconfig, Others, Pace, Policy, SystemClock};
 use crate::directory;
 use crate::log;
 use unlade_format::outcome::{Outcome, Verdict};
@@ -104,18 +104,13 @@ impl Target {
         if options.dry_run {
             return Ok(Self::Stdout { namespace: options.namespace.clone().unwrap_or_default() });
         }
-        let (access, namespace) = if let Some(path) = &options.kubeconfig {
-            let Kubeconfig { access, namespace } =
-                Kubeconfig::read(path, options.context.as_deref())?;
-            let namespace = options.namespace.clone().or(namespace);
-            (access, namespace.unwrap_or_else(|| "default".to_owned()))
-        } else {
-            let account = Path::new(api::ACCOUNT);
-            let access = Access::of_pod(variable, account)?;
-            let namespace = options.namespace.clone();
-            (access, namespace.map_or_else(|| api::namespace_of_pod(account), Ok)?)
+        let kubeconfig = options.kubeconfig.as_deref();
+        let (connection, of_context) = connect(kubeconfig, options.context.as_deref(), variable)?;
+        let namespace = match options.namespace.clone().or(of_context) {
+            Some(namespace) => namespace,
+            None if kubeconfig.is_some() => "default".to_owned(),
+            None => api::namespace_of_pod(Path::new(api::ACCOUNT))?,
         };
-        let connection = Box::new(Connection::new(access).map_err(Failure::system)?);
         Ok(Self::Server { connection, namespace })
     }
 
@@ -124,6 +119,24 @@ impl Target {
             Self::Stdout { namespace } | Self::Server { namespace, .. } => namespace,
         }
     }
+}
+
+/// The way to the API server, and the namespace of the kubeconfig's context. Without a kubeconfig
+/// it is that of the pod.
+pub(crate) fn connect(
+    kubeconfig: Option<&Path>,
+    context: Option<&str>,
+    variable: impl Fn(&str) -> Option<OsString>,
+) -> Result<(Box<Connection>, Option<String>), Failure> {
+    let (access, namespace) = match kubeconfig {
+        Some(path) => {
+            let Kubeconfig { access, namespace } = Kubeconfig::read(path, context)?;
+            (access, namespace)
+        }
+        None => (Access::of_pod(variable, Path::new(api::ACCOUNT))?, None),
+    };
+    let connection = Connection::new(access).map_err(Failure::system)?;
+    Ok((Box::new(connection), namespace))
 }
 
 fn one(
@@ -172,7 +185,9 @@ fn one(
             let mut verdict = Verdict::Unchanged;
             for config_map in &encoded {
                 let mut pace = Pace::new(&options.policy, clock);
-                if api::fill(connection.as_ref(), config_map, &mut pace)? == Filled::Written {
+                if api::fill(connection.as_ref(), config_map, Others::Kept, &mut pace)?
+                    == Filled::Written
+                {
                     verdict = Verdict::Written;
                 }
             }

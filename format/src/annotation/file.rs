@@ -57,6 +57,16 @@ pub enum Error {
     },
 }
 
+/// What becomes of entries that cannot be annotations, upstream's six excepted: those must be
+/// legal for upstream too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Illegal {
+    /// They are an error.
+    Refused,
+    /// They are left out, with a finding: upstream keeps the six alone.
+    LeftOut,
+}
+
 impl Error {
     /// Whether the file or the annotations are too large, rather than wrong.
     pub fn is_limit(&self) -> bool {
@@ -89,12 +99,18 @@ impl fmt::Display for EntryProblem {
 /// As Go's `encoding/json` does it for upstream, the top key and the six are matched in any letter
 /// case, in bytewise order of their spellings, the last one wins and `null` leaves what was there.
 /// Other keys are taken as they are written, values as their source text.
-pub(crate) fn read(path: &str, text: &[u8], limits: &Limits) -> Result<AnnotationsFile, Error> {
+pub(crate) fn read(
+    path: &str,
+    text: &[u8],
+    limits: &Limits,
+    illegal: Illegal,
+) -> Result<AnnotationsFile, Error> {
     let mut yaml_limits = limits.yaml.clone();
     yaml_limits.input = yaml_limits.input.min(limits.annotations_file_size);
     let document = yaml::read(text, Scalars::Source, &yaml_limits)
         .map_err(|source| Error::Yaml { path: path.to_owned(), source })?;
-    let mut reader = Reader { path, file: AnnotationsFile::default(), problems: Vec::new() };
+    let mut reader =
+        Reader { path, illegal, file: AnnotationsFile::default(), problems: Vec::new() };
     reader.file.annotations = UPSTREAM.map(|key| (key.to_owned(), String::new())).into();
     reader.document(document.tree.root())?;
     if let Some(unread) = document.unread {
@@ -109,6 +125,7 @@ pub(crate) fn read(path: &str, text: &[u8], limits: &Limits) -> Result<Annotatio
 
 struct Reader<'a> {
     path: &'a str,
+    illegal: Illegal,
     file: AnnotationsFile,
     problems: Vec<EntryProblem>,
 }
@@ -170,13 +187,13 @@ impl Reader<'_> {
         let text = match value.kind() {
             Kind::Null => None,
             Kind::String(text) => Some(text.to_owned()),
-            Kind::Array => return self.refuse(key, "the value is a list"),
-            Kind::Object => return self.refuse(key, "the value is a mapping"),
+            Kind::Array => return self.refuse(key, upstream, "the value is a list"),
+            Kind::Object => return self.refuse(key, upstream, "the value is a mapping"),
             Kind::Bool(_) | Kind::Int(_) | Kind::Uint(_) | Kind::Float(_) => Some(value.to_json()),
         };
         let Some(known) = upstream else {
             if let Some(reason) = name_problem(key) {
-                return self.refuse(key, reason);
+                return self.refuse(key, upstream, reason);
             }
             self.file.annotations.insert(key.to_owned(), text.unwrap_or_default());
             return;
@@ -189,7 +206,12 @@ impl Reader<'_> {
         }
     }
 
-    fn refuse(&mut self, key: &str, reason: &'static str) {
+    fn refuse(&mut self, key: &str, upstream: Option<&str>, reason: &'static str) {
+        if self.illegal == Illegal::LeftOut && upstream.is_none() {
+            let message = format!("the annotation is left out: {reason}");
+            self.file.findings.push(Finding::new(Reason::IllegalAnnotation, key, message));
+            return;
+        }
         self.problems.push(EntryProblem { key: key.to_owned(), reason });
     }
 

@@ -137,3 +137,25 @@ fn the_digest_tells_contents_apart() {
         digest(&[("manifests/b", "2"), ("manifests/a", "1")])
     );
 }
+
+#[test]
+fn as_upstream_the_last_file_of_a_key_stays_and_illegal_ones_go() {
+    let files: Vec<_> = [
+        ("metadata/a b", "last"),
+        ("manifests/a-b", "second"),
+        ("manifests/a b", "first"),
+        ("manifests/..c", "no key"),
+        ("manifests/d", "d"),
+        ("metadata/annotations.yaml", "annotations: {a/b/c: x}"),
+    ]
+    .map(|(path, text)| file(path, text))
+    .into();
+    assert!(Content::assemble(files.clone(), &Limits::default()).is_err());
+    let Reading { content, findings } =
+        Content::assemble_as_upstream(files, &Limits::default()).unwrap();
+    let entries: Vec<_> =
+        content.entries().map(|(key, file)| (key.as_str(), file.bytes.as_slice())).collect();
+    assert_eq!(entries, [("a-b", b"last".as_slice()), ("d", b"d")]);
+    let subjects: Vec<_> = findings.iter().map(|finding| finding.subject.as_str()).collect();
+    assert_eq!(subjects, ["manifests/..c", "manifests/a b", "manifests/a-b", "a/b/c"]);
+}

@@ -103,6 +103,9 @@ fn an_annotation_of_someone_else_is_not_overwritten() {
     let error = fill(existing(&[("a", "2"), ("b", "1"), ("c", "2")]), &encoded).unwrap_err();
     assert!(matches!(error, Error::Conflict { keys, .. } if keys == ["a", "c"]));
     assert!(fill(existing(&[("b", "1")]), &encoded).is_ok());
+    let filled = fill_over(existing(&[("a", "2"), ("theirs", "3")]), &encoded).unwrap();
+    let annotations = &filled.metadata.annotations;
+    assert_eq!((annotations["a"].as_str(), annotations["theirs"].as_str()), ("1", "3"));
 }
 
 #[test]

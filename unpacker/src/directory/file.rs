@@ -41,13 +41,18 @@ pub(super) fn read_all(
 ) -> Result<Vec<File>, Error> {
     let mut names = list(folder, budget)?;
     names.sort_unstable();
-    names
-        .into_iter()
-        .map(|name| {
-            let bytes = read(folder, &name, budget)?;
-            Ok(File { directory, name, bytes })
-        })
-        .collect()
+    names.into_iter().map(|name| read_file(folder, directory, &name, budget)).collect()
+}
+
+/// The file `name` of `folder`.
+pub(super) fn read_file(
+    folder: &Folder,
+    directory: Directory,
+    name: &str,
+    budget: &mut Budget<'_>,
+) -> Result<File, Error> {
+    let bytes = read(folder, name, budget)?;
+    Ok(File { directory, name: name.to_owned(), bytes })
 }
 
 fn list(folder: &Folder, budget: &mut Budget<'_>) -> Result<Vec<String>, Error> {

@@ -27,10 +27,25 @@ impl Failure {
         Self::new(Verdict::System, &error)
     }
 
+    /// The values pass a limit that the command line sets.
+    pub(crate) fn limit(limit: u64) -> Self {
+        let message = format!("bundle files exceeded {limit} bytes limit");
+        Self { verdict: Verdict::TooLarge, message, hint: None }
+    }
+
     /// A panic, which the hook has logged.
     pub(crate) fn panicked() -> Self {
         let message = "a bug in the unpacker; the log names its place".to_owned();
         Self { verdict: Verdict::Internal, message, hint: None }
+    }
+
+    /// What is wrong, in one line.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        self.hint
     }
 
     pub(crate) fn log(&self, root: Option<&Path>) {

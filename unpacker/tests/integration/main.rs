@@ -1,6 +1,7 @@
 //! The program `unlade-unpacker`, run as it is: [`serve`] and [`tls`] against an API server
-//! of our own, [`interrupt`] in the middle of it, [`install`], [`corpus`] over the crafted bundles with links, and [`hostile`] in a file system
-//! that tries to run its own code.
+//! of our own, [`interrupt`] in the middle of it, [`install`], [`applet`] by its other names,
+//! [`corpus`] over the crafted bundles with links, and [`hostile`] in a file system that tries to
+//! run its own code.
 
 #![expect(
     clippy::unwrap_used,
@@ -10,6 +11,7 @@
     reason = "a test fails by panicking, in its helpers too"
 )]
 
+mod applet;
 mod authority;
 mod corpus;
 mod fixture;

@@ -2,7 +2,7 @@ use super::*;
 use crate::annotation::{CHANNELS, PACKAGE};
 
 fn file(text: &str) -> Result<AnnotationsFile, Error> {
-    read("metadata/annotations.yaml", text.as_bytes(), &Limits::default())
+    read("metadata/annotations.yaml", text.as_bytes(), &Limits::default(), Illegal::Refused)
 }
 
 /// The annotations with a value.
@@ -147,4 +147,18 @@ fn what_follows_the_first_document_is_noticed() {
 fn file_without_end_is_refused_before_it_is_parsed() {
     let text = "annotations: {}\n#".to_owned() + &"x".repeat(1 << 20);
     assert!(matches!(file(&text), Err(Error::Yaml { source: yaml::Error::TooLarge { .. }, .. })));
+}
+
+#[test]
+fn illegal_entries_are_left_out_where_that_is_asked_for_but_for_the_six() {
+    let read = |text: &str| {
+        read("metadata/annotations.yaml", text.as_bytes(), &Limits::default(), Illegal::LeftOut)
+    };
+    let text = format!("annotations:\n  a/b/c: 1\n  list: [1]\n  map: {{a: 1}}\n  {PACKAGE}: p\n");
+    let file = read(&text).unwrap();
+    assert_eq!(file.annotations.len(), UPSTREAM.len());
+    assert_eq!(file.annotations[PACKAGE], "p");
+    let subjects: Vec<_> = file.findings.iter().map(|finding| finding.subject.as_str()).collect();
+    assert_eq!(subjects, ["a/b/c", "list", "map"]);
+    assert!(read(&format!("annotations:\n  {PACKAGE}: [p]\n")).is_err());
 }

@@ -1,0 +1,108 @@
+//! `cp -Rv SOURCE DESTINATION`, as OLM calls it: one file.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use lexopt::prelude::*;
+
+use crate::install;
+
+/// Why nothing was copied.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Error {
+    #[error("{0}")]
+    Syntax(#[from] lexopt::Error),
+    #[error("this cp is unlade's and copies one file: cp [-Rv] SOURCE DESTINATION")]
+    Usage,
+    #[error("{} is no regular file, and this cp is unlade's and copies nothing else", .0.display())]
+    NotAFile(PathBuf),
+    #[error("read {}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("write {}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+}
+
+pub(super) fn run(args: Vec<OsString>, stdout: &mut dyn Write) -> Result<(), Error> {
+    let mut parser = lexopt::Parser::from_args(args);
+    let mut paths = Vec::new();
+    let mut is_verbose = false;
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Short('v') | Long("verbose") => is_verbose = true,
+            // Of a single file they change nothing that is wanted here.
+            Short('R' | 'r' | 'f' | 'L' | 'p' | 'a') | Long("recursive" | "force") => {}
+            Value(path) => paths.push(PathBuf::from(path)),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    let [source, destination] = paths.as_slice() else { return Err(Error::Usage) };
+    let copied = copy(source, destination)?;
+    if is_verbose {
+        // Who reads may have gone.
+        let _ = writeln!(stdout, "'{}' -> '{}'", source.display(), copied.display());
+    }
+    Ok(())
+}
+
+/// Copies what `source` leads to, which may be a link: the names in our image are.
+fn copy(source: &Path, destination: &Path) -> Result<PathBuf, Error> {
+    let read = |error| Error::Read { path: source.to_owned(), source: error };
+    let file = File::open(source).map_err(read)?;
+    let stat = file.metadata().map_err(read)?;
+    if !stat.is_file() {
+        return Err(Error::NotAFile(source.to_owned()));
+    }
+    let path = match source.file_name() {
+        Some(name) if fs::metadata(destination).is_ok_and(|there| there.is_dir()) => {
+            destination.join(name)
+        }
+        _ => destination.to_owned(),
+    };
+    install::copy(file, &path, stat.mode() & 0o777)
+        .map_err(|source| Error::Write { path: path.clone(), source })?;
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn cp(args: &[&str]) -> Result<String, Error> {
+        let mut stdout = Vec::new();
+        run(args.iter().map(Into::into).collect(), &mut stdout)?;
+        Ok(String::from_utf8(stdout).unwrap())
+    }
+
+    #[test]
+    fn a_link_to_a_program_is_copied_as_the_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        fs::write(at("program"), "text").unwrap();
+        fs::set_permissions(at("program"), fs::Permissions::from_mode(0o755)).unwrap();
+        symlink("program", at("cpb")).unwrap();
+        fs::create_dir(at("util")).unwrap();
+        let (from, to) = (at("cpb"), at("util/cpb"));
+        assert_eq!(cp(&["-Rv", &from, &to]).unwrap(), format!("'{from}' -> '{to}'\n"));
+        let stat = fs::symlink_metadata(&to).unwrap();
+        assert!(stat.is_file() && stat.mode() & 0o777 == 0o755, "{stat:?}");
+        // Once more, and into a folder.
+        assert_eq!(cp(&["-R", &from, &at("util")]).unwrap(), "");
+        assert_eq!(fs::read_to_string(&to).unwrap(), "text");
+        assert_eq!(fs::read_dir(at("util")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_it_cannot_do_it_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().to_str().unwrap();
+        assert!(matches!(cp(&["-R", path, "/nowhere"]), Err(Error::NotAFile(_))));
+        assert!(matches!(cp(&["a"]), Err(Error::Usage)));
+        assert!(matches!(cp(&["-x", "a", "b"]), Err(Error::Syntax(_))));
+        assert!(matches!(cp(&["/no/such", "b"]), Err(Error::Read { .. })));
+    }
+}

@@ -1,0 +1,116 @@
+//! `opm`, as far as OLM's unpack Job calls it: `opm alpha bundle extract` and `opm version`.
+
+mod extract;
+mod flag;
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::io::Write;
+
+use crate::log;
+
+pub(super) const HELP: &str = "\
+unlade's stand-in for the opm of OLM's unpack Job
+
+Usage:
+  opm alpha bundle extract -m DIRECTORY -n NAMESPACE -c CONFIGMAP [-z] [-l BYTES] [-k KUBECONFIG]
+  opm version
+
+Nothing else of opm is here: use the image of operator-registry for that.
+";
+
+/// Runs it with `args`, its name left out; `variable` gives environment variables. Gives the exit
+/// code: upstream's are 0 and 1.
+pub(super) fn run(
+    args: &[OsString],
+    variable: impl Fn(&str) -> Option<OsString>,
+    stdout: &mut dyn Write,
+) -> u8 {
+    let words: Vec<_> = args.iter().map(|arg| arg.to_str().unwrap_or_default()).collect();
+    match words.as_slice() {
+        [] | ["help" | "-h" | "--help", ..] => print(stdout, HELP),
+        ["version", ..] => print(
+            stdout,
+            // As upstream's, which has its version in this place.
+            concat!(
+                "Version: version.Version{OpmVersion:\"unlade-",
+                env!("CARGO_PKG_VERSION"),
+                "\"}\n"
+            ),
+        ),
+        ["alpha", "bundle", "extract", rest @ ..] => {
+            let options = match flag::parse(args.iter().skip(words.len() - rest.len())) {
+                Ok(Some(options)) => options,
+                Ok(None) => return print(stdout, HELP),
+                Err(error) => return failed(&error.to_string(), None),
+            };
+            match extract::extract(&options, variable) {
+                Ok(()) => 0,
+                Err(failure) => {
+                    let message =
+                        format!("error loading manifests from directory: {}", failure.message());
+                    failed(&message, failure.hint())
+                }
+            }
+        }
+        other => {
+            let command = other.iter().take(4).copied().collect::<Vec<_>>().join(" ");
+            let message = format!("this is unlade's opm, which has no command {command:?}");
+            failed(&message, Some("use the image of operator-registry for that"))
+        }
+    }
+}
+
+/// A line as upstream's logger writes it, without the time, which the kubelet notes.
+fn logged(level: &str, message: &str, fields: &[(&str, &str)]) {
+    let mut line = format!("level={level} msg={message:?}");
+    for (name, value) in fields {
+        // Writing to a string can't fail.
+        let _ = write!(line, " {name}={value:?}");
+    }
+    log::plain(&line);
+}
+
+fn failed(message: &str, hint: Option<&str>) -> u8 {
+    log::plain(format_args!("Error: {message}"));
+    if let Some(hint) = hint {
+        log::plain(format_args!("hint: {hint}"));
+    }
+    1
+}
+
+fn print(stdout: &mut dyn Write, text: &str) -> u8 {
+    // Who reads may have gone.
+    let _ = stdout.write_all(text.as_bytes());
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opm(args: &[&str]) -> (u8, String) {
+        let mut stdout = Vec::new();
+        let args: Vec<_> = args.iter().map(Into::into).collect();
+        let code = run(&args, |_| None, &mut stdout);
+        (code, String::from_utf8(stdout).unwrap())
+    }
+
+    #[test]
+    fn version_and_help_are_printed() {
+        let (code, text) = opm(&["version"]);
+        assert_eq!((code, text.starts_with("Version: version.Version{")), (0, true), "{text}");
+        for args in [&[][..], &["--help"], &["alpha", "bundle", "extract", "-h"]] {
+            assert_eq!(opm(args), (0, HELP.to_owned()), "{args:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_here_is_an_error() {
+        for args in [&["serve", "/configs"][..], &["alpha", "bundle", "unpack"], &["render"]] {
+            assert_eq!(opm(args), (1, String::new()), "{args:?}");
+        }
+        assert_eq!(opm(&["alpha", "bundle", "extract", "--no-such"]).0, 1);
+        assert_eq!(opm(&["alpha", "bundle", "extract", "-c", "name"]).0, 1, "there is no server");
+    }
+}

@@ -1,0 +1,67 @@
+//! The program by other names: the containers of OLM's unpack Job, one after the other.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt;
+
+use serde_json::json;
+
+use crate::fixture::{Run, bundle, unpacker};
+use crate::serve::kubeconfig;
+use crate::server::Server;
+
+fn applet(name: &str, args: &[&str]) -> Run {
+    Run::of(unpacker().arg0(name).args(args).env("CONTAINER_IMAGE", "registry.example/a:1"))
+}
+
+fn extract(config: &str, root: &str, rest: &[&str]) -> Run {
+    let args =
+        ["alpha", "bundle", "extract", "-k", config, "-m", root, "-n", "olm", "-c", "bundle"];
+    applet("opm", &[&args, rest].concat())
+}
+
+#[test]
+fn cp_copies_the_program_under_the_name_of_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    symlink(env!("CARGO_BIN_EXE_unlade-unpacker"), at("cpb")).unwrap();
+    let run = applet("/bin/cp", &["-Rv", &at("cpb"), &at("copy")]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(run.stdout, format!("'{}' -> '{}'\n", at("cpb"), at("copy")));
+    assert!(fs::symlink_metadata(at("copy")).unwrap().is_file());
+}
+
+#[test]
+fn extract_fills_the_config_map_as_upstream_and_says_what_it_leaves_out() {
+    let (server, bundle) = (Server::start(), bundle("one"));
+    server.create("olm", "bundle");
+    for name in ["a b.yaml", "a-b.yaml"] {
+        fs::write(bundle.path().join("manifests").join(name), name).unwrap();
+    }
+    let config = kubeconfig(bundle.path(), server.address, &json!({"token": "t"}));
+    let (config, root) = (config.to_str().unwrap(), bundle.path().to_str().unwrap());
+    let run = extract(config, root, &["-z"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""), "{run:?}");
+    assert!(run.stderr.contains("level=info msg=\"Reading file\" file="), "{run:?}");
+    assert!(run.stderr.contains("level=warning msg=\"manifests/a b.yaml: the file is left out"));
+    let object = server.object("olm", "bundle");
+    let keys: Vec<_> = object["binaryData"].as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["a-b.yaml", "csv.yaml"]);
+    let annotations = &object["metadata"]["annotations"];
+    assert_eq!(annotations["olm.sourceImage"], "registry.example/a:1");
+    assert_eq!(annotations["olm.contentEncoding"], "gzip+base64");
+    let channel = "operators.operatorframework.io.bundle.channel.default.v1";
+    assert_eq!(annotations[channel], "", "written though it is absent");
+
+    let run = extract(config, root, &["-l", "10"]);
+    assert_eq!(run.code, Some(1));
+    let message = "Error: error loading manifests from directory: bundle files exceeded 10 bytes";
+    assert!(run.stderr.contains(message), "{run:?}");
+}
+
+#[test]
+fn what_opm_cannot_do_here_is_told() {
+    let run = applet("opm", &["serve", "/configs"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{run:?}");
+    assert!(run.stderr.starts_with("Error: this is unlade's opm"), "{run:?}");
+}
