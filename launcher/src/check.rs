@@ -8,7 +8,6 @@ mod admission;
 mod cluster;
 mod node;
 mod pull_secret;
-mod quantity;
 mod quota;
 mod right;
 

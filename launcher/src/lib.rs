@@ -29,6 +29,7 @@ pub mod options;
 pub mod owner;
 mod plain;
 pub mod progress;
+mod quantity;
 pub mod request;
 mod sha256;
 mod strategy;

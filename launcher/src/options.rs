@@ -40,6 +40,9 @@ pub enum Strategy {
     ImageVolume,
 }
 
+/// The architectures that our tool image is built for.
+pub const TOOL_ARCHITECTURES: [&str; 1] = ["amd64"];
+
 /// When content that a ConfigMap holds already is taken without a Job.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Reuse {
@@ -63,8 +66,8 @@ pub struct PodOptions {
     pub service_account: Option<String>,
     /// Further labels of nodes that are wanted, besides `kubernetes.io/os: linux`.
     pub node_selector: BTreeMap<String, String>,
-    /// Architectures that the tool image has, in Go's names; nodes of others are avoided. Empty:
-    /// any.
+    /// Architectures that the tool image has, in Go's names; nodes of others are avoided.
+    /// [`Options::new`] names those that we build ([`TOOL_ARCHITECTURES`]). Empty: any.
     pub architectures: Vec<String>,
     /// Affinity, besides that of the architectures.
     pub affinity: Option<Affinity>,
@@ -73,8 +76,8 @@ pub struct PodOptions {
     /// Name of a PriorityClass.
     pub priority_class: Option<String>,
     /// Requests and limits of each container. Those that aren't given are the default ones: cpu 10m
-    /// and memory 32Mi are asked for, memory is limited to 256Mi unless another amount of it is
-    /// asked for.
+    /// and memory 32Mi are asked for, less if a lower limit is given; memory is limited to 256Mi, or
+    /// to what is asked for if that is more.
     pub resources: Option<ResourceRequirements>,
     /// When the tool image is pulled; by default by the same rule as the bundle image.
     pub tool_pull_policy: Option<PullPolicy>,
@@ -166,7 +169,10 @@ impl Options {
             strategy: Strategy::default(),
             resolve_digest: false,
             reuse: Reuse::default(),
-            pod: PodOptions::default(),
+            pod: PodOptions {
+                architectures: TOOL_ARCHITECTURES.map(str::to_owned).into(),
+                ..PodOptions::default()
+            },
             deadlines: Deadlines::default(),
             retention: Retention::default(),
         }

@@ -7,10 +7,10 @@ use k8s_openapi::api::core::v1::{PodSpec, ResourceQuota};
 use kube::{ResourceExt as _, api::ListParams};
 
 use super::cluster::Cluster;
-use super::quantity::Amount;
 use super::{Category, Check, Outcome, Topic};
 use crate::inventory::pages;
 use crate::object::{Facts, Plan};
+use crate::quantity::Amount;
 use crate::{Failure, Reason, Strategy};
 
 #[cfg(test)]

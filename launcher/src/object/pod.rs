@@ -3,8 +3,6 @@
 mod placement;
 mod volume;
 
-use std::collections::BTreeMap;
-
 use k8s_openapi::api::core::v1::{
     Capabilities, Container, EnvVar, EnvVarSource, LocalObjectReference, ObjectFieldSelector,
     PodSecurityContext, PodSpec, PodTemplateSpec, ResourceRequirements, SeccompProfile,
@@ -15,6 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use unlade_format::Encoding;
 
 use super::{Facts, Plan, label, some};
+use crate::quantity::Amount;
 use crate::{ImageReference, PullPolicy, Strategy, User};
 
 pub(crate) use placement::{LINUX, OS};
@@ -174,18 +173,26 @@ fn container(plan: &Plan<'_>) -> Container {
     }
 }
 
-/// The given amounts, and the default ones of what isn't given. Who asks for an amount of something
-/// doesn't get the default limit of it, which may be less.
+/// The given amounts, and the default ones of what isn't given, as far as these let them: a request
+/// is never above its limit.
 ///
 /// The largest of the 181 bundles of the corpus (6 MiB) passes with a limit of 24 MiB, and is killed
 /// with 16; a made-up one of 124 MiB, near the unpacker's own limit, needs 252.
 fn resources(given: ResourceRequirements) -> ResourceRequirements {
+    let (mut requests, mut limits) =
+        (given.requests.unwrap_or_default(), given.limits.unwrap_or_default());
     let quantity = |(name, size): (&str, &str)| (name.to_owned(), Quantity(size.to_owned()));
-    let mut limits = BTreeMap::from([("memory", "256Mi")].map(quantity));
-    limits.retain(|name, _| !given.requests.iter().any(|given| given.contains_key(name)));
-    limits.extend(given.limits.unwrap_or_default());
-    let mut requests = BTreeMap::from([("cpu", "10m"), ("memory", "32Mi")].map(quantity));
-    requests.extend(given.requests.unwrap_or_default());
+    // Of what was given alone: the defaults fit each other.
+    let wanted = requests.clone();
+    for (name, request) in [("cpu", "10m"), ("memory", "32Mi")].map(quantity) {
+        let limit = limits.get(&name).filter(|limit| Amount::of(limit) < Amount::of(&request));
+        let request = limit.cloned().unwrap_or(request);
+        requests.entry(name).or_insert(request);
+    }
+    let (name, limit) = quantity(("memory", "256Mi"));
+    let more = wanted.get(&name).filter(|wanted| Amount::of(wanted) > Amount::of(&limit));
+    let limit = more.cloned().unwrap_or(limit);
+    limits.entry(name).or_insert(limit);
     ResourceRequirements { requests: Some(requests), limits: Some(limits), claims: given.claims }
 }
 

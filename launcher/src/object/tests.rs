@@ -310,15 +310,31 @@ fn a_given_service_account_needs_no_objects() {
 }
 
 #[test]
-fn who_asks_for_more_memory_is_not_held_to_the_default_limit() {
-    let mut options = options();
-    let resources = json!({"requests": {"memory": "1Gi"}, "limits": {"cpu": "2"}});
-    options.pod.resources = Some(serde_json::from_value(resources).unwrap());
-    let pod = serde_json::to_value(pod(&request(), &options, Strategy::Inject)).unwrap();
-    for containers in ["initContainers", "containers"] {
-        let resources = &pod[containers][0]["resources"];
-        assert_eq!(resources["limits"], json!({"cpu": "2"}));
-        assert_eq!(resources["requests"], json!({"cpu": "10m", "memory": "1Gi"}));
+fn default_amounts_give_way_to_given_ones_and_a_limit_of_memory_stays() {
+    for (given, requests, limits) in [
+        (
+            json!({"requests": {"memory": "1Gi"}, "limits": {"cpu": "2"}}),
+            json!({"cpu": "10m", "memory": "1Gi"}),
+            json!({"cpu": "2", "memory": "1Gi"}),
+        ),
+        (
+            json!({"requests": {"memory": "64Mi"}}),
+            json!({"cpu": "10m", "memory": "64Mi"}),
+            json!({"memory": "256Mi"}),
+        ),
+        (
+            json!({"limits": {"memory": "24Mi", "cpu": "5m"}}),
+            json!({"cpu": "5m", "memory": "24Mi"}),
+            json!({"cpu": "5m", "memory": "24Mi"}),
+        ),
+    ] {
+        let mut options = options();
+        options.pod.resources = Some(serde_json::from_value(given).unwrap());
+        let pod = serde_json::to_value(pod(&request(), &options, Strategy::Inject)).unwrap();
+        for containers in ["initContainers", "containers"] {
+            let resources = &pod[containers][0]["resources"];
+            assert_eq!((&resources["requests"], &resources["limits"]), (&requests, &limits));
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as Group, ValueEnum};
 use k8s_openapi::api::core::v1::{Affinity, ResourceRequirements};
-use unlade_launcher::{self as launcher, PodOptions};
+use unlade_launcher::{self as launcher, PodOptions, options};
 
 use crate::args::{Amounts, Pair, Tolerated, pair};
 
@@ -23,8 +23,14 @@ pub(crate) struct PodArgs {
     #[arg(long, value_name = "KEY=VALUE,...", value_delimiter = ',', hide_short_help = true)]
     node_selector: Vec<Pair>,
 
-    /// Architectures that the image of the unpacker has, such as amd64,arm64; by default any
-    #[arg(long, value_name = "ARCH,...", value_delimiter = ',', hide_short_help = true)]
+    /// Architectures that the image of the unpacker has, such as amd64,arm64
+    #[arg(
+        long,
+        value_name = "ARCH,...",
+        value_delimiter = ',',
+        default_values = options::TOOL_ARCHITECTURES,
+        hide_short_help = true
+    )]
     architecture: Vec<String>,
 
     /// A file with an Affinity, as YAML or JSON

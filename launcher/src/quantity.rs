@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 /// An amount in billionths, the finest that Kubernetes has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Amount(i128);
+pub(crate) struct Amount(i128);
 
 /// The power of ten that [`Amount`] counts in.
 const SCALE: i32 = -9;
@@ -32,16 +32,16 @@ const SUFFIXES: [(&str, i128, i32); 16] = [
 
 impl Amount {
     /// One of something that is counted.
-    pub(super) const ONE: Self = Self(1_000_000_000);
+    pub(crate) const ONE: Self = Self(1_000_000_000);
 
     /// Reads a quantity that the API server took; none if it is negative, finer than billionths or
     /// beyond all that clusters have.
-    pub(super) fn of(quantity: &Quantity) -> Option<Self> {
+    pub(crate) fn of(quantity: &Quantity) -> Option<Self> {
         parse(&quantity.0).map(Self)
     }
 
     /// This much and that much.
-    pub(super) fn plus(self, other: Self) -> Self {
+    pub(crate) fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 }
