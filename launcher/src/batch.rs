@@ -60,41 +60,53 @@ impl Launcher {
     /// Launches many bundles. The outcomes are in the order of the requests; equal requests are
     /// launched once and have the same outcome. It can be dropped and called again: what is
     /// finished by then is taken from where it is.
+    ///
+    /// It holds all ConfigMaps at the end; [`Launcher::launch_each`] doesn't.
     pub async fn launch_all(
         &self,
         requests: &[Request],
         batch: &Batch,
         events: UnboundedSender<BatchEvent>,
     ) -> Vec<Outcome> {
-        let mut distinct: Vec<&Request> = Vec::new();
-        let places: Vec<usize> = requests
-            .iter()
-            .map(|request| {
-                let place = distinct.iter().position(|other| is_same(other, request));
-                place.unwrap_or_else(|| {
-                    distinct.push(request);
-                    distinct.len() - 1
-                })
-            })
-            .collect();
+        let (sender, receiver) = unbounded();
+        self.launch_each(requests, batch, events, sender).await;
+        let mut outcomes: HashMap<usize, Outcome> = receiver.collect().await;
+        let outcome = |place| outcomes.remove(&place).unwrap_or(Outcome::NotBegun);
+        (0..requests.len()).map(outcome).collect()
+    }
+
+    /// The same; each outcome goes into `outcomes` as soon as it is there, with the place of its
+    /// request.
+    pub async fn launch_each(
+        &self,
+        requests: &[Request],
+        batch: &Batch,
+        events: UnboundedSender<BatchEvent>,
+        outcomes: UnboundedSender<(usize, Outcome)>,
+    ) {
+        let distinct = distinct(requests);
         let has_failed = AtomicBool::new(false);
         let n_left = AtomicUsize::new(distinct.len());
-        let (sender, receiver) = unbounded();
-        let launches = stream::iter(distinct.into_iter().enumerate())
-            .map(|(place, request)| {
-                let (sender, has_failed, n_left) = (sender.clone(), &has_failed, &n_left);
-                let events = &events;
+        let launches = stream::iter(distinct)
+            .map(|(request, places)| {
+                let (has_failed, n_left) = (&has_failed, &n_left);
+                let (events, outcomes) = (&events, &outcomes);
                 async move {
                     let is_last = n_left.fetch_sub(1, Ordering::Relaxed) == 1;
-                    if has_failed.load(Ordering::Relaxed) && !batch.keep_going {
-                        return;
-                    }
-                    let outcome = self.launch_one_of_many(request, events).await;
+                    let outcome = if has_failed.load(Ordering::Relaxed) && !batch.keep_going {
+                        Outcome::NotBegun
+                    } else {
+                        self.launch_one_of_many(request, events).await
+                    };
                     if matches!(outcome, Outcome::Failed(_)) {
                         has_failed.store(true, Ordering::Relaxed);
                     }
                     let job = outcome.job().map(str::to_owned);
-                    let _ = sender.unbounded_send((place, outcome));
+                    for place in places {
+                        // Nobody need listen.
+                        let _ = outcomes.unbounded_send((place, outcome.clone()));
+                    }
+                    drop(outcome);
                     // Its place is wanted by no other once the last one is begun.
                     let is_wanted = !is_last && n_left.load(Ordering::Relaxed) > 0;
                     if let Some(job) = job.filter(|_| is_wanted) {
@@ -105,11 +117,19 @@ impl Launcher {
             .buffer_unordered(batch.concurrency.get())
             .for_each(|()| future::ready(()));
         launches.await;
-        drop(sender);
-        let outcomes: HashMap<usize, Outcome> = receiver.collect().await;
-        let outcome = |place| outcomes.get(place).cloned().unwrap_or(Outcome::NotBegun);
-        places.iter().map(outcome).collect()
     }
+}
+
+/// The requests that differ, with the places of each.
+fn distinct(requests: &[Request]) -> Vec<(&Request, Vec<usize>)> {
+    let mut distinct: Vec<(&Request, Vec<usize>)> = Vec::new();
+    for (place, request) in requests.iter().enumerate() {
+        match distinct.iter_mut().find(|(other, _)| is_same(other, request)) {
+            Some((_, places)) => places.push(place),
+            None => distinct.push((request, vec![place])),
+        }
+    }
+    distinct
 }
 
 impl Launcher {

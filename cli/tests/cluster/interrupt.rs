@@ -47,8 +47,29 @@ fn cluster_cli_an_interrupted_launch_goes_on_and_is_taken_up() {
         assert!(stderr.contains("\nhint: "), "{stderr}");
         assert!(stage.namespace.get(&format!("job/{job}")).is_some());
         let image = stage.push("interrupt");
-        let again = stage.unlade(["launch", &image, "--schedule-timeout=2s"]);
+        // Without the selector that was in the way.
+        let again = stage.unlade(["launch", &image]);
         assert!(again.stderr.contains(&format!("job/{job} is at it already")), "{again:?}");
+        again.success();
+    });
+}
+
+#[test]
+fn cluster_cli_an_interrupted_list_says_how_far_it_is() {
+    Stage::open("cli-interrupt-list", |stage| {
+        let images = ["interrupt-a", "interrupt-b"].map(|name| stage.push(name));
+        let [a, b] = images.each_ref().map(String::as_str);
+        let mut child = stage.start(["launch", a, b, "-o", "json", "--node-selector", "no=such"]);
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        let mut n_created = 0;
+        while n_created < 2 {
+            n_created += usize::from(next(&mut lines)["event"] == "created");
+        }
+        child.stdout = Some(lines.into_inner());
+        let (code, stderr) = interrupt(&mut child);
+        assert_eq!(code, Some(73), "{stderr}");
+        let told = "interrupted: 0 of 2 images are unpacked, 2 Jobs go on in ";
+        assert!(stderr.contains(told), "{stderr}");
     });
 }
 

@@ -29,10 +29,11 @@ fn cluster_cli_a_list_is_launched_and_ends_with_a_table() {
 }
 
 #[test]
-fn cluster_cli_each_of_many_has_its_result_as_json() {
+fn cluster_cli_each_of_many_has_its_result_as_json_when_it_is_there() {
     Stage::open("cli-many-json", |stage| {
         let images = ["many-a", "many-b"].map(|name| stage.push(name));
-        let stdout = stage.unlade(["launch", &images[0], &images[1], "-o", "json"]).success();
+        let [a, b] = images.each_ref().map(String::as_str);
+        let stdout = stage.unlade(["launch", a, b, "-o", "json", "--concurrency=1"]).success();
         let lines: Vec<Value> =
             stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         for image in &images {
@@ -41,5 +42,9 @@ fn cluster_cli_each_of_many_has_its_result_as_json() {
                 .filter(|line| line["image"] == image.as_str() && line["event"] == "launched");
             assert_eq!(results.count(), 1, "{stdout}");
         }
+        let place = |image: &str, event: &str| {
+            lines.iter().position(|line| line["image"] == image && line["event"] == event)
+        };
+        assert!(place(a, "launched") < place(b, "prepared"), "{stdout}");
     });
 }

@@ -36,55 +36,56 @@ pub(super) async fn launch(
     let mut batch = Batch::default();
     batch.concurrency = concurrency;
     batch.keep_going = keep_going;
-    let outcomes = follow(job, requests, &batch, &mut report, &mut progresses).await?;
+    let mut finished = Finished::new(images.len());
+    let is_done =
+        follow(job, requests, &batch, &mut report, &mut progresses, &mut finished).await?;
     report.clear();
-    let Some(outcomes) = outcomes else {
+    if !is_done {
         return interrupted(job, &progresses).await;
-    };
-    let mut finished = Finished::default();
-    for (one, outcome) in progresses.all().iter().zip(&outcomes) {
-        finished.add(job, &report, one, outcome)?;
     }
     finished.write(job)?;
-    if job.is_removed {
-        for outcome in &outcomes {
-            if let batch::Outcome::Launched(launched) = outcome {
-                remove(job, &job.namespace, launched).await?;
-            }
-        }
-    }
     match finished.first {
         Some(exit) => Err(Error::Launches { failed: finished.n_failed, all: images.len(), exit }),
         None => Ok(()),
     }
 }
 
-/// Launches, and tells of what happens; none if it was interrupted.
+/// Launches, and tells of what happens and what became of each; whether it came to its end, and
+/// wasn't interrupted.
 async fn follow(
     job: &Job<'_>,
     requests: &[Request],
     batch: &Batch,
     report: &mut Report,
     progresses: &mut Progresses,
-) -> Result<Option<Vec<batch::Outcome>>, Error> {
+    finished: &mut Finished,
+) -> Result<bool, Error> {
     let (sender, mut events) = mpsc::unbounded();
-    let mut launching = pin!(job.launcher.launch_all(requests, batch, sender));
+    let (outcome_sender, mut outcomes) = mpsc::unbounded();
+    let mut launching = pin!(job.launcher.launch_each(requests, batch, sender, outcome_sender));
     let mut turns = tokio::time::interval(TURN);
     let mut stop = Stop::new()?;
-    let outcomes = loop {
+    loop {
         tokio::select! {
+            // What happened before what came of it, and both before the end.
             biased;
             Some(event) = events.next() => see(job, report, progresses, &event)?,
-            outcomes = &mut launching => break outcomes,
-            () = stop.asked() => return Ok(None),
+            Some((place, outcome)) = outcomes.next() => {
+                finished.add(job, report, progresses, place, outcome).await?;
+            }
+            () = &mut launching => break,
+            () = stop.asked() => return Ok(false),
             _ = turns.tick() => {}
         }
         report.draw(|elapsed, turn, palette| progresses.lines(elapsed, turn, palette));
-    };
+    }
     while let Ok(event) = events.try_recv() {
         see(job, report, progresses, &event)?;
     }
-    Ok(Some(outcomes))
+    while let Ok((place, outcome)) = outcomes.try_recv() {
+        finished.add(job, report, progresses, place, outcome).await?;
+    }
+    Ok(true)
 }
 
 /// Takes an event in, and tells of it.
@@ -107,34 +108,47 @@ fn see(
 }
 
 /// What became of those that are done.
-#[derive(Default)]
 struct Finished {
-    rows: Vec<Outcome>,
+    /// In the order of the images.
+    rows: Vec<Option<Outcome>>,
     config_maps: Vec<k8s_openapi::api::core::v1::ConfigMap>,
     n_failed: usize,
     first: Option<Exit>,
 }
 
 impl Finished {
-    fn add(
+    fn new(n_images: usize) -> Self {
+        let rows = (0..n_images).map(|_| None).collect();
+        Self { rows, config_maps: Vec::new(), n_failed: 0, first: None }
+    }
+
+    async fn add(
         &mut self,
         job: &Job<'_>,
-        report: &Report,
-        one: &One,
-        outcome: &batch::Outcome,
+        report: &mut Report,
+        progresses: &Progresses,
+        place: usize,
+        outcome: batch::Outcome,
     ) -> Result<(), Error> {
+        let Some(one) = progresses.all().get(place) else { return Ok(()) };
         let mut row = row(one);
+        report.clear();
         match outcome {
-            batch::Outcome::Launched(launched) => match load(job, launched) {
+            batch::Outcome::Launched(launched) => match load(job, &launched) {
                 Ok(manifest) => {
-                    row.config_map = Some(name(launched).to_owned());
+                    row.config_map = Some(name(&launched).to_owned());
                     row.package = Some(manifest.bundle.package_name.clone());
                     row.version = Some(manifest.bundle.version.clone());
-                    self.take(job, report, one, launched, &manifest)?;
+                    self.take(job, report, one, &launched, &manifest)?;
+                    if job.is_removed
+                        && let Err(error) = remove(job, &job.namespace, &launched).await
+                    {
+                        self.fail(error::report(&error, job.screen));
+                    }
                 }
                 // Of this one alone: the others may be fine.
                 Err(error) => {
-                    let what = document::Result::not_loaded(launched, &error, one.took);
+                    let what = document::Result::not_loaded(&launched, &error, one.took);
                     report.json(&Line { image: &one.image, namespace: &job.namespace, what })?;
                     self.fail(error::report(&error, job.screen));
                     "NotLoaded".clone_into(&mut row.status);
@@ -144,7 +158,9 @@ impl Finished {
             batch::Outcome::Failed(failure) => self.fail(Exit::Cluster(failure.reason)),
             batch::Outcome::NotBegun => self.n_failed += 1,
         }
-        self.rows.push(row);
+        if let Some(place) = self.rows.get_mut(place) {
+            *place = Some(row);
+        }
         Ok(())
     }
 
@@ -178,14 +194,17 @@ impl Finished {
     fn write(&self, job: &Job<'_>) -> Result<(), Error> {
         match job.output {
             Output::Json => Ok(()),
-            Output::Summary => output::print(summary::outcomes(&self.rows, job.screen).as_bytes()),
+            Output::Summary => {
+                let rows: Vec<_> = self.rows.iter().flatten().cloned().collect();
+                output::print(summary::outcomes(&rows, job.screen).as_bytes())
+            }
             Output::Yaml => {
                 let mut documents = Documents::new(Form::Yaml, output::stdout());
                 let written = self.config_maps.iter().try_for_each(|one| documents.write(one));
                 written.and_then(|()| documents.finish())
             }
             Output::Name => {
-                let done = self.rows.iter().filter(|row| row.package.is_some());
+                let done = self.rows.iter().flatten().filter(|row| row.package.is_some());
                 let names = done.filter_map(|row| row.config_map.as_ref());
                 output::print_lines(names.map(|name| format!("configmap/{name}")))
             }
