@@ -86,9 +86,9 @@ fn architecture(nodes: &[&Node], wanted: &[String]) -> Check {
     let named = joined(&found, "and");
     match &*found {
         [] => ARCHITECTURE.warning("the nodes don't tell their architectures"),
-        _ if !wanted.is_empty() => {
-            ARCHITECTURE.ok(format!("the nodes that match are {named}, which were asked for"))
-        }
+        _ if !wanted.is_empty() => ARCHITECTURE.ok(format!(
+            "the nodes that match are {named}, which the tool image is said to have (--architecture)"
+        )),
         [_] => ARCHITECTURE
             .ok(format!("the nodes that match are {named}"))
             .hinted("the tool image must have it"),
