@@ -22,6 +22,9 @@ pub(crate) struct Arguments {
     /// Fail if any test would be left out.
     #[arg(long)]
     require_all: bool,
+    /// Also the slow ones, such as those of a node that is lost.
+    #[arg(long)]
+    all: bool,
     /// Leave out the tests on a cluster. Without this a testbed is brought up for them where that
     /// can be (root, on Linux), and goes again; `UNLADE_CLUSTER` names any other cluster.
     #[arg(long)]
@@ -52,9 +55,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
         test.env(REQUIRE_ALL, "1");
     }
     test.args(&arguments.filter);
-    if !arguments.harness.is_empty() {
-        test.arg("--").args(&arguments.harness);
-    }
+    test.arg("--").args(arguments.all.then_some("--include-ignored")).args(&arguments.harness);
     let mut left_out: Vec<String> = missing
         .iter()
         .map(|need| format!("{}: {} is missing: {}", need.tests, need.name, need.hint))

@@ -3,6 +3,9 @@
 /// The registry as nodes, pods and commands inside of the testbed reach it: the fault proxy.
 pub const REGISTRY: &str = "10.77.0.1:5000";
 
+/// Names of registries that can't be reached from the nodes: nothing listens, and no such host.
+pub const UNREACHABLE: [&str; 2] = ["127.0.0.1:9", "unreachable.test"];
+
 /// Where the registry itself listens, behind the fault proxy.
 pub(crate) const REGISTRY_BEHIND: &str = "127.0.0.1:5001";
 

@@ -6,16 +6,20 @@
 
 pub(crate) mod admission;
 
+use std::net::TcpStream;
 use std::process::Command;
 use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::address::{SERVICE, pod_range};
+use crate::address::{SERVICE, node_address, pod_range};
 use crate::program::run;
 use crate::wait::wait_for;
 use crate::{Error, Part, State, Testbed, node};
+
+/// The port at which a kubelet says that it is well, by default.
+const HEALTHZ: u16 = 10248;
 
 impl Testbed {
     /// Kills a part at once, as a crash would. `false` if it had ended.
@@ -90,14 +94,19 @@ impl Testbed {
         self.kill(Part::Containerd(index)).map(drop)
     }
 
-    /// Brings a lost node back.
+    /// Brings a lost node back, and waits until its kubelet is there.
     ///
     /// # Errors
     ///
-    /// As [`Testbed::start`].
+    /// As [`Testbed::start`]; [`Error::Deadline`] if the kubelet doesn't come.
     pub fn return_node(&self, index: usize) -> Result<(), Error> {
         self.start(Part::Containerd(index))?;
-        self.start(Part::Kubelet(index))
+        let address = (node_address(index), HEALTHZ);
+        wait_for(&Part::Kubelet(index).to_string(), Duration::from_mins(1), || {
+            // One that is faster than its runtime ends, and is started again, as systemd does it.
+            self.start(Part::Kubelet(index))?;
+            self.within(|| Ok(TcpStream::connect(&address).is_ok().then_some(())))
+        })
     }
 
     /// Drops what the pods of a node send to the API server. The node itself still reaches it.

@@ -43,7 +43,7 @@ mod settings;
 mod testbed;
 mod wait;
 
-pub use address::{REGISTRY, node_address};
+pub use address::{REGISTRY, UNREACHABLE, node_address};
 pub use error::Error;
 pub use kubectl::Kubectl;
 pub use node::Node;

@@ -12,7 +12,9 @@ use serde_json::json;
 use unlade_oci::build::{self, Entry, Image, Layer};
 use unlade_oci::{Platform, Reference, Select, Transport};
 
-use crate::address::{BRIDGE, NAME_SERVER, NETWORK, REGISTRY, node_address, pod_range_ends};
+use crate::address::{
+    BRIDGE, NAME_SERVER, NETWORK, REGISTRY, UNREACHABLE, node_address, pod_range_ends,
+};
 use crate::place::Place;
 use crate::program::run;
 use crate::testbed::Plan;
@@ -26,6 +28,13 @@ const PAUSE_IMAGE: &str = "unlade.test/pause:1";
 /// settings say. Each node has its own over them, in its mount namespace.
 const FIXED: [&str; 5] =
     ["/run/containerd", "/var/lib/cni", "/var/lib/kubelet", "/var/log/containers", "/var/log/pods"];
+
+/// Says which name servers the machine has.
+const RESOLVER: &str = "/etc/resolv.conf";
+
+/// A name server that isn't there: it is known at once that a host isn't either. The machine's own,
+/// which can't be reached from the network namespace, would be waited for, a minute for each pull.
+const NO_RESOLVER: &[u8] = b"nameserver 127.0.0.1\noptions attempts:1 timeout:1\n";
 
 /// What is special about a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +69,12 @@ impl Plan<'_> {
         let mirror =
             format!("[host.\"http://{REGISTRY}\"]\n  capabilities = [\"pull\", \"resolve\"]\n");
         file::write(&hosts.join("hosts.toml"), mirror.as_bytes())?;
+        // Without settings of its own a registry is looked for under its name.
+        for name in UNREACHABLE {
+            let hosts = folder.join("registries").join(name);
+            file::create_folder(&hosts)?;
+            file::write(&hosts.join("hosts.toml"), b"")?;
+        }
         let config = folder.join("containerd.toml");
         file::write(&config, self.containerd_config(index, &folder).as_bytes())?;
         self.start_part(
@@ -129,7 +144,14 @@ impl Plan<'_> {
             mount.arg(format!("--mount={}", namespace.display()));
             run(mount.args(["mount", "--bind"]).arg(&source).arg(fixed))?;
         }
-        Ok(())
+        if !Path::new(RESOLVER).exists() {
+            return Ok(());
+        }
+        let resolver = folder.join("resolv.conf");
+        file::write(&resolver, NO_RESOLVER)?;
+        let mut mount = Command::new("nsenter");
+        mount.arg(format!("--mount={}", namespace.display()));
+        run(mount.args(["mount", "--bind"]).arg(&resolver).arg(RESOLVER)).map(drop)
     }
 
     fn containerd_config(&self, index: usize, folder: &Path) -> String {

@@ -8,6 +8,7 @@
 )]
 
 mod batch;
+mod failure;
 mod killed;
 mod left;
 mod meddling;
@@ -28,7 +29,7 @@ use unlade_tests::corpus;
 use stage::{Stage, finished, given};
 
 /// Every so many-th real bundle.
-const STEP: usize = 12;
+const STEP: usize = 24;
 
 /// How many of them are launched at once.
 const AT_ONCE: usize = 4;

@@ -1,6 +1,6 @@
 //! Others change, delete or take what a launch works with.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::StreamExt;
 use futures::channel::mpsc::unbounded;
@@ -11,54 +11,11 @@ use unlade_launcher::{Launcher, Options, Reason, Step};
 
 use crate::stage::{Stage, given};
 
-/// How long a reason may take once the cluster knows of it.
-const AT_ONCE: Duration = Duration::from_secs(5);
-
 /// The defaults, with a node that there isn't.
 fn waiting(stage: &Stage<'_>) -> Options {
     let mut options = stage.options();
     options.pod.node_selector.insert("example.com/none".into(), "true".into());
     options
-}
-
-#[test]
-fn cluster_what_others_do_to_the_objects_ends_the_launch_at_once() {
-    Stage::open("launch-meddled", async |stage| {
-        let image = stage.push_example("meddled");
-        let immutable = r#"--patch={"immutable":true}"#;
-        let cases: [(&str, &[&str], Reason); 4] = [
-            ("no-job", &["delete", "job", "no-job-1", "--wait=false"], Reason::JobDeleted),
-            (
-                "no-map",
-                &["delete", "configmap", "no-map", "--wait=false"],
-                Reason::ConfigMapDeleted,
-            ),
-            (
-                "immutable",
-                &["patch", "configmap", "immutable", immutable],
-                Reason::ConfigMapImmutable,
-            ),
-            (
-                "namespace",
-                &["delete", "namespace", stage.namespace.name(), "--wait=false"],
-                Reason::Namespace,
-            ),
-        ];
-        for (name, meddling, reason) in cases {
-            let mut request = stage.request(&image.by_tag);
-            request.name = given(name);
-            let options = waiting(stage);
-            let meddle = async {
-                stage.wait_for_pod_of(&format!("{name}-1")).await;
-                stage.kubectl(meddling);
-                Instant::now()
-            };
-            let (launch, meddled) = futures::join!(stage.launch(&options, &request), meddle);
-            let failure = launch.0.unwrap_err();
-            assert_eq!(failure.reason, reason, "{name}: {failure:?}");
-            assert!(meddled.elapsed() < AT_ONCE, "{name}: {:?}", meddled.elapsed());
-        }
-    });
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn cluster_a_plain_call_that_fails_leaves_nothing() {
         for object in fault::denying_policy(name, "batch", "jobs", "no Jobs here") {
             stage.namespace.apply_cluster_wide(&object);
         }
-        stage.wait_until_denied(&crate::stage::job()).await;
+        stage.wait_until_denied(name, &crate::stage::job()).await;
         let tool = stage.options().tool_image;
         let launched = launch_bundle_image(stage.client.clone(), &image.by_tag, &tool, name).await;
         let failure = launched.unwrap_err();

@@ -1,9 +1,10 @@
 //! A namespace, images in the registry, and launchers whose requests are counted.
 
+mod image;
+mod wait;
+
 use std::fmt::Debug;
-use std::future::pending;
-use std::path::{Path, PathBuf};
-use std::pin::pin;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -11,47 +12,28 @@ use futures::StreamExt;
 use futures::channel::mpsc::unbounded;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod};
-use kube::api::{ListParams, PostParams, WatchEvent, WatchParams};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{ListParams, WatchEvent, WatchParams};
 use kube::client::{Body, ClientBuilder, DynBody};
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Config, Resource, ResourceExt};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
-use tokio::time::{sleep, timeout};
 use tower::util::{BoxService, MapRequestLayer};
 use tower::{BoxError, Layer, Service};
-use unlade_format::Limits;
 use unlade_launcher::{Failure, Launched, Launcher, Name, Options, Request, Step};
-use unlade_oci::Platform;
-use unlade_oci::build::{Image, bundle};
 use unlade_tests::cluster::{Cluster, Namespace};
+
+pub(crate) use image::example;
 
 /// For whatever a test waits for.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
-
-/// How often a test asks for what can't be watched.
-const INTERVAL: Duration = Duration::from_millis(250);
 
 /// Held by tests that go on beside each other, and by one that doesn't.
 static ALONE: RwLock<()> = RwLock::new(());
 
 /// What `ClientBuilder` makes services of.
 type GenericService = BoxService<http::Request<Body>, http::Response<Box<DynBody>>, BoxError>;
-
-/// The example bundle.
-pub(crate) fn example() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/hello-operator")
-}
-
-/// An image in the registry.
-pub(crate) struct Pushed {
-    pub(crate) by_tag: String,
-    pub(crate) by_digest: String,
-    pub(crate) digest: String,
-}
 
 /// Where a test happens.
 pub(crate) struct Stage<'c> {
@@ -112,25 +94,6 @@ impl Stage<'_> {
         (result, steps)
     }
 
-    /// Puts the image of a bundle into the registry.
-    pub(crate) fn push(&self, name: &str, directory: &Path) -> Pushed {
-        let image = bundle::image(directory, Platform::host(), &Limits::default()).unwrap();
-        self.push_image(name, &image)
-    }
-
-    /// The same of the example bundle.
-    pub(crate) fn push_example(&self, name: &str) -> Pushed {
-        self.push(name, &example())
-    }
-
-    /// Puts any image into the registry.
-    pub(crate) fn push_image(&self, name: &str, image: &Image) -> Pushed {
-        let by_digest = self.cluster.push(image, &format!("launch/{name}:1"));
-        let (repository, digest) = by_digest.split_once('@').unwrap();
-        let by_tag = format!("{repository}:1");
-        Pushed { by_tag, digest: digest.to_owned(), by_digest }
-    }
-
     /// The writes since the last time, sorted.
     pub(crate) fn writes(&self) -> Vec<String> {
         let mut writes = std::mem::take(&mut *self.writes.lock().unwrap());
@@ -178,96 +141,6 @@ impl Stage<'_> {
         self.api::<K>().list(&ListParams::default()).await.unwrap().items
     }
 
-    /// Waits until an object is as wanted.
-    pub(crate) async fn wait<K>(&self, name: &str, is_wanted: impl Fn(&K) -> bool) -> K
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-            + Clone
-            + Debug
-            + DeserializeOwned
-            + Send
-            + 'static,
-    {
-        let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
-        self.wait_for(config, name, is_wanted).await
-    }
-
-    /// Waits until a Job has a pod.
-    pub(crate) async fn wait_for_pod_of(&self, job: &str) -> Pod {
-        let config = watcher::Config::default().labels(&format!("job-name={job}"));
-        self.wait_for(config, &format!("the pod of {job}"), |_: &Pod| true).await
-    }
-
-    /// Waits until one of these objects is as wanted.
-    pub(crate) async fn wait_for<K>(
-        &self,
-        config: watcher::Config,
-        what: &str,
-        is_wanted: impl Fn(&K) -> bool,
-    ) -> K
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-            + Clone
-            + Debug
-            + DeserializeOwned
-            + Send
-            + 'static,
-    {
-        let mut last = None;
-        let found = async {
-            // What goes wrong with a watch is begun anew.
-            let objects = watcher(self.api::<K>(), config).default_backoff().applied_objects();
-            let mut objects = pin!(objects.filter_map(async |object| object.ok()));
-            while let Some(object) = objects.next().await {
-                if is_wanted(&object) {
-                    return object;
-                }
-                last = Some(object);
-            }
-            pending().await
-        };
-        let found = timeout(PATIENCE, found).await;
-        found.unwrap_or_else(|_| panic!("{what} isn't as wanted: {last:?}"))
-    }
-
-    /// Waits until no object of a kind has a name that begins so.
-    pub(crate) async fn wait_until_none<K>(&self, prefix: &str)
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-            + Clone
-            + Debug
-            + DeserializeOwned,
-    {
-        let is_left = |objects: Vec<K>| objects.iter().any(|it| it.name_any().starts_with(prefix));
-        let is_gone = async {
-            while is_left(self.list::<K>().await) {
-                sleep(INTERVAL).await;
-            }
-        };
-        let is_gone = timeout(PATIENCE, is_gone).await;
-        is_gone.unwrap_or_else(|_| panic!("{} {prefix}... is still there", K::kind(&())));
-    }
-
-    /// Waits until such an object is refused here: what admission goes by it knows a moment after it
-    /// is made.
-    pub(crate) async fn wait_until_denied<K>(&self, object: &K)
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-            + Clone
-            + Debug
-            + DeserializeOwned
-            + Serialize,
-    {
-        let params = PostParams { dry_run: true, ..PostParams::default() };
-        let is_denied = async {
-            while self.api::<K>().create(&params, object).await.is_ok() {
-                sleep(INTERVAL).await;
-            }
-        };
-        let is_denied = timeout(PATIENCE, is_denied).await;
-        is_denied.unwrap_or_else(|_| panic!("any {} is taken", K::kind(&())));
-    }
-
     /// A client whose requests go through `layer`.
     pub(crate) async fn client_with<L>(&self, layer: &L) -> Client
     where
@@ -282,6 +155,13 @@ impl Stage<'_> {
     {
         let config = config(&self.cluster.testbed().kubeconfig()).await;
         ClientBuilder::try_from(config).unwrap().with_layer(layer).build()
+    }
+
+    /// A client with another configuration.
+    pub(crate) async fn client_of(&self, change: impl FnOnce(&mut Config)) -> Client {
+        let mut config = config(&self.cluster.testbed().kubeconfig()).await;
+        change(&mut config);
+        Client::try_from(config).unwrap()
     }
 
     /// A service account that may do what the unpacker needs, on any ConfigMap.

@@ -1,0 +1,183 @@
+//! Each reason that a launch can have to fail, provoked on a real cluster, and how long it takes to
+//! tell it once the cluster knows.
+
+mod admission;
+mod bundle;
+mod deadline;
+mod observer;
+mod others;
+mod pull;
+mod rights;
+mod slow;
+mod start;
+mod webhook;
+
+use std::time::{Duration, Instant};
+
+use futures::channel::mpsc::unbounded;
+use futures::future::LocalBoxFuture;
+use futures::{StreamExt, stream};
+use kube::Client;
+use unlade_launcher::{Failure, Launcher, Options, Reason, Request, Step};
+
+use crate::stage::{PATIENCE, Stage, given};
+use observer::{Knows, Observer};
+
+/// How long a reason may take once the cluster knows of it.
+const AT_ONCE: Duration = Duration::from_secs(5);
+
+/// How many launches go on beside each other.
+const BESIDE: usize = 4;
+
+/// One way to make a launch fail.
+pub(crate) struct Case<'s> {
+    name: &'static str,
+    reason: Reason,
+    /// Part of the message.
+    says: &'static str,
+    /// Whether the launch ends with it, or tells it and waits.
+    is_final: bool,
+    /// How the cluster knows.
+    knows: Knows,
+    client: Client,
+    options: Options,
+    request: Request,
+    /// What is done to the launch, until it is done.
+    meddle: Option<LocalBoxFuture<'s, ()>>,
+}
+
+impl<'s> Case<'s> {
+    /// A launch of `image` that ends with `reason` once a container can't start.
+    pub(crate) fn new(stage: &Stage<'_>, name: &'static str, image: &str, reason: Reason) -> Self {
+        let mut request = stage.request(image);
+        request.name = given(name);
+        Self {
+            name,
+            reason,
+            says: "",
+            is_final: true,
+            knows: Knows::Stuck,
+            client: stage.client.clone(),
+            options: stage.options(),
+            request,
+            meddle: None,
+        }
+    }
+
+    /// It is told, and the launch goes on: it may pass.
+    fn passing(self) -> Self {
+        Self { is_final: false, ..self }
+    }
+
+    fn known_by(self, knows: Knows) -> Self {
+        Self { knows, ..self }
+    }
+
+    fn saying(self, says: &'static str) -> Self {
+        Self { says, ..self }
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Options)) -> Self {
+        change(&mut self.options);
+        self
+    }
+
+    fn within(mut self, namespace: &str) -> Self {
+        namespace.clone_into(&mut self.request.namespace);
+        self
+    }
+
+    fn by(self, client: Client) -> Self {
+        Self { client, ..self }
+    }
+
+    /// While it goes on this is done; the cluster knows when it is done.
+    fn meddled(self, meddle: impl Future<Output = ()> + 's) -> Self {
+        Self { meddle: Some(Box::pin(meddle)), knows: Knows::Meddled, ..self }
+    }
+
+    async fn run(mut self) -> Result<(), String> {
+        let observer = Observer::start(&self.client, &self.request);
+        let begun = Instant::now();
+        let mut steps = Vec::new();
+        let told = tokio::time::timeout(PATIENCE, self.told(&mut steps, &observer)).await;
+        let now = Instant::now();
+        let name = self.name;
+        let Ok((failure, is_over)) = told else {
+            return Err(format!("{name}: nothing is told: {steps:?} {observer:?}"));
+        };
+        let is_right = failure.reason == self.reason
+            && failure.message.contains(self.says)
+            && is_over == self.is_final
+            && (is_over || failure.is_transient);
+        if !is_right {
+            return Err(format!("{name}: {failure:?}, over: {is_over}, after {steps:?}"));
+        }
+        let Some(known) = observer.known(self.knows, begun).await else {
+            return Err(format!("{name}: the cluster doesn't know: {failure:?} {observer:?}"));
+        };
+        let after = now.saturating_duration_since(known);
+        println!(
+            "| {name} | {:?} | {} | {:.2} | {:.2} |",
+            self.reason,
+            if is_over { "ends" } else { "waits" },
+            after.as_secs_f32(),
+            (now - begun).as_secs_f32(),
+        );
+        if after > AT_ONCE {
+            return Err(format!("{name}: told {after:?} after the cluster knew: {failure:?}"));
+        }
+        Ok(())
+    }
+
+    /// The failure, once it is told, and whether the launch is over then.
+    async fn told(&mut self, steps: &mut Vec<Step>, observer: &Observer) -> (Failure, bool) {
+        let launcher = Launcher::new(self.client.clone(), self.options.clone());
+        let (sender, mut events) = unbounded();
+        let launch = launcher.launch_watched(&self.request, sender);
+        let meddle = self.meddle.take();
+        let meddle = async move {
+            match meddle {
+                Some(meddle) => {
+                    meddle.await;
+                    observer.meddled();
+                }
+                None => std::future::pending().await,
+            }
+        };
+        let mut launch = std::pin::pin!(launch);
+        let mut meddle = std::pin::pin!(meddle);
+        let mut is_meddling = true;
+        loop {
+            tokio::select! {
+                biased;
+                Some(event) = events.next() => {
+                    observer.step(&event.step);
+                    steps.push(event.step.clone());
+                    match event.step {
+                        Step::Waiting { failure } | Step::Retrying { failure, .. }
+                            if !self.is_final && failure.reason == self.reason =>
+                        {
+                            return (*failure, false);
+                        }
+                        _ => {}
+                    }
+                }
+                result = &mut launch => {
+                    let failure = result.err().unwrap_or_else(|| {
+                        panic!("{}: it was launched: {steps:?}", self.name)
+                    });
+                    return (failure, true);
+                }
+                () = &mut meddle, if is_meddling => is_meddling = false,
+            }
+        }
+    }
+}
+
+/// Runs them, and fails with all that went wrong.
+pub(crate) async fn run(cases: impl IntoIterator<Item = Case<'_>>) {
+    let results = stream::iter(cases).map(Case::run).buffer_unordered(BESIDE);
+    let wrong: Vec<_> = results.filter_map(async |result| result.err()).collect().await;
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

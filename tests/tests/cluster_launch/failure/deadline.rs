@@ -1,0 +1,52 @@
+//! Phases that take too long.
+
+use std::time::Duration;
+
+use unlade_launcher::{Reason, Step, Strategy};
+use unlade_testbed::registry::{Answer, Fault};
+
+use super::observer::Knows;
+use super::{Case, run};
+use crate::stage::Stage;
+
+/// What a phase may take.
+const TIME: Duration = Duration::from_secs(3);
+
+/// Known when the phase has lasted as long as it may.
+const fn after(begins: fn(&Step) -> bool) -> Knows {
+    Knows::After(begins, TIME)
+}
+
+#[test]
+fn cluster_the_deadline_of_each_phase_is_kept() {
+    Stage::open("failure-deadline", async |stage| {
+        let image = stage.push_example("slow").by_tag;
+        let hanging = stage.push_example("hanging").by_tag;
+        let fault = Fault::always(Answer::Hang);
+        let _fault = stage.cluster.testbed().fault_registry("launch/hanging", fault).unwrap();
+        let waiting = stage.push_waiting();
+        run([
+            // What is known of the cause is the reason.
+            Case::new(stage, "schedule", &image, Reason::Unschedulable)
+                .saying("gave up after 3 s")
+                .known_by(after(|step| matches!(step, Step::Created { .. })))
+                .with(|options| {
+                    options.pod.node_selector.insert("example.com/none".into(), "true".into());
+                    options.deadlines.schedule = TIME;
+                }),
+            Case::new(stage, "pull", &hanging, Reason::Deadline)
+                .saying("waiting for the images and containers")
+                .known_by(after(|step| matches!(step, Step::Scheduled { .. })))
+                .with(|options| options.deadlines.pull = TIME),
+            Case::new(stage, "run", &image, Reason::Deadline)
+                .saying("waiting for the unpacker's result")
+                .known_by(after(|step| matches!(step, Step::Running)))
+                .with(|options| {
+                    options.tool_image = waiting;
+                    options.strategy = Strategy::ImageVolume;
+                    options.deadlines.run = TIME;
+                }),
+        ])
+        .await;
+    });
+}

@@ -1,0 +1,55 @@
+//! Images in the registry.
+
+use std::path::{Path, PathBuf};
+
+use unlade_format::Limits;
+use unlade_oci::Platform;
+use unlade_oci::build::{Entry, Image, Layer, bundle};
+
+use super::Stage;
+
+/// A static program that waits for its end, and ignores what it isn't told; the testbed needs it.
+const WAITING: &str = "/usr/bin/catatonit";
+
+/// The example bundle.
+pub(crate) fn example() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/hello-operator")
+}
+
+/// An image in the registry.
+pub(crate) struct Pushed {
+    pub(crate) by_tag: String,
+    pub(crate) by_digest: String,
+    pub(crate) digest: String,
+}
+
+impl Stage<'_> {
+    /// Puts the image of a bundle into the registry.
+    pub(crate) fn push(&self, name: &str, directory: &Path) -> Pushed {
+        let image = bundle::image(directory, Platform::host(), &Limits::default()).unwrap();
+        self.push_image(name, &image)
+    }
+
+    /// The same of the example bundle.
+    pub(crate) fn push_example(&self, name: &str) -> Pushed {
+        self.push(name, &example())
+    }
+
+    /// Puts any image into the registry.
+    pub(crate) fn push_image(&self, name: &str, image: &Image) -> Pushed {
+        let by_digest = self.cluster.push(image, &format!("launch/{name}:1"));
+        let (repository, digest) = by_digest.split_once('@').unwrap();
+        let by_tag = format!("{repository}:1");
+        Pushed { by_tag, digest: digest.to_owned(), by_digest }
+    }
+
+    /// Puts an image into the registry that starts as ours does, and then just waits.
+    pub(crate) fn push_waiting(&self) -> String {
+        let program = Entry::copy("wait", WAITING).with_mode(0o755);
+        let mut image = Image::from_scratch(Platform::host());
+        image.layers.push(Layer::new([program]));
+        image.config.entrypoint = ["/wait", "-P", "--"].map(str::to_owned).into();
+        image.config.user = Some("65532:65532".to_owned());
+        self.push_image("waiting", &image).by_digest
+    }
+}
