@@ -3,5 +3,6 @@
 pub mod cluster;
 pub mod corpus;
 pub mod left_out;
+pub mod olm;
 pub mod shipped;
 pub mod trap;

@@ -56,6 +56,21 @@ pub(crate) fn create_folder(path: &Path) -> Result<(), Error> {
     fs::create_dir_all(path).map_err(Error::file("create", path))
 }
 
+/// Copies the YAML files of a folder into a new one.
+pub(crate) fn copy_yaml(from: &Path, to: &Path) -> Result<(), Error> {
+    create_folder(to)?;
+    for entry in fs::read_dir(from).map_err(Error::file("read", from))?.flatten() {
+        let path = entry.path();
+        if path.extension().is_some_and(|extension| extension == "yaml") {
+            // Without its mode: the folder of a module isn't writable.
+            let bytes = fs::read(&path).map_err(Error::file("read", &path))?;
+            let copy = to.join(entry.file_name());
+            fs::write(&copy, bytes).map_err(Error::file("write", &copy))?;
+        }
+    }
+    Ok(())
+}
+
 /// Removes a file; that there is none is fine.
 pub(crate) fn remove(path: &Path) -> Result<(), Error> {
     match fs::remove_file(path) {

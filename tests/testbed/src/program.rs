@@ -4,6 +4,7 @@ mod cache;
 mod debian;
 mod go;
 mod module;
+mod olm;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -12,6 +13,9 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use module::Source;
+
+pub use olm::Olm;
 
 /// The folder that holds the built programs of each Go module, and where the machine's are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,20 +39,20 @@ impl Programs {
     /// [`Error::Missing`] if a package is missing and can't be installed; [`Error::Ended`] with
     /// the end of its output if a build fails.
     pub fn prepare(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<Self, Error> {
-        debian::install(tell)?;
+        debian::install(&debian::PACKAGES, tell)?;
         let started = Instant::now();
         let mut n_built = 0;
-        let mut module = |name| {
-            let (folder, built) = module::programs(cache, name, tell)?;
+        let mut module = |name, folder| {
+            let (folder, built) = module::programs(cache, &Source::part(name, folder), tell)?;
             n_built += usize::from(built);
             Ok::<_, Error>(folder)
         };
         let programs = Self {
-            registry: module("registry")?,
-            etcd: module("etcd")?,
-            cni: module("cni")?,
-            containerd: module("containerd")?,
-            kubernetes: module("kubernetes")?,
+            registry: module("registry", "parts/registry")?,
+            etcd: module("etcd", "parts/etcd")?,
+            cni: module("cni", "parts/cni")?,
+            containerd: module("containerd", "parts/containerd")?,
+            kubernetes: module("kubernetes", "parts/kubernetes")?,
             pause: debian::find("catatonit")?,
         };
         if n_built > 0 {

@@ -15,7 +15,8 @@ pub(super) struct Peers {
     pub(super) opm: PathBuf,
 }
 
-/// Builds them, a minute on a fresh machine and seconds on others: Go's own cache keeps the parts.
+/// Builds them, a minute on a fresh machine and seconds on others: Go's own cache keeps the parts,
+/// also those that a testbed's programs of OLM have in common with them.
 /// None, and a word about it, if there is no Go that can.
 pub(super) fn build() -> Option<Peers> {
     if !command::is_there("go") {

@@ -7,8 +7,8 @@ use std::{env, fs};
 use super::run;
 use crate::Error;
 
-/// Which programs are needed and which packages have them.
-const PACKAGES: [(&str, &str); 9] = [
+/// Which programs every testbed needs and which packages have them.
+pub(super) const PACKAGES: [(&str, &str); 9] = [
     ("runc", "runc"),
     ("catatonit", "catatonit"),
     ("ip", "iproute2"),
@@ -20,27 +20,30 @@ const PACKAGES: [(&str, &str); 9] = [
     ("openssl", "openssl"),
 ];
 
+/// What OLM's own images have besides its programs; the package's is static.
+pub(super) const OLM: [(&str, &str); 1] = [("busybox", "busybox-static")];
+
 /// Where a program is: on the `PATH`, or where only root usually looks.
 pub(super) fn find(program: &'static str) -> Result<PathBuf, Error> {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
     let found = folders.map(|folder: PathBuf| folder.join(program)).find(|path| path.is_file());
-    let package = PACKAGES.iter().find(|(name, _)| *name == program);
+    let package = PACKAGES.iter().chain(&OLM).find(|(name, _)| *name == program);
     let missing = Error::Missing { program, package: package.map_or(program, |(_, name)| name) };
     // Links such as `alternatives` are followed, for the sake of who reads the record.
     found.map(|path| fs::canonicalize(&path).unwrap_or(path)).ok_or(missing)
 }
 
 /// Installs what is missing, which needs Debian or a descendant and root.
-pub(super) fn install(tell: &mut dyn FnMut(&str)) -> Result<(), Error> {
-    let missing = |packages: &mut Vec<&str>| {
-        packages.extend(PACKAGES.iter().filter(|(name, _)| find(name).is_err()).map(|(_, p)| *p));
-        packages.dedup();
-    };
-    let mut packages = Vec::new();
-    missing(&mut packages);
+pub(super) fn install(
+    wanted: &[(&'static str, &'static str)],
+    tell: &mut dyn FnMut(&str),
+) -> Result<(), Error> {
+    let missing = wanted.iter().filter(|(name, _)| find(name).is_err());
+    let mut packages: Vec<&str> = missing.map(|(_, package)| *package).collect();
+    packages.dedup();
     if packages.is_empty() || find("apt-get").is_err() {
-        return check();
+        return check(wanted);
     }
     tell(&format!("installing {}", packages.join(", ")));
     let install = || {
@@ -54,9 +57,9 @@ pub(super) fn install(tell: &mut dyn FnMut(&str)) -> Result<(), Error> {
         run(Command::new("apt-get").arg("update"))?;
         run(&mut install())?;
     }
-    check()
+    check(wanted)
 }
 
-fn check() -> Result<(), Error> {
-    PACKAGES.iter().try_for_each(|(program, _)| find(program).map(drop))
+fn check(wanted: &[(&'static str, &'static str)]) -> Result<(), Error> {
+    wanted.iter().try_for_each(|(program, _)| find(program).map(drop))
 }

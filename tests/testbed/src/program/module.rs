@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
-use super::{cache, go, name_of};
+use super::{cache, go, name_of, run};
 use crate::{Error, file};
 
 /// Raised when the way of building changes, so that what was built before isn't used.
@@ -22,14 +22,35 @@ const COMPILER: &str = "-gcflags=all=-dwarf=false -l";
 /// How often a long build says how far it is.
 const REPORTS: Duration = Duration::from_secs(10);
 
+/// Which module is built, and how.
+pub(super) struct Source {
+    /// What the folder of its programs is called, before the digest.
+    pub(super) name: &'static str,
+    /// Where its `go.mod` is, beside our `Cargo.toml`.
+    pub(super) folder: &'static str,
+    /// What `go build` is given besides what all are given.
+    pub(super) flags: &'static [&'static str],
+    /// A module that it is built from, and a folder of it whose YAML files are kept beside the
+    /// programs.
+    pub(super) data: Option<(&'static str, &'static str)>,
+}
+
+impl Source {
+    /// A part of the testbed: it only has to do its work.
+    pub(super) fn part(name: &'static str, folder: &'static str) -> Self {
+        Self { name, folder, flags: &[COMPILER], data: None }
+    }
+}
+
 /// The folder with a module's programs, built if need be; whether they were built now.
 pub(super) fn programs(
     cache: &Path,
-    name: &str,
+    source: &Source,
     tell: &mut dyn FnMut(&str),
 ) -> Result<(PathBuf, bool), Error> {
-    let parts = Path::new(env!("CARGO_MANIFEST_DIR")).join("parts");
-    let module = Module::read(&parts, name)?;
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let module = Module::read(&here.join(source.folder))?;
+    let name = source.name;
     let folder = cache.join(format!("{name}-{}", module.key));
     if folder.exists() {
         cache::touch(&folder);
@@ -45,16 +66,20 @@ pub(super) fn programs(
     if folder.exists() {
         return Ok((folder, false));
     }
-    let go = go::toolchain(cache, &parts, &module.go, tell)?;
+    let go = go::toolchain(cache, &here.join("parts"), &module.go, tell)?;
     let aside = cache::aside(cache, name)?;
-    module.build(&go, &aside, tell)?;
+    module.build(source, &go, &aside, tell)?;
+    if let Some((data, folder)) = source.data {
+        let mut list = module.go(&go);
+        let found = run(list.args(["list", "-m", "-f", "{{.Dir}}", data]))?;
+        file::copy_yaml(&Path::new(found.trim()).join(folder), &aside.join(folder))?;
+    }
     fs::rename(&aside, &folder).map_err(Error::file("write", &folder))?;
     Ok((folder, true))
 }
 
 /// A pinned Go module whose `tool`s are wanted.
 struct Module {
-    name: String,
     folder: PathBuf,
     /// Names what it is built of: the start of the digest over `go.mod`, `go.sum` and `main.go`.
     key: String,
@@ -65,8 +90,7 @@ struct Module {
 }
 
 impl Module {
-    fn read(parts: &Path, name: &str) -> Result<Self, Error> {
-        let folder = parts.join(name);
+    fn read(folder: &Path) -> Result<Self, Error> {
         let mut text = String::new();
         for part in ["go.mod", "go.sum"] {
             let path = folder.join(part);
@@ -74,13 +98,10 @@ impl Module {
                 .ok_or_else(|| Error::file("read", &path)(std::io::ErrorKind::NotFound.into()))?;
             text.push_str(&content);
         }
-        // Only where the tool is a program of ours.
-        text.push_str(&file::read(&folder.join("main.go"))?.unwrap_or_default());
-        // The word after this beginning of a line.
-        let value = |beginning: &str| {
-            let rest = text.lines().find_map(|line| line.trim().strip_prefix(beginning))?;
-            rest.split_ascii_whitespace().next().map(str::to_owned)
-        };
+        if value(&text, "module ") == value(&text, "tool ") {
+            // The tool is a program of ours.
+            text.push_str(&file::read(&folder.join("main.go"))?.unwrap_or_default());
+        }
         let digest = Sha256::digest(format!("{RECIPE} {text}"));
         let key = digest.iter().take(6).fold(String::new(), |mut key, byte| {
             // Writing to a string can't fail.
@@ -88,61 +109,44 @@ impl Module {
             key
         });
         Ok(Self {
-            name: name.to_owned(),
-            folder,
+            folder: folder.to_owned(),
             key,
-            go: value("go ").unwrap_or_default(),
-            kubernetes: value("k8s.io/kubernetes v"),
+            go: value(&text, "go ").unwrap_or_default(),
+            kubernetes: value(&text, "k8s.io/kubernetes v"),
         })
     }
 
-    fn build(&self, go: &Path, into: &Path, tell: &mut dyn FnMut(&str)) -> Result<(), Error> {
+    /// Go in the folder of the module, and nothing else than what its `go.mod` says.
+    fn go(&self, go: &Path) -> Command {
         let mut command = Command::new(go);
-        command.args(["build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", &self.flags()]);
-        command.arg(COMPILER);
-        // `tool` is Go's word for everything that the go.mod names as one. The slash makes it a
-        // folder even for a module with a single tool.
-        command.arg("-o").arg(into.join("")).arg("tool").current_dir(&self.folder);
+        command.current_dir(&self.folder);
         command.env("CGO_ENABLED", "0").env("GOTOOLCHAIN", "local").env("GOWORK", "off");
         command.env("GOFLAGS", "-mod=readonly").env("GO111MODULE", "on");
+        command
+    }
+
+    fn build(
+        &self,
+        source: &Source,
+        go: &Path,
+        into: &Path,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<(), Error> {
+        let mut command = self.go(go);
+        command.args(["build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", &self.flags()]);
+        command.args(source.flags);
+        // `tool` is Go's word for everything that the go.mod names as one. The slash makes it a
+        // folder even for a module with a single tool.
+        command.arg("-o").arg(into.join("")).arg("tool");
         let started = Instant::now();
-        tell(&format!("building {} (Kubernetes takes minutes, the others less)", self.name));
-        let (status, last) = self.follow(&mut command, started, tell)?;
+        let name = source.name;
+        tell(&format!("building {name} (Kubernetes and OLM take minutes, the others less)"));
+        let (status, last) = follow(name, &mut command, started, tell)?;
         if !status.success() {
             let command = format!("{} build (in {})", name_of(&command), self.folder.display());
             return Err(Error::Ended { command, status, output: last.join("\n") });
         }
         Ok(())
-    }
-
-    /// Runs the build and says now and then how many packages are done; the end of its output.
-    fn follow(
-        &self,
-        command: &mut Command,
-        started: Instant,
-        tell: &mut dyn FnMut(&str),
-    ) -> Result<(ExitStatus, Vec<String>), Error> {
-        let program = name_of(command);
-        let run = |source| Error::Run { program: program.clone(), source };
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(run)?;
-        let mut last = Vec::new();
-        let mut n_packages = 0_usize;
-        let mut reported = started;
-        for line in child.stderr.take().into_iter().flat_map(|pipe| BufReader::new(pipe).lines()) {
-            let line = line.map_err(run)?;
-            n_packages += usize::from(!line.contains(' '));
-            if last.len() == 30 {
-                last.remove(0);
-            }
-            last.push(line);
-            if reported.elapsed() >= REPORTS {
-                reported = Instant::now();
-                let seconds = started.elapsed().as_secs();
-                tell(&format!("building {}: {n_packages} packages, {seconds} s", self.name));
-            }
-        }
-        Ok((child.wait().map_err(run)?, last))
     }
 
     fn flags(&self) -> String {
@@ -156,4 +160,40 @@ impl Module {
              -X {package}.gitMinor={minor} -X {package}.gitTreeState=clean"
         )
     }
+}
+
+/// The word after the beginning of a line.
+fn value(text: &str, beginning: &str) -> Option<String> {
+    let rest = text.lines().find_map(|line| line.trim().strip_prefix(beginning))?;
+    rest.split_ascii_whitespace().next().map(str::to_owned)
+}
+
+/// Runs the build and says now and then how many packages are done; the end of its output.
+fn follow(
+    name: &str,
+    command: &mut Command,
+    started: Instant,
+    tell: &mut dyn FnMut(&str),
+) -> Result<(ExitStatus, Vec<String>), Error> {
+    let program = name_of(command);
+    let run = |source| Error::Run { program: program.clone(), source };
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(run)?;
+    let mut last = Vec::new();
+    let mut n_packages = 0_usize;
+    let mut reported = started;
+    for line in child.stderr.take().into_iter().flat_map(|pipe| BufReader::new(pipe).lines()) {
+        let line = line.map_err(run)?;
+        n_packages += usize::from(!line.contains(' '));
+        if last.len() == 30 {
+            last.remove(0);
+        }
+        last.push(line);
+        if reported.elapsed() >= REPORTS {
+            reported = Instant::now();
+            let seconds = started.elapsed().as_secs();
+            tell(&format!("building {name}: {n_packages} packages, {seconds} s"));
+        }
+    }
+    Ok((child.wait().map_err(run)?, last))
 }

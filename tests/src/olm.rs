@@ -1,0 +1,100 @@
+//! OLM's own programs on a testbed, for tests and measurements of ours beside them.
+
+#![expect(clippy::panic, reason = "a harness: what can't be made here must fail the test")]
+
+mod unpack;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use unlade_oci::Platform;
+use unlade_oci::build::{Compression, Entry, Image, Layer};
+use unlade_testbed::{Kubectl, Olm as Programs, Settings};
+
+use crate::cluster::Cluster;
+use crate::left_out;
+
+pub use unpack::Unpack;
+
+/// The user of OLM's images.
+const USER: &str = "1001";
+/// Which their base image sets; the unpack Job calls `opm` without a folder.
+const SEARCH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// OLM's own programs, and images of them in the registry of a testbed.
+#[derive(Debug)]
+pub struct Olm {
+    programs: Programs,
+    /// With `/bin/cp` and `/bin/cpb`: what `--util-image` is given.
+    pub util: String,
+    /// With `/bin/opm`: what `--opmImage` is given.
+    pub opm: String,
+}
+
+impl Olm {
+    /// Builds the programs, if that wasn't done before, and pushes the two images that OLM's unpack
+    /// Job is made of; `None`, said aloud, if they can't be built here.
+    ///
+    /// # Panics
+    ///
+    /// If the cluster is no testbed, or its registry doesn't take the images.
+    pub fn open(cluster: &Cluster, tests: &str) -> Option<Self> {
+        let settings = Settings::from_env().unwrap_or_else(|error| panic!("{error}"));
+        let programs = Programs::prepare(&settings.cache, &mut |line| eprintln!("{line}"));
+        let programs = match programs {
+            Ok(programs) => programs,
+            Err(error) => {
+                left_out::say(tests, &format!("OLM's programs can't be built: {error}"));
+                return None;
+            }
+        };
+        let cpb = programs.program("cpb");
+        let util = image(&[("cp", programs.busybox()), ("cpb", &cpb)]);
+        let opm = image(&[("opm", &programs.program("opm"))]);
+        let util = cluster.push(&util, "olm/util:1");
+        let opm = cluster.push(&opm, "olm/opm:1");
+        Some(Self { programs, util, opm })
+    }
+
+    /// An image of one of OLM's programs, such as `catalog`.
+    pub fn image(&self, program: &str) -> Image {
+        let mut image = image(&[(program, &self.programs.program(program))]);
+        image.config.entrypoint = vec![format!("/bin/{program}")];
+        image
+    }
+
+    /// The program `opm`, to run on this machine.
+    pub fn opm(&self) -> PathBuf {
+        self.programs.program("opm")
+    }
+
+    /// The CustomResourceDefinitions that OLM works with.
+    ///
+    /// # Panics
+    ///
+    /// If kubectl can't read them.
+    pub fn crds(&self, kubectl: &Kubectl) -> Vec<Value> {
+        let folder = self.programs.crds().display().to_string();
+        let files = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{folder}: {error}"));
+        let read = |path: &str| {
+            let read = ["create", "--dry-run=client", "--output=json", "--filename", path];
+            let text = kubectl.run(read).unwrap_or_else(|error| panic!("{error}"));
+            serde_json::from_str(&text).unwrap_or_else(|error| panic!("{path}: {error}"))
+        };
+        files.flatten().map(|file| read(&file.path().display().to_string())).collect()
+    }
+}
+
+/// An image of static programs, which lie in `/bin`.
+fn image(programs: &[(&str, &Path)]) -> Image {
+    let mut image = Image::from_scratch(Platform::host());
+    let entries = programs
+        .iter()
+        .map(|(name, program)| Entry::copy(format!("bin/{name}"), program).with_mode(0o755));
+    image.layers.push(Layer::new(entries).compressed(Compression::Gzip));
+    image.config.user = Some(USER.to_owned());
+    image.config.env = vec![SEARCH.to_owned()];
+    image.config.working_dir = Some("/".to_owned());
+    image
+}
