@@ -26,6 +26,7 @@ use tokio::time::sleep;
 use self::attempt::{Attempted, Ground};
 use self::judge::{Attempt, Budget, Standing, Verdict};
 use self::patience::{Answer, Patience};
+use self::prepare::Prepared;
 use self::report::Report;
 use crate::object::{Facts, Plan, assigns_uids};
 use crate::strategy::{Chosen, ImageVolumes};
@@ -67,10 +68,14 @@ pub(crate) async fn launch(
 
 impl Launch<'_> {
     async fn run(&self) -> Result<Launched, Failure> {
-        // None of these needs another's answer.
-        let (config_map, jobs, (assigns_uids, chosen)) =
-            join!(self.prepare(), self.jobs(), self.choose());
-        let (config_map, mut ground) = self.take(config_map?, &jobs, assigns_uids).await?;
+        // Neither needs the other's answer.
+        let (prepared, (assigns_uids, chosen)) = join!(self.prepare(), self.choose());
+        let Prepared { config_map, is_new } = prepared?;
+        // A ConfigMap that has just been made owns no Jobs, and a list isn't for nothing: the API
+        // server answers from its cache once it knows that nothing is missing in it, which takes up
+        // to a tenth of a second after any write.
+        let jobs = if is_new { Ok(Vec::new()) } else { self.jobs().await };
+        let (config_map, mut ground) = self.take(config_map, &jobs, assigns_uids).await?;
         self.report.step(Step::Prepared { config_map: self.plan.name().to_owned() });
         if let Some(image_digest) = self.reusable(&config_map) {
             self.report.step(Step::Reused);
@@ -138,7 +143,7 @@ impl Launch<'_> {
             }
             match self.adapted(found).await? {
                 Some(adapted) => return Ok((adapted, ground)),
-                None => found = self.prepare().await?,
+                None => found = self.prepare().await?.config_map,
             }
         }
     }

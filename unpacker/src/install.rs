@@ -55,7 +55,7 @@ pub(crate) fn copy(mut source: File, path: &Path, mode: u32) -> io::Result<()> {
     let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&unfinished.0)?;
     io::copy(&mut source, &mut file)?;
     file.set_permissions(fs::Permissions::from_mode(mode))?;
-    file.sync_all()?;
+    // It isn't waited for the disk: what a pod holds goes with the node anyway.
     drop(file);
     fs::rename(&unfinished.0, path)
 }

@@ -12,9 +12,17 @@ use super::patience::Answer;
 use crate::object::label;
 use crate::{Failure, Reason};
 
+/// The ConfigMap that is to be filled.
+pub(super) struct Prepared {
+    /// It may be filled already.
+    pub(super) config_map: ConfigMap,
+    /// Whether it was made just now.
+    pub(super) is_new: bool,
+}
+
 impl Launch<'_> {
-    /// The ConfigMap that is to be filled; it may be filled already.
-    pub(super) async fn prepare(&self) -> Result<ConfigMap, Failure> {
+    /// Makes or finds the ConfigMap.
+    pub(super) async fn prepare(&self) -> Result<Prepared, Failure> {
         let api = self.api::<ConfigMap>();
         let patience = self.patience();
         let object = self.plan.config_map();
@@ -23,10 +31,10 @@ impl Launch<'_> {
         loop {
             let params = PostParams::default();
             let doing = format!("create ConfigMap {name}");
-            match patience.ask(&doing, || api.create(&params, &object)).await? {
-                Answer::Done(created) => return Ok(created),
-                Answer::Exists => {}
-                answer => return answer.expected(&doing),
+            let answer = patience.ask(&doing, || api.create(&params, &object)).await?;
+            if !matches!(answer, Answer::Exists) {
+                let config_map = answer.expected(&doing)?;
+                return Ok(Prepared { config_map, is_new: true });
             }
             let doing = format!("read ConfigMap {name}");
             let Some(found) = patience.ask(&doing, || api.get(name)).await?.done() else {
@@ -41,7 +49,7 @@ impl Launch<'_> {
             if !label::is_ours(found.metadata.labels.as_ref()) {
                 return Err(super::taken("ConfigMap", name));
             }
-            return Ok(found);
+            return Ok(Prepared { config_map: found, is_new: false });
         }
     }
 
