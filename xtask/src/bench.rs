@@ -11,6 +11,7 @@ use crate::{
     dist, workspace,
 };
 
+mod cluster;
 mod measure;
 mod peer;
 mod sample;
@@ -28,10 +29,20 @@ use sample::Bundle;
 /// Both sides do the same work on the same input, by turns, on one machine. The Go side is
 /// operator-registry, built from tests/peers; without a Go toolchain only our side is measured.
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
     /// How often each program runs.
     #[arg(long, default_value_t = 10)]
     runs: usize,
+    #[command(subcommand)]
+    what: Option<What>,
+}
+
+/// What else can be measured.
+#[derive(clap::Subcommand)]
+enum What {
+    /// Measures launches on a real cluster, beside OLM's own unpack Job.
+    Cluster(cluster::Arguments),
 }
 
 /// Our programs.
@@ -48,6 +59,9 @@ struct Task {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
+    if let Some(What::Cluster(arguments)) = &arguments.what {
+        return cluster::run(arguments);
+    }
     let bundles = sample::bundles()?;
     let unpacker = dist::build()?;
     command::run(&mut cargo(["build", "--release", "--locked", "--package", "unlade"]))?;

@@ -98,14 +98,14 @@ impl ForTests {
     /// Builds the static unpacker, and brings a testbed up beside people's own: one for this
     /// checkout, fresh whatever became of an earlier run. It goes when this process ends, also if
     /// that is by a signal.
-    pub(crate) fn up() -> Result<Self, Error> {
+    pub(crate) fn up(n_nodes: usize) -> Result<Self, Error> {
         let unpacker = dist::build()?;
         let mut hasher = DefaultHasher::new();
         workspace::root().hash(&mut hasher);
         let name = format!("tests-{:06x}", hasher.finish() & 0xff_ffff);
         let settings = Settings::from_env()?.named(&name)?;
         Testbed::down(&settings)?;
-        let nodes = [Node::default(), Node::default()];
+        let nodes = vec![Node::default(); n_nodes];
         let testbed = helper()
             .and_then(|helper| Ok(Testbed::up(&settings, &nodes, &helper, &mut tell)?))
             .and_then(|testbed| Ok(testbed.down_after(&settings, process::id())?));

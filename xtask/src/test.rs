@@ -105,7 +105,7 @@ fn testbed(arguments: &Arguments) -> Result<Cluster, Error> {
     if !need::is_root() {
         return Ok(Cluster::LeftOut("they need root (docs/testbed.md)".into()));
     }
-    match cluster::ForTests::up() {
+    match cluster::ForTests::up(2) {
         Ok(testbed) => Ok(Cluster::Testbed(testbed)),
         // Where they are required, the reason must not drown in the output of the other tests.
         Err(error) if arguments.require_all => Err(error),

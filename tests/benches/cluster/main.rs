@@ -1,0 +1,105 @@
+//! `cargo xtask bench cluster`: from the first request to the loaded bundle, ours beside OLM's.
+//!
+//! All three ways are taken by turns in one run, with the same client, images that the node has
+//! already, new objects each time, and the same loader. OLM's way ends when its Job is complete,
+//! because that is what OLM waits for; it is watched, as ours is.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a measurement: what goes wrong in it must end it"
+)]
+
+mod olm;
+mod ours;
+mod stage;
+mod table;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use unlade_launcher::Strategy;
+use unlade_tests::corpus;
+
+use stage::Stage;
+
+/// How often each way is taken, unless `--rounds` says.
+const ROUNDS: usize = 20;
+/// Rounds before those, which aren't counted: images are pulled and connections made.
+const WARM_UP: usize = 2;
+
+/// How a bundle comes out of its image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// OLM's Job of three containers.
+    Olm,
+    /// Ours.
+    Ours(Strategy),
+}
+
+const WAYS: [Way; 3] = [Way::Olm, Way::Ours(Strategy::Inject), Way::Ours(Strategy::ImageVolume)];
+
+/// What one launch took, each from its beginning.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Run {
+    /// Its phases, in order.
+    pub(crate) phases: Vec<(&'static str, Duration)>,
+    /// Until the bundle was loaded.
+    pub(crate) total: Duration,
+    /// The name of the CSV, by which both sides are compared.
+    pub(crate) csv_name: String,
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let given = arguments.iter().skip_while(|argument| *argument != "--rounds").nth(1);
+    let rounds = given.map_or(ROUNDS, |rounds| rounds.parse().unwrap());
+    Stage::open(async |stage| {
+        let mut tables = table::Tables::default();
+        for (at, (label, path)) in bundles().into_iter().enumerate() {
+            let image = stage.push(&format!("bundle-{at}"), &path);
+            let mut runs = WAYS.map(|way| (way, Vec::new()));
+            for round in 0..rounds + WARM_UP {
+                let mut names = Vec::new();
+                // Another one comes first each time.
+                for turn in 0..WAYS.len() {
+                    let (way, runs) = runs.get_mut((round + turn) % WAYS.len()).unwrap();
+                    let name = format!("round-{at}-{round}-{turn}");
+                    let run = match way {
+                        Way::Olm => olm::run(stage, &image, &name).await,
+                        Way::Ours(strategy) => ours::run(stage, &image, &name, *strategy).await,
+                    };
+                    stage.clear(&name).await;
+                    eprintln!("{label}, round {round}, {way:?}: {:.3} s", run.total.as_secs_f64());
+                    names.push(run.csv_name.clone());
+                    if round >= WARM_UP {
+                        runs.push(run);
+                    }
+                }
+                names.dedup();
+                assert_eq!(names.len(), 1, "all ways give the same bundle");
+            }
+            tables.add(&label, &runs);
+        }
+        tables.print();
+    });
+}
+
+/// The median and the largest of the corpus; without it the example.
+fn bundles() -> Vec<(String, PathBuf)> {
+    let mut all: Vec<_> = corpus::samples()
+        .into_iter()
+        .filter(|sample| !sample.is_crafted())
+        .map(|sample| (sample.files().iter().map(|file| file.bytes.len()).sum::<usize>(), sample))
+        .collect();
+    all.sort_by_key(|(size, _)| *size);
+    let picked = [all.get(all.len() / 2), all.last()];
+    let named = picked.into_iter().flatten().map(|(size, sample)| {
+        (format!("{} ({} kB)", sample.name.replace('/', " "), size / 1000), sample.path.clone())
+    });
+    let mut named: Vec<_> = named.collect();
+    if named.is_empty() {
+        named.push(("the example".to_owned(), stage::example()));
+    }
+    named
+}

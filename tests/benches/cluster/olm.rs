@@ -1,0 +1,75 @@
+//! OLM's unpack Job, with the same client.
+
+use std::time::Instant;
+
+use futures::StreamExt;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use kube::api::{PostParams, WatchEvent, WatchParams};
+use kube::{Api, Resource, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use unlade_loader::{Options, load_config_maps};
+use unlade_tests::olm::Unpack;
+
+use crate::{Run, stage::Stage};
+
+/// Unpacks a bundle by OLM's objects and programs, and loads it.
+pub(crate) async fn run(stage: &Stage<'_>, image: &str, name: &str) -> Run {
+    let start = Instant::now();
+    let unpack = Unpack { name, namespace: stage.namespace(), bundle: image };
+    let config_map: ConfigMap = create(stage, unpack.config_map()).await;
+    let uid = config_map.uid().unwrap();
+    // One after the other, as OLM does it.
+    let [role, account, binding] = unpack.access(&uid);
+    create::<Role>(stage, role).await;
+    create::<ServiceAccount>(stage, account).await;
+    create::<RoleBinding>(stage, binding).await;
+    let job: Job = create(stage, unpack.job(&stage.olm, &uid)).await;
+    let created = start.elapsed();
+    until_complete(stage, &job).await;
+    let complete = start.elapsed();
+    let path = format!("/api/v1/namespaces/{}/configmaps/{name}", stage.namespace());
+    let request = http::Request::get(path).body(Vec::new()).unwrap();
+    let filled: unlade_format::ConfigMap = stage.client.request(request).await.unwrap();
+    let manifest = load_config_maps(&[filled], &Options::default()).unwrap();
+    let total = start.elapsed();
+    let phases = vec![("Job created", created), ("Job complete", complete)];
+    Run { phases, total, csv_name: manifest.bundle.csv_name }
+}
+
+async fn create<K>(stage: &Stage<'_>, object: Value) -> K
+where
+    K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
+        + Clone
+        + std::fmt::Debug
+        + DeserializeOwned
+        + Serialize,
+{
+    let api: Api<K> = Api::namespaced(stage.client.clone(), stage.namespace());
+    let object = serde_json::from_value(object).unwrap();
+    api.create(&PostParams::default(), &object).await.unwrap()
+}
+
+async fn until_complete(stage: &Stage<'_>, job: &Job) {
+    let api: Api<Job> = Api::namespaced(stage.client.clone(), stage.namespace());
+    let params = WatchParams::default().fields(&format!("metadata.name={}", job.name_any()));
+    let version = job.resource_version().unwrap();
+    let mut changes = std::pin::pin!(api.watch(&params, &version).await.unwrap());
+    while let Some(change) = changes.next().await {
+        let (WatchEvent::Added(job) | WatchEvent::Modified(job)) = change.unwrap() else {
+            continue;
+        };
+        let conditions = job.status.iter().flat_map(|status| status.conditions.iter().flatten());
+        for condition in conditions.filter(|condition| condition.status == "True") {
+            match condition.type_.as_str() {
+                "Complete" => return,
+                "Failed" => panic!("OLM's Job failed: {condition:?}"),
+                _ => {}
+            }
+        }
+    }
+    panic!("the watch of OLM's Job ended");
+}

@@ -1,0 +1,107 @@
+//! A namespace of a testbed, images in its registry, and a client.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, ServiceAccount};
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use kube::api::{DeleteParams, ListParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config};
+use tokio::time::{Instant, sleep};
+use unlade_format::Limits;
+use unlade_oci::Platform;
+use unlade_oci::build::bundle;
+use unlade_tests::cluster::{Cluster, Namespace};
+use unlade_tests::olm::Olm;
+
+/// How long the cluster may take to clear up.
+const PATIENCE: Duration = Duration::from_mins(2);
+/// How often it is asked whether it has.
+const INTERVAL: Duration = Duration::from_millis(250);
+const TITLE: &str = "the measurement on a cluster";
+
+/// The example bundle.
+pub(crate) fn example() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/hello-operator")
+}
+
+/// Where it is measured.
+pub(crate) struct Stage<'c> {
+    cluster: &'c Cluster,
+    namespace: Namespace<'c>,
+    pub(crate) client: Client,
+    /// The name of our image, with its digest.
+    pub(crate) unpacker: String,
+    pub(crate) olm: Olm,
+}
+
+impl Stage<'_> {
+    /// Measures, if there is all that it takes.
+    pub(crate) fn open(run: impl AsyncFnOnce(&Stage<'_>)) {
+        let Some(cluster) = Cluster::open_testbed(TITLE) else { return };
+        let Some(unpacker) = cluster.push_unpacker(TITLE) else { return };
+        let Some(olm) = Olm::open(&cluster, TITLE) else { return };
+        let namespace = cluster.namespace("bench");
+        cluster.testbed().enter().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let kubeconfig = Kubeconfig::read_from(cluster.testbed().kubeconfig()).unwrap();
+            let options = KubeConfigOptions::default();
+            let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+            let client = Client::try_from(config).unwrap();
+            run(&Stage { cluster: &cluster, namespace, client, unpacker, olm }).await;
+        });
+    }
+
+    /// The name of the namespace.
+    pub(crate) fn namespace(&self) -> &str {
+        self.namespace.name()
+    }
+
+    /// Puts the image of a bundle into the registry; its name with the digest.
+    pub(crate) fn push(&self, name: &str, directory: &Path) -> String {
+        let image = bundle::image(directory, Platform::host(), &Limits::default()).unwrap();
+        self.cluster.push(&image, &format!("bench/{name}:1"))
+    }
+
+    /// Deletes all that one launch made once its Job is over, and waits until nothing of it is
+    /// left: the next one isn't to pay for it.
+    pub(crate) async fn clear(&self, name: &str) {
+        let end = Instant::now() + PATIENCE;
+        let jobs: Api<Job> = Api::namespaced(self.client.clone(), self.namespace());
+        let all = ListParams::default();
+        while !jobs.list(&all).await.unwrap().items.iter().all(is_over) {
+            assert!(Instant::now() < end, "{name}: its Job isn't over");
+            sleep(INTERVAL).await;
+        }
+        let config_maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), self.namespace());
+        config_maps.delete(name, &DeleteParams::default()).await.unwrap();
+        while self.n_left().await > 0 {
+            assert!(Instant::now() < end, "{name}: something of it is still there");
+            sleep(INTERVAL).await;
+        }
+    }
+
+    async fn n_left(&self) -> usize {
+        macro_rules! count {
+            ($($kind:ty),*) => {
+                [$({
+                    let api: Api<$kind> =
+                        Api::namespaced(self.client.clone(), self.namespace.name());
+                    api.list_metadata(&ListParams::default()).await.unwrap().items.len()
+                }),*].iter().sum::<usize>()
+            };
+        }
+        // One service account is the namespace's own.
+        (count![Job, Pod, Role, RoleBinding, ServiceAccount]).saturating_sub(1)
+    }
+}
+
+fn is_over(job: &Job) -> bool {
+    let conditions = job.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    conditions
+        .filter(|condition| condition.status == "True")
+        .any(|condition| ["Complete", "Failed"].contains(&condition.type_.as_str()))
+}

@@ -1,0 +1,88 @@
+//! The runs as Markdown tables.
+
+use std::time::Duration;
+
+use unlade_launcher::Strategy;
+
+use crate::{Run, Way};
+
+/// A line for each way and bundle.
+#[derive(Default)]
+pub(crate) struct Tables {
+    totals: Vec<String>,
+    phases: Vec<String>,
+}
+
+impl Tables {
+    pub(crate) fn add(&mut self, bundle: &str, ways: &[(Way, Vec<Run>)]) {
+        let of_olm = ways.iter().find(|(way, _)| *way == Way::Olm);
+        let of_olm = of_olm.map(|(_, runs)| at(&totals(runs), 0.5));
+        for (way, runs) in ways {
+            let totals = totals(runs);
+            let [least, lower, median, upper, most] =
+                [0.0, 0.25, 0.5, 0.75, 1.0].map(|part| at(&totals, part));
+            let ratio = of_olm.map_or(f64::NAN, |olm| median / olm);
+            let n = runs.len();
+            let name = name(*way);
+            self.totals.push(format!(
+                "| {bundle} | {name} | {n} | {median:.2} s | {lower:.2} to {upper:.2} s \
+                 | {least:.2} to {most:.2} s | {ratio:.2} |"
+            ));
+            // What is over at once isn't seen each time.
+            let longest = runs.iter().map(|run| run.phases.as_slice()).max_by_key(|it| it.len());
+            let phases = longest.unwrap_or_default();
+            let cells = phases.iter().map(|(phase, _)| {
+                let mut times: Vec<f64> = runs
+                    .iter()
+                    .filter_map(|run| run.phases.iter().find(|(name, _)| name == phase))
+                    .map(|(_, time)| time.as_secs_f64())
+                    .collect();
+                times.sort_by(f64::total_cmp);
+                format!("{phase} {:.2} s", at(&times, 0.5))
+            });
+            let cells: Vec<_> = cells.collect();
+            self.phases.push(format!("| {bundle} | {name} | {} |", cells.join(", ")));
+        }
+    }
+
+    pub(crate) fn print(&self) {
+        println!("| bundle | way | rounds | median | half of them | all | ratio |");
+        println!("|---|---|--:|--:|--:|--:|--:|");
+        for line in &self.totals {
+            println!("{line}");
+        }
+        println!("\n| bundle | way | medians of the phases, from the beginning |\n|---|---|---|");
+        for line in &self.phases {
+            println!("{line}");
+        }
+    }
+}
+
+fn name(way: Way) -> &'static str {
+    match way {
+        Way::Olm => "OLM's Job",
+        Way::Ours(Strategy::Inject) => "`inject`",
+        Way::Ours(Strategy::ImageVolume) => "`image-volume`",
+        Way::Ours(Strategy::Auto) => "`auto`",
+    }
+}
+
+/// In seconds, least first.
+fn totals(runs: &[Run]) -> Vec<f64> {
+    let mut totals: Vec<f64> =
+        runs.iter().map(|run| run.total).map(|total: Duration| total.as_secs_f64()).collect();
+    totals.sort_by(f64::total_cmp);
+    totals
+}
+
+/// The value that this part of all isn't above.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "an index among some dozens"
+)]
+fn at(sorted: &[f64], part: f64) -> f64 {
+    let index = (sorted.len().saturating_sub(1) as f64 * part).round() as usize;
+    sorted.get(index).copied().unwrap_or(f64::NAN)
+}
