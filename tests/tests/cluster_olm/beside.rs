@@ -15,6 +15,9 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// Runs OLM's catalog-operator for all namespaces, as its chart does, with all rights.
 pub(crate) fn start(cluster: &Cluster, namespace: &Namespace<'_>, olm: &Olm) {
     for crd in olm.crds(cluster.kubectl()) {
+        // One of an earlier test may be on its way out.
+        let name = crd["metadata"]["name"].as_str().unwrap();
+        cluster.kubectl().run(["delete", "crd", name, "--ignore-not-found"]).unwrap();
         namespace.apply_cluster_wide(&crd);
     }
     let crds = ["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"];
@@ -55,6 +58,11 @@ pub(crate) fn start(cluster: &Cluster, namespace: &Namespace<'_>, olm: &Olm) {
             }],
         },
     }));
+}
+
+/// Ends it, and waits until it is gone: it would work for the next test too.
+pub(crate) fn stop(namespace: &Namespace<'_>) {
+    namespace.kubectl(["delete", "pod", NAME, "--grace-period=1"]).unwrap();
 }
 
 /// Waits until it has dealt with all that there is by now: with an object of each kind that is made

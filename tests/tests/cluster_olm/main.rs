@@ -8,8 +8,11 @@
 
 mod beside;
 mod catalog;
+/// Our image in place of both of OLM's.
+mod in_place;
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -30,6 +33,9 @@ const UNPACK_REF: &str = "operatorframework.io/bundle-unpack-ref";
 /// The kinds of objects that a launch makes.
 const KINDS: [&str; 5] = ["configmap", "serviceaccount", "role", "rolebinding", "job"];
 
+/// A catalog-operator works for all namespaces, and its kinds are the cluster's: one at a time.
+static TURN: Mutex<()> = Mutex::new(());
+
 fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/hello-operator")
 }
@@ -39,6 +45,7 @@ fn cluster_the_catalog_operator_leaves_our_objects_alone() {
     let Some(cluster) = Cluster::open_testbed(TESTS) else { return };
     let Some(tool_image) = cluster.push_unpacker(TESTS) else { return };
     let Some(olm) = Olm::open(&cluster, TESTS) else { return };
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let namespace = cluster.namespace("olm-beside");
     let image = bundle::image(&example(), Platform::host(), &Limits::default()).unwrap();
     let image = cluster.push(&image, "olm/hello:1");
@@ -104,6 +111,7 @@ fn cluster_the_catalog_operator_leaves_our_objects_alone() {
         assert!(after.contains(object), "changed or gone: {object:#}\n{after:#?}");
     }
     assert_eq!(after.len(), 3 * KINDS.len(), "{after:#?}");
+    beside::stop(&namespace);
 }
 
 /// Our objects as they are, their versions included.
