@@ -1,12 +1,15 @@
 //! `cargo xtask test`.
 
-use std::{env, fs};
+use std::{env, fs, thread};
 
 use crate::{
     cluster,
     command::{self, Error, cargo},
     need, workspace,
 };
+
+/// How many tests the harness runs beside each other.
+const THREADS: &str = "RUST_TEST_THREADS";
 
 /// What the tests are told by environment; `unlade_tests::left_out` reads both.
 const LEFT_OUT: &str = "UNLADE_LEFT_OUT";
@@ -51,6 +54,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     // Every target is run even if one fails: one run tells everything.
     let mut test = cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]);
     test.env(LEFT_OUT, &report);
+    if env::var_os(THREADS).is_none() {
+        test.env(THREADS, threads().to_string());
+    }
     if arguments.require_all {
         test.env(REQUIRE_ALL, "1");
     }
@@ -83,6 +89,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
         _ => eprintln!("\nEvery OTHER test was run. `--require-all` makes that a failure."),
     }
     Ok(())
+}
+
+/// At least four: tests on a cluster, which take nearly all of the time, mostly wait for it.
+fn threads() -> usize {
+    thread::available_parallelism().map_or(4, |n_cpus| n_cpus.get().max(4))
 }
 
 /// What the tests on a cluster run on.

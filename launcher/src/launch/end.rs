@@ -41,13 +41,13 @@ impl Launch<'_> {
         attempt: Option<(&Attempt, &mut Watch)>,
         verdict: Verdict,
     ) -> Verdict {
+        let is_late = matches!(verdict, Verdict::Late(_));
         let (failure, told): (_, fn(Failure) -> Verdict) = match verdict {
             Verdict::Written(_) | Verdict::Leave(_) => return verdict,
             Verdict::Over(failure) => (failure, Verdict::Over),
             Verdict::Again(failure) => (failure, Verdict::Again),
             Verdict::Late(failure) => (failure, Verdict::Late),
         };
-        let is_late = matches!(told(failure.clone()), Verdict::Late(_));
         let failure = self.with_log(self.with_pull_secrets(failure).await).await;
         // Who made the Job may be more patient, be allowed more, and have other options: what
         // isn't a fact of the bundle is theirs to find out. The Job's own deadline stands behind.
