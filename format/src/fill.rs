@@ -58,9 +58,19 @@ pub enum Error {
 /// If `existing` is immutable, an annotation of someone else is in the way, or all annotations
 /// together are too large.
 pub fn fill(existing: ConfigMap, encoded: &ConfigMap) -> Result<ConfigMap, Error> {
-    filled(existing, encoded, |name, keys| {
-        if keys.is_empty() { Ok(()) } else { Err(Error::Conflict { name, keys }) }
-    })
+    let cleared = cleared(existing)?;
+    let annotations = &cleared.metadata.annotations;
+    let keys: Vec<_> = encoded
+        .metadata
+        .annotations
+        .iter()
+        .filter(|&(key, value)| annotations.get(key).is_some_and(|theirs| theirs != value))
+        .map(|(key, _)| key.clone())
+        .collect();
+    if !keys.is_empty() {
+        return Err(Error::Conflict { name: cleared.metadata.name, keys });
+    }
+    with_content(cleared, encoded)
 }
 
 /// The same, and an annotation of someone else under a key that the bundle brings is overwritten:
@@ -70,18 +80,13 @@ pub fn fill(existing: ConfigMap, encoded: &ConfigMap) -> Result<ConfigMap, Error
 ///
 /// If `existing` is immutable, or all annotations together are too large.
 pub fn fill_over(existing: ConfigMap, encoded: &ConfigMap) -> Result<ConfigMap, Error> {
-    filled(existing, encoded, |_, _| Ok(()))
+    with_content(cleared(existing)?, encoded)
 }
 
-/// `others` is asked about the annotations of someone else that are in the way.
-fn filled(
-    mut existing: ConfigMap,
-    encoded: &ConfigMap,
-    others: impl FnOnce(String, Vec<String>) -> Result<(), Error>,
-) -> Result<ConfigMap, Error> {
-    let name = existing.metadata.name.clone();
+/// Without the annotations of an earlier filling.
+fn cleared(mut existing: ConfigMap) -> Result<ConfigMap, Error> {
     if existing.rest.get("immutable") == Some(&serde_json::Value::Bool(true)) {
-        return Err(Error::Immutable { name });
+        return Err(Error::Immutable { name: existing.metadata.name });
     }
     let annotations = &mut existing.metadata.annotations;
     let recorded = annotations
@@ -95,21 +100,18 @@ fn filled(
     for key in known.iter().chain(&UPSTREAM).chain(&mark::ALL).chain(&record::OF_CONTENT) {
         annotations.remove(*key);
     }
-
-    let ours = &encoded.metadata.annotations;
-    let keys: Vec<_> = ours
-        .iter()
-        .filter(|&(key, value)| annotations.get(key).is_some_and(|theirs| theirs != value))
-        .map(|(key, _)| key.clone())
-        .collect();
-    others(name.clone(), keys)?;
-    annotations.extend(ours.clone());
-    annotation::check_size(annotations).map_err(|source| Error::Annotations { name, source })?;
-
-    existing.metadata.labels.extend(encoded.metadata.labels.clone());
-    existing.data.clone_from(&encoded.data);
-    existing.binary_data.clone_from(&encoded.binary_data);
     Ok(existing)
+}
+
+fn with_content(mut cleared: ConfigMap, encoded: &ConfigMap) -> Result<ConfigMap, Error> {
+    let metadata = &mut cleared.metadata;
+    metadata.annotations.extend(encoded.metadata.annotations.clone());
+    annotation::check_size(&metadata.annotations)
+        .map_err(|source| Error::Annotations { name: metadata.name.clone(), source })?;
+    metadata.labels.extend(encoded.metadata.labels.clone());
+    cleared.data.clone_from(&encoded.data);
+    cleared.binary_data.clone_from(&encoded.binary_data);
+    Ok(cleared)
 }
 
 impl Error {

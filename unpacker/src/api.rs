@@ -115,14 +115,9 @@ pub(crate) enum Filled {
     Unchanged,
 }
 
-/// What becomes of annotations of someone else under a key that the bundle brings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Others {
-    /// They are kept, and the bundle is refused.
-    Kept,
-    /// They are overwritten, as upstream does.
-    Overwritten,
-}
+/// How a content is put into what is there: [`unlade_format::fill()`] or
+/// [`unlade_format::fill_over`].
+pub(crate) type Fill = fn(ConfigMap, &ConfigMap) -> Result<ConfigMap, unlade_format::fill::Error>;
 
 /// Fills the existing ConfigMap that `encoded` names: reads it, puts the content in, writes it
 /// back if that changed it. Every try begins with reading, so that one whose answer was lost is
@@ -130,26 +125,13 @@ pub(crate) enum Others {
 pub(crate) fn fill(
     server: &impl Server,
     encoded: &ConfigMap,
-    others: Others,
+    put: Fill,
     pace: &mut Pace<'_, impl Clock>,
 ) -> Result<Filled, Error> {
     loop {
-        match attempt(server, encoded, others, pace) {
+        match attempt(server, encoded, put, pace) {
             Err(error) => pace.wait(error)?,
             filled => return filled,
-        }
-    }
-}
-
-impl Others {
-    fn fill(
-        self,
-        existing: ConfigMap,
-        encoded: &ConfigMap,
-    ) -> Result<ConfigMap, unlade_format::fill::Error> {
-        match self {
-            Self::Kept => unlade_format::fill(existing, encoded),
-            Self::Overwritten => unlade_format::fill_over(existing, encoded),
         }
     }
 }
@@ -157,7 +139,7 @@ impl Others {
 fn attempt(
     server: &impl Server,
     encoded: &ConfigMap,
-    others: Others,
+    put: Fill,
     pace: &Pace<'_, impl Clock>,
 ) -> Result<Filled, Error> {
     let name = &encoded.metadata.name;
@@ -174,10 +156,10 @@ fn attempt(
     if existing.metadata.rest.contains_key("deletionTimestamp") {
         return Err(Error::Deleted { name: name.clone() });
     }
-    if holds(&existing, encoded, others) {
+    if holds(&existing, encoded, put) {
         return Ok(Filled::Unchanged);
     }
-    let filled = others.fill(existing, encoded)?;
+    let filled = put(existing, encoded)?;
     let body =
         serde_json::to_vec(&filled).map_err(|source| Error::Json { name: name.clone(), source })?;
     let request = Request { method: Method::Put, body, ..request };
@@ -187,10 +169,10 @@ fn attempt(
 
 /// Whether filling `existing` would change nothing. That is a success for an immutable ConfigMap
 /// too.
-fn holds(existing: &ConfigMap, encoded: &ConfigMap, others: Others) -> bool {
+fn holds(existing: &ConfigMap, encoded: &ConfigMap, put: Fill) -> bool {
     let mut existing = existing.clone();
     existing.rest.remove("immutable");
-    others.fill(existing.clone(), encoded).is_ok_and(|filled| filled == existing)
+    put(existing.clone(), encoded).is_ok_and(|filled| filled == existing)
 }
 
 #[cfg(test)]

@@ -11,13 +11,13 @@ use unlade_format::encode::{self, encode};
 use unlade_format::{ConfigMap, Encoding, Limits};
 
 pub(crate) use self::report::Failure;
-use crate::api::{self, Access, Connection, Filled, Kubeconfig, Others, Pace, Policy, SystemClock};
+use crate::api::{self, Access, Connection, Filled, Kubeconfig, Pace, Policy, SystemClock};
 use crate::directory;
 use crate::log;
 use unlade_format::outcome::{Outcome, Verdict};
 
 /// Most findings of one bundle that are logged; the outcome counts them all.
-const FINDINGS: usize = 1_000;
+pub(crate) const FINDINGS: usize = 1_000;
 
 /// What `serve` is told.
 #[derive(Debug, Default)]
@@ -185,7 +185,7 @@ fn one(
             let mut verdict = Verdict::Unchanged;
             for config_map in &encoded {
                 let mut pace = Pace::new(&options.policy, clock);
-                if api::fill(connection.as_ref(), config_map, Others::Kept, &mut pace)?
+                if api::fill(connection.as_ref(), config_map, unlade_format::fill, &mut pace)?
                     == Filled::Written
                 {
                     verdict = Verdict::Written;

@@ -130,7 +130,7 @@ fn existing() -> Answer {
 fn run(script: &Script) -> (Result<Filled, Error>, Duration) {
     let clock = StillClock::default();
     let policy = Policy::default();
-    let result = fill(script, &encoded(), Others::Kept, &mut Pace::new(&policy, &clock));
+    let result = fill(script, &encoded(), unlade_format::fill, &mut Pace::new(&policy, &clock));
     (result, clock.now())
 }
 

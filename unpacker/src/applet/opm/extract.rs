@@ -10,12 +10,9 @@ use unlade_format::{Content, Encoding, Limits};
 
 use super::flag::Options;
 use super::logged;
-use crate::api::{self, Others, Pace, Policy, SystemClock};
+use crate::api::{self, Pace, Policy, SystemClock};
 use crate::directory;
-use crate::serve::{self, Failure};
-
-/// Most findings that are logged.
-const FINDINGS: usize = 1_000;
+use crate::serve::{self, FINDINGS, Failure};
 
 pub(super) fn extract(
     options: &Options,
@@ -59,7 +56,7 @@ pub(super) fn extract(
             return Err(Failure::limit(options.limit));
         }
         let mut pace = Pace::new(&policy, &clock);
-        api::fill(connection.as_ref(), config_map, Others::Overwritten, &mut pace)?;
+        api::fill(connection.as_ref(), config_map, unlade_format::fill_over, &mut pace)?;
     }
     Ok(())
 }
