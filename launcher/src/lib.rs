@@ -15,6 +15,7 @@
 
 pub mod batch;
 pub mod check;
+mod condition;
 mod config_map;
 mod dry_run;
 pub mod failure;

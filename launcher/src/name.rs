@@ -42,8 +42,14 @@ pub(crate) fn derived(image: &ImageReference, encoding: Encoding) -> String {
 
 /// A random name for this image.
 pub(crate) fn generated(image: &ImageReference) -> String {
+    with_suffix(image, &random())
+}
+
+/// As many random hex digits as a hash has in a name.
+pub(crate) fn random() -> String {
     // The standard library's only source of randomness: keys of the operating system's.
-    with_suffix(image, &format!("{:016x}", RandomState::new().hash_one(image.as_str())))
+    let number = RandomState::new().hash_one(()) & 0xff_ffff_ffff;
+    format!("{number:0HASH_LENGTH$x}")
 }
 
 /// A name that someone chose.

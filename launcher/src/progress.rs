@@ -96,10 +96,12 @@ pub enum Step {
     Loaded,
 }
 
-pub(crate) fn seconds<S: serde::Serializer>(
-    time: &Duration,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
+/// A time as JSON has it here, in seconds, for `#[serde(serialize_with = ..)]`.
+///
+/// # Errors
+///
+/// Those of the serializer.
+pub fn seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     // Milliseconds are enough, and read better than 0.30000000000000004.
     let seconds = (time.as_secs_f64() * 1000.0).round() / 1000.0;
     serializer.serialize_f64(seconds)

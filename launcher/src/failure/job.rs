@@ -5,6 +5,7 @@ use k8s_openapi::api::core::v1::Event;
 
 use super::bound::quoted;
 use super::{Evidence, Failure, Reason, admission, event, outcome, worst};
+use crate::condition::holding;
 
 /// What keeps `job` from having a pod, or why it failed; nothing if it is on its way or complete.
 ///
@@ -13,13 +14,11 @@ use super::{Evidence, Failure, Reason, admission, event, outcome, worst};
 pub fn of_job(job: &Job, events: &[Event]) -> Option<Failure> {
     let object = &format!("job/{}", job.metadata.name.as_deref().unwrap_or_default());
     let status = job.status.as_ref();
-    let conditions = || status.and_then(|status| status.conditions.as_ref()).into_iter().flatten();
-    let holds = |kind: &str| conditions().find(|it| it.type_ == kind && it.status == "True");
-    if holds("Complete").or_else(|| holds("SuccessCriteriaMet")).is_some() {
+    if holding(job, "Complete").or_else(|| holding(job, "SuccessCriteriaMet")).is_some() {
         return None;
     }
     // `FailureTarget` comes first, `Failed` once all pods have ended.
-    let ended = holds("Failed").or_else(|| holds("FailureTarget"));
+    let ended = holding(job, "Failed").or_else(|| holding(job, "FailureTarget"));
     let has_pod = status.is_some_and(|status| status.active.unwrap_or(0) > 0);
     let refused = (!has_pod).then(|| uncreated(job, object, events)).flatten();
     let failures = ended.map(|condition| failed(condition, object)).into_iter().chain(refused);

@@ -7,6 +7,7 @@ use k8s_openapi::api::{batch::v1::Job, core::v1::ConfigMap};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use unlade_format::{annotation, mark, record};
 
+use crate::condition::holding;
 use crate::{Reason, Record};
 
 /// One ConfigMap of a launch.
@@ -151,15 +152,13 @@ impl Attempt {
 
 impl End {
     fn of(job: &Job) -> Option<Self> {
-        let conditions = job.status.as_ref()?.conditions.as_ref()?;
-        // The others, FailureTarget and SuccessCriteriaMet, come before these two.
-        conditions.iter().filter(|condition| condition.status == "True").find_map(|condition| {
-            match condition.type_.as_str() {
-                "Complete" => Some(Self::Complete),
-                "Failed" => Some(Self::Failed(condition.reason.clone().unwrap_or_default())),
-                _ => None,
-            }
-        })
+        // The others, FailureTarget and SuccessCriteriaMet, come before these two, of which a Job
+        // has at most one.
+        if holding(job, "Complete").is_some() {
+            return Some(Self::Complete);
+        }
+        let failed = holding(job, "Failed")?;
+        Some(Self::Failed(failed.reason.clone().unwrap_or_default()))
     }
 }
 

@@ -37,12 +37,9 @@ impl Launch<'_> {
         }
         let end = Instant::now() + PATIENCE;
         loop {
-            let pods = watch.seen.pods.values();
-            let pods = pods
-                .filter(|pod| pod.owner_references().iter().any(|owner| owner.uid == attempt.uid))
-                .filter(|pod| !pod::has_failed(pod));
+            let pods = pod::of_attempt(&watch.seen, attempt);
             // A tag may have moved since an earlier one was made.
-            let newest = pods.max_by_key(|pod| pod.creation_timestamp().map(|time| time.0));
+            let newest = pods.into_iter().find(|pod| !pod::has_failed(pod));
             let digest = newest.and_then(|pod| pod::image_digest(pod, attempt.strategy));
             let is_to_come = self.options.records_digest() && attempt.strategy == Strategy::Inject;
             if digest.is_some() || !is_to_come {

@@ -114,7 +114,7 @@ impl<'a> Judge<'a> {
 
     /// What `seen` means at the time `now`, counted from the beginning of the launch.
     pub(super) fn judge(&mut self, seen: &Seen, now: Duration) -> Judgement {
-        let pods = self.pods(seen);
+        let pods = pod::of_attempt(seen, self.attempt);
         let current = pods.iter().find(|pod| !pod::has_failed(pod)).copied();
         let steps = current.map(|pod| self.steps(pod, seen)).unwrap_or_default();
         match current {
@@ -131,15 +131,6 @@ impl<'a> Judge<'a> {
             None => self.waiting(seen, current, &pods, now),
         };
         Judgement { steps, state }
-    }
-
-    /// The pods of this Job, the newest first.
-    fn pods<'s>(&self, seen: &'s Seen) -> Vec<&'s Pod> {
-        let is_ours =
-            |pod: &&Pod| pod.owner_references().iter().any(|owner| owner.uid == self.attempt.uid);
-        let mut pods: Vec<_> = seen.pods.values().filter(is_ours).collect();
-        pods.sort_by_key(|pod| std::cmp::Reverse(pod.creation_timestamp().map(|time| time.0)));
-        pods
     }
 
     /// What others did to the objects.

@@ -1,7 +1,5 @@
 //! ConfigMap and Job with random names, without waiting for anything.
 
-use std::hash::{BuildHasher, RandomState};
-
 use futures::channel::mpsc::unbounded;
 use futures::join;
 use k8s_openapi::api::batch::v1::Job;
@@ -14,7 +12,7 @@ use super::report::Report;
 use super::{Launch, removal};
 use crate::object::{Facts, Plan};
 use crate::strategy::ImageVolumes;
-use crate::{Failure, Name, Options, Request, Strategy};
+use crate::{Failure, Name, Options, Request, Strategy, name};
 
 /// What the name of the ConfigMap begins with.
 const CONFIG_MAP: &str = "bundle-image-";
@@ -29,9 +27,7 @@ pub(crate) async fn plain(
 ) -> Result<(ConfigMap, Job), Failure> {
     let volumes = ImageVolumes::default();
     loop {
-        // The standard library's only source of randomness: keys of the operating system's.
-        let number = RandomState::new().hash_one(&request.image) & 0xff_ffff_ffff;
-        let name = Name::Given(format!("{CONFIG_MAP}{number:010x}"));
+        let name = Name::Given(format!("{CONFIG_MAP}{}", name::random()));
         let request = &Request { name, ..request.clone() };
         let plan = Plan::new(request, options)?;
         let report = Report::start(unbounded().0);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use unlade_format::Finding;
-use unlade_launcher::{Event, Failure, Launched, Strategy, Timings};
+use unlade_launcher::{Event, Failure, Launched, Strategy, Timings, progress};
 use unlade_loader::Manifest;
 
 use super::one::name;
@@ -25,7 +25,7 @@ pub(super) struct Line<'a, T> {
 pub(super) enum Result<'a> {
     /// It went well.
     Launched {
-        #[serde(serialize_with = "in_seconds")]
+        #[serde(serialize_with = "progress::seconds")]
         seconds: Duration,
         config_map: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,7 +40,7 @@ pub(super) enum Result<'a> {
     },
     /// The ConfigMap is there, and no bundle could be loaded from it.
     NotLoaded {
-        #[serde(serialize_with = "in_seconds")]
+        #[serde(serialize_with = "progress::seconds")]
         seconds: Duration,
         config_map: &'a str,
         exit_code: u8,
@@ -48,7 +48,7 @@ pub(super) enum Result<'a> {
     },
     /// It failed.
     Failed {
-        #[serde(serialize_with = "in_seconds")]
+        #[serde(serialize_with = "progress::seconds")]
         seconds: Duration,
         #[serde(skip_serializing_if = "Option::is_none")]
         config_map: Option<&'a str>,
@@ -120,11 +120,4 @@ impl<'a> Line<'a, &'a Event> {
     pub(super) fn event(image: &'a str, namespace: &'a str, event: &'a Event) -> Self {
         Self { image, namespace, what: event }
     }
-}
-
-fn in_seconds<S: serde::Serializer>(
-    time: &Duration,
-    serializer: S,
-) -> std::result::Result<S::Ok, S::Error> {
-    serializer.serialize_f64((time.as_secs_f64() * 1000.0).round() / 1000.0)
 }

@@ -2,6 +2,8 @@
 
 use k8s_openapi::api::batch::v1::Job;
 
+use crate::condition::holding;
+
 /// Whether all that it was to do is done.
 pub(in crate::launch) fn is_complete(job: &Job) -> bool {
     has(job, &["Complete", "SuccessCriteriaMet"])
@@ -31,8 +33,5 @@ pub(in crate::launch) fn is_over(job: &Job) -> bool {
 }
 
 fn has(job: &Job, types: &[&str]) -> bool {
-    let conditions = job.status.iter().filter_map(|status| status.conditions.as_ref()).flatten();
-    conditions
-        .filter(|condition| condition.status == "True")
-        .any(|condition| types.contains(&condition.type_.as_str()))
+    types.iter().any(|kind| holding(job, kind).is_some())
 }

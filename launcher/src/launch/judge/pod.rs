@@ -2,9 +2,12 @@
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ContainerStatus, Event, Pod};
+use kube::ResourceExt;
 
+use super::Attempt;
 use super::budget::Phase;
 use crate::Strategy;
+use crate::launch::watch::Seen;
 use crate::object::pod::{INSTALL, UNPACK};
 
 /// What is on the node.
@@ -32,6 +35,14 @@ pub(super) fn phase(pod: &Pod) -> Phase {
     } else {
         Phase::Schedule
     }
+}
+
+/// The pods of an attempt's Job, the newest first.
+pub(in crate::launch) fn of_attempt<'s>(seen: &'s Seen, attempt: &Attempt) -> Vec<&'s Pod> {
+    let is_ours = |pod: &&Pod| pod.owner_references().iter().any(|owner| owner.uid == attempt.uid);
+    let mut pods: Vec<_> = seen.pods.values().filter(is_ours).collect();
+    pods.sort_by_key(|pod| std::cmp::Reverse(pod.creation_timestamp().map(|time| time.0)));
+    pods
 }
 
 /// The node that it is bound to.
