@@ -1,8 +1,15 @@
 //! Integration tests of the whole, and the harness that they share.
 
+use std::path::{Path, PathBuf};
+
 pub mod cluster;
 pub mod corpus;
 pub mod left_out;
 pub mod olm;
 pub mod shipped;
 pub mod trap;
+
+/// The example bundle of the repository.
+pub fn example() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/hello-operator")
+}

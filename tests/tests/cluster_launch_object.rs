@@ -7,7 +7,7 @@
     reason = "helpers of tests, which clippy does not count as such"
 )]
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -17,19 +17,18 @@ use unlade_oci::Platform;
 use unlade_oci::build::bundle;
 use unlade_testbed::fault;
 use unlade_tests::cluster::{Cluster, Namespace};
-use unlade_tests::corpus;
+use unlade_tests::{corpus, example};
 
 const TESTS: &str = "the objects of a launch";
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The example, and the largest bundle of the corpus where that is.
 fn bundles() -> Vec<PathBuf> {
-    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/hello-operator");
     let samples = corpus::samples().into_iter();
     let largest = samples
         .filter(|sample| !sample.is_crafted())
         .max_by_key(|sample| sample.files().iter().map(|file| file.bytes.len()).sum::<usize>());
-    [Some(example), largest.map(|sample| sample.path)].into_iter().flatten().collect()
+    [Some(example()), largest.map(|sample| sample.path)].into_iter().flatten().collect()
 }
 
 #[test]

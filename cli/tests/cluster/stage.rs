@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use unlade_format::Limits;
 use unlade_oci::{Platform, build::bundle};
 use unlade_tests::cluster::{Cluster, Namespace};
+use unlade_tests::example;
 
 use crate::finished::Finished;
 
@@ -30,8 +31,7 @@ impl Stage<'_> {
 
     /// Puts the example bundle into the registry, under a tag.
     pub(crate) fn push(&self, name: &str) -> String {
-        let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/hello-operator");
-        let image = bundle::image(&example, Platform::host(), &Limits::default()).unwrap();
+        let image = bundle::image(&example(), Platform::host(), &Limits::default()).unwrap();
         let pushed = self.cluster.push(&image, &format!("cli/{name}:1"));
         format!("{}:1", pushed.split_once('@').unwrap().0)
     }

@@ -1,5 +1,5 @@
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tempfile::TempDir;
 
@@ -100,9 +100,4 @@ impl Bundle {
     pub(crate) fn argument(&self) -> &str {
         self.path().to_str().unwrap()
     }
-}
-
-/// The bundle of the repository's examples.
-pub(crate) fn example() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/hello-operator")
 }

@@ -2,12 +2,9 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use unlade_tests::example;
 
-use crate::{
-    bundle::{Bundle, example},
-    corpus::sha256,
-    run::unlade,
-};
+use crate::{bundle::Bundle, corpus::sha256, run::unlade};
 
 /// Writes a docker archive with the files of `bundle` in its one layer.
 fn docker_archive(bundle: &Path, directory: &Path) -> PathBuf {

@@ -6,11 +6,9 @@ use std::process::{Command, Stdio};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
+use unlade_tests::example;
 
-use crate::{
-    bundle::{Bundle, example},
-    run::command,
-};
+use crate::{bundle::Bundle, run::command};
 
 /// Runs a command on a terminal of 80 columns; gives its exit code and all that is shown.
 fn on_terminal(mut command: Command) -> (Option<i32>, String) {

@@ -90,7 +90,7 @@ fn help_of_a_pipe_has_no_colours_unless_they_are_asked_for() {
 #[test]
 fn the_readme_shows_what_the_example_gives() {
     let readme = include_str!("../../../README.md");
-    let example = crate::bundle::example();
+    let example = unlade_tests::example();
     let example = example.to_str().unwrap();
     let summary = unlade(["unpack", example, "-o", "summary"]).success();
     assert_data_eq!(

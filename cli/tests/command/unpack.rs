@@ -1,9 +1,10 @@
 use std::fs;
 
 use serde_json::Value;
+use unlade_tests::example;
 
 use crate::{
-    bundle::{Bundle, CSV, example},
+    bundle::{Bundle, CSV},
     run::{piped, unlade},
 };
 

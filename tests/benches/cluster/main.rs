@@ -99,7 +99,7 @@ fn bundles() -> Vec<(String, PathBuf)> {
     });
     let mut named: Vec<_> = named.collect();
     if named.is_empty() {
-        named.push(("the example".to_owned(), stage::example()));
+        named.push(("the example".to_owned(), unlade_tests::example()));
     }
     named
 }

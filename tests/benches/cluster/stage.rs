@@ -1,6 +1,6 @@
 //! A namespace of a testbed, images in its registry, and a client.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
@@ -21,11 +21,6 @@ const PATIENCE: Duration = Duration::from_mins(2);
 /// How often it is asked whether it has.
 const INTERVAL: Duration = Duration::from_millis(250);
 const TITLE: &str = "the measurement on a cluster";
-
-/// The example bundle.
-pub(crate) fn example() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/hello-operator")
-}
 
 /// Where it is measured.
 pub(crate) struct Stage<'c> {

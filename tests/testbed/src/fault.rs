@@ -190,7 +190,14 @@ pub fn mutating_policy(
 /// A webhook for a resource in a namespace whose server is down, so that the API server refuses
 /// every change of it.
 pub fn dead_webhook(namespace: &str, group: &str, resource: &str) -> Value {
-    let name = format!("dead-{resource}.{namespace}.unlade.test");
+    // Port 9 discards; nothing listens there.
+    webhook("dead", namespace, group, resource, &json!({"url": "https://127.0.0.1:9/"}))
+}
+
+/// A webhook that is asked whether a resource in a namespace may be changed. `client` is its
+/// `clientConfig`, `kind` the beginning of its name.
+pub fn webhook(kind: &str, namespace: &str, group: &str, resource: &str, client: &Value) -> Value {
+    let name = format!("{kind}-{resource}.{namespace}.unlade.test");
     json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingWebhookConfiguration",
@@ -198,13 +205,11 @@ pub fn dead_webhook(namespace: &str, group: &str, resource: &str) -> Value {
         "webhooks": [{
             "name": name,
             "admissionReviewVersions": ["v1"],
-            // Port 9 discards; nothing listens there.
-            "clientConfig": {"url": "https://127.0.0.1:9/"},
+            "clientConfig": client,
             "failurePolicy": "Fail",
             "namespaceSelector": only(namespace),
             "rules": [rule(group, resource)],
             "sideEffects": "None",
-            "timeoutSeconds": 1,
         }],
     })
 }

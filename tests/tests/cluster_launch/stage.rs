@@ -24,8 +24,6 @@ use tower::{BoxError, Layer, Service};
 use unlade_launcher::{Failure, Launched, Launcher, Name, Options, Request, Step};
 use unlade_tests::cluster::{Cluster, Namespace};
 
-pub(crate) use image::example;
-
 /// For whatever a test waits for.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 

@@ -5,9 +5,10 @@ use std::process::Command;
 use serde_json::{Value, json};
 use unlade_oci::build::{Entry, Layer};
 use unlade_tests::cluster::{Cluster, Namespace};
+use unlade_tests::example;
 use unlade_tests::olm::Olm;
 
-use crate::{PATIENCE, example};
+use crate::PATIENCE;
 
 const CHANNEL: &str = "stable";
 

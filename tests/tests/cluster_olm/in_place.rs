@@ -5,9 +5,10 @@ use unlade_format::Limits;
 use unlade_oci::Platform;
 use unlade_oci::build::bundle;
 use unlade_tests::cluster::Cluster;
+use unlade_tests::example;
 use unlade_tests::olm::Olm;
 
-use crate::{PATIENCE, TESTS, TURN, UNPACK_REF, beside, catalog, example, is_complete, list};
+use crate::{PATIENCE, TESTS, TURN, UNPACK_REF, beside, catalog, is_complete, list};
 
 #[test]
 fn cluster_the_catalog_operator_unpacks_with_our_image_and_plans_the_installation() {

@@ -11,7 +11,6 @@ mod catalog;
 /// Our image in place of both of OLM's.
 mod in_place;
 
-use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -23,6 +22,7 @@ use unlade_launcher::{Launcher, Name, Options, Request, Strategy};
 use unlade_oci::Platform;
 use unlade_oci::build::bundle;
 use unlade_tests::cluster::{Cluster, Namespace};
+use unlade_tests::example;
 use unlade_tests::olm::Olm;
 
 const TESTS: &str = "OLM's catalog-operator beside us";
@@ -35,10 +35,6 @@ const KINDS: [&str; 5] = ["configmap", "serviceaccount", "role", "rolebinding", 
 
 /// A catalog-operator works for all namespaces, and its kinds are the cluster's: one at a time.
 static TURN: Mutex<()> = Mutex::new(());
-
-fn example() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/hello-operator")
-}
 
 #[test]
 fn cluster_the_catalog_operator_leaves_our_objects_alone() {

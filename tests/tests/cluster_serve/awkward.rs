@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use unlade_oci::build::{Compression, Entry, Image, Kind, Layer};
-use unlade_tests::{left_out, trap};
+use unlade_tests::{example, left_out, trap};
 
-use crate::{example, image};
+use crate::image;
 
 /// How many layers the tallest image has beside that of the bundle.
 const TALL: usize = 40;

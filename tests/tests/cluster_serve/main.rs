@@ -16,10 +16,10 @@ mod stage;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use unlade_tests::corpus::{self, Sample};
+use unlade_tests::example;
 use unlade_tests::trap::MARK;
 
 use awkward::Awkward;
@@ -30,11 +30,6 @@ use stage::{Bundle, Stage, Way};
 const LARGEST: usize = 3;
 /// Of the others, every so many-th.
 const STEP: usize = 10;
-
-/// The example bundle, of which the awkward images are made.
-fn example() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/hello-operator")
-}
 
 /// Real bundles of the sample: the largest ones, and every tenth of the others.
 fn real_bundles(stage: &Stage<'_>, way: Way) -> Vec<Bundle> {

@@ -8,10 +8,10 @@ use unlade_format::yaml;
 use unlade_oci::build::Image;
 use unlade_testbed::fault;
 use unlade_tests::cluster::{Cluster, Namespace};
+use unlade_tests::example;
 
 use crate::awkward::Awkward;
 use crate::ended::Ended;
-use crate::example;
 
 /// For all Jobs of a test together.
 const PATIENCE: Duration = Duration::from_mins(4);

@@ -3,11 +3,12 @@
 use unlade_launcher::{Reason, Strategy};
 use unlade_oci::Platform;
 use unlade_oci::build::{Entry, Image, Layer, bundle};
+use unlade_tests::example;
 
 use super::observer::Knows;
 use super::start::memory;
 use super::{Case, run};
-use crate::stage::{Stage, example};
+use crate::stage::Stage;
 
 /// More than a ConfigMap can hold, however it is compressed.
 const TOO_LARGE: usize = 3 << 20;

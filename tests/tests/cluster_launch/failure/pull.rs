@@ -8,10 +8,11 @@ use unlade_oci::Platform;
 use unlade_oci::build::bundle;
 use unlade_testbed::UNREACHABLE;
 use unlade_testbed::registry::{Answer, Fault, FaultyRepository};
+use unlade_tests::example;
 
 use super::observer::Knows;
 use super::{Case, run};
-use crate::stage::{Stage, example};
+use crate::stage::Stage;
 
 /// Answers of a registry, and what they mean.
 const ANSWERS: [(&str, Answer, Reason); 6] = [

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
+use unlade_testbed::fault;
 
 /// The longest review that is read, in bytes.
 const LONGEST: u64 = 1 << 20;
@@ -42,26 +43,8 @@ impl DenyingWebhook {
 
     /// Its configuration for a resource in a namespace.
     pub(crate) fn object(&self, namespace: &str, group: &str, resource: &str) -> Value {
-        let name = format!("deny-{resource}.{namespace}.unlade.test");
-        json!({
-            "apiVersion": "admissionregistration.k8s.io/v1",
-            "kind": "ValidatingWebhookConfiguration",
-            "metadata": {"name": name},
-            "webhooks": [{
-                "name": name,
-                "admissionReviewVersions": ["v1"],
-                "clientConfig": {"url": self.url, "caBundle": STANDARD.encode(&self.certificate)},
-                "failurePolicy": "Fail",
-                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
-                "rules": [{
-                    "apiGroups": [group],
-                    "apiVersions": ["*"],
-                    "operations": ["CREATE"],
-                    "resources": [resource],
-                }],
-                "sideEffects": "None",
-            }],
-        })
+        let client = json!({"url": self.url, "caBundle": STANDARD.encode(&self.certificate)});
+        fault::webhook("deny", namespace, group, resource, &client)
     }
 }
 

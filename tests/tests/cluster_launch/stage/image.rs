@@ -1,20 +1,17 @@
 //! Images in the registry.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use unlade_format::Limits;
 use unlade_oci::Platform;
 use unlade_oci::build::{Entry, Image, Layer, bundle};
 
+use unlade_tests::example;
+
 use super::Stage;
 
 /// A static program that waits for its end, and ignores what it isn't told; the testbed needs it.
 const WAITING: &str = "/usr/bin/catatonit";
-
-/// The example bundle.
-pub(crate) fn example() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/hello-operator")
-}
 
 /// An image in the registry.
 pub(crate) struct Pushed {
