@@ -19,7 +19,7 @@ struct Shown {
 #[test]
 fn commands_of_the_readme_print_what_it_shows() {
     let shown: Vec<_> = shown().into_iter().filter(|shown| !shown.output.is_empty()).collect();
-    assert!(shown.iter().any(|shown| shown.command.starts_with("cargo run --release -- unpack")));
+    assert!(shown.iter().any(|shown| shown.command.starts_with("cargo run -- unpack")));
     for Shown { command, output } in shown {
         let printed =
             command.split(" | ").fold(Vec::new(), |input, part| run(&arguments(part), &input));
@@ -29,8 +29,7 @@ fn commands_of_the_readme_print_what_it_shows() {
 
 /// The arguments of `unlade` in one part of a pipe.
 fn arguments(part: &'static str) -> Vec<&'static str> {
-    let arguments =
-        part.strip_prefix("cargo run --release -- ").or_else(|| part.strip_prefix("unlade "));
+    let arguments = part.strip_prefix("cargo run -- ").or_else(|| part.strip_prefix("unlade "));
     let mut arguments: Vec<_> =
         arguments.unwrap_or_else(|| panic!("not unlade: {part}")).split(' ').collect();
     // What a terminal shows unasked.

@@ -93,10 +93,7 @@ fn the_readme_shows_what_the_example_gives() {
     let example = unlade_tests::example();
     let example = example.to_str().unwrap();
     let summary = unlade(["unpack", example, "-o", "summary"]).success();
-    assert_data_eq!(
-        block(readme, "cargo run --release -- unpack examples/hello-operator"),
-        summary
-    );
+    assert_data_eq!(block(readme, "cargo run -- unpack examples/hello-operator"), summary);
     let loaded = piped(["load"], unlade(["unpack", example]).success()).success();
     let shown = block(readme, "unlade unpack examples/hello-operator -o yaml | unlade load");
     assert_data_eq!(shown, loaded);
