@@ -4,8 +4,7 @@
 
 mod unpack;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 use unlade_oci::Platform;
@@ -50,6 +49,7 @@ impl Olm {
             }
         };
         let cpb = programs.program("cpb");
+        let image = |programs: &[(&str, &Path)]| image(programs, Compression::Gzip);
         let util = image(&[("cp", programs.busybox()), ("cpb", &cpb)]);
         let opm = image(&[("opm", &programs.program("opm"))]);
         let util = cluster.push(&util, "olm/util:1");
@@ -57,16 +57,12 @@ impl Olm {
         Some(Self { programs, util, opm })
     }
 
-    /// An image of one of OLM's programs, such as `catalog`.
+    /// An image of one of OLM's operators: `catalog` or `olm`. It isn't compressed, for it is
+    /// neither measured nor sent far.
     pub fn image(&self, program: &str) -> Image {
-        let mut image = image(&[(program, &self.programs.program(program))]);
+        let mut image = image(&[(program, &self.programs.program(program))], Compression::None);
         image.config.entrypoint = vec![format!("/bin/{program}")];
         image
-    }
-
-    /// The program `opm`, to run on this machine.
-    pub fn opm(&self) -> PathBuf {
-        self.programs.program("opm")
     }
 
     /// The CustomResourceDefinitions that OLM works with.
@@ -76,23 +72,20 @@ impl Olm {
     /// If kubectl can't read them.
     pub fn crds(&self, kubectl: &Kubectl) -> Vec<Value> {
         let folder = self.programs.crds().display().to_string();
-        let files = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{folder}: {error}"));
-        let read = |path: &str| {
-            let read = ["create", "--dry-run=client", "--output=json", "--filename", path];
-            let text = kubectl.run(read).unwrap_or_else(|error| panic!("{error}"));
-            serde_json::from_str(&text).unwrap_or_else(|error| panic!("{path}: {error}"))
-        };
-        files.flatten().map(|file| read(&file.path().display().to_string())).collect()
+        let read = ["create", "--dry-run=client", "--output=json", "--filename", &folder];
+        let text = kubectl.run(read).unwrap_or_else(|error| panic!("{error}"));
+        let objects = serde_json::Deserializer::from_str(&text).into_iter();
+        objects.collect::<Result<_, _>>().unwrap_or_else(|error| panic!("{folder}: {error}"))
     }
 }
 
 /// An image of static programs, which lie in `/bin`.
-fn image(programs: &[(&str, &Path)]) -> Image {
+fn image(programs: &[(&str, &Path)], compression: Compression) -> Image {
     let mut image = Image::from_scratch(Platform::host());
     let entries = programs
         .iter()
         .map(|(name, program)| Entry::copy(format!("bin/{name}"), program).with_mode(0o755));
-    image.layers.push(Layer::new(entries).compressed(Compression::Gzip));
+    image.layers.push(Layer::new(entries).compressed(compression));
     image.config.user = Some(USER.to_owned());
     image.config.env = vec![SEARCH.to_owned()];
     image.config.working_dir = Some("/".to_owned());

@@ -15,8 +15,9 @@ use super::Cluster;
 /// Set, it keeps the namespaces of tests that failed.
 const KEEP: &str = "UNLADE_KEEP_NAMESPACES";
 
-/// How often an object is looked at while a test waits for it.
-const INTERVAL: Duration = Duration::from_millis(100);
+/// How often an object is looked at while a test waits for it: less often the longer it takes, for
+/// every look is a process and they may take the CPU from what is waited for.
+const INTERVALS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
 
 /// A namespace that goes with the test. If the test fails, it first tells what is in it.
 #[derive(Debug)]
@@ -89,8 +90,14 @@ impl<'c> Namespace<'c> {
         let name = object.get("metadata").and_then(|metadata| metadata.get("name"));
         let named = text(object.get("kind")).zip(text(name));
         let (kind, name) = named.unwrap_or_else(|| panic!("no kind and name: {object}"));
-        self.cluster_wide.lock().unwrap_or_else(PoisonError::into_inner).push([kind, name]);
+        self.takes_along(&kind, &name);
         self.cluster.kubectl().apply(object).unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    /// Has an object go with this namespace that is in none, and that something else makes.
+    pub fn takes_along(&self, kind: &str, name: &str) {
+        let object = [kind, name].map(str::to_owned);
+        self.cluster_wide.lock().unwrap_or_else(PoisonError::into_inner).push(object);
     }
 
     /// Reads an object such as `job/unpack`.
@@ -116,6 +123,7 @@ impl<'c> Namespace<'c> {
         is_wanted: impl Fn(&Value) -> bool,
     ) -> Value {
         let end = Instant::now() + deadline;
+        let [mut interval, longest] = INTERVALS;
         loop {
             let last = self.get(object);
             match last {
@@ -124,8 +132,9 @@ impl<'c> Namespace<'c> {
                     let last = last.map_or_else(|| "not there".into(), |value| value.to_string());
                     panic!("{object} is not as wanted after {deadline:?}; it is {last}");
                 }
-                _ => thread::sleep(INTERVAL),
+                _ => thread::sleep(interval),
             }
+            interval = longest.min(interval * 3 / 2);
         }
     }
 

@@ -1,73 +1,110 @@
-//! The catalog-operator, in a pod.
-
+use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
-use unlade_tests::cluster::{Cluster, Namespace};
-use unlade_tests::olm::Olm;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config, ResourceExt};
+use serde_json::{Value, json};
+use unlade_format::Limits;
+use unlade_launcher::{Launcher, Name, Options, Request, Strategy};
+use unlade_oci::Platform;
+use unlade_oci::build::bundle;
+use unlade_tests::cluster::Namespace;
+use unlade_tests::example;
 
-use crate::{KINDS, PATIENCE};
+use crate::{PATIENCE, Stage, catalog, is, list, unpacking};
 
-const NAME: &str = "catalog-operator";
-const INTERVAL: Duration = Duration::from_millis(500);
+/// The kinds of objects that a launch makes.
+const KINDS: [&str; 5] = ["configmap", "serviceaccount", "role", "rolebinding", "job"];
+const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Runs OLM's catalog-operator for all namespaces, as its chart does, with all rights.
-pub(crate) fn start(cluster: &Cluster, namespace: &Namespace<'_>, olm: &Olm) {
-    for crd in olm.crds(cluster.kubectl()) {
-        // One of an earlier test may be on its way out.
-        let name = crd["metadata"]["name"].as_str().unwrap();
-        cluster.kubectl().run(["delete", "crd", name, "--ignore-not-found"]).unwrap();
-        namespace.apply_cluster_wide(&crd);
+#[test]
+fn cluster_olms_operators_leave_our_objects_alone() {
+    let Some(stage) = Stage::open() else { return };
+    let namespace = stage.cluster.namespace("olm-beside");
+    let image = bundle::image(&example(), Platform::host(), &Limits::default()).unwrap();
+    let image = stage.cluster.push(&image, "olm/hello:1");
+    let bundle = catalog::Bundle { version: "0.2.0", replaces: None, image: &image };
+    let packages = [catalog::package("hello-operator", &[bundle])];
+    let address = catalog::serve(&stage, &namespace, "catalog", &packages);
+    catalog::connect(&namespace, &address);
+
+    // They are at work: our objects come into being under their eyes.
+    launch(&stage, &namespace, &image, Strategy::Inject, "ours-injected");
+    launch(&stage, &namespace, &image, Strategy::ImageVolume, "ours-mounted");
+    let before = ours(&namespace);
+    assert_eq!(before.len(), 2 * KINDS.len(), "{before:#?}");
+
+    // They unpack the same image into the same namespace, with the objects and labels of their own.
+    let manual = catalog::Subscription {
+        package: "hello-operator",
+        approval: "Manual",
+        unpack_timeout: None,
+    };
+    manual.apply(&namespace);
+    unpacking::wait_for_plan(&namespace);
+    let plans = ["get", "installplans.operators.coreos.com", "--output=name"];
+    let plans = namespace.kubectl(plans).unwrap();
+    assert_eq!(plans.lines().count(), 1, "{plans}");
+    let jobs = list(&namespace, "job");
+    let refs: BTreeSet<_> = jobs
+        .iter()
+        .map(|job| job["metadata"]["labels"][unpacking::REF].as_str().unwrap())
+        .collect();
+    assert_eq!((jobs.len(), refs.len()), (3, 3), "{refs:?}");
+    let is_own =
+        |job: &&Value| job["metadata"]["labels"][unpacking::REF] == job["metadata"]["name"];
+    let own = jobs.iter().find(is_own);
+    assert!(own.is_some_and(|job| is(job, "Complete")), "OLM's own Job: {own:?}");
+    for name in ["ours-injected", "ours-mounted"] {
+        assert!(refs.contains(name), "{refs:?}");
     }
-    let crds = ["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"];
-    cluster.kubectl().run(crds).unwrap();
-    let image = cluster.push(&olm.image("catalog"), "olm/catalog:1");
-    namespace.apply(&json!({
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": {"name": NAME},
-    }));
-    namespace.apply_cluster_wide(&json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": namespace.name()},
-        "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": namespace.name()}],
-        "roleRef": {
-            "apiGroup": "rbac.authorization.k8s.io",
-            "kind": "ClusterRole",
-            "name": "cluster-admin",
-        },
-    }));
-    namespace.apply(&json!({
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": NAME},
-        "spec": {
-            "serviceAccountName": NAME,
-            "containers": [{
-                "name": NAME,
-                "image": image,
-                "args": [
-                    "--debug",
-                    format!("--namespace={}", namespace.name()),
-                    format!("--opmImage={}", olm.opm),
-                    format!("--util-image={}", olm.util),
-                    "--set-workload-user-id=true",
-                ],
-            }],
-        },
-    }));
+
+    // Beside OLM's Job and its labels a launch goes on as ever.
+    launch(&stage, &namespace, &image, Strategy::Inject, "ours-later");
+
+    // What the catalog-operator was told of later than of all these it has dealt with.
+    wait_until_all_is_seen(&stage, &namespace);
+    let after = ours(&namespace);
+    for object in &before {
+        assert!(after.contains(object), "changed or gone: {object:#}\n{after:#?}");
+    }
+    assert_eq!(after.len(), 3 * KINDS.len(), "{after:#?}");
 }
 
-/// Ends it, and waits until it is gone: it would work for the next test too.
-pub(crate) fn stop(namespace: &Namespace<'_>) {
-    namespace.kubectl(["delete", "pod", NAME, "--grace-period=1"]).unwrap();
+/// Launches the bundle, until its Job has ended.
+fn launch(stage: &Stage, namespace: &Namespace<'_>, image: &str, strategy: Strategy, name: &str) {
+    let mut launcher_options = Options::new(stage.ours);
+    launcher_options.strategy = strategy;
+    let mut request = Request::new(image, namespace.name());
+    request.name = Name::Given(name.to_owned());
+    stage.cluster.testbed().enter().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let launched = runtime.block_on(async {
+        let kubeconfig = Kubeconfig::read_from(stage.cluster.testbed().kubeconfig()).unwrap();
+        let options = KubeConfigOptions::default();
+        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+        let client = Client::try_from(config).unwrap();
+        Launcher::new(client, launcher_options).launch(&request).await
+    });
+    let launched = launched.unwrap();
+    let manifest = launched.load(&unlade_loader::Options::default()).unwrap();
+    assert_eq!(manifest.bundle.csv_name, "hello-operator.v0.2.0");
+    assert_eq!(launched.config_map.name_any(), name);
+    let job = format!("job/{}", launched.job.unwrap());
+    namespace.wait(&job, PATIENCE, |job| is(job, "Complete"));
 }
 
-/// Waits until it has dealt with all that there is by now: with an object of each kind that is made
-/// and deleted now it deals later than with those of the same kind before.
-pub(crate) fn wait_until_it_has_seen_all(namespace: &Namespace<'_>) {
+/// Our objects as they are, their versions included.
+fn ours(namespace: &Namespace<'_>) -> Vec<Value> {
+    let is_ours =
+        |object: &Value| object["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "unlade";
+    KINDS.iter().flat_map(|kind| list(namespace, kind)).filter(is_ours).collect()
+}
+
+/// Waits until the catalog-operator has dealt with all that there is by now: with an object of each
+/// kind that is made and deleted now it deals later than with those of the same kind before.
+fn wait_until_all_is_seen(stage: &Stage, namespace: &Namespace<'_>) {
     let name = |kind: &str| format!("marker-{kind}");
     for kind in KINDS {
         namespace.apply(&marker(kind, &name(kind)));
@@ -76,7 +113,7 @@ pub(crate) fn wait_until_it_has_seen_all(namespace: &Namespace<'_>) {
     }
     let end = Instant::now() + PATIENCE;
     loop {
-        let log = namespace.kubectl(["logs", NAME]).unwrap();
+        let log = stage.catalog_operator_log();
         let is_said = |kind: &&str| {
             log.lines().any(|line| {
                 line.contains("handling object deletion")

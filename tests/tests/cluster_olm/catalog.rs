@@ -1,106 +1,175 @@
 //! A catalog that the real `opm serve` serves, and a subscription to it.
 
-use std::process::Command;
-
 use serde_json::{Value, json};
-use unlade_oci::build::{Entry, Layer};
-use unlade_tests::cluster::{Cluster, Namespace};
-use unlade_tests::example;
-use unlade_tests::olm::Olm;
+use unlade_tests::cluster::Namespace;
 
-use crate::PATIENCE;
+use crate::{PATIENCE, Stage, is};
 
 const CHANNEL: &str = "stable";
+/// Of the CatalogSource.
+const NAME: &str = "catalog";
 
-/// Serves a catalog with the example bundle, and has the catalog-operator know of it.
-pub(crate) fn serve(cluster: &Cluster, namespace: &Namespace<'_>, olm: &Olm, bundle: &str) {
-    let mut image = olm.image("opm");
-    let catalog = Entry::file("configs/catalog.json", content(olm, bundle));
-    image.layers.push(Layer::new([catalog]));
-    let image = cluster.push(&image, "olm/catalog-source:1");
+/// A bundle in a channel, which is named after its package and version.
+pub(crate) struct Bundle<'a> {
+    pub(crate) version: &'a str,
+    /// The version that it replaces.
+    pub(crate) replaces: Option<&'a str>,
+    pub(crate) image: &'a str,
+}
+
+/// A package with one channel, as file-based catalogs have it.
+///
+/// What the bundles need of others is left out: nobody here could give it. So are their objects,
+/// without which the catalog-operator has to unpack them.
+pub(crate) fn package(name: &str, bundles: &[Bundle<'_>]) -> String {
+    let csv = |version: &str| format!("{name}.v{version}");
+    let entries: Vec<_> = bundles
+        .iter()
+        .map(|bundle| {
+            let mut entry = json!({"name": csv(bundle.version)});
+            if let Some(version) = bundle.replaces {
+                entry["replaces"] = json!(csv(version));
+            }
+            entry
+        })
+        .collect();
+    let mut all = vec![
+        json!({"schema": "olm.package", "name": name, "defaultChannel": CHANNEL}),
+        json!({"schema": "olm.channel", "package": name, "name": CHANNEL, "entries": entries}),
+    ];
+    all.extend(bundles.iter().map(|bundle| {
+        let version = json!({"packageName": name, "version": bundle.version});
+        json!({
+            "schema": "olm.bundle",
+            "name": csv(bundle.version),
+            "package": name,
+            "image": bundle.image,
+            "properties": [{"type": "olm.package", "value": version}],
+        })
+    }));
+    all.iter().map(Value::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// Serves packages, and gives the address.
+pub(crate) fn serve(
+    stage: &Stage,
+    namespace: &Namespace<'_>,
+    name: &str,
+    packages: &[String],
+) -> String {
+    namespace.apply(&json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name},
+        "data": {"catalog.json": packages.join("\n")},
+    }));
+    let file = "/configs/catalog.json";
     namespace.apply(&json!({
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": "catalog"},
+        "metadata": {"name": name},
         "spec": {
             "containers": [{
                 "name": "registry",
-                "image": image,
+                "image": stage.olm.opm,
                 // There is no cache yet: it is made at the start.
                 "args": ["serve", "/configs", "--cache-dir=/tmp/cache", "--cache-enforce-integrity=false"],
                 "command": ["/bin/opm"],
-                "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+                "volumeMounts": [
+                    // The file alone: a folder of a ConfigMap would show it twice.
+                    {"name": "configs", "mountPath": file, "subPath": "catalog.json"},
+                    {"name": "tmp", "mountPath": "/tmp"},
+                ],
                 "readinessProbe": {"grpc": {"port": 50051}, "periodSeconds": 1},
+                // The namespace may ask for it.
+                "securityContext": {
+                    "allowPrivilegeEscalation": false,
+                    "capabilities": {"drop": ["ALL"]},
+                    "runAsNonRoot": true,
+                    "seccompProfile": {"type": "RuntimeDefault"},
+                },
             }],
-            "volumes": [{"name": "tmp", "emptyDir": {}}],
+            "volumes": [
+                {"name": "configs", "configMap": {"name": name}},
+                {"name": "tmp", "emptyDir": {}},
+            ],
         },
     }));
-    let pod = namespace.wait("pod/catalog", PATIENCE, |pod| {
-        let conditions = pod["status"]["conditions"].as_array();
-        conditions
-            .into_iter()
-            .flatten()
-            .any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
-    });
+    let pod = namespace.wait(&format!("pod/{name}"), PATIENCE, |pod| is(pod, "Ready"));
     // No Service leads to it on a testbed.
-    let address = format!("{}:50051", pod["status"]["podIP"].as_str().unwrap());
-    namespace.apply(&json!({
+    format!("{}:50051", pod["status"]["podIP"].as_str().unwrap())
+}
+
+/// Has the catalog-operator know of a catalog that is served, in place of the one before.
+pub(crate) fn connect(namespace: &Namespace<'_>, address: &str) {
+    namespace.apply(&source(namespace, address));
+    wait_until_connected(namespace, address);
+}
+
+/// The catalog as the catalog-operator knows it.
+pub(crate) fn source(namespace: &Namespace<'_>, address: &str) -> Value {
+    json!({
         "apiVersion": "operators.coreos.com/v1alpha1",
         "kind": "CatalogSource",
-        "metadata": {"name": "catalog"},
+        "metadata": {"name": NAME, "namespace": namespace.name()},
         "spec": {"sourceType": "grpc", "address": address},
-    }));
-    namespace.wait("catalogsource.operators.coreos.com/catalog", PATIENCE, |source| {
-        source["status"]["connectionState"]["lastObservedState"] == "READY"
+    })
+}
+
+pub(crate) fn wait_until_connected(namespace: &Namespace<'_>, address: &str) {
+    namespace.wait(&format!("catalogsource.operators.coreos.com/{NAME}"), PATIENCE, |source| {
+        let connection = &source["status"]["connectionState"];
+        connection["address"] == address && connection["lastObservedState"] == "READY"
     });
 }
 
-/// Has the catalog-operator install the bundle, up to a plan that nobody approves.
-pub(crate) fn subscribe(namespace: &Namespace<'_>) {
-    namespace.apply(&json!({
-        "apiVersion": "operators.coreos.com/v1",
-        "kind": "OperatorGroup",
-        "metadata": {"name": "group"},
-        "spec": {"targetNamespaces": [namespace.name()]},
-    }));
-    namespace.apply(&json!({
-        "apiVersion": "operators.coreos.com/v1alpha1",
-        "kind": "Subscription",
-        "metadata": {"name": "hello"},
-        "spec": {
-            "name": "hello-operator",
-            "channel": CHANNEL,
-            "source": "catalog",
-            "sourceNamespace": namespace.name(),
-            "installPlanApproval": "Manual",
-        },
-    }));
+/// What is to be installed, and how.
+pub(crate) struct Subscription<'a> {
+    pub(crate) package: &'a str,
+    /// `Automatic` or `Manual`.
+    pub(crate) approval: &'a str,
+    /// How long a bundle may take to be unpacked, such as `30s`.
+    pub(crate) unpack_timeout: Option<&'a str>,
 }
 
-/// What `opm render` makes of the bundle, without what it needs of others, and its channel.
-fn content(olm: &Olm, image: &str) -> Vec<u8> {
-    let output = Command::new(olm.opm()).arg("render").arg(example()).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let mut bundle: Value = serde_json::from_slice(&output.stdout).unwrap();
-    bundle["image"] = json!(image);
-    let is_needed = |property: &Value| {
-        let kind = property["type"].as_str().unwrap();
-        // With the objects in it the catalog-operator would unpack nothing.
-        !kind.ends_with(".required") && kind != "olm.bundle.object"
-    };
-    let properties = bundle["properties"].as_array().unwrap();
-    bundle["properties"] = properties.iter().filter(|it| is_needed(it)).cloned().collect();
-    let package = &bundle["package"];
-    let entries = json!([{"name": bundle["name"]}]);
-    let all = [
-        json!({"schema": "olm.package", "name": package, "defaultChannel": CHANNEL}),
-        json!({
-            "schema": "olm.channel",
-            "package": package,
-            "name": CHANNEL,
-            "entries": entries,
-        }),
-        bundle.clone(),
-    ];
-    all.iter().map(Value::to_string).collect::<Vec<_>>().join("\n").into_bytes()
+impl Subscription<'_> {
+    /// Has the catalog-operator install it.
+    pub(crate) fn apply(&self, namespace: &Namespace<'_>) {
+        for object in self.objects(namespace) {
+            namespace.apply(&object);
+        }
+    }
+
+    /// The subscription, and the group that says what the operator is for.
+    pub(crate) fn objects(&self, namespace: &Namespace<'_>) -> [Value; 2] {
+        let mut group = json!({
+            "apiVersion": "operators.coreos.com/v1",
+            "kind": "OperatorGroup",
+            "metadata": {"name": "group", "namespace": namespace.name()},
+            "spec": {"targetNamespaces": [namespace.name()]},
+        });
+        if let Some(time) = self.unpack_timeout {
+            let annotation = json!({"operatorframework.io/bundle-unpack-timeout": time});
+            group["metadata"]["annotations"] = annotation;
+        }
+        let subscription = json!({
+            "apiVersion": "operators.coreos.com/v1alpha1",
+            "kind": "Subscription",
+            "metadata": {"name": "subscription", "namespace": namespace.name()},
+            "spec": {
+                "name": self.package,
+                "channel": CHANNEL,
+                "source": NAME,
+                "sourceNamespace": namespace.name(),
+                "installPlanApproval": self.approval,
+            },
+        });
+        [group, subscription]
+    }
+}
+
+/// What the subscription has led to, once it is as wanted.
+#[track_caller]
+pub(crate) fn wait(namespace: &Namespace<'_>, is_wanted: impl Fn(&Value) -> bool) -> Value {
+    namespace.wait("subscription.operators.coreos.com/subscription", PATIENCE, is_wanted)
 }

@@ -1,0 +1,81 @@
+//! OLM's catalog-operator and olm-operator, in pods.
+
+use serde_json::{Value, json};
+use unlade_tests::cluster::{Cluster, Namespace};
+use unlade_tests::olm::Olm;
+
+pub(crate) const CATALOG: &str = "catalog-operator";
+const OLM: &str = "olm-operator";
+const ACCOUNT: &str = "olm";
+
+/// Runs both for all namespaces, as their chart does, with all rights. What unpacks bundles is our
+/// image, in place of both of OLM's own.
+pub(crate) fn start(cluster: &Cluster, home: &Namespace<'_>, olm: &Olm, ours: &str) {
+    let crds = olm.crds(cluster.kubectl());
+    let names = || crds.iter().map(|crd| crd["metadata"]["name"].as_str().unwrap());
+    // Those of an earlier test may be on their way out.
+    let delete = ["delete", "crd", "--ignore-not-found", "--timeout=60s"];
+    cluster.kubectl().run(delete.into_iter().chain(names())).unwrap();
+    for name in names() {
+        home.takes_along("crd", name);
+    }
+    cluster.kubectl().apply(&json!({"apiVersion": "v1", "kind": "List", "items": crds})).unwrap();
+    let wait = ["wait", "--for=condition=Established", "--timeout=60s", "crd"];
+    cluster.kubectl().run(wait.into_iter().chain(names())).unwrap();
+
+    home.apply(&json!({
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": ACCOUNT},
+    }));
+    home.apply_cluster_wide(&json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": home.name()},
+        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": home.name()}],
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "ClusterRole",
+            "name": "cluster-admin",
+        },
+    }));
+    let image = |program| cluster.push(&olm.image(program), &format!("olm/{program}:1"));
+    let namespace = format!("--namespace={}", home.name());
+    let unpacking = [
+        "--debug",
+        &namespace,
+        &format!("--opmImage={ours}"),
+        &format!("--util-image={ours}"),
+        "--set-workload-user-id=true",
+    ];
+    home.apply(&pod(CATALOG, &image("catalog"), &unpacking));
+    home.apply(&pod(OLM, &image("olm"), &[&namespace]));
+}
+
+/// Ends both, and waits until they are gone: they would work for the next test too.
+pub(crate) fn stop(cluster: &Cluster, home: &Namespace<'_>) {
+    // The olm-operator holds what was installed until it has cleaned up after it.
+    let installed = ["clusterserviceversions", "operatorgroups"]
+        .map(|kind| format!("{kind}.operators.coreos.com"))
+        .join(",");
+    let clean =
+        ["delete", &installed, "--all", "--all-namespaces", "--timeout=60s"].map(str::to_owned);
+    let end = ["delete", "pod", CATALOG, OLM, "--namespace", home.name(), "--grace-period=1"];
+    for command in [clean.to_vec(), end.map(str::to_owned).to_vec()] {
+        if let Err(error) = cluster.kubectl().run(command) {
+            eprintln!("failed to {error}");
+        }
+    }
+}
+
+fn pod(name: &str, image: &str, args: &[&str]) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {
+            "serviceAccountName": ACCOUNT,
+            "containers": [{"name": name, "image": image, "args": args}],
+        },
+    })
+}

@@ -1,0 +1,57 @@
+//! Changes to the pods of OLM's unpack Jobs on their way in. The Jobs stay as OLM makes them: one
+//! that was changed it would delete.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use unlade_testbed::fault;
+use unlade_tests::cluster::Namespace;
+
+use crate::{PATIENCE, Stage};
+
+/// Has OLM's own images unpack in these namespaces, and not ours: its flags are the same for all.
+pub(crate) fn unpack_with_olms_own(stage: &Stage, namespaces: &[&Namespace<'_>]) {
+    let [util, opm] = [&stage.olm.util, &stage.olm.opm];
+    let expression = format!(
+        r#"[JSONPatch{{op: "replace", path: "/spec/initContainers/0/image", value: "{util}"}},
+            JSONPatch{{op: "replace", path: "/spec/containers/0/image", value: "{opm}"}}]"#
+    );
+    change(namespaces, &expression);
+}
+
+/// Takes the `-z` away: OLM 0.46 always gives it, OLM before 0.19 never did.
+pub(crate) fn unpack_plain(namespace: &Namespace<'_>) {
+    let [path, flag] = ["/spec/containers/0/command/10", "-z"];
+    let expression = format!(
+        r#"[JSONPatch{{op: "test", path: "{path}", value: "{flag}"}},
+            JSONPatch{{op: "remove", path: "{path}"}}]"#
+    );
+    change(&[namespace], &expression);
+}
+
+fn change(namespaces: &[&Namespace<'_>], expression: &str) {
+    let [first, ..] = namespaces else { return };
+    let names: Vec<_> = namespaces.iter().map(|namespace| namespace.name()).collect();
+    let [mut policy, mut binding] = fault::mutating_policy(first.name(), "", "pods", "");
+    policy["spec"]["mutations"] =
+        json!([{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}]);
+    let constraints = &mut policy["spec"]["matchConstraints"];
+    constraints["resourceRules"][0]["operations"] = json!(["CREATE"]);
+    constraints["objectSelector"] = json!({"matchLabels": {"olm.managed": "true"}});
+    binding["spec"]["matchResources"]["namespaceSelector"] = json!({
+        "matchExpressions": [
+            {"key": "kubernetes.io/metadata.name", "operator": "In", "values": names},
+        ],
+    });
+    for object in [policy, binding] {
+        first.apply_cluster_wide(&object);
+    }
+    // The API server takes a moment to learn of it. Then it refuses what the patch doesn't fit.
+    let probe = ["run", "probe", "--image=probe", "--labels=olm.managed=true", "--dry-run=server"];
+    let end = Instant::now() + PATIENCE;
+    while namespaces.iter().any(|namespace| namespace.kubectl(probe).is_ok()) {
+        assert!(Instant::now() < end, "it never takes effect");
+        thread::sleep(Duration::from_millis(500));
+    }
+}

@@ -1,0 +1,76 @@
+//! OLM's two operators, which the tests share: they work for all namespaces, and their kinds are
+//! the cluster's.
+
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+
+use unlade_tests::cluster::{Cluster, Namespace};
+use unlade_tests::olm::Olm;
+
+use crate::{TESTS, operator};
+
+/// OLM at work, for one test. It ends with the last test that has it.
+pub(crate) struct Stage {
+    pub(crate) cluster: &'static Cluster,
+    pub(crate) olm: &'static Olm,
+    /// Our image, which OLM has for both of its own.
+    pub(crate) ours: &'static str,
+    /// Where the operators are.
+    home: String,
+}
+
+struct Shared {
+    n_users: usize,
+    home: Option<Namespace<'static>>,
+}
+
+static SHARED: Mutex<Shared> = Mutex::new(Shared { n_users: 0, home: None });
+
+impl Stage {
+    /// `None`, said aloud, if it can't be had on this machine.
+    pub(crate) fn open() -> Option<Self> {
+        static CLUSTER: OnceLock<Option<Cluster>> = OnceLock::new();
+        static OURS: OnceLock<Option<String>> = OnceLock::new();
+        static OLM: OnceLock<Option<Olm>> = OnceLock::new();
+        let cluster = CLUSTER.get_or_init(|| Cluster::open_testbed(TESTS)).as_ref()?;
+        let ours = OURS.get_or_init(|| cluster.push_unpacker(TESTS)).as_ref()?;
+        let olm = OLM.get_or_init(|| Olm::open(cluster, TESTS)).as_ref()?;
+        let mut shared = shared();
+        let home = if let Some(home) = &shared.home {
+            home.name().to_owned()
+        } else {
+            let home = cluster.namespace("olm");
+            operator::start(cluster, &home, olm, ours);
+            shared.home.insert(home).name().to_owned()
+        };
+        shared.n_users += 1;
+        Some(Self { cluster, olm, ours, home })
+    }
+
+    /// What the catalog-operator has said.
+    pub(crate) fn catalog_operator_log(&self) -> String {
+        let logs = ["--namespace", &self.home, "logs", operator::CATALOG];
+        self.cluster.kubectl().run(logs).unwrap()
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        let mut shared = shared();
+        shared.n_users -= 1;
+        if shared.n_users == 0
+            && let Some(home) = shared.home.take()
+        {
+            operator::stop(self.cluster, &home);
+            // It tells what is in it by itself if this test has failed.
+        } else if thread::panicking()
+            && let Some(home) = &shared.home
+        {
+            eprintln!("{}", home.dump());
+        }
+    }
+}
+
+fn shared() -> MutexGuard<'static, Shared> {
+    SHARED.lock().unwrap_or_else(PoisonError::into_inner)
+}
