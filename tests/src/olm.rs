@@ -22,7 +22,7 @@ const USER: &str = "1001";
 const SEARCH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// OLM's own programs, and images of them in the registry of a testbed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Olm {
     programs: Programs,
     /// With `/bin/cp` and `/bin/cpb`: what `--util-image` is given.
@@ -48,13 +48,27 @@ impl Olm {
                 return None;
             }
         };
-        let cpb = programs.program("cpb");
-        let image = |programs: &[(&str, &Path)]| image(programs, Compression::Gzip);
-        let util = image(&[("cp", programs.busybox()), ("cpb", &cpb)]);
-        let opm = image(&[("opm", &programs.program("opm"))]);
-        let util = cluster.push(&util, "olm/util:1");
-        let opm = cluster.push(&opm, "olm/opm:1");
-        Some(Self { programs, util, opm })
+        let olm = Self { programs, util: String::new(), opm: String::new() };
+        let util = cluster.push(&olm.util_image(), "olm/util:1");
+        let opm = cluster.push(&olm.opm_image(), "olm/opm:1");
+        Some(Self { util, opm, ..olm })
+    }
+
+    /// The same with other images for the two flags.
+    #[must_use]
+    pub fn with_images(self, util: String, opm: String) -> Self {
+        Self { util, opm, ..self }
+    }
+
+    /// What `--util-image` is given, of upstream's programs alone.
+    pub fn util_image(&self) -> Image {
+        let programs = [("cp", self.programs.busybox()), ("cpb", &self.programs.program("cpb"))];
+        image(&programs, Compression::Gzip)
+    }
+
+    /// What `--opmImage` is given, of upstream's program alone.
+    pub fn opm_image(&self) -> Image {
+        image(&[("opm", &self.programs.program("opm"))], Compression::Gzip)
     }
 
     /// An image of one of OLM's operators: `catalog` or `olm`. It isn't compressed, for it is

@@ -1,8 +1,9 @@
 //! `cargo xtask bench cluster`: from the first request to the loaded bundle, ours beside OLM's.
 //!
-//! All three ways are taken by turns in one run, with the same client, images that the node has
+//! All four ways are taken by turns in one run, with the same client, images that the node has
 //! already, new objects each time, and the same loader. OLM's way ends when its Job is complete,
-//! because that is what OLM waits for; it is watched, as ours is.
+//! because that is what OLM waits for; it is watched, as ours is. The first bundle is measured with
+//! images that are new to the node, too.
 
 #![expect(
     clippy::unwrap_used,
@@ -14,6 +15,7 @@ mod olm;
 mod ours;
 mod stage;
 mod table;
+mod tool;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,9 +24,13 @@ use unlade_launcher::Strategy;
 use unlade_tests::corpus;
 
 use stage::Stage;
+use table::Tables;
+use tool::Tools;
 
 /// How often each way is taken, unless `--rounds` says.
 const ROUNDS: usize = 20;
+/// One round with new images for so many with known ones: it takes long.
+const NEW: usize = 4;
 /// Rounds before those, which aren't counted: images are pulled and connections made.
 const WARM_UP: usize = 2;
 
@@ -33,11 +39,14 @@ const WARM_UP: usize = 2;
 pub(crate) enum Way {
     /// OLM's Job of three containers.
     Olm,
+    /// The same Job with our image in place of both of upstream's.
+    InPlace,
     /// Ours.
     Ours(Strategy),
 }
 
-const WAYS: [Way; 3] = [Way::Olm, Way::Ours(Strategy::Inject), Way::Ours(Strategy::ImageVolume)];
+const WAYS: [Way; 4] =
+    [Way::Olm, Way::InPlace, Way::Ours(Strategy::Inject), Way::Ours(Strategy::ImageVolume)];
 
 /// What one launch took, each from its beginning.
 #[derive(Debug, Clone, Default)]
@@ -55,34 +64,60 @@ fn main() {
     let given = arguments.iter().skip_while(|argument| *argument != "--rounds").nth(1);
     let rounds = given.map_or(ROUNDS, |rounds| rounds.parse().unwrap());
     Stage::open(async |stage| {
-        let mut tables = table::Tables::default();
+        let mut tables = Tables::default();
         for (at, (label, path)) in bundles().into_iter().enumerate() {
             let image = stage.push(&format!("bundle-{at}"), &path);
-            let mut runs = WAYS.map(|way| (way, Vec::new()));
-            for round in 0..rounds + WARM_UP {
-                let mut names = Vec::new();
-                // Another one comes first each time.
-                for turn in 0..WAYS.len() {
-                    let (way, runs) = runs.get_mut((round + turn) % WAYS.len()).unwrap();
-                    let name = format!("round-{at}-{round}-{turn}");
-                    let run = match way {
-                        Way::Olm => olm::run(stage, &image, &name).await,
-                        Way::Ours(strategy) => ours::run(stage, &image, &name, *strategy).await,
-                    };
-                    stage.clear(&name).await;
-                    eprintln!("{label}, round {round}, {way:?}: {:.3} s", run.total.as_secs_f64());
-                    names.push(run.csv_name.clone());
-                    if round >= WARM_UP {
-                        runs.push(run);
-                    }
-                }
-                names.dedup();
-                assert_eq!(names.len(), 1, "all ways give the same bundle");
+            let of = format!("{at}-known");
+            tables.add(
+                &label,
+                &measure(stage, &image, &of, rounds, |way, _| stage.tools.of(way)).await,
+            );
+            if at == 0 {
+                // Once more as on a node that never unpacked anything.
+                let of = format!("{at}-new");
+                let anew = |way, round: &str| stage.tools_anew(way, round);
+                let runs = measure(stage, &image, &of, rounds.div_ceil(NEW), anew).await;
+                tables.add(&format!("{label}, images new to the node"), &runs);
             }
-            tables.add(&label, &runs);
         }
+        Tables::print_weights(&stage.tools.weights());
         tables.print();
     });
+}
+
+/// All ways by turns, with the images that `tools` gives for a way and the name of a round.
+async fn measure(
+    stage: &Stage<'_>,
+    image: &str,
+    of: &str,
+    rounds: usize,
+    tools: impl Fn(Way, &str) -> Tools,
+) -> [(Way, Vec<Run>); WAYS.len()] {
+    let mut runs = WAYS.map(|way| (way, Vec::new()));
+    for round in 0..rounds + WARM_UP {
+        let mut names = Vec::new();
+        // Another one comes first each time.
+        for turn in 0..WAYS.len() {
+            let (way, runs) = runs.get_mut((round + turn) % WAYS.len()).unwrap();
+            let name = format!("round-{of}-{round}-{turn}");
+            let tools = tools(*way, &name);
+            let run = match way {
+                Way::Olm | Way::InPlace => olm::run(stage, &tools.olm, image, &name).await,
+                Way::Ours(strategy) => {
+                    ours::run(stage, &tools.unpacker, image, &name, *strategy).await
+                }
+            };
+            stage.clear(&name).await;
+            eprintln!("{name}, {way:?}: {:.3} s", run.total.as_secs_f64());
+            names.push(run.csv_name.clone());
+            if round >= WARM_UP {
+                runs.push(run);
+            }
+        }
+        names.dedup();
+        assert_eq!(names.len(), 1, "all ways give the same bundle");
+    }
+    runs
 }
 
 /// The median and the largest of the corpus; without it the example.

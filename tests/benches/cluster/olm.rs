@@ -12,12 +12,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use unlade_loader::{Options, load_config_maps};
-use unlade_tests::olm::Unpack;
+use unlade_tests::olm::{Olm, Unpack};
 
 use crate::{Run, stage::Stage};
 
-/// Unpacks a bundle by OLM's objects and programs, and loads it.
-pub(crate) async fn run(stage: &Stage<'_>, image: &str, name: &str) -> Run {
+/// Unpacks a bundle by OLM's objects, with the images of `olm`, and loads it.
+pub(crate) async fn run(stage: &Stage<'_>, olm: &Olm, image: &str, name: &str) -> Run {
     let start = Instant::now();
     let unpack = Unpack { name, namespace: stage.namespace(), bundle: image };
     let config_map: ConfigMap = create(stage, unpack.config_map()).await;
@@ -27,7 +27,7 @@ pub(crate) async fn run(stage: &Stage<'_>, image: &str, name: &str) -> Run {
     create::<Role>(stage, role).await;
     create::<ServiceAccount>(stage, account).await;
     create::<RoleBinding>(stage, binding).await;
-    let job: Job = create(stage, unpack.job(&stage.olm, &uid)).await;
+    let job: Job = create(stage, unpack.job(olm, &uid)).await;
     let created = start.elapsed();
     until_complete(stage, &job).await;
     let complete = start.elapsed();

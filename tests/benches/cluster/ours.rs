@@ -8,10 +8,16 @@ use unlade_launcher::{Launcher, Name, Options, Request, Step, Strategy};
 
 use crate::{Run, stage::Stage};
 
-/// Launches a bundle and loads it.
-pub(crate) async fn run(stage: &Stage<'_>, image: &str, name: &str, strategy: Strategy) -> Run {
+/// Launches a bundle with our image `unpacker` and loads it.
+pub(crate) async fn run(
+    stage: &Stage<'_>,
+    unpacker: &str,
+    image: &str,
+    name: &str,
+    strategy: Strategy,
+) -> Run {
     let start = Instant::now();
-    let mut options = Options::new(&stage.unpacker);
+    let mut options = Options::new(unpacker);
     options.strategy = strategy;
     let mut request = Request::new(image, stage.namespace());
     request.name = Name::Given(name.to_owned());

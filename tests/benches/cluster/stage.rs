@@ -14,7 +14,9 @@ use unlade_format::Limits;
 use unlade_oci::Platform;
 use unlade_oci::build::bundle;
 use unlade_tests::cluster::{Cluster, Namespace};
-use unlade_tests::olm::Olm;
+
+use crate::Way;
+use crate::tool::Tools;
 
 /// How long the cluster may take to clear up.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -27,17 +29,14 @@ pub(crate) struct Stage<'c> {
     cluster: &'c Cluster,
     namespace: Namespace<'c>,
     pub(crate) client: Client,
-    /// The name of our image, with its digest.
-    pub(crate) unpacker: String,
-    pub(crate) olm: Olm,
+    pub(crate) tools: Tools,
 }
 
 impl Stage<'_> {
     /// Measures, if there is all that it takes.
     pub(crate) fn open(run: impl AsyncFnOnce(&Stage<'_>)) {
         let Some(cluster) = Cluster::open_testbed(TITLE) else { return };
-        let Some(unpacker) = cluster.push_unpacker(TITLE) else { return };
-        let Some(olm) = Olm::open(&cluster, TITLE) else { return };
+        let Some(tools) = Tools::open(&cluster, TITLE) else { return };
         let namespace = cluster.namespace("bench");
         cluster.testbed().enter().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -46,7 +45,7 @@ impl Stage<'_> {
             let options = KubeConfigOptions::default();
             let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
             let client = Client::try_from(config).unwrap();
-            run(&Stage { cluster: &cluster, namespace, client, unpacker, olm }).await;
+            run(&Stage { cluster: &cluster, namespace, client, tools }).await;
         });
     }
 
@@ -59,6 +58,11 @@ impl Stage<'_> {
     pub(crate) fn push(&self, name: &str, directory: &Path) -> String {
         let image = bundle::image(directory, Platform::host(), &Limits::default()).unwrap();
         self.cluster.push(&image, &format!("bench/{name}:1"))
+    }
+
+    /// Images with the same programs as in [`Stage::tools`], which no node has.
+    pub(crate) fn tools_anew(&self, way: Way, round: &str) -> Tools {
+        self.tools.anew(self.cluster, way, round)
     }
 
     /// Deletes all that one launch made once its Job is over, and waits until nothing of it is

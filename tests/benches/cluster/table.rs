@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use unlade_launcher::Strategy;
 
+use crate::tool::Weight;
 use crate::{Run, Way};
 
 /// A line for each way and bundle.
@@ -45,6 +46,16 @@ impl Tables {
         }
     }
 
+    /// A line for each image.
+    pub(crate) fn print_weights(weights: &[(&str, Weight)]) {
+        println!("| image | pulled | unpacked |");
+        println!("|---|--:|--:|");
+        for (name, Weight { pulled, unpacked }) in weights {
+            println!("| {name} | {} | {} |", megabytes(*pulled), megabytes(*unpacked));
+        }
+        println!();
+    }
+
     pub(crate) fn print(&self) {
         println!("| bundle | way | rounds | median | half of them | all | ratio |");
         println!("|---|---|--:|--:|--:|--:|--:|");
@@ -61,10 +72,16 @@ impl Tables {
 fn name(way: Way) -> &'static str {
     match way {
         Way::Olm => "OLM's Job",
+        Way::InPlace => "OLM's Job, our image",
         Way::Ours(Strategy::Inject) => "`inject`",
         Way::Ours(Strategy::ImageVolume) => "`image-volume`",
         Way::Ours(Strategy::Auto) => "`auto`",
     }
+}
+
+/// With two digits, in the units of 1000 that registries count in.
+fn megabytes(n_bytes: u64) -> String {
+    format!("{}.{:02} MB", n_bytes / 1_000_000, n_bytes % 1_000_000 / 10_000)
 }
 
 /// In seconds, least first.

@@ -1,0 +1,93 @@
+//! The images that pods are made of beside the bundle's.
+
+use unlade_oci::build::{Compression, Entry, Image, write};
+use unlade_oci::{Reference, Transport};
+use unlade_registry::unpacker;
+use unlade_tests::cluster::Cluster;
+use unlade_tests::olm::Olm;
+use unlade_tests::shipped;
+
+use crate::Way;
+
+/// The images of one launch.
+#[derive(Debug, Clone)]
+pub(crate) struct Tools {
+    /// Ours, with its digest.
+    pub(crate) unpacker: String,
+    /// Those of OLM's Job.
+    pub(crate) olm: Olm,
+}
+
+/// What an image weighs, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Weight {
+    /// Of all that a node pulls.
+    pub(crate) pulled: u64,
+    /// Of the same with layers that aren't compressed.
+    pub(crate) unpacked: u64,
+}
+
+impl Tools {
+    /// Those that nodes get to know by the first rounds.
+    pub(crate) fn open(cluster: &Cluster, title: &str) -> Option<Self> {
+        let unpacker = cluster.push_unpacker(title)?;
+        let olm = Olm::open(cluster, title)?;
+        Some(Self { unpacker, olm })
+    }
+
+    /// These, for a way.
+    pub(crate) fn of(&self, way: Way) -> Self {
+        match way {
+            Way::Olm | Way::Ours(_) => self.clone(),
+            Way::InPlace => {
+                let ours = || self.unpacker.clone();
+                Self { olm: self.olm.clone().with_images(ours(), ours()), ..self.clone() }
+            }
+        }
+    }
+
+    /// The same programs in images that no node has; `round` is in no other.
+    pub(crate) fn anew(&self, cluster: &Cluster, way: Way, round: &str) -> Self {
+        let push = |mut image: Image, name: &str| {
+            let layer = image.layers.first_mut().unwrap();
+            layer.entries.push(Entry::file("round", round));
+            cluster.push(&image, &format!("bench/{name}:{round}"))
+        };
+        if way == Way::Olm {
+            let util = push(self.olm.util_image(), "util");
+            let opm = push(self.olm.opm_image(), "opm");
+            return Self { olm: self.olm.clone().with_images(util, opm), ..self.clone() };
+        }
+        let unpacker = push(ours(), "unpacker");
+        Self { unpacker, olm: self.olm.clone() }.of(way)
+    }
+
+    /// What each image weighs: upstream's two, and ours.
+    pub(crate) fn weights(&self) -> [(&'static str, Weight); 3] {
+        [
+            ("upstream's `--opmImage`: `opm`", self.olm.opm_image()),
+            ("upstream's `--util-image`: `cpb`, and a `cp`", self.olm.util_image()),
+            ("ours, for both", ours()),
+        ]
+        .map(|(name, image)| (name, weight(&image)))
+    }
+}
+
+fn ours() -> Image {
+    unpacker::image(&shipped::unpacker("the images").unwrap(), None)
+}
+
+fn weight(image: &Image) -> Weight {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| Reference {
+        transport: Transport::OciArchive,
+        path: folder.path().join(name),
+        select: None,
+    };
+    let mut plain = image.clone();
+    plain.layers.iter_mut().for_each(|layer| layer.compression = Compression::None);
+    Weight {
+        pulled: write(image, &at("pulled")).unwrap().size,
+        unpacked: write(&plain, &at("unpacked")).unwrap().size,
+    }
+}
