@@ -15,9 +15,9 @@ use super::Cluster;
 /// Set, it keeps the namespaces of tests that failed.
 const KEEP: &str = "UNLADE_KEEP_NAMESPACES";
 
-/// How often an object is looked at while a test waits for it: less often the longer it takes, for
-/// every look is a process and they may take the CPU from what is waited for.
-const INTERVALS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
+/// How often an object is looked at while a test waits for it, at most and at least. Every look is a
+/// process, and they may take the CPU from what is waited for.
+const INTERVALS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
 
 /// A namespace that goes with the test. If the test fails, it first tells what is in it.
 #[derive(Debug)]
@@ -122,8 +122,9 @@ impl<'c> Namespace<'c> {
         deadline: Duration,
         is_wanted: impl Fn(&Value) -> bool,
     ) -> Value {
-        let end = Instant::now() + deadline;
-        let [mut interval, longest] = INTERVALS;
+        let start = Instant::now();
+        let end = start + deadline;
+        let [shortest, longest] = INTERVALS;
         loop {
             let last = self.get(object);
             match last {
@@ -132,9 +133,9 @@ impl<'c> Namespace<'c> {
                     let last = last.map_or_else(|| "not there".into(), |value| value.to_string());
                     panic!("{object} is not as wanted after {deadline:?}; it is {last}");
                 }
-                _ => thread::sleep(interval),
+                // What has taken long may take an eighth longer.
+                _ => thread::sleep((start.elapsed() / 8).clamp(shortest, longest)),
             }
-            interval = longest.min(interval * 3 / 2);
         }
     }
 

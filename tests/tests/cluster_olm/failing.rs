@@ -42,7 +42,6 @@ fn cluster_bad_bundles_give_the_conditions_that_olms_own_images_give() {
     let all = [
         Bad { package: "missing", image: missing, end: End::Job },
         bad_annotations(&stage),
-        Bad::of(&stage, "oversized", End::Job, [csv("oversized"), file("noise.yaml", noise())]),
         Bad::of(&stage, "unversioned", End::Content, [file(CSV, unversioned.to_string())]),
         Bad::of(&stage, "broken", End::Log, [file(CSV, broken), map()]),
     ];
@@ -55,6 +54,7 @@ fn cluster_bad_bundles_without_a_deadline_give_the_conditions_that_olms_own_imag
     let Some(stage) = Stage::open() else { return };
     let all = [
         bad_annotations(&stage),
+        Bad::of(&stage, "oversized", End::Job, [csv("oversized"), file("noise.yaml", noise())]),
         Bad::of(&stage, "folder", End::Job, [csv("folder"), file("folder/map.yaml", "{}".into())]),
         Bad::of(&stage, "csvless", End::Log, [map()]),
     ];
