@@ -84,8 +84,20 @@ pub struct Written {
     pub digest: Digest,
     /// Bytes of all blobs: manifests, configurations and layers as stored.
     pub size: u64,
-    /// Each image's platform and the digest of its manifest, in the order given.
-    pub images: Vec<(Platform, Digest)>,
+    /// Each image, in the order given.
+    pub images: Vec<WrittenImage>,
+}
+
+/// One image of what was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WrittenImage {
+    /// What it is made for.
+    pub platform: Platform,
+    /// The digest of its manifest.
+    pub digest: Digest,
+    /// Bytes of its manifest, configuration and layers as stored: what a node pulls.
+    pub size: u64,
 }
 
 /// Why no image is built.
@@ -214,7 +226,7 @@ pub fn write_index(images: &[Image], output: &Reference) -> Result<Written, Erro
         let mut written = Vec::with_capacity(images.len());
         for image in images {
             let (mut descriptor, image) = add(image, blobs)?;
-            descriptor.set_platform(Some(document::platform(&image.0)?));
+            descriptor.set_platform(Some(document::platform(&image.platform)?));
             descriptors.push(descriptor);
             written.push(image);
         }
@@ -224,7 +236,7 @@ pub fn write_index(images: &[Image], output: &Reference) -> Result<Written, Erro
 }
 
 /// Puts all blobs of `image` in; the descriptor of its manifest.
-fn add(image: &Image, blobs: &mut Blobs) -> Result<(Descriptor, (Platform, Digest)), Error> {
+fn add(image: &Image, blobs: &mut Blobs) -> Result<(Descriptor, WrittenImage), Error> {
     let mut layers = Vec::with_capacity(image.layers.len());
     let mut diff_ids = Vec::with_capacity(image.layers.len());
     for layer in &image.layers {
@@ -234,8 +246,13 @@ fn add(image: &Image, blobs: &mut Blobs) -> Result<(Descriptor, (Platform, Diges
     }
     let configuration = document::configuration(image, &diff_ids);
     let configuration = blobs.document(MediaType::ImageConfig, &configuration)?;
+    let content = layers.iter().chain([&configuration]).map(Descriptor::size).sum::<u64>();
     let manifest = document::manifest(configuration, layers)?;
     let descriptor = blobs.document(MediaType::ImageManifest, &manifest)?;
-    let digest = descriptor.digest().clone();
-    Ok((descriptor, (image.platform.clone(), digest)))
+    let written = WrittenImage {
+        platform: image.platform.clone(),
+        digest: descriptor.digest().clone(),
+        size: content + descriptor.size(),
+    };
+    Ok((descriptor, written))
 }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use unlade_oci::build::{self, Image};
 use unlade_oci::{Reference, Transport};
-use unlade_registry::unpacker;
+use unlade_registry::unpacker::Unpacker;
 use unlade_testbed::{Kubectl, REGISTRY, Settings, Testbed};
 
 use crate::{left_out, shipped};
@@ -127,7 +127,7 @@ impl Cluster {
     /// As [`Cluster::push`].
     pub fn push_unpacker(&self, tests: &str) -> Option<String> {
         let program = shipped::unpacker(tests)?;
-        Some(self.push(&unpacker::image(&program, None), "unlade/unlade-unpacker:test"))
+        Some(self.push(&Unpacker::new(program).image(), "unlade/unlade-unpacker:test"))
     }
 
     /// The testbed that it is.

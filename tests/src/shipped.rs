@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use unlade_oci::Platform;
+
 use crate::left_out;
 
 /// The static build, which `cargo xtask dist` makes, or the one that `UNLADE_UNPACKER` names.
@@ -14,7 +16,8 @@ pub fn unpacker(tests: &str) -> Option<PathBuf> {
     let path = std::env::var_os("UNLADE_UNPACKER").map_or_else(
         || {
             let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-            workspace.join("target/shipped/unlade-unpacker-x86_64")
+            let architecture = Platform::host().architecture;
+            workspace.join(format!("target/shipped/unlade-unpacker-{architecture}"))
         },
         PathBuf::from,
     );

@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
         return cluster::run(arguments);
     }
     let bundles = sample::bundles()?;
-    let unpacker = dist::build()?;
+    let unpacker = dist::build()?.program;
     command::run(&mut cargo(["build", "--release", "--locked", "--package", "unlade"]))?;
     let programs = Programs { unpacker, unlade: workspace::target().join("release/unlade") };
     let peers = peer::build();

@@ -99,7 +99,7 @@ impl ForTests {
     /// checkout, fresh whatever became of an earlier run. It goes when this process ends, also if
     /// that is by a signal.
     pub(crate) fn up(n_nodes: usize) -> Result<Self, Error> {
-        let unpacker = dist::build()?;
+        let unpacker = dist::build()?.program;
         let mut hasher = DefaultHasher::new();
         workspace::root().hash(&mut hasher);
         let name = format!("tests-{:06x}", hasher.finish() & 0xff_ffff);

@@ -45,6 +45,14 @@ pub(crate) enum Error {
     /// What the task found.
     #[error("{0}")]
     Found(String),
+    /// The machine lacks something.
+    #[error("{what}")]
+    Missing {
+        /// What can't be done without it.
+        what: String,
+        /// How to get it.
+        hint: String,
+    },
     /// The testbed could not do what it should.
     #[error(transparent)]
     Testbed(#[from] unlade_testbed::Error),
@@ -65,6 +73,7 @@ impl Error {
         match self {
             Self::Testbed(error) => error.hint(),
             Self::Image(error) => error.hint(),
+            Self::Missing { hint, .. } => Some(hint.clone()),
             _ => None,
         }
     }

@@ -3,7 +3,6 @@
 use std::{
     env, fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use crate::{
@@ -11,8 +10,19 @@ use crate::{
     workspace,
 };
 
-/// The target of the static build; the other architectures follow with the images.
-const TARGET: &str = "x86_64-unknown-linux-gnu";
+mod architecture;
+mod bom;
+mod licence;
+mod native;
+mod package;
+mod part;
+
+pub(crate) use self::architecture::Architecture;
+use self::architecture::Toolchain;
+
+/// What is built, and with what.
+const PACKAGE: &str = "unlade-unpacker";
+const FEATURES: &str = "serve";
 /// Most bytes of the unpacker: it is copied into every bundle's pod.
 const BUDGET: u64 = 6_500_000;
 /// What a program inside a hostile bundle's file system must not be linked with. Each of these
@@ -27,38 +37,106 @@ const FORBIDDEN: [&str; 7] = [
     "__nss_database_get",
 ];
 
-/// Builds the static unpacker for x86_64 and prints its size.
+/// Builds the static unpacker and prints its size; beside it are written a bill of materials
+/// (CycloneDX) and the licences of all that it is linked from.
 ///
-/// Fails if it isn't static, is over its budget of 6.5 MB, or is linked with what would load
-/// foreign code from the bundle's file system.
+/// Fails if it isn't static, is over its budget of 6.5 MB, is linked with what would load foreign
+/// code from the bundle's file system, or if the bill lacks a crate. Says beforehand if this
+/// machine can't build for the architecture, and what it lacks.
 #[derive(clap::Args)]
-pub(crate) struct Arguments {}
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    target: Target,
+}
 
-pub(crate) fn run(_arguments: &Arguments) -> Result<(), Error> {
-    build().map(|_| ())
+/// What is built for.
+#[derive(clap::Args)]
+pub(crate) struct Target {
+    /// The architectures of nodes that it is built for, with commas between them; that of this
+    /// machine if none is named.
+    #[arg(long, value_name = "ARCHITECTURE", value_delimiter = ',')]
+    architecture: Vec<Architecture>,
+}
+
+impl Target {
+    /// Each once, in one order.
+    pub(crate) fn architectures(&self) -> Result<Vec<Architecture>, Error> {
+        let mut all = self.architecture.clone();
+        if all.is_empty() {
+            all.push(Architecture::host()?);
+        }
+        all.sort();
+        all.dedup();
+        Ok(all)
+    }
+}
+
+/// What one build gives.
+pub(crate) struct Shipped {
+    pub(crate) architecture: Architecture,
+    /// The static program.
+    pub(crate) program: PathBuf,
+    /// The licences of what it is linked from.
+    pub(crate) licences: PathBuf,
+    /// Its bill of materials.
+    pub(crate) bom: PathBuf,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
+    build_all(&arguments.target.architectures()?).map(|_| ())
+}
+
+/// Builds the unpacker for this machine.
+pub(crate) fn build() -> Result<Shipped, Error> {
+    build_for(&Toolchain::find(Architecture::host()?)?)
+}
+
+/// Builds it for each, once it is known that all can be built.
+pub(crate) fn build_all(architectures: &[Architecture]) -> Result<Vec<Shipped>, Error> {
+    let toolchains: Vec<_> =
+        architectures.iter().map(|it| Toolchain::find(*it)).collect::<Result<_, _>>()?;
+    toolchains.iter().map(build_for).collect()
 }
 
 /// Builds the unpacker, checks it, and says where it is.
-pub(crate) fn build() -> Result<PathBuf, Error> {
-    let arguments = ["build", "--locked", "--profile", "dist", "--target", TARGET];
-    let mut build = cargo(arguments);
-    build.args(["--package", "unlade-unpacker", "--features", "serve"]);
+fn build_for(toolchain: &Toolchain) -> Result<Shipped, Error> {
+    let target = toolchain.architecture.target();
+    let mut build = cargo(["build", "--locked", "--profile", "dist", "--target", target]);
+    build.args(["--package", PACKAGE, "--features", FEATURES]);
     // The symbols stay until they were looked at.
     build.args(["--config", "profile.dist.strip=false"]);
+    // It tells what it has compiled.
+    build.arg("--message-format=json-render-diagnostics");
     // Separated by the ASCII character for it: paths may have spaces.
     build.env("CARGO_ENCODED_RUSTFLAGS", flags().join("\u{1f}"));
-    command::run(&mut build)?;
+    toolchain.tell(&mut build);
+    eprintln!("\n> {}", command::describe(&build));
+    let messages = capture(&mut build)?;
 
-    let program = workspace::target().join(TARGET).join("dist/unlade-unpacker");
-    static_alone(&program)?;
-    unlinked(&program)?;
+    let program = workspace::target().join(target).join("dist").join(PACKAGE);
+    static_alone(toolchain, &program)?;
+    unlinked(toolchain, &program)?;
 
-    let shipped = workspace::target().join("shipped").join("unlade-unpacker-x86_64");
-    let size = strip(&program, &shipped)?;
-    println!("{}: {size} bytes, static; the budget is {BUDGET}", shipped.display());
+    let name = format!("{PACKAGE}-{}", toolchain.architecture.name());
+    let shipped = |end: &str| workspace::target().join(format!("shipped/{name}{end}"));
+    let shipped = Shipped {
+        architecture: toolchain.architecture,
+        program: shipped(""),
+        licences: shipped(".licences.txt"),
+        bom: shipped(".cdx.json"),
+    };
+    let size = strip(toolchain, &program, &shipped.program)?;
+    println!("{}: {size} bytes, static; the budget is {BUDGET}", shipped.program.display());
     if size > BUDGET {
         return Err(Error::Found(format!("the unpacker is {} bytes too large", size - BUDGET)));
     }
+    let mut parts = package::crates(&messages, target)?;
+    let n_crates = parts.len();
+    parts.extend(native::parts(toolchain)?);
+    licence::write(&parts, &shipped.licences)?;
+    bom::write(&shipped.program, target, &parts, &shipped.bom)?;
+    let n_others = parts.len() - n_crates;
+    println!("{}: {n_crates} crates and {n_others} other libraries", shipped.bom.display());
     Ok(shipped)
 }
 
@@ -78,8 +156,8 @@ fn flags() -> Vec<String> {
 }
 
 /// A program that names an interpreter or a shared object is not static.
-fn static_alone(program: &Path) -> Result<(), Error> {
-    let output = capture(Command::new("readelf").env("LC_ALL", "C").arg("-Wld").arg(program))?;
+fn static_alone(toolchain: &Toolchain, program: &Path) -> Result<(), Error> {
+    let output = capture(toolchain.tool("readelf").arg("-Wld").arg(program))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let found = text.lines().find(|line| line.contains("INTERP") || line.contains("(NEEDED)"));
     match found {
@@ -88,8 +166,8 @@ fn static_alone(program: &Path) -> Result<(), Error> {
     }
 }
 
-fn unlinked(program: &Path) -> Result<(), Error> {
-    let output = capture(Command::new("nm").env("LC_ALL", "C").arg(program))?;
+fn unlinked(toolchain: &Toolchain, program: &Path) -> Result<(), Error> {
+    let output = capture(toolchain.tool("nm").arg(program))?;
     let text = String::from_utf8_lossy(&output.stdout);
     // `address type name`; a version may follow the name.
     let names = text.lines().filter_map(|line| line.split_whitespace().nth(2));
@@ -108,11 +186,11 @@ fn unlinked(program: &Path) -> Result<(), Error> {
 }
 
 /// Writes the program without its symbols, and returns its size in bytes.
-fn strip(program: &Path, stripped: &Path) -> Result<u64, Error> {
+fn strip(toolchain: &Toolchain, program: &Path, stripped: &Path) -> Result<u64, Error> {
     let file = |source| Error::File { path: stripped.display().to_string(), source };
     if let Some(folder) = stripped.parent() {
         fs::create_dir_all(folder).map_err(file)?;
     }
-    command::run(Command::new("strip").arg("--strip-all").arg("-o").arg(stripped).arg(program))?;
+    command::run(toolchain.tool("strip").arg("--strip-all").arg("-o").arg(stripped).arg(program))?;
     Ok(fs::metadata(stripped).map_err(file)?.len())
 }

@@ -8,27 +8,38 @@ use std::{
 
 use unlade_oci::{
     Reference, Select, Source, Transport,
-    build::{self, Written},
+    build::{self, Image, Written},
 };
-use unlade_registry::{Name, Options, push, unpacker};
+use unlade_registry::{
+    Name, Options, push, tree,
+    unpacker::{Documents, Unpacker},
+};
 
 use crate::{
     command::{Error, capture},
-    dist, workspace,
+    dist::{self, Shipped, Target},
+    workspace,
 };
 
 /// Builds the image of the unpacker, without a container engine, and prints its digest and size.
 ///
-/// From scratch: nothing but the static program of `cargo xtask dist`. The same commit and
+/// From scratch: the static program of `cargo xtask dist`, links to it, licences and a bill of
+/// materials. For several architectures it is an index of their images. The same commit and
 /// toolchain give the same digest.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
+    #[command(flatten)]
+    target: Target,
     /// The OCI archive to write.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// What the archive calls the image.
     #[arg(long, default_value = concat!("unlade/unlade-unpacker:", env!("CARGO_PKG_VERSION")))]
     name: String,
+    /// Instead of an archive writes the files of the image to this new directory, for an engine to
+    /// copy: `images/Containerfile` does.
+    #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["output", "name", "push"])]
+    tree: Option<PathBuf>,
     /// Copies it to a registry too, such as `registry.example/unlade/unpacker:1`. If the registry
     /// asks who it is, the environment tells: UNLADE_REGISTRY_CREDENTIALS=USER:PASSWORD.
     #[arg(long, value_name = "NAME")]
@@ -42,12 +53,26 @@ pub(crate) struct Arguments {
 const CREDENTIALS: &str = "UNLADE_REGISTRY_CREDENTIALS";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
+    let architectures = arguments.target.architectures()?;
+    if let Some(directory) = &arguments.tree {
+        return match architectures.as_slice() {
+            [_] => lay_out(&dist::build_all(&architectures)?, directory),
+            _ => Err(Error::Found("a tree is for one architecture".into())),
+        };
+    }
+    // What git doesn't tell is better known before than after the build.
+    let revision = revision()?;
+    let shipped = dist::build_all(&architectures)?;
+    let images: Vec<_> = shipped.iter().map(|it| image(it, Some(&revision))).collect();
     let path = arguments
         .output
         .clone()
         .unwrap_or_else(|| workspace::target().join("shipped/unlade-unpacker.oci.tar"));
-    let written = build(&path, &arguments.name)?;
-    println!("{}: {} bytes\n{}", path.display(), written.size, written.digest);
+    let written = write(&images, &path, &arguments.name)?;
+    for image in &written.images {
+        println!("{}: {} bytes to pull, {}", image.platform, image.size, image.digest);
+    }
+    println!("{}\n{}", path.display(), written.digest);
     if let Some(name) = &arguments.push {
         let credentials = env::var(CREDENTIALS).ok().filter(|both| !both.is_empty());
         let credentials = credentials.map(|both| both.parse()).transpose()?;
@@ -58,15 +83,40 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     Ok(())
 }
 
-/// Builds the image into an OCI archive that calls it `name`.
-pub(crate) fn build(path: &Path, name: &str) -> Result<Written, Error> {
-    let program = dist::build()?;
+fn image(shipped: &Shipped, revision: Option<&str>) -> Image {
+    let unpacker = Unpacker {
+        program: shipped.program.clone(),
+        architecture: shipped.architecture.name().to_owned(),
+        documents: Some(Documents {
+            licence: workspace::root().join("LICENSE"),
+            licences: shipped.licences.clone(),
+            bom: shipped.bom.clone(),
+        }),
+        revision: revision.map(ToOwned::to_owned),
+    };
+    unpacker.image()
+}
+
+/// Writes an OCI archive that calls it `name`: an image, or an index of several.
+fn write(images: &[Image], path: &Path, name: &str) -> Result<Written, Error> {
     let output = Reference {
         transport: Transport::OciArchive,
         path: path.to_owned(),
         select: Some(Select::Name(name.to_owned())),
     };
-    Ok(build::write(&unpacker::image(&program, Some(&revision()?)), &output)?)
+    Ok(match images {
+        [image] => build::write(image, &output)?,
+        images => build::write_index(images, &output)?,
+    })
+}
+
+fn lay_out(shipped: &[Shipped], directory: &Path) -> Result<(), Error> {
+    let file = |source| Error::File { path: directory.display().to_string(), source };
+    for shipped in shipped {
+        tree::write(&image(shipped, None), directory).map_err(file)?;
+    }
+    println!("{}", directory.display());
+    Ok(())
 }
 
 /// The commit that is checked out, and whether files differ from it.

@@ -18,7 +18,7 @@ pub(crate) struct Need {
 }
 
 /// Every need of every test. A test that needs more adds a line here.
-pub(crate) const NEEDS: [Need; 3] = [
+pub(crate) const NEEDS: [Need; 4] = [
     Need {
         name: "the corpus of published bundles",
         tests: "comparisons with the answers of the Go original over real bundles",
@@ -39,6 +39,13 @@ pub(crate) const NEEDS: [Need; 3] = [
         packages: &["skopeo", "umoci"],
         hint: "install skopeo and umoci",
         is_there: || command::is_there("skopeo") && command::is_there("umoci"),
+    },
+    Need {
+        name: "buildah",
+        tests: "the image that an engine makes of images/Containerfile, beside ours",
+        packages: &["buildah"],
+        hint: "install buildah",
+        is_there: || command::is_there("buildah"),
     },
 ];
 

@@ -9,15 +9,15 @@ use oci_spec::image::{Descriptor, OciLayoutBuilder};
 use tar::{Builder, EntryType, Header};
 
 use super::blob::Blobs;
-use super::{Error, Written, document};
+use super::{Error, Written, WrittenImage, document};
 use crate::layout::{CONTAINERD_NAME, INDEX, MARKER, REF_NAME};
 use crate::reference::normalize_docker_name;
-use crate::{Digest, Platform, Reference, Select, Transport};
+use crate::{Reference, Select, Transport};
 
 /// Lets `fill` put blobs in, and writes `output` with the root that it returns.
 pub(super) fn staged(
     output: &Reference,
-    fill: impl FnOnce(&mut Blobs) -> Result<(Descriptor, Vec<(Platform, Digest)>), Error>,
+    fill: impl FnOnce(&mut Blobs) -> Result<(Descriptor, Vec<WrittenImage>), Error>,
 ) -> Result<Written, Error> {
     let name = match &output.select {
         None => None,

@@ -45,6 +45,7 @@ fn the_digest_of_an_image_stays() {
         let place = Place::new();
         let (written, _) = place.write(&tiny(compression), "oci-archive");
         assert_eq!(written.digest.to_string(), digest, "{compression:?}");
+        assert_eq!(written.size, written.images[0].size);
     }
 }
 
@@ -175,15 +176,16 @@ fn an_index_has_an_image_for_each_platform() {
     });
     let output = format!("oci-archive:{}", place.path().join("index.tar").display());
     let written = write_index(&images, &reference(&output)).unwrap();
-    for (image, (named, digest)) in images.iter().zip(&written.images) {
+    for (image, one) in images.iter().zip(&written.images) {
+        let named = &one.platform;
         assert_eq!(image.platform, *named);
         let options = Options { platform: Some(named.clone()), ..Options::default() };
         let read = unlade_oci::read(&output.parse().unwrap(), &options).unwrap();
-        assert_eq!((&read.platform, read.digest.as_ref()), (named, Some(digest)));
+        assert_eq!((&read.platform, read.digest.as_ref()), (named, Some(&one.digest)));
         let file = read.reading.content.files().iter().find(|file| file.name == "arch").unwrap();
         assert_eq!(file.bytes, named.to_string().into_bytes());
     }
-    assert_ne!(written.digest, written.images[0].1);
+    assert_ne!(written.digest, written.images[0].digest);
 }
 
 #[test]

@@ -105,11 +105,11 @@ fn skopeo_finds_each_platform_of_an_index() {
     let index = format!("oci:{}:v1", place.path().join("index").display());
     let written = write_index(&images, &index.parse().unwrap()).unwrap();
     let raw = json(run("skopeo", &["inspect", "--raw", &index]).as_bytes());
-    for (number, (platform, digest)) in written.images.iter().enumerate() {
-        assert_eq!(raw["manifests"][number]["digest"], digest.to_string());
-        let architecture = ["--override-arch", &platform.architecture];
+    for (number, one) in written.images.iter().enumerate() {
+        assert_eq!(raw["manifests"][number]["digest"], one.digest.to_string());
+        let architecture = ["--override-arch", &one.platform.architecture];
         let inspected = run("skopeo", &[&architecture[..], &["inspect", &index]].concat());
-        assert_eq!(json(inspected.as_bytes())["Architecture"], platform.architecture);
+        assert_eq!(json(inspected.as_bytes())["Architecture"], one.platform.architecture);
     }
     let copy = format!("oci:{}:v1", place.path().join("copy").display());
     run("skopeo", &["copy", "--quiet", "--insecure-policy", "--all", &index, &copy]);

@@ -2,7 +2,7 @@
 
 use unlade_oci::build::{Compression, Entry, Image, write};
 use unlade_oci::{Reference, Transport};
-use unlade_registry::unpacker;
+use unlade_registry::unpacker::Unpacker;
 use unlade_tests::cluster::Cluster;
 use unlade_tests::olm::Olm;
 use unlade_tests::shipped;
@@ -74,7 +74,7 @@ impl Tools {
 }
 
 fn ours() -> Image {
-    unpacker::image(&shipped::unpacker("the images").unwrap(), None)
+    Unpacker::new(shipped::unpacker("the images").unwrap()).image()
 }
 
 fn weight(image: &Image) -> Weight {

@@ -1,7 +1,8 @@
 //! Our own image, and what copies images into registries, for the tests and for releases; nothing
 //! that users run.
 //!
-//! [`unpacker::image`] is the image that is shipped, and the one that the tests run in pods.
+//! [`unpacker::Unpacker`] makes the image that is shipped, and the one that the tests run in pods;
+//! [`tree::write`] lays an image out for an engine to copy.
 //! [`push()`] copies any: each request is one of the OCI distribution spec: blobs that the registry lacks are uploaded
 //! whole, then the manifests, each after what it refers to.
 //!
@@ -17,6 +18,7 @@
 mod access;
 mod name;
 mod push;
+pub mod tree;
 pub mod unpacker;
 
 pub use name::{Name, NameError};

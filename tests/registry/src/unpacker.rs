@@ -1,47 +1,105 @@
 //! The image of the unpacker: what is shipped, and what the tests run in pods.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use unlade_oci::Platform;
 use unlade_oci::build::{Compression, Entry, Image, Layer};
 
-/// The platform of the static build.
-const PLATFORM: [&str; 2] = ["linux", "amd64"];
 /// Where the program lies in the image.
 const PROGRAM: &str = "unlade-unpacker";
 /// Other names of the program, by which it is a part of OLM's unpack Job, in `/bin`.
 const APPLETS: [&str; 4] = ["cp", "cpb", "opm", "copy-content"];
+/// Where people look for licences in an image.
+const LICENCE: &str = "licenses/LICENSE";
+const LICENCES: &str = "licenses/THIRD-PARTY";
+/// Scanners know it by its end, wherever it lies.
+const BOM: &str = "usr/share/sbom/unlade-unpacker.cdx.json";
 /// OLM calls `opm` without a folder.
 const SEARCH: &str = "PATH=/bin";
 /// Nobody: a number, since Kubernetes can't tell of a name that it isn't root.
 const USER: &str = "65532:65532";
 
-/// The image of the static unpacker that `cargo xtask dist` builds: from scratch, nothing but the
-/// program and links to it. `revision` is the commit that it was built from, if that is to be told.
-///
-/// The program is read when the image is [written](unlade_oci::build::write).
-pub fn image(program: &Path, revision: Option<&str>) -> Image {
-    let [os, architecture] = PLATFORM.map(str::to_owned);
-    let mut image = Image::from_scratch(Platform { os, architecture, variant: None });
-    let program = Entry::copy(PROGRAM, program).with_mode(0o755);
-    let links = APPLETS.map(|name| Entry::link(format!("bin/{name}"), format!("../{PROGRAM}")));
-    let entries = [program].into_iter().chain(links);
-    image.layers.push(Layer::new(entries).compressed(Compression::Gzip));
-    image.config.env.push(SEARCH.to_owned());
-    image.config.user = Some(USER.to_owned());
-    image.config.entrypoint = vec![format!("/{PROGRAM}")];
-    let labels = [
-        ("title", PROGRAM),
-        ("description", "Unpacks the bundle of an Operator into a ConfigMap"),
-        ("version", env!("CARGO_PKG_VERSION")),
-        ("licenses", env!("CARGO_PKG_LICENSE")),
-        ("source", env!("CARGO_PKG_REPOSITORY")),
-    ];
-    let labels = labels.into_iter().chain(revision.map(|commit| ("revision", commit)));
-    image.config.labels = labels
-        .map(|(name, value)| (format!("org.opencontainers.image.{name}"), value.to_owned()))
-        .collect();
-    image
+/// What the image is made of.
+#[derive(Debug, Clone)]
+pub struct Unpacker {
+    /// The static program, which `cargo xtask dist` builds.
+    pub program: PathBuf,
+    /// The architecture that it was built for, in Go's name, such as `amd64`.
+    pub architecture: String,
+    /// What is told of it; the image that is shipped has it.
+    pub documents: Option<Documents>,
+    /// The commit that it was built from, if that is to be told.
+    pub revision: Option<String>,
+}
+
+/// What is told of the program, in files beside it.
+#[derive(Debug, Clone)]
+pub struct Documents {
+    /// Its own licence.
+    pub licence: PathBuf,
+    /// Those of all that it is linked from.
+    pub licences: PathBuf,
+    /// Its bill of materials: CycloneDX, as JSON.
+    pub bom: PathBuf,
+}
+
+impl Unpacker {
+    /// A program for this machine, and nothing told of it.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self {
+            program: program.into(),
+            architecture: Platform::host().architecture,
+            documents: None,
+            revision: None,
+        }
+    }
+
+    /// The image of it: from scratch, nothing but the program, links to it, and its documents.
+    ///
+    /// The files are read when the image is [written](unlade_oci::build::write).
+    /// `images/Containerfile` makes the same; a test holds them together.
+    pub fn image(&self) -> Image {
+        let platform = Platform {
+            os: "linux".to_owned(),
+            architecture: self.architecture.clone(),
+            variant: None,
+        };
+        let mut image = Image::from_scratch(platform);
+        image.layers.push(Layer::new(self.entries()).compressed(Compression::Gzip));
+        image.config.env.push(SEARCH.to_owned());
+        image.config.user = Some(USER.to_owned());
+        image.config.entrypoint = vec![format!("/{PROGRAM}")];
+        let repository = env!("CARGO_PKG_REPOSITORY");
+        let labels = [
+            ("title", PROGRAM),
+            ("description", "Unpacks the bundle of an Operator into a ConfigMap"),
+            ("version", env!("CARGO_PKG_VERSION")),
+            ("licenses", env!("CARGO_PKG_LICENSE")),
+            ("source", repository),
+            ("url", repository),
+            ("documentation", concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/image.md")),
+        ];
+        let revision = self.revision.as_deref().map(|commit| ("revision", commit));
+        image.config.labels = labels
+            .into_iter()
+            .chain(revision)
+            .map(|(name, value)| (format!("org.opencontainers.image.{name}"), value.to_owned()))
+            .collect();
+        image
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        let program = Entry::copy(PROGRAM, &self.program).with_mode(0o755);
+        let links = APPLETS.map(|name| Entry::link(format!("bin/{name}"), format!("../{PROGRAM}")));
+        let documents = self.documents.as_ref().map(|documents| {
+            [
+                Entry::copy(LICENCE, &documents.licence),
+                Entry::copy(LICENCES, &documents.licences),
+                Entry::copy(BOM, &documents.bom),
+            ]
+        });
+        [program].into_iter().chain(links).chain(documents.into_iter().flatten()).collect()
+    }
 }
 
 #[cfg(test)]
@@ -50,7 +108,9 @@ mod tests {
 
     #[test]
     fn the_image_holds_the_program_and_its_names_and_runs_it_as_nobody() {
-        let image = image("unlade-unpacker".as_ref(), Some("0123"));
+        let unpacker =
+            Unpacker { revision: Some("0123".to_owned()), ..Unpacker::new("unlade-unpacker") };
+        let image = unpacker.image();
         let [layer] = image.layers.as_slice() else { panic!("{:?}", image.layers) };
         let [entry, links @ ..] = layer.entries.as_slice() else { panic!("{:?}", layer.entries) };
         let names: Vec<_> = links.iter().map(|link| link.path.as_str()).collect();
@@ -63,5 +123,24 @@ mod tests {
         let user: u32 = USER.split(':').next().unwrap().parse().unwrap();
         assert_ne!(user, 0);
         assert_eq!(image.config.labels["org.opencontainers.image.revision"], "0123");
+    }
+
+    #[test]
+    fn the_shipped_image_has_licences_and_a_bill_of_materials() {
+        let documents =
+            Documents { licence: "a".into(), licences: "b".into(), bom: "c.cdx.json".into() };
+        let unpacker = Unpacker {
+            documents: Some(documents),
+            architecture: "arm64".to_owned(),
+            ..Unpacker::new("unlade-unpacker")
+        };
+        let image = unpacker.image();
+        assert_eq!(image.platform.to_string(), "linux/arm64");
+        let paths: Vec<_> = image.layers[0].entries.iter().map(|it| it.path.as_str()).collect();
+        for path in [LICENCE, LICENCES, BOM] {
+            assert!(paths.contains(&path), "{paths:?}");
+        }
+        // What scanners look for.
+        assert!(BOM.ends_with(".cdx.json"));
     }
 }

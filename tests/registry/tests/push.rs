@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
-use unlade_oci::build::{Entry, Image, Layer, write, write_index};
+use unlade_oci::build::{Entry, Image, Layer, WrittenImage, write, write_index};
 use unlade_registry::{Credentials, Error, Name, Options, push};
 
 /// What a registry got: the paths of uploads and manifests, and their bytes.
@@ -165,7 +165,7 @@ fn an_index_comes_after_its_images_and_has_the_tag() {
     let written = write_index(&images, &source.parse().unwrap()).unwrap();
     assert_eq!(push(&source.parse().unwrap(), &name, &plain()).unwrap(), written.digest);
     let got = got.lock().unwrap();
-    for (_, digest) in &written.images {
+    for WrittenImage { digest, .. } in &written.images {
         let path = format!(
             "/v2/bundles/etcd/manifests/{digest} application/vnd.oci.image.manifest.v1+json"
         );

@@ -18,10 +18,15 @@ pub(crate) struct Package {
     pub(crate) closure: BTreeSet<String>,
 }
 
+/// Where people run us: what crates want elsewhere, such as async in browsers, is in no build.
+const PLATFORMS: [&str; 3] =
+    ["x86_64-unknown-linux-gnu", "aarch64-apple-darwin", "x86_64-pc-windows-msvc"];
+
 /// Every package of the build, with every feature on.
 pub(crate) fn all() -> Result<Vec<Package>, Error> {
-    let output =
-        capture(&mut cargo(["metadata", "--format-version=1", "--all-features", "--locked"]))?;
+    let mut metadata = cargo(["metadata", "--format-version=1", "--all-features", "--locked"]);
+    metadata.args(PLATFORMS.iter().flat_map(|platform| ["--filter-platform", platform]));
+    let output = capture(&mut metadata)?;
     let metadata: Metadata = serde_json::from_slice(&output.stdout)
         .map_err(|source| Error::Answer { program: "cargo metadata".into(), source })?;
     Ok(metadata.read())

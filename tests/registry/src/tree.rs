@@ -1,0 +1,66 @@
+//! What is in an image, as files of a directory, for an engine to copy.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use unlade_oci::build::{Data, Entry, Image, Kind};
+
+/// Writes the files, directories and links of all layers into a new directory, with their modes;
+/// they belong to who runs this.
+///
+/// # Errors
+///
+/// If `directory` is there, a file can't be read or written, or the image has anything else than
+/// files, directories and symbolic links.
+pub fn write(image: &Image, directory: &Path) -> io::Result<()> {
+    fs::create_dir(directory)?;
+    fs::set_permissions(directory, Permissions::from_mode(0o755))?;
+    image.layers.iter().flat_map(|layer| &layer.entries).try_for_each(|entry| put(entry, directory))
+}
+
+fn put(entry: &Entry, directory: &Path) -> io::Result<()> {
+    let mut path = directory.to_owned();
+    let mut parts = entry.path.trim_matches('/').split('/').peekable();
+    while let Some(part) = parts.next() {
+        path.push(part);
+        if parts.peek().is_some() && !path.is_dir() {
+            fs::create_dir(&path)?;
+            fs::set_permissions(&path, Permissions::from_mode(0o755))?;
+        }
+    }
+    match &entry.kind {
+        Kind::Link(target) => return symlink(target, &path),
+        Kind::Directory => fs::create_dir(&path)?,
+        Kind::File(Data::Bytes(bytes)) => fs::write(&path, bytes)?,
+        Kind::File(Data::Path(file)) => fs::copy(file, &path).map(|_| ())?,
+        other => return Err(io::Error::other(format!("{}: {other:?}", entry.path))),
+    }
+    fs::set_permissions(&path, Permissions::from_mode(entry.mode))
+}
+
+#[cfg(test)]
+mod tests {
+    use unlade_oci::build::Layer;
+
+    use super::*;
+
+    #[test]
+    fn files_have_their_modes_and_links_their_targets() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut image = Image::from_scratch("linux/amd64".parse().unwrap());
+        image.layers.push(Layer::new([
+            Entry::file("program", "x").with_mode(0o755),
+            Entry::file("usr/share/text", "y"),
+            Entry::link("bin/it", "../program"),
+        ]));
+        let tree = folder.path().join("tree");
+        write(&image, &tree).unwrap();
+        let mode = |path: &str| tree.join(path).metadata().unwrap().permissions().mode() & 0o7777;
+        let modes = ["program", "usr", "usr/share/text", "bin/it"].map(mode);
+        assert_eq!(modes, [0o755, 0o755, 0o644, 0o755]);
+        assert_eq!(fs::read_link(tree.join("bin/it")).unwrap(), Path::new("../program"));
+        assert!(write(&image, &tree).is_err());
+    }
+}

@@ -1,0 +1,126 @@
+//! An image that an engine builds, beside ours.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use flate2::read::GzDecoder;
+use serde_json::Value;
+use unlade_oci::build::{Image, write};
+use unlade_oci::copy::{Destination, copy};
+use unlade_oci::{Descriptor, Source};
+use unlade_registry::tree;
+use unlade_tests::left_out;
+
+/// Whether there is an engine; its test is left out loudly where there is none.
+pub(crate) fn is_there() -> bool {
+    let is_there = Command::new("buildah").arg("--version").output().is_ok();
+    if !is_there {
+        left_out::say("the image that an engine makes, beside ours", "no buildah");
+    }
+    is_there
+}
+
+/// What an image is to those who run it.
+pub(crate) struct Built {
+    /// Platform, and how it is run.
+    pub(crate) config: Value,
+    /// By path.
+    pub(crate) files: BTreeMap<PathBuf, File>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct File {
+    kind: tar::EntryType,
+    mode: u32,
+    owner: (u64, u64),
+    link: Option<PathBuf>,
+    bytes: Vec<u8>,
+}
+
+/// Has buildah build `containerfile`; the context has the files of `image` in the folder `image`.
+pub(crate) fn build(containerfile: &str, image: &Image, folder: &Path) -> Built {
+    let context = folder.join("context");
+    fs::create_dir(&context).unwrap();
+    tree::write(image, &context.join("image")).unwrap();
+    let file = folder.join("Containerfile");
+    fs::write(&file, containerfile).unwrap();
+    let buildah = |arguments: &[&Path]| {
+        let mut buildah = Command::new("buildah");
+        // A store of its own, which needs no file system of the kernel's.
+        buildah.arg("--root").arg(folder.join("store")).arg("--runroot").arg(folder.join("run"));
+        let output = buildah.args(["--storage-driver", "vfs"]).args(arguments).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "buildah {arguments:?}: {error}");
+    };
+    // Labels of buildah's own are the only ones that an engine adds.
+    let build = ["build", "--isolation=chroot", "--identity-label=false", "--tag=it", "--file"];
+    let mut words: Vec<&Path> = build.iter().map(Path::new).collect();
+    words.extend([&*file, &*context]);
+    buildah(&words);
+    let archive = format!("oci-archive:{}", folder.join("built.tar").display());
+    buildah(&["push".as_ref(), "it".as_ref(), archive.as_ref()]);
+    read(&archive)
+}
+
+/// Ours, as it is written.
+pub(crate) fn ours(image: &Image, folder: &Path) -> Built {
+    let archive = format!("oci-archive:{}", folder.join("ours.tar").display());
+    write(image, &archive.parse().unwrap()).unwrap();
+    read(&archive)
+}
+
+fn read(archive: &str) -> Built {
+    let mut blobs = Blobs::default();
+    copy(&archive.parse::<Source>().unwrap(), &mut blobs).unwrap();
+    let json = |digest: &Value| -> Value {
+        serde_json::from_slice(&blobs.0[digest.as_str().unwrap()]).unwrap()
+    };
+    let manifest: Value = serde_json::from_slice(&blobs.0["root"]).unwrap();
+    let config = json(&manifest["config"]["digest"]);
+    let mut files = BTreeMap::new();
+    for layer in manifest["layers"].as_array().unwrap() {
+        let bytes = &blobs.0[layer["digest"].as_str().unwrap()];
+        let mut layer = tar::Archive::new(GzDecoder::new(bytes.as_slice()));
+        for entry in layer.entries().unwrap() {
+            let mut entry = entry.unwrap();
+            let header = entry.header();
+            let mut file = File {
+                kind: header.entry_type(),
+                mode: header.mode().unwrap() & 0o7777,
+                owner: (header.uid().unwrap(), header.gid().unwrap()),
+                link: entry.link_name().unwrap().map(Cow::into_owned),
+                bytes: Vec::new(),
+            };
+            entry.read_to_end(&mut file.bytes).unwrap();
+            files.insert(entry.path().unwrap().into_owned(), file);
+        }
+    }
+    let config =
+        ["os", "architecture", "config"].map(|name| (name.to_owned(), config[name].clone()));
+    Built { config: Value::Object(config.into_iter().collect()), files }
+}
+
+/// Keeps everything, by digest; the manifest is `root`.
+#[derive(Default)]
+struct Blobs(BTreeMap<String, Vec<u8>>);
+
+impl Destination for Blobs {
+    type Error = io::Error;
+
+    fn blob(&mut self, blob: &Descriptor, reader: &mut dyn Read) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        reader.read_to_end(&mut bytes)?;
+        self.0.insert(blob.digest().to_string(), bytes);
+        Ok(())
+    }
+
+    fn manifest(&mut self, _: &Descriptor, bytes: &[u8], is_root: bool) -> io::Result<()> {
+        assert!(is_root, "an index");
+        self.0.insert("root".to_owned(), bytes.to_owned());
+        Ok(())
+    }
+}

@@ -1,0 +1,229 @@
+//! What the unpacker is built for, and whether this machine can.
+
+use std::{
+    env::{self, consts},
+    fs,
+    path::Path,
+    process::Command,
+};
+
+use clap::ValueEnum;
+
+use crate::{
+    command::{self, Error, capture},
+    workspace,
+};
+
+/// The architecture of nodes, in Go's names, as `unlade launch --architecture` has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum Architecture {
+    Amd64,
+    Arm64,
+    Ppc64le,
+    S390x,
+}
+
+impl Architecture {
+    /// That of this machine.
+    pub(crate) fn host() -> Result<Self, Error> {
+        match consts::ARCH {
+            "x86_64" => Ok(Self::Amd64),
+            "aarch64" => Ok(Self::Arm64),
+            "powerpc64" if cfg!(target_endian = "little") => Ok(Self::Ppc64le),
+            "s390x" => Ok(Self::S390x),
+            other => Err(Error::Missing {
+                what: format!("the unpacker isn't built for the {other} of this machine"),
+                hint: "name another with --architecture".to_owned(),
+            }),
+        }
+    }
+
+    /// Go's name.
+    pub(crate) fn name(self) -> &'static str {
+        self.names().go
+    }
+
+    /// Rust's name of the static build's target.
+    pub(crate) fn target(self) -> &'static str {
+        self.names().rust
+    }
+
+    fn names(self) -> Names {
+        let [go, rust, gnu, debian] = match self {
+            Self::Amd64 => ["amd64", "x86_64-unknown-linux-gnu", "x86_64-linux-gnu", "amd64"],
+            Self::Arm64 => ["arm64", "aarch64-unknown-linux-gnu", "aarch64-linux-gnu", "arm64"],
+            Self::Ppc64le => {
+                ["ppc64le", "powerpc64le-unknown-linux-gnu", "powerpc64le-linux-gnu", "ppc64el"]
+            }
+            Self::S390x => ["s390x", "s390x-unknown-linux-gnu", "s390x-linux-gnu", "s390x"],
+        };
+        Names { go, rust, gnu, debian }
+    }
+}
+
+/// What others call an architecture.
+struct Names {
+    go: &'static str,
+    /// The target of the static build.
+    rust: &'static str,
+    /// The names of cross tools begin with it.
+    gnu: &'static str,
+    debian: &'static str,
+}
+
+/// The programs that build for an architecture; they are there.
+#[derive(Debug)]
+pub(crate) struct Toolchain {
+    pub(crate) architecture: Architecture,
+    /// The C compiler, which links too.
+    pub(crate) compiler: String,
+    /// What the names of the other tools begin with: nothing for this machine's own.
+    prefix: String,
+}
+
+impl Toolchain {
+    /// Looks for all that the build needs, before it goes on for minutes.
+    pub(crate) fn find(architecture: Architecture) -> Result<Self, Error> {
+        let is_host = Architecture::host().is_ok_and(|host| host == architecture);
+        let prefix = if is_host { String::new() } else { format!("{}-", architecture.names().gnu) };
+        let usual = if is_host { "cc".to_owned() } else { format!("{prefix}gcc") };
+        let compiler = env::var(linker_variable(architecture)).unwrap_or(usual);
+        let toolchain = Self { architecture, compiler, prefix };
+        toolchain.standard_library()?;
+        toolchain.programs()?;
+        toolchain.static_libc()?;
+        Ok(toolchain)
+    }
+
+    /// One of the GNU tools.
+    pub(crate) fn tool(&self, name: &str) -> Command {
+        let mut tool = Command::new(format!("{}{name}", self.prefix));
+        tool.env("LC_ALL", "C");
+        tool
+    }
+
+    /// Tells cargo, and what compiles C for it, which compiler it is, if that isn't their own.
+    pub(crate) fn tell(&self, cargo: &mut Command) {
+        if self.prefix.is_empty() {
+            return;
+        }
+        let target = self.architecture.target();
+        let compiler = format!("CC_{}", target.replace('-', "_"));
+        for variable in [linker_variable(self.architecture), compiler] {
+            if env::var_os(&variable).is_none() {
+                cargo.env(variable, &self.compiler);
+            }
+        }
+    }
+
+    fn standard_library(&self) -> Result<(), Error> {
+        let target = self.architecture.target();
+        let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+        let output = capture(Command::new(rustc).current_dir(workspace::root()).args([
+            "--print",
+            "target-libdir",
+            "--target",
+            target,
+        ]))?;
+        let folder = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        if Path::new(&folder).is_dir() {
+            return Ok(());
+        }
+        Err(self.missing(
+            &format!("the Rust toolchain has no standard library for {target}"),
+            &format!("rustup target add {target}"),
+        ))
+    }
+
+    fn programs(&self) -> Result<(), Error> {
+        let others = ["readelf", "nm", "strip"].map(|name| format!("{}{name}", self.prefix));
+        let all = [self.compiler.clone()].into_iter().chain(others);
+        match all.into_iter().find(|program| !command::is_there(program)) {
+            None => Ok(()),
+            Some(program) => {
+                let what = format!("there is no {program} on the PATH");
+                Err(self.missing(&what, &self.compiler_hint()))
+            }
+        }
+    }
+
+    /// A program of nothing shows whether there is a C library to be static with.
+    fn static_libc(&self) -> Result<(), Error> {
+        let folder = workspace::target().join("shipped");
+        let file = |source| Error::File { path: folder.display().to_string(), source };
+        fs::create_dir_all(&folder).map_err(file)?;
+        let source = folder.join(format!(".static-{}.c", self.architecture.name()));
+        let program = source.with_extension("");
+        fs::write(&source, "int main(void) { return 0; }\n").map_err(file)?;
+        let mut compiler = Command::new(&self.compiler);
+        compiler.arg("-static").arg("-o").arg(&program).arg(&source);
+        let outcome = capture(&mut compiler);
+        for path in [&source, &program] {
+            // What is left over is overwritten by the next.
+            let _ = fs::remove_file(path);
+        }
+        outcome.map(|_| ()).map_err(|_| {
+            let what = format!("{} can't link a static program", self.compiler);
+            self.missing(&what, &self.compiler_hint())
+        })
+    }
+
+    fn missing(&self, what: &str, hint: &str) -> Error {
+        let name = self.architecture.name();
+        Error::Missing {
+            what: format!("this machine can't build for {name}: {what}"),
+            hint: hint.to_owned(),
+        }
+    }
+
+    fn compiler_hint(&self) -> String {
+        if self.prefix.is_empty() {
+            return "install a C compiler and a static C library: \
+                    gcc and libc6-dev on Debian, gcc and glibc-static on Fedora"
+                .to_owned();
+        }
+        let variable = linker_variable(self.architecture);
+        let Names { gnu, debian, .. } = self.architecture.names();
+        format!(
+            "install gcc-{gnu} and libc6-dev-{debian}-cross, as Debian calls them, \
+             or name a C compiler in {variable}"
+        )
+    }
+}
+
+/// Where cargo looks for the linker of a target.
+fn linker_variable(architecture: Architecture) -> String {
+    let target = architecture.target().replace('-', "_").to_uppercase();
+    format!("CARGO_TARGET_{target}_LINKER")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn architectures_have_the_names_of_go() {
+        let all = Architecture::value_variants();
+        let names: Vec<_> = all.iter().map(|it| it.name()).collect();
+        assert_eq!(names, ["amd64", "arm64", "ppc64le", "s390x"]);
+        for it in all {
+            assert_eq!(it.to_possible_value().unwrap().get_name(), it.name());
+        }
+    }
+
+    #[test]
+    fn a_missing_compiler_is_told_with_what_brings_it() {
+        let toolchain = Toolchain {
+            architecture: Architecture::Arm64,
+            compiler: "no-such-gcc".into(),
+            prefix: "no-such-".into(),
+        };
+        let error = toolchain.programs().unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("can't build for arm64") && text.contains("no-such-gcc"), "{text}");
+        let hint = error.hint().unwrap();
+        for part in ["gcc-aarch64-linux-gnu", "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER"] {
+            assert!(hint.contains(part), "{hint}");
+        }
+    }
+}

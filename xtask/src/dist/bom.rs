@@ -1,0 +1,195 @@
+//! The bill of materials of the unpacker: CycloneDX 1.5, as JSON.
+//!
+//! It has neither a date nor a serial number: the same program has the same.
+
+use std::{fmt::Write as _, fs, path::Path, str::FromStr};
+
+use cyclonedx_bom::{
+    external_models::uri::Uri as Url,
+    models::{
+        bom::{Bom, SpecVersion},
+        component::{Classification, Component, Components, Cpe},
+        dependency::{Dependencies, Dependency},
+        external_reference::{ExternalReference, ExternalReferenceType, ExternalReferences, Uri},
+        hash::{Hash, HashAlgorithm, HashValue, Hashes},
+        license::{LicenseChoice, Licenses},
+        metadata::Metadata,
+        property::{Properties, Property},
+    },
+    prelude::{NormalizedString, Purl, SpdxExpression, Validate},
+};
+use sha2::{Digest, Sha256};
+
+use super::{PACKAGE, native::STANDARD_LIBRARY, part::Part};
+use crate::command::Error;
+
+/// Writes the bill of what `program` is linked from, to `path`.
+///
+/// Fails if the program is among the parts no time or more than once, if the document isn't valid,
+/// or if the program tells of a crate that isn't in it.
+pub(super) fn write(
+    program: &Path,
+    target: &str,
+    parts: &[Part],
+    path: &Path,
+) -> Result<(), Error> {
+    let file = |path: &Path| {
+        let path = path.display().to_string();
+        move |source| Error::File { path, source }
+    };
+    let bytes = fs::read(program).map_err(file(program))?;
+    named(&bytes, parts)?;
+    let bom = bom(&bytes, target, parts)?;
+    let result = bom.validate_version(SpecVersion::V1_5);
+    if result.has_errors() {
+        return Err(Error::Found(format!("the bill of materials isn't valid: {result:?}")));
+    }
+    let mut json = Vec::new();
+    bom.output_as_json_v1_5(&mut json)
+        .map_err(|error| Error::Found(format!("the bill of materials has no JSON: {error}")))?;
+    json.push(b'\n');
+    fs::write(path, json).map_err(file(path))
+}
+
+fn bom(program: &[u8], target: &str, parts: &[Part]) -> Result<Bom, Error> {
+    let whole = parts.iter().find(|part| part.name == PACKAGE);
+    let whole = whole.ok_or_else(|| Error::Found(format!("{PACKAGE} isn't among its parts")))?;
+    let mut root = component(whole, Classification::Application)?;
+    let digest = Sha256::digest(program).iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    });
+    root.hashes = Some(sha256(digest));
+    let target = Property::new("unlade:target", target);
+    root.properties = Some(Properties(vec![target]));
+    let others = parts.iter().filter(|part| part.name != PACKAGE);
+    let components: Vec<_> =
+        others.map(|part| component(part, Classification::Library)).collect::<Result<_, _>>()?;
+    let standard_library = parts.iter().find(|part| part.name == STANDARD_LIBRARY);
+    let dependencies = parts.iter().map(|part| {
+        let mut uses = part.uses.clone();
+        // Every crate is built on it; the program stands for all.
+        if part.name == PACKAGE {
+            uses.extend(standard_library.map(Part::reference));
+        }
+        Dependency { dependency_ref: part.reference(), dependencies: uses.into_iter().collect() }
+    });
+    Ok(Bom {
+        serial_number: None,
+        metadata: Some(Metadata { component: Some(root), ..Metadata::default() }),
+        components: Some(Components(components)),
+        dependencies: Some(Dependencies(dependencies.collect())),
+        spec_version: SpecVersion::V1_5,
+        ..Bom::default()
+    })
+}
+
+fn component(part: &Part, kind: Classification) -> Result<Component, Error> {
+    let licence = SpdxExpression::try_from(part.licence.clone())
+        .map_err(|error| Error::Found(format!("the licence of {}: {error}", part.reference())))?;
+    let mut component = Component::new(kind, &part.name, &part.version, Some(part.reference()));
+    // Line breaks have no place in it.
+    component.description = part
+        .description
+        .as_deref()
+        .map(|text| NormalizedString::new(&text.split_whitespace().collect::<Vec<_>>().join(" ")));
+    component.licenses = Some(Licenses(vec![LicenseChoice::Expression(licence)]));
+    component.purl = part.purl.as_deref().and_then(|purl| Purl::from_str(purl).ok());
+    component.cpe = part.cpe.as_deref().map(Cpe::new);
+    component.hashes = part.checksum.clone().map(sha256);
+    component.external_references = part.repository.as_deref().map(|url| {
+        let url = Uri::Url(Url::new(url));
+        ExternalReferences(vec![ExternalReference::new(ExternalReferenceType::Vcs, url)])
+    });
+    Ok(component)
+}
+
+fn sha256(content: String) -> Hashes {
+    Hashes(vec![Hash { alg: HashAlgorithm::SHA_256, content: HashValue(content) }])
+}
+
+/// What a program tells of its crates, by the places of their panics, must be among the parts.
+fn named(program: &[u8], parts: &[Part]) -> Result<(), Error> {
+    const SOURCES: &[u8] = b"/cargo/registry/src/";
+    let starts = program.windows(SOURCES.len()).enumerate();
+    for (at, _) in starts.filter(|(_, window)| *window == SOURCES) {
+        // The folder of the registry comes first.
+        let rest = program.get(at + SOURCES.len()..).unwrap_or_default();
+        let folder = rest.split(|&byte| byte == b'/').nth(1).unwrap_or_default();
+        let folder =
+            String::from_utf8_lossy(folder.get(..folder.len().min(200)).unwrap_or_default());
+        if !parts.iter().any(|part| folder == format!("{}-{}", part.name, part.version)) {
+            let what =
+                format!("the program is built from {folder}, which its bill of materials lacks");
+            return Err(Error::Found(what));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(name: &str, version: &str, uses: &[&str]) -> Part {
+        Part {
+            licence: "MIT OR Apache-2.0".into(),
+            description: Some("Of several\nlines".into()),
+            repository: Some("https://example.com/it".into()),
+            purl: Some(format!("pkg:cargo/{name}@{version}")),
+            checksum: Some("0".repeat(64)),
+            uses: uses.iter().map(|it| (*it).to_owned()).collect(),
+            ..Part::sample(name, version)
+        }
+    }
+
+    fn parts() -> Vec<Part> {
+        vec![
+            part("ring", "0.17.14", &[]),
+            part(STANDARD_LIBRARY, "1.95.0", &[]),
+            part(PACKAGE, "0.1.0", &["ring@0.17.14"]),
+        ]
+    }
+
+    fn json(program: &[u8], parts: &[Part]) -> Result<serde_json::Value, Error> {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("program"), folder.path().join("bom"));
+        fs::write(&from, program).unwrap();
+        write(&from, "x86_64-unknown-linux-gnu", parts, &to)?;
+        Ok(serde_json::from_slice(&fs::read(&to).unwrap()).unwrap())
+    }
+
+    #[test]
+    fn the_bill_has_every_part_and_the_digest_of_the_program() {
+        let bom = json(b"program", &parts()).unwrap();
+        assert_eq!((&bom["bomFormat"], &bom["specVersion"]), (&"CycloneDX".into(), &"1.5".into()));
+        let root = &bom["metadata"]["component"];
+        // Of `printf program | sha256sum`.
+        let digest = "1310ca2c8932dbd118668bd97442558a3e1f546b5e15c69699dfbd6024f548d8";
+        assert_eq!(root["hashes"][0]["content"], digest);
+        let names: Vec<_> =
+            bom["components"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
+        assert_eq!(names, ["ring", STANDARD_LIBRARY]);
+        assert_eq!(bom["components"][0]["purl"], "pkg:cargo/ring@0.17.14");
+        let uses = &bom["dependencies"][2]["dependsOn"];
+        assert_eq!(*uses, serde_json::json!(["ring@0.17.14", "rust-std@1.95.0"]));
+        for time in ["serialNumber", "timestamp"] {
+            assert!(!bom.to_string().contains(time), "{bom}");
+        }
+    }
+
+    #[test]
+    fn a_crate_that_only_the_program_knows_is_found() {
+        let path = |name: &str| format!("\0/cargo/registry/src/index-1/{name}/src/lib.rs\0");
+        assert!(json(path("ring-0.17.14").as_bytes(), &parts()).is_ok());
+        let error = json(path("hidden-1.2.3").as_bytes(), &parts()).unwrap_err().to_string();
+        assert!(error.contains("hidden-1.2.3"), "{error}");
+    }
+
+    #[test]
+    fn a_licence_that_is_no_expression_is_refused() {
+        let mut parts = parts();
+        parts[0].licence = "ask the author".into();
+        assert!(json(b"", &parts).unwrap_err().to_string().contains("ring@0.17.14"));
+    }
+}

@@ -1,0 +1,168 @@
+//! What every static program is linked with besides its crates: the standard library of Rust, the
+//! C library, and the compiler's own.
+
+use std::{
+    fs::{self, File},
+    io::Read,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use super::{
+    architecture::Toolchain,
+    part::{Part, Texts},
+};
+use crate::{
+    command::{self, Error, capture},
+    workspace,
+};
+
+/// Most bytes of a C library; the usual one has 6 MB.
+const MOST: u64 = 64 << 20;
+
+pub(super) const STANDARD_LIBRARY: &str = "rust-std";
+
+/// The three parts.
+pub(super) fn parts(toolchain: &Toolchain) -> Result<Vec<Part>, Error> {
+    let (glibc, libgcc) = (glibc(toolchain)?, libgcc(toolchain)?);
+    let mut standard_library = standard_library()?;
+    standard_library.uses = [glibc.reference(), libgcc.reference()].into();
+    Ok(vec![glibc, libgcc, standard_library])
+}
+
+fn standard_library() -> Result<Part, Error> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let version = answer(Command::new(rustc).current_dir(workspace::root()).arg("-vV"))?;
+    let version = version.lines().find_map(|line| line.strip_prefix("release: "));
+    let version = version.ok_or_else(|| Error::Found("rustc doesn't tell its version".into()))?;
+    Ok(Part {
+        name: STANDARD_LIBRARY.into(),
+        version: version.to_owned(),
+        licence: "MIT OR Apache-2.0".into(),
+        description: Some("The Rust standard library".into()),
+        repository: Some("https://github.com/rust-lang/rust".into()),
+        purl: Some(format!("pkg:generic/rust@{version}")),
+        cpe: Some(cpe("rust-lang", "rust", version)),
+        checksum: None,
+        uses: [].into(),
+        texts: Texts::Named { names: &["MIT", "Apache-2.0"], notices: None },
+    })
+}
+
+fn glibc(toolchain: &Toolchain) -> Result<Part, Error> {
+    let path = answer(Command::new(&toolchain.compiler).arg("-print-file-name=libc.a"))?;
+    let file = |source| Error::File { path: path.clone(), source };
+    let path = fs::canonicalize(&path).map_err(file)?;
+    let mut bytes = Vec::new();
+    File::open(&path).and_then(|file| file.take(MOST).read_to_end(&mut bytes)).map_err(file)?;
+    let version = glibc_version(&bytes).ok_or_else(|| {
+        Error::Found(format!("{} doesn't tell which glibc it is", path.display()))
+    })?;
+    let package = debian_package(&path);
+    let generic = || format!("pkg:generic/glibc@{version}");
+    Ok(Part {
+        licence: "LGPL-2.1-or-later".into(),
+        description: Some("The GNU C library".into()),
+        repository: Some("https://sourceware.org/git/glibc.git".into()),
+        purl: Some(package.as_ref().map_or_else(generic, |package| package.purl.clone())),
+        cpe: Some(cpe("gnu", "glibc", &version)),
+        checksum: None,
+        uses: [].into(),
+        texts: Texts::Named {
+            names: &["LGPL-2.1-or-later"],
+            notices: package.and_then(|package| package.notices),
+        },
+        name: "glibc".into(),
+        version,
+    })
+}
+
+fn libgcc(toolchain: &Toolchain) -> Result<Part, Error> {
+    let version = answer(Command::new(&toolchain.compiler).arg("-dumpfullversion"))
+        .or_else(|_| answer(Command::new(&toolchain.compiler).arg("-dumpversion")))?;
+    Ok(Part {
+        name: "libgcc".into(),
+        licence: "GPL-3.0-or-later WITH GCC-exception-3.1".into(),
+        description: Some("What GCC's programs need at run time, such as unwinding".into()),
+        repository: Some("https://gcc.gnu.org/git/gcc.git".into()),
+        purl: Some(format!("pkg:generic/libgcc@{version}")),
+        cpe: Some(cpe("gnu", "gcc", &version)),
+        checksum: None,
+        uses: [].into(),
+        texts: Texts::Named { names: &["GPL-3.0-or-later", "GCC-exception-3.1"], notices: None },
+        version,
+    })
+}
+
+fn cpe(vendor: &str, product: &str, version: &str) -> String {
+    format!("cpe:2.3:a:{vendor}:{product}:{version}:*:*:*:*:*:*:*")
+}
+
+/// `GNU C Library (Debian GLIBC 2.36-9+deb12u14) stable release version 2.36.` is in each of them.
+fn glibc_version(library: &[u8]) -> Option<String> {
+    const BEGINNING: &[u8] = b"GNU C Library (";
+    const BEFORE: &str = " release version ";
+    let at = library.windows(BEGINNING.len()).position(|window| window == BEGINNING)?;
+    let banner = library.get(at..)?.split(|&byte| byte == b'\n').next()?;
+    let banner = String::from_utf8_lossy(banner.get(..banner.len().min(400))?).into_owned();
+    let (_, version) = banner.split_once(BEFORE)?;
+    let version: String =
+        version.chars().take_while(|it| it.is_ascii_digit() || *it == '.').collect();
+    Some(version.trim_end_matches('.').to_owned()).filter(|version| !version.is_empty())
+}
+
+/// The package of Debian, or what is like it, that a file came in.
+struct DebianPackage {
+    purl: String,
+    /// All notices of its authors.
+    notices: Option<PathBuf>,
+}
+
+fn debian_package(path: &Path) -> Option<DebianPackage> {
+    if !command::is_there("dpkg-query") {
+        return None;
+    }
+    // `libc6-dev:amd64: /usr/lib/...`
+    let found = answer(Command::new("dpkg-query").arg("--search").arg(path)).ok()?;
+    let (package, _) = found.lines().next()?.split_once(": ")?;
+    let format = "--showformat=${Package} ${Version} ${Architecture} ${source:Package}";
+    let shown = answer(Command::new("dpkg-query").args(["--show", format, package])).ok()?;
+    let mut words = shown.split(' ');
+    let (name, version, architecture) = (words.next()?, words.next()?, words.next()?);
+    let source = words.next()?;
+    let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let field = |name: &str| {
+        let value = release.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+        value.map(|value| value.trim_matches('"').to_owned())
+    };
+    let distribution = field("ID").unwrap_or_else(|| "debian".into());
+    let version = version.replace('+', "%2B").replace(':', "%3A").replace('~', "%7E");
+    let release = field("VERSION_ID").map(|id| format!("&distro={distribution}-{id}"));
+    let release = release.unwrap_or_default();
+    let notices = PathBuf::from(format!("/usr/share/doc/{name}/copyright"));
+    Some(DebianPackage {
+        // Vulnerabilities are told of the source package.
+        purl: format!(
+            "pkg:deb/{distribution}/{name}@{version}?arch={architecture}{release}&upstream={source}"
+        ),
+        notices: notices.is_file().then_some(notices),
+    })
+}
+
+fn answer(command: &mut Command) -> Result<String, Error> {
+    let output = capture(command.env("LC_ALL", "C"))?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_c_library_tells_its_version() {
+        let library =
+            b"\0\0GNU C Library (Some Vendor 2.36-9) stable release version 2.36.\nCopyright";
+        assert_eq!(glibc_version(library).as_deref(), Some("2.36"));
+        assert_eq!(glibc_version(b"musl libc"), None);
+    }
+}
