@@ -7,6 +7,7 @@ mod account;
 mod admission;
 mod cluster;
 mod node;
+mod olm;
 mod pull_secret;
 mod quota;
 mod right;
@@ -60,6 +61,18 @@ pub enum Category {
     PullSecrets,
     /// The nodes that the pod may run on.
     Nodes,
+    /// OLM's catalogs, which our image in place of OLM's own may not fit.
+    Olm,
+}
+
+/// What is looked at beside the namespace.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Subject<'a> {
+    /// An image that is to be launched.
+    pub image: Option<&'a str>,
+    /// Whether our image can take the place of those of OLM's catalog-operator: the CatalogSources
+    /// of the cluster.
+    pub olm: bool,
 }
 
 /// What came out of a check.
@@ -98,17 +111,19 @@ impl Category {
             Self::ServiceAccount => "service-account",
             Self::PullSecrets => "pull-secrets",
             Self::Nodes => "nodes",
+            Self::Olm => "olm",
         }
     }
 }
 
 impl Launcher {
-    /// Looks whether launches in this namespace would go well, and whether that of this image
-    /// would. It takes some forty requests, most of them at once, of which nothing stays.
+    /// Looks whether launches in this namespace would go well, that of the image of `subject`
+    /// among them. It takes some forty requests, most of them at once, of which nothing stays.
     ///
     /// No check is an error of this function: that the API server can't be reached is a check that
     /// failed. Checks of one category stand together.
-    pub async fn check(&self, namespace: &str, image: Option<&str>) -> Vec<Check> {
+    pub async fn check(&self, namespace: &str, subject: Subject<'_>) -> Vec<Check> {
+        let Subject { image, olm } = subject;
         let options = &self.options;
         // Any image will do for a dry run.
         let request = Request::new(image.unwrap_or(&options.tool_image), namespace);
@@ -117,7 +132,8 @@ impl Launcher {
 
         let (server, found) = futures::join!(cluster.server(), cluster.namespace());
         let mut checks = vec![server];
-        if !has_failed(&checks) {
+        let is_served = !has_failed(&checks);
+        if is_served {
             checks.push(found.check);
         }
         let (asked, plan) = match plan {
@@ -126,16 +142,26 @@ impl Launcher {
         };
         let is_reached = !has_failed(&checks);
         checks.push(asked);
-        match plan.filter(|_| is_reached) {
-            Some(plan) => {
+        let skipped = |category| {
+            Topic(category, "all").left_out("not looked at, because of what failed above")
+        };
+        let launches = async {
+            match plan.filter(|_| is_reached) {
                 // On the heap: it holds all requests at once.
-                let all = all(&cluster, &plan, image.is_some(), found.object);
-                checks.extend(Box::pin(all).await);
+                Some(plan) => Box::pin(all(&cluster, &plan, image.is_some(), found.object)).await,
+                None => LATER.map(skipped).into(),
             }
-            None => checks.extend(LATER.map(|category| {
-                Topic(category, "all").left_out("not looked at, because of what failed above")
-            })),
-        }
+        };
+        let catalogs = async {
+            match (olm, is_served) {
+                (false, _) => None,
+                (true, false) => Some(skipped(Category::Olm)),
+                (true, true) => Some(olm::check(&cluster).await),
+            }
+        };
+        let (launches, catalogs) = futures::join!(launches, catalogs);
+        checks.extend(launches);
+        checks.extend(catalogs);
         checks
     }
 }

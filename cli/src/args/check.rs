@@ -15,6 +15,13 @@ pub(crate) struct Check {
     #[arg(value_name = "IMAGE", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) image: Option<String>,
 
+    /// Also whether the unpacker's image fits in place of those of OLM's catalog-operator
+    ///
+    /// Warns of CatalogSources, in all namespaces, that have `grpcPodConfig.extractContent`: OLM
+    /// serves these with the `opm` of the same image, which the unpacker's doesn't have.
+    #[arg(long)]
+    pub(crate) olm: bool,
+
     /// What to write
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output: CheckOutput,

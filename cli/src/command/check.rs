@@ -1,7 +1,10 @@
 //! `unlade check`.
 
 use serde_json::json;
-use unlade_launcher::{Launcher, check::Outcome};
+use unlade_launcher::{
+    Launcher,
+    check::{Outcome, Subject},
+};
 
 use super::launch;
 use crate::{
@@ -14,11 +17,12 @@ use crate::{
 };
 
 pub(super) fn run(args: Check, screen: &Screen) -> Result<(), Error> {
-    let Check { image, output, job, pod, connection } = args;
+    let Check { image, olm, output, job, pod, connection } = args;
     let options = launch::options(&job, pod, Reuse::default())?;
     connection::block_on(async {
         let Cluster { client, namespace } = connection::connect(&connection).await?;
-        let checks = Launcher::new(client, options).check(&namespace, image.as_deref()).await;
+        let subject = Subject { image: image.as_deref(), olm };
+        let checks = Launcher::new(client, options).check(&namespace, subject).await;
         let failed = checks.iter().filter(|check| check.outcome == Outcome::Failed).count();
         match output {
             CheckOutput::Summary => output::print(summary::checked(&checks, screen).as_bytes()),

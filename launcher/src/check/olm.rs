@@ -1,0 +1,230 @@
+//! OLM's catalogs: whether our image can take the place of those of OLM's catalog-operator.
+
+use kube::api::{Api, ApiResource, DynamicObject, ListParams};
+
+use super::cluster::Cluster;
+use super::{Category, Check, Outcome, Topic, joined};
+use crate::inventory::pages;
+use crate::{Failure, Reason};
+
+const EXTRACT_CONTENT: Topic = Topic(Category::Olm, "extract-content");
+
+const GROUP: &str = "operators.coreos.com";
+const CATALOG_SOURCES: &str = "catalogsources";
+
+/// Where a catalog says that OLM is to serve it by its own `opm`.
+const FIELD: &str = "/spec/grpcPodConfig/extractContent";
+
+/// Most catalogs that are named.
+const NAMED: usize = 10;
+
+/// Whether catalogs would be down, because OLM 0.46 runs `/bin/opm serve` for them from the image
+/// of `--opmImage` (its `pkg/controller/registry/reconciler/reconciler.go`).
+pub(super) async fn check(cluster: &Cluster<'_>) -> Check {
+    let resource = ApiResource {
+        group: GROUP.to_owned(),
+        version: "v1alpha1".to_owned(),
+        api_version: format!("{GROUP}/v1alpha1"),
+        kind: "CatalogSource".to_owned(),
+        plural: CATALOG_SOURCES.to_owned(),
+    };
+    let client = || cluster.client.clone();
+    let namespace = cluster.namespace;
+    let everywhere = list(cluster, Api::all_with(client(), &resource), "all namespaces").await;
+    match everywhere {
+        Ok(Some(catalogs)) => judge(&catalogs, None),
+        Ok(None) => EXTRACT_CONTENT
+            .left_out("there are no catalogs: the API server doesn't know OLM's CatalogSources"),
+        Err(failure) if failure.reason == Reason::Forbidden => {
+            let api = Api::namespaced_with(client(), namespace, &resource);
+            match list(cluster, api, &format!("namespace {namespace}")).await {
+                Ok(catalogs) => judge(&catalogs.unwrap_or_default(), Some(namespace)),
+                Err(failure) => untold(failure),
+            }
+        }
+        Err(failure) => untold(failure),
+    }
+}
+
+/// The CatalogSources; none if the API server doesn't know the kind.
+async fn list(
+    cluster: &Cluster<'_>,
+    api: Api<DynamicObject>,
+    place: &str,
+) -> Result<Option<Vec<DynamicObject>>, Failure> {
+    let params = ListParams::default();
+    let all = async {
+        match pages(&params, async |page| api.list(&page).await).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+            found => found.map(Some),
+        }
+    };
+    cluster.ask(&format!("list CatalogSources in {place}"), all).await
+}
+
+/// `only_in`: the namespace, if those of others may not be listed.
+fn judge(catalogs: &[DynamicObject], only_in: Option<&str>) -> Check {
+    let extracts = |catalog: &&DynamicObject| {
+        catalog.data.pointer(FIELD).is_some_and(|field| !field.is_null())
+    };
+    let names = catalogs.iter().filter(extracts).map(|catalog| {
+        let metadata = &catalog.metadata;
+        let part = |part: &Option<String>| part.clone().unwrap_or_default();
+        format!("{}/{}", part(&metadata.namespace), part(&metadata.name))
+    });
+    let mut names: Vec<_> = names.collect();
+    names.sort_unstable();
+    match (names.len(), only_in) {
+        (0, None) => EXTRACT_CONTENT.ok(format!(
+            "none of {} CatalogSources has grpcPodConfig.extractContent: OLM runs its unpack Job alone from the image of --opmImage",
+            catalogs.len()
+        )),
+        (0, Some(namespace)) => EXTRACT_CONTENT
+            .warning(format!(
+                "none of {} CatalogSources in namespace {namespace} has grpcPodConfig.extractContent; whether others have can't be told: listing them is forbidden",
+                catalogs.len()
+            ))
+            .hinted(rule()),
+        (found, _) => {
+            if found > NAMED {
+                names.truncate(NAMED);
+                names.push(format!("{} others", found - NAMED));
+            }
+            let have = if found == 1 { "has" } else { "have" };
+            EXTRACT_CONTENT
+                .warning(format!(
+                    "{} {have} grpcPodConfig.extractContent: OLM serves such catalogs with the opm of --opmImage, which the unpacker's image doesn't have",
+                    joined(&names, "and")
+                ))
+                .hinted("switch over --util-image alone, and leave --opmImage as it is")
+        }
+    }
+}
+
+fn untold(failure: Failure) -> Check {
+    match failure.reason {
+        Reason::Forbidden => EXTRACT_CONTENT
+            .warning("can't tell whether catalogs have grpcPodConfig.extractContent: listing CatalogSources is forbidden")
+            .hinted(rule()),
+        _ => EXTRACT_CONTENT.of(Outcome::Warning, failure),
+    }
+}
+
+fn rule() -> String {
+    format!(
+        "a ClusterRole gives it: {{apiGroups: [\"{GROUP}\"], resources: [{CATALOG_SOURCES}], verbs: [list]}}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use http::{Request, Response};
+    use kube::client::Body;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const ALL: &str = "/apis/operators.coreos.com/v1alpha1/catalogsources";
+    const OURS: &str = "/apis/operators.coreos.com/v1alpha1/namespaces/here/catalogsources";
+
+    fn catalog(name: &str, config: &Value) -> Value {
+        json!({
+            "apiVersion": "operators.coreos.com/v1alpha1",
+            "kind": "CatalogSource",
+            "metadata": {"name": name, "namespace": "olm"},
+            "spec": {"sourceType": "grpc", "image": "registry.example/x", "grpcPodConfig": config},
+        })
+    }
+
+    fn extracting(name: &str) -> Value {
+        catalog(name, &json!({"extractContent": {"catalogDir": "/configs"}}))
+    }
+
+    /// Which catalogs a path gives, or the status that it ends with.
+    type Answers = fn(&str) -> Result<Vec<Value>, u16>;
+
+    async fn checked(answers: Answers) -> Check {
+        let service = tower::service_fn(move |request: Request<Body>| async move {
+            let (code, body) = match answers(request.uri().path()) {
+                Ok(items) => (200, json!({"metadata": {}, "items": items}).to_string()),
+                // As the API server has it where it knows no such group.
+                Err(404) => (404, "404 page not found\n".to_owned()),
+                Err(code) => {
+                    let reason = if code == 403 { "Forbidden" } else { "InternalError" };
+                    let status = json!({
+                        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+                        "message": "no", "reason": reason, "code": code,
+                    });
+                    (code, status.to_string())
+                }
+            };
+            let answer = Response::builder().status(code).body(Body::from(body.into_bytes()));
+            Ok::<_, Infallible>(answer.unwrap())
+        });
+        let client = kube::Client::new(service, "here");
+        check(&Cluster { client: &client, namespace: "here" }).await
+    }
+
+    #[tokio::test]
+    async fn catalogs_that_opm_serves_are_named() {
+        let check = checked(|path| {
+            assert_eq!(path, ALL);
+            Ok(vec![
+                extracting("b"),
+                catalog("plain", &json!({"extractContent": null})),
+                catalog("none", &Value::Null),
+                extracting("a"),
+            ])
+        })
+        .await;
+        assert_eq!(check.outcome, Outcome::Warning);
+        assert!(check.message.starts_with("olm/a and olm/b have grpcPodConfig.ex"), "{check:?}");
+        assert!(check.hint.is_some_and(|hint| hint.contains("--util-image alone")));
+
+        let many = checked(|_| Ok((0..12).map(|n| extracting(&format!("c{n:02}"))).collect()));
+        let message = many.await.message;
+        assert!(message.contains("olm/c09 and 2 others have"), "{message}");
+    }
+
+    #[tokio::test]
+    async fn without_such_catalogs_all_is_well() {
+        let check = checked(|_| Ok(vec![catalog("plain", &json!({}))])).await;
+        assert_eq!(check.outcome, Outcome::Ok, "{check:?}");
+        assert!(check.message.starts_with("none of 1 CatalogSources has"), "{check:?}");
+    }
+
+    #[tokio::test]
+    async fn where_olm_is_not_known_that_is_said() {
+        let check = checked(|_| Err(404)).await;
+        assert_eq!(check.outcome, Outcome::LeftOut, "{check:?}");
+        assert!(check.message.contains("doesn't know OLM's"), "{check:?}");
+    }
+
+    #[tokio::test]
+    async fn where_only_a_namespace_may_be_listed_that_is_looked_at() {
+        let within: Answers =
+            |path| if path == OURS { Ok(vec![extracting("a")]) } else { Err(403) };
+        let check = checked(within).await;
+        assert_eq!(check.outcome, Outcome::Warning);
+        assert!(check.message.starts_with("olm/a has"), "{check:?}");
+        // That there is none here isn't enough.
+        let check = checked(|path| if path == OURS { Ok(vec![]) } else { Err(403) }).await;
+        assert_eq!(check.outcome, Outcome::Warning);
+        assert!(check.message.contains("whether others have can't be told"), "{check:?}");
+        assert!(check.hint.is_some_and(|hint| hint.contains("resources: [catalogsources]")));
+    }
+
+    #[tokio::test]
+    async fn what_can_not_be_listed_is_said() {
+        for (code, words) in [(403, "listing CatalogSources is forbidden"), (500, "cannot list")] {
+            let check = match code {
+                403 => checked(|_| Err(403)).await,
+                _ => checked(|_| Err(500)).await,
+            };
+            assert_eq!(check.outcome, Outcome::Warning, "{check:?}");
+            assert!(check.message.contains(words), "{check:?}");
+        }
+    }
+}
