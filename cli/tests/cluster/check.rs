@@ -14,10 +14,10 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// What `unlade check` found.
 #[derive(Debug)]
-struct Found(Vec<Value>);
+pub(crate) struct Found(Vec<Value>);
 
 impl Found {
-    fn by(stage: &Stage<'_>, arguments: &[&str]) -> Self {
+    pub(crate) fn by(stage: &Stage<'_>, arguments: &[&str]) -> Self {
         let done = stage.unlade([&["check", "-o", "json"][..], arguments].concat());
         let document: Value = serde_json::from_str(&done.stdout).unwrap();
         let found = Self(document["checks"].as_array().unwrap().clone());
@@ -28,7 +28,7 @@ impl Found {
     }
 
     /// The checks that came out so, as `category/name`.
-    fn so(&self, outcome: &str) -> BTreeSet<String> {
+    pub(crate) fn so(&self, outcome: &str) -> BTreeSet<String> {
         let text = |check: &Value, field: &str| check[field].as_str().unwrap().to_owned();
         let checks = self.0.iter().filter(|check| check["outcome"] == outcome);
         checks.map(|check| format!("{}/{}", text(check, "category"), text(check, "name"))).collect()
@@ -39,7 +39,7 @@ impl Found {
     }
 
     #[track_caller]
-    fn one(&self, category: &str, name: &str) -> &Value {
+    pub(crate) fn one(&self, category: &str, name: &str) -> &Value {
         let is_it = |check: &&Value| check["category"] == category && check["name"] == name;
         self.0.iter().find(is_it).unwrap_or_else(|| panic!("{self:?}"))
     }
@@ -65,7 +65,7 @@ fn set(names: &[&str]) -> BTreeSet<String> {
 }
 
 /// A kubeconfig of the same cluster with another token.
-fn kubeconfig(stage: &Stage<'_>, folder: &Path, token: &str) -> String {
+pub(crate) fn kubeconfig(stage: &Stage<'_>, folder: &Path, token: &str) -> String {
     let administrator = fs::read(stage.cluster.testbed().kubeconfig()).unwrap();
     let mut config: Value = serde_json::from_slice(&administrator).unwrap();
     config["users"][0]["user"] = json!({"token": token});

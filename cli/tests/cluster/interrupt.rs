@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::stage::Stage;
 
 /// A launch that waits for a node that there is not, once its Job is there.
-fn waiting(stage: &Stage<'_>, more: &[&str]) -> (Child, String) {
+pub(crate) fn waiting(stage: &Stage<'_>, more: &[&str]) -> (Child, String) {
     let image = stage.push("interrupt");
     let arguments = ["launch", &image, "-o", "json", "--node-selector", "no=such"];
     let mut child = stage.start([&arguments[..], more].concat());
@@ -28,7 +28,7 @@ fn next(lines: &mut BufReader<ChildStdout>) -> Value {
 }
 
 /// Sends Ctrl-C; gives the exit code and what was told.
-fn interrupt(child: &mut Child) -> (Option<i32>, String) {
+pub(crate) fn interrupt(child: &mut Child) -> (Option<i32>, String) {
     let id = Pid::from_child(child);
     kill_process(id, Signal::INT).unwrap();
     let code = child.wait().unwrap().code();

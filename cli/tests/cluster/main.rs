@@ -17,6 +17,10 @@ mod interrupt;
 mod inventory;
 /// Several images.
 mod many;
+/// The switch-over of OLM, and what stands in its way.
+mod olm;
+/// With how few rights it goes.
+mod right;
 /// A namespace, images, and the command in the testbed's network.
 mod stage;
 

@@ -3,7 +3,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use unlade_format::Limits;
-use unlade_oci::{Platform, build::bundle};
+use unlade_oci::{
+    Platform,
+    build::{Image, bundle},
+};
 use unlade_tests::cluster::{Cluster, Namespace};
 use unlade_tests::example;
 
@@ -34,6 +37,12 @@ impl Stage<'_> {
         let image = bundle::image(&example(), Platform::host(), &Limits::default()).unwrap();
         let pushed = self.cluster.push(&image, &format!("cli/{name}:1"));
         format!("{}:1", pushed.split_once('@').unwrap().0)
+    }
+
+    /// Puts an image that is no bundle into the registry, under a tag.
+    pub(crate) fn push_empty(&self, name: &str) {
+        let image = Image::from_scratch(Platform::host());
+        self.cluster.push(&image, &format!("cli/{name}:1"));
     }
 
     /// A name in the registry at which there is nothing.

@@ -97,8 +97,8 @@ mod tests {
         let codes = TERMINAL.map(|verdict| verdict.exit_code().to_string()).join(", ");
         assert!(page.contains(&format!("values: [{codes}]")), "{codes}");
         for manifest in [
-            include_str!("../../../manifests/inject.yaml"),
-            include_str!("../../../manifests/image-volume.yaml"),
+            include_str!("../../../manifests/serve/inject/job.yaml"),
+            include_str!("../../../manifests/serve/image-volume/job.yaml"),
         ] {
             assert!(manifest.contains(&format!("values: [{codes}]")), "{codes}");
         }

@@ -5,6 +5,7 @@
 //! and delete them to end the fault. Faults of the registry are in [`crate::registry`].
 
 pub(crate) mod admission;
+mod policy;
 
 use std::net::TcpStream;
 use std::process::Command;
@@ -17,6 +18,8 @@ use crate::address::{SERVICE, node_address, pod_range};
 use crate::program::run;
 use crate::wait::wait_for;
 use crate::{Error, Part, State, Testbed, node};
+
+pub use policy::ImitatedEgress;
 
 /// The port at which a kubelet says that it is well, by default.
 const HEALTHZ: u16 = 10248;
@@ -132,14 +135,19 @@ impl Testbed {
     }
 
     fn filter(&self, action: &str, index: usize) -> Result<(), Error> {
+        let pods = pod_range(index);
+        let rule = [action, "INPUT", "--source", &pods, "--destination", SERVICE];
+        self.iptables(&[&rule[..], &["--jump", "DROP"]].concat())
+    }
+
+    /// Runs iptables in the testbed's network.
+    fn iptables(&self, arguments: &[&str]) -> Result<(), Error> {
         self.within(|| {
             // -legacy where there are two: the other needs nftables in the kernel.
             let legacy = std::path::Path::new("/usr/sbin/iptables-legacy");
             let mut command =
                 if legacy.exists() { Command::new(legacy) } else { Command::new("iptables") };
-            let pods = pod_range(index);
-            let rule = [action, "INPUT", "--source", &pods, "--destination", SERVICE];
-            run(command.arg("--wait").args(rule).args(["--jump", "DROP"])).map(drop)
+            run(command.arg("--wait").args(arguments)).map(drop)
         })
     }
 }

@@ -12,6 +12,7 @@ mod failure;
 mod killed;
 mod left;
 mod meddling;
+mod network_policy;
 mod outage;
 mod plain;
 mod stage;

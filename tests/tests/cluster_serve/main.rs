@@ -20,6 +20,7 @@ use std::fs;
 use serde_json::json;
 use unlade_tests::corpus::{self, Sample};
 use unlade_tests::example;
+use unlade_tests::manifest::Overlay;
 use unlade_tests::trap::MARK;
 
 use awkward::Awkward;
@@ -109,25 +110,70 @@ fn awkward_images_are_unpacked(test: &str, images: &[Awkward]) {
 }
 
 #[test]
-fn cluster_a_missing_permission_is_told_by_exit_code_and_termination_message() {
+fn cluster_each_right_of_the_unpacker_is_needed_and_its_lack_told() {
     Stage::open("forbidden", |stage| {
-        let bundle = stage.push("forbidden", Way::Inject, &image::bundle(&example()), &example());
-        let mut objects = stage.manifest(&bundle);
-        objects.retain(|object| object["kind"] != "RoleBinding");
-        let job = objects.iter_mut().find(|object| object["kind"] == "Job").unwrap();
-        let container = &mut job["spec"]["template"]["spec"]["containers"][0];
-        container["command"].as_array_mut().unwrap().push(json!("--permission-wait=100ms"));
-        job["spec"]["backoffLimit"] = json!(0);
-        stage.apply(objects);
+        let image = image::bundle(&example());
+        let bundles = ["no-binding", "no-get", "no-update"]
+            .map(|name| stage.push(name, Way::Inject, &image, &example()));
+        let mut all = Vec::new();
+        let mut verbs = BTreeSet::new();
+        for (bundle, lacks) in bundles.iter().zip(["", "get", "update"]) {
+            let mut objects = stage.manifest(bundle);
+            objects.retain(|object| !lacks.is_empty() || object["kind"] != "RoleBinding");
+            for object in &mut objects {
+                if object["kind"] == "Role" {
+                    let held = object["rules"][0]["verbs"].as_array_mut().unwrap();
+                    verbs.extend(held.iter().map(|verb| verb.as_str().unwrap().to_owned()));
+                    held.retain(|verb| verb != lacks);
+                } else if object["kind"] == "Job" {
+                    let container = &mut object["spec"]["template"]["spec"]["containers"][0];
+                    let command = container["command"].as_array_mut().unwrap();
+                    command.push(json!("--permission-wait=100ms"));
+                    object["spec"]["backoffLimit"] = json!(0);
+                }
+            }
+            all.append(&mut objects);
+        }
+        assert_eq!(verbs, BTreeSet::from(["get".to_owned(), "update".to_owned()]));
+        stage.apply(&all);
         let ended = stage.ended();
-        let terminated = ended.terminated("forbidden");
-        assert_eq!(terminated["exitCode"], 21, "{terminated}");
-        let outcomes = message(terminated);
-        assert_eq!(outcomes[0]["verdict"], "noPermission", "{outcomes}");
-        let words = outcomes[0]["message"].as_str().unwrap();
-        let account = format!("system:serviceaccount:{}:forbidden", stage.namespace.name());
-        assert!(words.contains(&account) && words.contains("cannot get resource"), "{words}");
-        assert!(ended.config_map("forbidden")["data"].is_null());
+        for (bundle, lacks) in bundles.iter().zip(["get", "get", "update"]) {
+            let name = &bundle.name;
+            let terminated = ended.terminated(name);
+            assert_eq!(terminated["exitCode"], 21, "{name}: {terminated}");
+            let outcomes = message(terminated);
+            assert_eq!(outcomes[0]["verdict"], "noPermission", "{name}: {outcomes}");
+            let words = outcomes[0]["message"].as_str().unwrap();
+            let account = name.trim_end_matches("bundle");
+            let account = format!(
+                "system:serviceaccount:{}:{account}unlade-unpacker",
+                stage.namespace.name()
+            );
+            assert!(words.contains(&account), "{name}: {words}");
+            assert!(words.contains(&format!("cannot {lacks} resource")), "{name}: {words}");
+            assert!(ended.config_map(name)["data"].is_null());
+        }
+    });
+}
+
+#[test]
+fn cluster_the_readmes_kustomizations_are_taken_as_they_stand() {
+    Stage::open("readme", |stage| {
+        let readme = include_str!("../../../manifests/README.md");
+        let namespace = format!("namespace: {}", stage.namespace.name());
+        let blocks = readme.split("```yaml\n").skip(1);
+        let blocks = blocks.map(|block| block.split_once("```").unwrap().0);
+        let mut kinds = BTreeSet::new();
+        for block in blocks {
+            let overlay = Overlay::new(&block.replace("namespace: bundles", &namespace));
+            for object in overlay.build(stage.cluster.kubectl()) {
+                kinds.insert(object["kind"].as_str().unwrap().to_owned());
+            }
+            stage.kubectl(&["apply", "--dry-run=server", "--kustomize", overlay.path()]);
+        }
+        let expected =
+            ["ConfigMap", "Job", "NetworkPolicy", "Role", "RoleBinding", "ServiceAccount"];
+        assert_eq!(kinds, expected.map(str::to_owned).into());
     });
 }
 
@@ -139,8 +185,10 @@ fn cluster_what_others_wrote_stays_and_a_second_run_writes_nothing() {
         stage.namespace.apply(&owner);
         let uid = &stage.namespace.get("configmap/owner").unwrap()["metadata"]["uid"];
         let mut objects = stage.manifest(&bundle);
+        let name = &*bundle.name;
         let marks = json!({
-            "name": "shared",
+            "name": name,
+            "namespace": stage.namespace.name(),
             "annotations": {"example.com/team": "blue"},
             "finalizers": ["example.com/keep"],
             "labels": {"example.com/catalog": "community"},
@@ -148,19 +196,20 @@ fn cluster_what_others_wrote_stays_and_a_second_run_writes_nothing() {
                 {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid},
             ],
         });
-        objects[0]["metadata"] = marks.clone();
-        stage.apply(objects.clone());
+        let config_map = objects.iter_mut().find(|object| object["kind"] == "ConfigMap").unwrap();
+        config_map["metadata"] = marks.clone();
+        stage.apply(&objects);
         let first = stage.ended();
         first.check(&bundle);
-        stage.kubectl(&["delete", "job", "shared", "--cascade=foreground"]);
-        stage.apply(objects);
+        stage.kubectl(&["delete", "job", name, "--cascade=foreground"]);
+        stage.apply(&objects);
         let second = stage.ended();
         let patch = r#"--patch={"metadata":{"finalizers":null}}"#;
-        stage.kubectl(&["patch", "configmap", "shared", "--type=merge", patch]);
+        stage.kubectl(&["patch", "configmap", name, "--type=merge", patch]);
 
-        assert_eq!(second.outcomes("shared")[0]["verdict"], "unchanged");
-        let metadata = &second.config_map("shared")["metadata"];
-        let version = &first.config_map("shared")["metadata"]["resourceVersion"];
+        assert_eq!(second.outcomes(name)[0]["verdict"], "unchanged");
+        let metadata = &second.config_map(name)["metadata"];
+        let version = &first.config_map(name)["metadata"]["resourceVersion"];
         assert_eq!(&metadata["resourceVersion"], version);
         for field in ["finalizers", "ownerReferences"] {
             assert_eq!(metadata[field], marks[field], "{field}");
@@ -177,9 +226,9 @@ fn cluster_one_pod_unpacks_several_bundles() {
         let ways = [Way::ImageVolume];
         let bundles = images.iter().flat_map(|awkward| stage.push_awkward(awkward, &ways));
         let bundles: Vec<_> = bundles.collect();
-        stage.apply(stage.several("several", &bundles));
+        stage.apply(&stage.several("several", &bundles));
         let ended = stage.ended();
-        let outcomes = ended.outcomes("several");
+        let outcomes = ended.outcomes("several-bundle");
         assert_eq!(outcomes.as_array().unwrap().len(), bundles.len(), "{outcomes}");
         for bundle in &bundles {
             ended.check(bundle);

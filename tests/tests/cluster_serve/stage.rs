@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use unlade_format::yaml;
 use unlade_oci::build::Image;
 use unlade_testbed::fault;
 use unlade_tests::cluster::{Cluster, Namespace};
 use unlade_tests::example;
+use unlade_tests::manifest::{self, BUNDLE, Overlay, UNPACKER};
 
 use crate::awkward::Awkward;
 use crate::ended::Ended;
@@ -18,11 +18,6 @@ const PATIENCE: Duration = Duration::from_mins(4);
 
 /// Most containers whose logs are read at once.
 const MOST_LOGS: usize = 100;
-
-/// The names in the manifests that a person replaces.
-const NAME: &str = "my-bundle";
-const BUNDLE: &str = "registry.example/bundles/my-bundle:1.0.0";
-const UNPACKER: &str = "registry.example/unlade-unpacker:0.1.0";
 
 /// How the unpacker and the bundle come together.
 #[derive(Debug, Clone, Copy)]
@@ -45,16 +40,18 @@ impl Way {
 
     fn manifest(self) -> &'static str {
         match self {
-            Self::Inject => include_str!("../../../manifests/inject.yaml"),
-            Self::ImageVolume => include_str!("../../../manifests/image-volume.yaml"),
+            Self::Inject => "manifests/serve/inject",
+            Self::ImageVolume => "manifests/serve/image-volume",
         }
     }
 }
 
 /// A bundle whose image is in the registry.
 pub(crate) struct Bundle {
-    /// The name of its ConfigMap, Job and so on.
+    /// The name of its ConfigMap and its Job.
     pub(crate) name: String,
+    /// What the manifests' own names have before them.
+    prefix: String,
     way: Way,
     /// The image, with its digest.
     pub(crate) image: String,
@@ -62,10 +59,18 @@ pub(crate) struct Bundle {
     pub(crate) directory: PathBuf,
 }
 
+impl Bundle {
+    fn new(name: &str, way: Way, image: String, directory: &Path) -> Self {
+        // As `namePrefix` makes it.
+        let (name, prefix) = (format!("{name}-bundle"), format!("{name}-"));
+        Self { name, prefix, way, image, directory: directory.to_owned() }
+    }
+}
+
 /// A namespace under Pod Security `restricted`.
 pub(crate) struct Stage<'c> {
     pub(crate) namespace: Namespace<'c>,
-    cluster: &'c Cluster,
+    pub(crate) cluster: &'c Cluster,
     unpacker: String,
 }
 
@@ -84,7 +89,7 @@ impl Stage<'_> {
     /// Puts the image of a bundle into the registry; `directory` holds the same bundle.
     pub(crate) fn push(&self, name: &str, way: Way, image: &Image, directory: &Path) -> Bundle {
         let image = self.cluster.push(image, &format!("serve/{name}:1"));
-        Bundle { name: name.to_owned(), way, image, directory: directory.to_owned() }
+        Bundle::new(name, way, image, directory)
     }
 
     /// The same with an awkward image of the example bundle, for each of these ways.
@@ -95,35 +100,35 @@ impl Stage<'_> {
         } else {
             self.cluster.push(&awkward.image, &repository)
         };
-        let bundles = ways.iter().map(|&way| Bundle {
-            name: format!("{}-{}", awkward.name, way.name()),
-            way,
-            image: image.clone(),
-            directory: example(),
+        let bundles = ways.iter().map(|&way| {
+            let name = format!("{}-{}", awkward.name, way.name());
+            Bundle::new(&name, way, image.clone(), &example())
         });
         bundles.collect()
     }
 
-    /// The objects of the manifest, for this bundle.
+    /// The objects of the manifests, for this bundle.
     pub(crate) fn manifest(&self, bundle: &Bundle) -> Vec<Value> {
-        let text =
-            bundle.way.manifest().replace(BUNDLE, &bundle.image).replace(UNPACKER, &self.unpacker);
-        let text = text.replace(NAME, &bundle.name);
-        let objects = text.split("\n---\n").map(|document| {
-            let json = yaml::to_json(document.as_bytes(), &yaml::Limits::default()).unwrap();
-            serde_json::from_str(&json).unwrap()
+        self.overlay(std::slice::from_ref(bundle)).build(self.cluster.kubectl())
+    }
+
+    /// The kustomizations that people write, for these bundles.
+    fn overlay(&self, bundles: &[Bundle]) -> Overlay {
+        let kustomizations = bundles.iter().map(|bundle| {
+            let images = [(UNPACKER, &*self.unpacker), (BUNDLE, &bundle.image)];
+            json!({
+                "namespace": self.namespace.name(),
+                "namePrefix": bundle.prefix,
+                "resources": [bundle.way.manifest()],
+                "images": manifest::images(images),
+            })
         });
-        objects.collect()
+        Overlay::all(&kustomizations.collect::<Vec<_>>())
     }
 
     /// One Job for several bundles, made of that for one.
     pub(crate) fn several(&self, name: &str, bundles: &[Bundle]) -> Vec<Value> {
-        let whole = Bundle {
-            name: name.to_owned(),
-            way: Way::ImageVolume,
-            image: String::new(),
-            directory: PathBuf::default(),
-        };
+        let whole = Bundle::new(name, Way::ImageVolume, UNPACKER.to_owned(), Path::new(""));
         let mut objects = self.manifest(&whole);
         let mut arguments = vec![json!("serve")];
         let mut volumes = Vec::new();
@@ -147,23 +152,21 @@ impl Stage<'_> {
             }
         }
         objects.extend(bundles.iter().map(|bundle| {
-            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": bundle.name}})
+            let metadata = json!({"name": bundle.name, "namespace": self.namespace.name()});
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
         }));
         objects
     }
 
     /// Creates or changes objects, all in one call.
-    pub(crate) fn apply(&self, mut objects: Vec<Value>) {
-        for object in &mut objects {
-            object["metadata"]["namespace"] = json!(self.namespace.name());
-        }
+    pub(crate) fn apply(&self, objects: &[Value]) {
         let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
         self.cluster.kubectl().apply(&list).unwrap();
     }
 
     /// Runs the Jobs of these bundles, all at once. Each has to fill its ConfigMap.
     pub(crate) fn run(&self, bundles: &[Bundle]) -> Ended {
-        self.apply(bundles.iter().flat_map(|bundle| self.manifest(bundle)).collect());
+        self.kubectl(&["apply", "--server-side", "--kustomize", self.overlay(bundles).path()]);
         let ended = self.ended();
         for bundle in bundles {
             let outcomes = ended.outcomes(&bundle.name);

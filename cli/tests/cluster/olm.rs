@@ -1,0 +1,257 @@
+//! `unlade check --olm` and manifests/olm, with OLM's own catalog-operator.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use unlade_oci::build::{Entry, Layer};
+use unlade_tests::manifest::{self, Overlay, UNPACKER};
+use unlade_tests::olm::Olm;
+
+use crate::check::Found;
+use crate::stage::{PATIENCE, Stage};
+
+const TESTS: &str = "the switch-over of OLM";
+
+/// Kinds are the cluster's: one test at a time.
+static TURN: Mutex<()> = Mutex::new(());
+
+const DEPLOYMENT: &str = include_str!("catalog-operator.yaml");
+const DOCUMENT: &str = include_str!("../../../docs/olm.md");
+const CATALOG_SOURCES: &str = "catalogsources.operators.coreos.com";
+
+/// Runs a test with OLM's kinds of objects.
+fn open(test: &str, run: impl FnOnce(&Stage<'_>, &Olm)) {
+    // Until the kinds are on their way out.
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    Stage::open(test, |stage| {
+        let Some(olm) = Olm::open(stage.cluster, TESTS) else { return };
+        run(stage, &olm);
+    });
+}
+
+/// Has these kinds there; those of an earlier test may be on their way out.
+fn kinds(stage: &Stage<'_>, olm: &Olm, only: Option<&str>) {
+    let kubectl = stage.cluster.kubectl();
+    for crd in olm.crds(kubectl) {
+        let name = crd["metadata"]["name"].as_str().unwrap();
+        if only.is_none_or(|only| only == name) {
+            kubectl.run(["delete", "crd", name, "--ignore-not-found"]).unwrap();
+            stage.namespace.apply_cluster_wide(&crd);
+        }
+    }
+    let all = ["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"];
+    kubectl.run(all).unwrap();
+}
+
+fn catalog_source(name: &str, spec: &Value) -> Value {
+    json!({
+        "apiVersion": "operators.coreos.com/v1alpha1",
+        "kind": "CatalogSource",
+        "metadata": {"name": name},
+        "spec": spec,
+    })
+}
+
+fn extracting(image: &str) -> Value {
+    let config = json!({"extractContent": {"catalogDir": "/configs"}});
+    json!({"sourceType": "grpc", "image": image, "grpcPodConfig": config})
+}
+
+/// What `unlade check --olm` says of the catalogs: the outcome and the message.
+fn checked(stage: &Stage<'_>, more: &[&str]) -> [String; 2] {
+    let found = Found::by(stage, &[&["--olm"], more].concat());
+    let check = found.one("olm", "extract-content");
+    ["outcome", "message"].map(|field| check[field].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn cluster_cli_check_finds_catalogs_that_opm_serves() {
+    open("cli-olm-check", |stage, olm| {
+        let crd = CATALOG_SOURCES;
+        stage.cluster.kubectl().run(["delete", "crd", crd, "--ignore-not-found"]).unwrap();
+        let expected = "there are no catalogs: the API server doesn't know OLM's CatalogSources";
+        assert_eq!(checked(stage, &[]), ["left-out", expected]);
+
+        kinds(stage, olm, Some(crd));
+        let image = "registry.example/catalog:1";
+        let plain = json!({"sourceType": "grpc", "image": image});
+        stage.namespace.apply(&catalog_source("plain", &plain));
+        let [outcome, message] = checked(stage, &[]);
+        assert_eq!(outcome, "ok", "{message}");
+        assert!(message.starts_with("none of 1 CatalogSources has "), "{message}");
+
+        // In another namespace than the one that is looked at.
+        let other = stage.cluster.namespace("cli-olm-other");
+        other.apply(&catalog_source("extracting", &extracting(image)));
+        let [outcome, message] = checked(stage, &[]);
+        assert_eq!(outcome, "warning", "{message}");
+        let name = format!("{}/extracting has grpcPodConfig.extractContent", other.name());
+        assert!(message.starts_with(&name), "{message}");
+        let text = stage.unlade(["check", "--olm"]).success();
+        assert!(text.contains(&format!("\n\nolm\n---\n‼ {name}")), "{text}");
+        // The command of the documents finds the same.
+        let jsonpath = DOCUMENT.split("jsonpath='").nth(1).unwrap().split('\'').next().unwrap();
+        let output = format!("--output=jsonpath={jsonpath}");
+        let found = stage.cluster.kubectl().run(["get", "catalogsources", "-A", &output]).unwrap();
+        assert_eq!(found, format!("{}/extracting\n", other.name()));
+
+        // Whoever may list them in one namespace only, or nowhere.
+        let namespace = stage.namespace.name();
+        for account in ["here", "nowhere"] {
+            stage.kubectl(&["create", "serviceaccount", account]);
+        }
+        let list = ["--verb=list", &format!("--resource={CATALOG_SOURCES}")];
+        stage.kubectl(&["create", "role", "here", list[0], list[1]]);
+        let account = format!("--serviceaccount={namespace}:here");
+        stage.kubectl(&["create", "rolebinding", "here", "--role=here", &account]);
+        let user = |name: &str| format!("system:serviceaccount:{namespace}:{name}");
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let text = stage.unlade(["check", "--olm", "-o", "json", "--as", &user("here")]).stdout;
+            if text.contains(&format!("none of 1 CatalogSources in namespace {namespace} has ")) {
+                assert!(text.contains("whether others have can't be told"), "{text}");
+                break;
+            }
+            assert!(Instant::now() < end, "{text}");
+        }
+        let text = stage.unlade(["check", "--olm", "--as", &user("nowhere")]).stdout;
+        let line = "\n‼ can't tell whether catalogs have grpcPodConfig.extractContent: listing ";
+        assert!(text.contains(line), "{text}");
+        assert!(text.contains("resources: [catalogsources], verbs: [list]}"), "{text}");
+    });
+}
+
+/// OLM's catalog-operator, from its manifest to a patched one and back.
+struct Switch<'s, 'c> {
+    stage: &'s Stage<'c>,
+    /// Its manifest as OLM has it.
+    deployment: String,
+    unpacker: String,
+}
+
+impl Switch<'_, '_> {
+    /// Applies the manifest with these components, and waits until it is in effect.
+    fn apply(&self, components: &[&str]) {
+        let kustomization = json!({
+            "namespace": self.stage.namespace.name(),
+            "resources": ["catalog-operator.yaml"],
+            "components": components,
+            "images": manifest::images([(UNPACKER, &self.unpacker)]),
+        });
+        let overlay = Overlay::new(&kustomization.to_string());
+        overlay.write("catalog-operator.yaml", &self.deployment);
+        self.stage.kubectl(&["apply", "--kustomize", overlay.path()]);
+        self.wait();
+    }
+
+    fn wait(&self) {
+        let status = ["rollout", "status", "deployment/catalog-operator", "--timeout=120s"];
+        self.stage.kubectl(&status);
+    }
+
+    /// Waits until the catalog's pod is as wanted, and gives it.
+    fn catalog(&self, is_wanted: impl Fn(&Value) -> bool) -> Value {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let selector = "--selector=olm.catalogSource=extracting";
+            let text = self.stage.kubectl(&["get", "pods", selector, "--output=json"]);
+            let list: Value = serde_json::from_str(&text).unwrap();
+            let pods = list["items"].as_array().unwrap();
+            if let Some(pod) = pods.iter().find(|pod| is_wanted(pod)) {
+                return pod.clone();
+            }
+            assert!(Instant::now() < end, "{text}");
+            std::thread::sleep(Duration::from_millis(500));
+        }
+    }
+}
+
+/// The images of a catalog's pod: that of `copy-content`, and that of `opm serve`.
+fn images(pod: &Value) -> [&str; 2] {
+    let image = |containers: &str| pod["spec"][containers][0]["image"].as_str().unwrap();
+    [image("initContainers"), image("containers")]
+}
+
+#[test]
+fn cluster_cli_the_manifests_switch_olm_over_and_back() {
+    open("cli-olm-switch", |stage, olm| {
+        kinds(stage, olm, None);
+        let namespace = stage.namespace.name();
+        stage.kubectl(&["create", "serviceaccount", "olm-operator-serviceaccount"]);
+        stage.namespace.apply_cluster_wide(&json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": namespace},
+            "subjects": [{
+                "kind": "ServiceAccount",
+                "name": "olm-operator-serviceaccount",
+                "namespace": namespace,
+            }],
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "ClusterRole",
+                "name": "cluster-admin",
+            },
+        }));
+        let program = stage.cluster.push(&olm.image("catalog"), "olm/catalog:1");
+        let deployment = [
+            ("NAMESPACE", namespace),
+            ("OPM", &olm.opm),
+            ("UTIL", &olm.util),
+            ("CATALOG", &program),
+        ];
+        let deployment = deployment
+            .iter()
+            .fold(DEPLOYMENT.to_owned(), |text, (from, to)| text.replace(from, to));
+        let unpacker = stage.cluster.push_unpacker(TESTS).unwrap();
+        let switch = Switch { stage, deployment, unpacker: unpacker.clone() };
+
+        // A catalog that OLM serves itself. Its images are those of the flags.
+        let package = json!({"schema": "olm.package", "name": "none", "defaultChannel": "a"});
+        let channel =
+            json!({"schema": "olm.channel", "package": "none", "name": "a", "entries": []});
+        let catalog = format!("{package}\n{channel}\n");
+        let mut image = unlade_oci::build::Image::from_scratch(unlade_oci::Platform::host());
+        let entry = Entry::file("configs/catalog.json", catalog.into_bytes());
+        image.layers.push(Layer::new([entry]));
+        let image = stage.cluster.push(&image, "olm/extracting:1");
+        switch.apply(&[]);
+        stage.namespace.apply(&catalog_source("extracting", &extracting(&image)));
+        let is_serving =
+            |pod: &Value| pod["status"]["containerStatuses"][0]["state"]["running"].is_object();
+        // It can't come up: the image has no `copy-content`, which isn't built for a testbed.
+        let before = switch.catalog(|_| true);
+        assert_eq!(images(&before), [&*olm.util, &olm.opm]);
+
+        // With both, the catalog is down: that is what is warned of.
+        let [outcome, message] = checked(stage, &[]);
+        assert_eq!(outcome, "warning", "{message}");
+        switch.apply(&["manifests/olm"]);
+        let down = switch.catalog(|pod| {
+            let state = &pod["status"]["containerStatuses"][0];
+            let ended = [&state["state"]["terminated"], &state["lastState"]["terminated"]];
+            ended.iter().any(|ended| {
+                ended["message"].as_str().is_some_and(|text| text.contains("this is unlade's opm"))
+            })
+        });
+        assert_eq!(images(&down), [&*unpacker, &unpacker]);
+
+        // Back, as the documents say.
+        stage.kubectl(&["rollout", "undo", "deployment/catalog-operator"]);
+        switch.wait();
+        let back = switch.catalog(|pod| images(pod) == [&*olm.util, &olm.opm]);
+        assert_ne!(back["metadata"]["name"], before["metadata"]["name"]);
+
+        // Without the manifest, as the documents say.
+        let patch = DOCUMENT.split("--patch='").nth(1).unwrap().split('\'').next().unwrap();
+        let patch = format!("--patch={}", patch.replace("IMAGE", &unpacker));
+        stage.kubectl(&["patch", "deployment", "catalog-operator", "--type=json", &patch]);
+        switch.wait();
+        switch.catalog(|pod| images(pod) == [&*unpacker, &unpacker]);
+
+        // One image of the two is safe.
+        switch.apply(&["manifests/olm/util-image"]);
+        switch.catalog(|pod| images(pod) == [&*unpacker, &olm.opm] && is_serving(pod));
+    });
+}

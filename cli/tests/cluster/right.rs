@@ -1,0 +1,235 @@
+//! manifests/launcher and its kin: with their rights all goes well, and each of them is needed for
+//! something.
+
+/// What each right is used for.
+mod usage;
+
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use unlade_testbed::registry::{Answer, Fault};
+use unlade_tests::manifest::Overlay;
+
+use crate::stage::{PATIENCE, Stage};
+use usage::{REFUSED, RIGHTS, Right, Usage};
+
+/// How many commands run beside each other: they mostly wait.
+const AT_ONCE: usize = 8;
+
+const DIAGNOSIS: &str = "manifests/launcher/diagnosis";
+
+/// A service account that lacks one right, or none, and what it does.
+struct Case {
+    /// Of what is launched.
+    name: String,
+    lacks: Option<&'static Right>,
+    usage: Usage,
+}
+
+impl Case {
+    fn lacking(right: &'static Right) -> Self {
+        let resource = right.resource.replace('/', "-");
+        let name = format!("no-{}-{resource}", right.verb);
+        Self { name, lacks: Some(right), usage: right.usage }
+    }
+
+    fn with_all(usage: Usage) -> Self {
+        Self { name: format!("all-{usage:?}").to_lowercase(), lacks: None, usage }
+    }
+
+    /// The exit code, and a part of what is told.
+    fn expected(&self) -> (i32, &'static str) {
+        self.lacks.map_or_else(|| self.usage.with_all_rights(), |right| right.without)
+    }
+
+    /// The name of its account.
+    fn account(&self) -> String {
+        format!("with-{}", self.name)
+    }
+
+    /// The manifests' account, named after the case and without what it lacks.
+    fn objects(&self, manifests: &[Value]) -> Vec<Value> {
+        let name = self.account();
+        let mut objects = manifests.to_vec();
+        for object in &mut objects {
+            object["metadata"]["name"] = json!(name);
+            if object["kind"] == "Role" {
+                object["rules"] = rules(object).filter(|rule| !self.lacks_rule(rule)).collect();
+            } else if object["kind"] == "RoleBinding" {
+                object["roleRef"]["name"] = json!(name);
+                object["subjects"][0]["name"] = json!(name);
+            }
+        }
+        objects
+    }
+
+    fn lacks_rule(&self, rule: &Value) -> bool {
+        self.lacks.is_some_and(|right| {
+            rule["resources"][0] == right.resource && rule["verbs"][0] == right.verb
+        })
+    }
+}
+
+/// The rules of a Role, one for each resource and verb.
+fn rules(role: &Value) -> impl Iterator<Item = Value> {
+    let list = |value: &Value| value.as_array().unwrap().clone();
+    let rules = list(&role["rules"]).into_iter().flat_map(move |rule| {
+        let pairs = list(&rule["resources"]).into_iter().flat_map(|resource| {
+            list(&rule["verbs"]).into_iter().map(move |verb| (resource.clone(), verb))
+        });
+        let pairs: Vec<_> = pairs.collect();
+        pairs.into_iter().map(move |(resource, verb)| {
+            json!({"apiGroups": rule["apiGroups"], "resources": [resource], "verbs": [verb]})
+        })
+    });
+    rules.collect::<Vec<_>>().into_iter()
+}
+
+/// Takes each right of the Role away in turn; `flags` are those of every launch.
+fn each_right_is_needed(stage: &Stage<'_>, manifests: &[Value], flags: &[&str]) {
+    let role = manifests.iter().find(|object| object["kind"] == "Role").unwrap();
+    let mut cases: Vec<_> = rules(role)
+        .map(|rule| {
+            let right = RIGHTS.iter().find(|right| {
+                rule["resources"][0] == right.resource && rule["verbs"][0] == right.verb
+            });
+            Case::lacking(right.unwrap_or_else(|| panic!("nothing uses {rule}")))
+        })
+        .collect();
+    let mut usages: Vec<_> = cases.iter().map(|case| case.usage).collect();
+    usages.sort_unstable();
+    usages.dedup();
+    cases.extend(usages.into_iter().map(Case::with_all));
+    // Those that take longest first.
+    cases.sort_by_key(|case| case.usage);
+
+    let namespace = stage.namespace.name();
+    let accounts = cases.iter().flat_map(|case| case.objects(manifests));
+    let prepared = prepared(stage);
+    let objects =
+        accounts.chain(cases.iter().flat_map(|case| case.usage.prepared(&prepared, &case.name)));
+    let objects = objects.map(|mut object| {
+        object["metadata"]["namespace"] = json!(namespace);
+        object
+    });
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": objects.collect::<Value>()});
+    stage.cluster.kubectl().apply(&list).unwrap();
+    wait_until_allowed(stage, &cases.last().unwrap().account());
+
+    let queue = Mutex::new(cases.iter());
+    let wrong = Mutex::new(Vec::new());
+    let work = || {
+        while let Some(case) = { queue.lock().unwrap_or_else(PoisonError::into_inner).next() } {
+            let user = format!("system:serviceaccount:{namespace}:{}", case.account());
+            let begun = Instant::now();
+            let (code, told) = case.usage.run(stage, &case.name, &user, flags);
+            println!(
+                "| {} | {:?} | {:.1} s |",
+                case.name,
+                case.usage,
+                begun.elapsed().as_secs_f32()
+            );
+            let (expected, words) = case.expected();
+            if code != Some(expected) || !told.contains(words) {
+                let name = &case.name;
+                let text = format!("{name}: not {expected} with {words:?}: {code:?}: {told}");
+                wrong.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(work);
+        }
+    });
+    let wrong = wrong.into_inner().unwrap_or_else(PoisonError::into_inner);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n---\n"));
+}
+
+/// What a launch of `prepared` would make, by kind.
+fn prepared(stage: &Stage<'_>) -> Vec<Value> {
+    let image = stage.push("right");
+    let dry = ["launch", &image, "--name", "prepared", "--dry-run=client", "-o", "json"];
+    let list: Value = serde_json::from_str(&stage.unlade(dry).success()).unwrap();
+    list["items"].as_array().unwrap().clone()
+}
+
+/// The API server learns of rights a moment after they are given, in their order.
+fn wait_until_allowed(stage: &Stage<'_>, account: &str) {
+    let user = format!("system:serviceaccount:{}:{account}", stage.namespace.name());
+    let end = Instant::now() + PATIENCE;
+    while stage.namespace.kubectl(["auth", "can-i", "list", "pods", "--as", &user]).is_err() {
+        assert!(Instant::now() < end, "{user} isn't allowed anything");
+    }
+}
+
+/// What kubectl makes of such a kustomization.
+fn built(stage: &Stage<'_>, kustomization: &Value) -> Vec<Value> {
+    Overlay::new(&kustomization.to_string()).build(stage.cluster.kubectl())
+}
+
+#[test]
+fn cluster_cli_each_right_of_the_launcher_is_needed() {
+    Stage::open("cli-right", |stage| {
+        let testbed = stage.cluster.testbed();
+        let unauthorized = Fault::always(Answer::Status(401));
+        stage.push("right-refused");
+        let _fault = testbed.fault_registry(REFUSED, unauthorized).unwrap();
+        stage.push_empty("right-bad");
+        stage.kubectl(&["create", "secret", "generic", "no-pull-secret"]);
+        let range = "openshift.io/sa.scc.uid-range=1000/1000";
+        stage.kubectl(&["annotate", "namespace", stage.namespace.name(), range]);
+        let resources = ["manifests/launcher"];
+        let manifests = built(stage, &json!({"resources": resources, "components": [DIAGNOSIS]}));
+        each_right_is_needed(stage, &manifests, &[]);
+    });
+}
+
+#[test]
+fn cluster_cli_each_right_of_the_launcher_for_a_given_account_is_needed() {
+    Stage::open("cli-right-given", |stage| {
+        let manifests = built(stage, &json!({"resources": ["manifests/launcher-for-account"]}));
+        // The unpacker's, for every name that is launched here.
+        let mut unpacker = built(stage, &json!({"resources": ["manifests/unpacker"]}));
+        let names = RIGHTS.iter().map(|right| Case::lacking(right).name);
+        let names = names.chain(Usage::ALL.map(|usage| Case::with_all(usage).name));
+        let names: Value = names.collect();
+        for object in &mut unpacker {
+            if object["kind"] == "Role" {
+                object["rules"][0]["resourceNames"] = names.clone();
+            }
+            stage.namespace.apply(object);
+        }
+        each_right_is_needed(stage, &manifests, &["--service-account", "unlade-unpacker"]);
+    });
+}
+
+#[test]
+fn cluster_cli_a_token_of_the_manifests_account_is_enough() {
+    Stage::open("cli-right-token", |stage| {
+        let kustomization = json!({
+            "namespace": stage.namespace.name(),
+            "resources": ["manifests/launcher"],
+            "components": [DIAGNOSIS],
+        });
+        let overlay = Overlay::new(&kustomization.to_string());
+        stage.kubectl(&["apply", "--kustomize", overlay.path()]);
+        let token = stage.kubectl(&["create", "token", "unlade-launcher"]);
+        let folder = tempfile::tempdir().unwrap();
+        let kubeconfig = crate::check::kubeconfig(stage, folder.path(), token.trim());
+        wait_until_allowed(stage, "unlade-launcher");
+        let image = stage.push("right");
+        let checked = stage.unlade(["check", &image, "-o", "json", "--kubeconfig", &kubeconfig]);
+        let checked: Value = serde_json::from_str(&checked.success()).unwrap();
+        let rights = checked["checks"].as_array().unwrap().iter();
+        let mut rights = rights.filter(|check| check["category"] == "rights").peekable();
+        assert!(
+            rights.peek().is_some() && rights.all(|check| check["outcome"] == "ok"),
+            "{checked}"
+        );
+        let stdout = stage.unlade(["launch", &image, "--kubeconfig", &kubeconfig]).success();
+        assert!(stdout.contains("hello-operator.v0.2.0"), "{stdout}");
+    });
+}

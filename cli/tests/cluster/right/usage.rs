@@ -1,0 +1,244 @@
+use serde_json::{Value, json};
+
+use crate::interrupt::{interrupt, waiting};
+use crate::stage::Stage;
+
+/// A right, what it is used for, and what becomes of that without it.
+pub(super) struct Right {
+    pub(super) resource: &'static str,
+    pub(super) verb: &'static str,
+    pub(super) usage: Usage,
+    /// The exit code, and a part of what is told.
+    pub(super) without: (i32, &'static str),
+}
+
+/// One or more commands, on what may be there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Usage {
+    /// A launch that takes longer than a watch may be refused.
+    Awaited,
+    /// A launch of a pod that isn't admitted: events tell why.
+    Denied,
+    /// A launch.
+    Launch,
+    /// A launch of something whose account is there already, and isn't as wanted.
+    Remade,
+    /// A launch into a ConfigMap that was made for another image.
+    Adapted,
+    /// A launch whose Job's name is taken.
+    Taken,
+    /// A launch of an image that there isn't: its Job is ended.
+    Ended,
+    /// A launch of an image that is no bundle: its log tells why.
+    Logged,
+    /// A launch with a pull secret that is none.
+    Refused,
+    /// What a launch would make where OpenShift assigns uids.
+    Assigned,
+    /// A launch of which nothing is to stay.
+    Removed,
+    /// A launch that is cancelled.
+    Cancelled,
+    /// Whether a pod would be admitted.
+    Tried,
+    /// Whether events are seen when they happen.
+    Watched,
+}
+
+/// The repository that lets nobody in.
+pub(super) const REFUSED: &str = "cli/right-refused";
+
+const FORBIDDEN: i32 = 75;
+
+const fn right(
+    resource: &'static str,
+    verb: &'static str,
+    usage: Usage,
+    without: (i32, &'static str),
+) -> Right {
+    Right { resource, verb, usage, without }
+}
+
+/// Those of all manifests for launchers.
+pub(super) const RIGHTS: [Right; 30] = [
+    right("configmaps", "create", Usage::Launch, (FORBIDDEN, "cannot create ConfigMap")),
+    right("configmaps", "get", Usage::Adapted, (FORBIDDEN, "cannot read ConfigMap")),
+    right("configmaps", "list", Usage::Launch, (FORBIDDEN, "cannot watch configmaps")),
+    right("configmaps", "watch", Usage::Awaited, (FORBIDDEN, "cannot watch configmaps")),
+    right("configmaps", "patch", Usage::Adapted, (FORBIDDEN, "cannot annotate ConfigMap")),
+    right("configmaps", "delete", Usage::Removed, (FORBIDDEN, "cannot delete ConfigMap")),
+    right("configmaps", "update", Usage::Launch, (FORBIDDEN, "hold get and update on ConfigMaps")),
+    right("serviceaccounts", "create", Usage::Launch, (FORBIDDEN, "cannot create ServiceAccount")),
+    right("serviceaccounts", "get", Usage::Remade, (FORBIDDEN, "cannot read ServiceAccount")),
+    right("serviceaccounts", "delete", Usage::Remade, (FORBIDDEN, "cannot delete ServiceAccount")),
+    right("roles", "create", Usage::Launch, (FORBIDDEN, "cannot create Role ")),
+    right("roles", "get", Usage::Remade, (FORBIDDEN, "cannot read Role ")),
+    right("roles", "delete", Usage::Remade, (FORBIDDEN, "cannot delete Role ")),
+    right("rolebindings", "create", Usage::Launch, (FORBIDDEN, "cannot create RoleBinding")),
+    right("rolebindings", "get", Usage::Remade, (FORBIDDEN, "cannot read RoleBinding")),
+    right("rolebindings", "delete", Usage::Remade, (FORBIDDEN, "cannot delete RoleBinding")),
+    right("jobs", "create", Usage::Launch, (FORBIDDEN, "cannot create Job")),
+    right("jobs", "get", Usage::Taken, (FORBIDDEN, "cannot read Job")),
+    right("jobs", "list", Usage::Launch, (FORBIDDEN, "cannot watch jobs")),
+    right("jobs", "watch", Usage::Awaited, (FORBIDDEN, "cannot watch jobs")),
+    right("jobs", "patch", Usage::Ended, (41, "the Job goes on")),
+    right("jobs", "delete", Usage::Cancelled, (FORBIDDEN, "cannot delete Job")),
+    right("pods", "list", Usage::Launch, (FORBIDDEN, "cannot watch pods")),
+    right("pods", "watch", Usage::Awaited, (FORBIDDEN, "cannot watch pods")),
+    right("pods", "create", Usage::Tried, (0, "pod-inject is left-out")),
+    // The launch goes on without these, and tells less.
+    right("pods/log", "get", Usage::Logged, (11, "without the log")),
+    right("events", "list", Usage::Denied, (67, "")),
+    right("events", "watch", Usage::Watched, (0, "may not watch events")),
+    right("namespaces", "get", Usage::Assigned, (0, "runAsUser: 65532")),
+    right("secrets", "get", Usage::Refused, (42, "")),
+];
+
+impl Usage {
+    pub(super) const ALL: [Self; 14] = [
+        Self::Awaited,
+        Self::Launch,
+        Self::Remade,
+        Self::Adapted,
+        Self::Taken,
+        Self::Ended,
+        Self::Logged,
+        Self::Denied,
+        Self::Refused,
+        Self::Assigned,
+        Self::Removed,
+        Self::Cancelled,
+        Self::Tried,
+        Self::Watched,
+    ];
+
+    /// The exit code, and a part of what is told, where nothing is forbidden.
+    pub(super) fn with_all_rights(self) -> (i32, &'static str) {
+        match self {
+            Self::Launch | Self::Remade | Self::Adapted | Self::Removed => (0, ""),
+            Self::Awaited => (58, "gave up after 25 s"),
+            Self::Taken => (76, "that unlade hasn't made"),
+            Self::Ended => (41, "the Job is over"),
+            Self::Logged => (11, "with the log"),
+            Self::Denied => (77, "no PriorityClass"),
+            Self::Refused => (57, "no-pull-secret"),
+            Self::Assigned => (0, "runAsUser: none"),
+            Self::Cancelled => (73, "the Job is deleted"),
+            Self::Tried => (0, "pod-inject is ok"),
+            Self::Watched => (0, "may list and watch events"),
+        }
+    }
+
+    /// What is there before it, made of what a launch would make.
+    pub(super) fn prepared(self, launched: &[Value], name: &str) -> Vec<Value> {
+        let mut objects: Vec<_> = match self {
+            Self::Remade => {
+                let kinds = ["ServiceAccount", "Role", "RoleBinding"].map(Value::from);
+                launched.iter().filter(|it| kinds.contains(&it["kind"])).cloned().collect()
+            }
+            Self::Adapted => {
+                let config_map = launched.iter().find(|it| it["kind"] == "ConfigMap");
+                let mut config_map = config_map.unwrap().clone();
+                config_map["metadata"]["annotations"]["unlade.dev/image"] =
+                    json!("of.test/other:1");
+                vec![config_map]
+            }
+            Self::Taken => vec![json!({
+                "apiVersion": "batch/v1",
+                "kind": "Job",
+                "metadata": {},
+                "spec": {"suspend": true, "template": {"spec": {
+                    "restartPolicy": "Never",
+                    "containers": [{"name": "none", "image": "unlade.test/none:1"}],
+                }}},
+            })],
+            _ => Vec::new(),
+        };
+        for object in &mut objects {
+            let is_job = object["kind"] == "Job";
+            object["metadata"]["name"] =
+                if is_job { first_job(name) } else { name.to_owned() }.into();
+        }
+        objects
+    }
+
+    /// Does it, and gives the exit code and what was told or is to be seen.
+    pub(super) fn run(
+        self,
+        stage: &Stage<'_>,
+        name: &str,
+        user: &str,
+        flags: &[&str],
+    ) -> (Option<i32>, String) {
+        let image = |of: &str| format!("{}/cli/{of}:1", stage.cluster.registry());
+        let launch = |of: &str, more: &[&str]| {
+            let image = image(of);
+            let own = ["launch", &image, "--name", name, "--as", user];
+            let done = stage.unlade([&own, flags, more].concat());
+            (done.code, format!("{}{}", done.stdout, done.stderr))
+        };
+        let checked = |category: &str, name: &str| {
+            let image = image("right");
+            let own = ["check", &image, "-o", "json", "--as", user];
+            let done = stage.unlade([&own, flags].concat());
+            let document: Value = serde_json::from_str(&done.stdout).unwrap();
+            let mut checks = document["checks"].as_array().unwrap().iter();
+            let check = checks.find(|it| it["category"] == category && it["name"] == name).unwrap();
+            (done.code, check.clone())
+        };
+        match self {
+            Self::Launch | Self::Remade | Self::Adapted | Self::Taken => launch("right", &[]),
+            Self::Awaited => {
+                launch("right", &["--node-selector=no=such", "--schedule-timeout=25s"])
+            }
+            Self::Removed => launch("right", &["--rm"]),
+            Self::Ended => {
+                let (code, told) = launch("right-missing", &[]);
+                let job = stage.namespace.get(&format!("job/{}", first_job(name))).unwrap();
+                let is_over = job["spec"]["activeDeadlineSeconds"] == 1;
+                let becomes = if is_over { "is over" } else { "goes on" };
+                (code, format!("{told}\nthe Job {becomes}"))
+            }
+            Self::Logged => {
+                let (code, told) = launch("right-bad", &["-o", "json"]);
+                let last = told.lines().rfind(|line| line.starts_with('{')).unwrap_or("{}");
+                let last: Value = serde_json::from_str(last).unwrap();
+                let log = last["failure"]["evidence"]["log"].as_array();
+                let has_log = log.is_some_and(|lines| !lines.is_empty());
+                let with = if has_log { "with" } else { "without" };
+                (code, format!("{told}\n{with} the log"))
+            }
+            Self::Denied => {
+                launch("right", &["--priority-class=no-such", "--schedule-timeout=15s"])
+            }
+            Self::Refused => launch("right-refused", &["--pull-secret=no-pull-secret"]),
+            Self::Assigned => {
+                let flags = ["--dry-run=server", "--strategy=inject", "-o", "json"];
+                let (code, told) = launch("right", &flags);
+                let list: Value = serde_json::from_str(&told).unwrap();
+                let items = list["items"].as_array().unwrap();
+                let job = items.iter().find(|it| it["kind"] == "Job").unwrap();
+                let uid = &job["spec"]["template"]["spec"]["securityContext"]["runAsUser"];
+                let uid = uid.as_i64().map_or_else(|| "none".to_owned(), |uid| uid.to_string());
+                (code, format!("runAsUser: {uid}"))
+            }
+            Self::Cancelled => {
+                let more = ["--cancel-on-interrupt", "--name", name, "--as", user];
+                let (mut child, _) = waiting(stage, &[&more, flags].concat());
+                interrupt(&mut child)
+            }
+            Self::Tried => {
+                let (code, check) = checked("admission", "pod-inject");
+                (code, format!("pod-inject is {}", check["outcome"].as_str().unwrap()))
+            }
+            Self::Watched => {
+                let (code, check) = checked("rights", "events");
+                (code, check["message"].as_str().unwrap().to_owned())
+            }
+        }
+    }
+}
+
+fn first_job(name: &str) -> String {
+    format!("{name}-1")
+}

@@ -1,0 +1,147 @@
+//! manifests/network-policy: the API server takes it, and what it allows is enough for a launch.
+//!
+//! Nothing on a testbed enforces such policies. What they do is imitated by a filter on all that
+//! the pods of one node send.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::channel::mpsc::unbounded;
+use serde_json::{Value, json};
+use unlade_launcher::{Launcher, Options, Reason, Step};
+use unlade_testbed::{fault, node_address};
+use unlade_tests::manifest::Overlay;
+
+use crate::BOTH;
+use crate::stage::{PATIENCE, Stage, given};
+
+const BASE: &str = "manifests/network-policy";
+
+/// The whole policy, as the API server has it.
+fn applied(stage: &Stage<'_>, kustomization: &Value) -> Value {
+    let overlay = Overlay::new(&kustomization.to_string());
+    stage.kubectl(&["apply", "--kustomize", overlay.path()]);
+    let policy = "networkpolicy/unlade-unpacker";
+    stage.namespace.get(policy).unwrap()
+}
+
+fn with_api_server(cidr: &str, port: u16) -> Value {
+    json!({
+        "resources": [BASE],
+        "components": [format!("{BASE}/api-server")],
+        "configMapGenerator": [{
+            "name": "api-server",
+            "literals": [format!("cidr={cidr}"), format!("port={port}")],
+            "options": {
+                "disableNameSuffixHash": true,
+                "annotations": {"config.kubernetes.io/local-config": "true"},
+            },
+        }],
+    })
+}
+
+/// Where the API server is not asked for by pods.
+fn other_address() -> String {
+    format!("{}/32", node_address(0))
+}
+
+/// The defaults, on the node whose pods are filtered.
+fn on_first_node(stage: &Stage<'_>) -> Options {
+    let mut options = stage.options();
+    for (label, value) in fault::on_node(0).as_object().unwrap() {
+        options.pod.node_selector.insert(label.clone(), value.as_str().unwrap().to_owned());
+    }
+    options
+}
+
+#[test]
+fn cluster_what_the_network_policy_allows_is_what_a_launch_needs() {
+    Stage::open_alone("launch-policy", async |stage| {
+        let image = stage.push_example("policy").by_tag;
+        let mut options = on_first_node(stage);
+        // Both images are there, and it goes well without any policy.
+        let mut request = stage.request(&image);
+        request.name = given("before");
+        stage.launch(&options, &request).await.0.unwrap();
+
+        // On a testbed the service's address is the API server's own.
+        let api_server = with_api_server("10.96.0.1/32", 443);
+        for (name, kustomization) in
+            [("all", json!({"resources": [BASE]})), ("api-server", api_server)]
+        {
+            let policy = applied(stage, &kustomization);
+            assert_eq!(policy["spec"]["policyTypes"], json!(["Ingress", "Egress"]));
+            assert!(policy["spec"]["ingress"].is_null(), "{policy}");
+            let _imitated = stage.cluster.testbed().imitate_egress(0, &policy).unwrap();
+            for strategy in BOTH {
+                options.strategy = strategy;
+                request.name = given(&format!("{name}-{strategy:?}"));
+                let launched = stage.launch(&options, &request).await.0;
+                launched.unwrap_or_else(|failure| panic!("{name}, {strategy:?}: {failure:?}"));
+            }
+            // The policy selects them.
+            let labels = policy["spec"]["podSelector"]["matchLabels"].as_object().unwrap();
+            let labels: Vec<_> = labels
+                .iter()
+                .map(|(key, value)| format!("{key}={}", value.as_str().unwrap()))
+                .collect();
+            let selector = format!("--selector={}", labels.join(","));
+            let all = stage.kubectl(&["get", "pods", "--output=name"]);
+            assert_eq!(stage.kubectl(&["get", "pods", "--output=name", &selector]), all);
+        }
+
+        // Any other address isn't enough.
+        let policy = applied(stage, &with_api_server(&other_address(), 443));
+        let imitated = stage.cluster.testbed().imitate_egress(0, &policy).unwrap();
+        options.deadlines.run = Duration::from_secs(3);
+        request.name = given("no-api-server");
+        stage.launch(&options, &request).await.0.unwrap_err();
+        drop(imitated);
+
+        // Whoever gives none is told.
+        let forgotten = json!({
+            "resources": [BASE],
+            "components": [format!("{BASE}/api-server")],
+        });
+        let forgotten = Overlay::new(&forgotten.to_string());
+        let error = forgotten.try_build(stage.cluster.kubectl()).unwrap_err().to_string();
+        assert!(error.contains("nothing selected by ConfigMap"), "{error}");
+    });
+}
+
+#[test]
+#[ignore = "slow: the unpacker gives up after 18 s"]
+fn cluster_without_the_api_server_in_the_policy_that_is_told() {
+    Stage::open_alone("launch-cut-off", async |stage| {
+        let image = stage.push_example("cut-off").by_tag;
+        let mut options = on_first_node(stage);
+        // The unpacker gives up before that, a tenth of it.
+        options.deadlines.run = Duration::from_secs(20);
+        let policy = applied(stage, &with_api_server(&other_address(), 443));
+        let _imitated = stage.cluster.testbed().imitate_egress(0, &policy).unwrap();
+        let reason = reason(stage, &options, &stage.request(&image)).await;
+        assert_eq!(reason, Reason::ApiUnreachableFromPod);
+    });
+}
+
+/// The reason that a launch ends with, or that it tells and tries again.
+async fn reason(
+    stage: &Stage<'_>,
+    options: &Options,
+    request: &unlade_launcher::Request,
+) -> Reason {
+    let launcher = Launcher::new(stage.client.clone(), options.clone());
+    let (sender, events) = unbounded::<unlade_launcher::Event>();
+    let told = events.filter_map(async |event| match event.step {
+        Step::Retrying { failure, .. } => Some(failure.reason),
+        _ => None,
+    });
+    let mut told = std::pin::pin!(told);
+    let either = async {
+        tokio::select! {
+            result = launcher.launch_watched(request, sender) => result.unwrap_err().reason,
+            Some(reason) = told.next() => reason,
+        }
+    };
+    tokio::time::timeout(PATIENCE, either).await.unwrap()
+}
