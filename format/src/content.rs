@@ -173,6 +173,14 @@ impl Content {
         Ok(Reading { content: Self::sorted(file.annotations, files, keys), findings })
     }
 
+    /// The same content with no other annotations than upstream's six. Gives the number of those
+    /// that went.
+    pub fn keep_upstream_annotations(&mut self) -> usize {
+        let before = self.annotations.len();
+        self.annotations.retain(|key, _| annotation::UPSTREAM.contains(&key.as_str()));
+        before - self.annotations.len()
+    }
+
     /// The content of these files and annotations, which came out of a ConfigMap.
     pub(crate) fn restore(
         annotations: BTreeMap<String, String>,

@@ -57,6 +57,9 @@ pub struct Options {
     pub source_image: Option<String>,
     /// An id of this attempt, so that a caller can tell its own result from an older one.
     pub attempt: Option<String>,
+    /// Whether a file of metadata/ lies where upstream writes it even if upstream's loader takes it
+    /// there for an object of the bundle.
+    pub metadata_as_upstream: bool,
 }
 
 /// Why a content does not become a ConfigMap.
@@ -84,13 +87,15 @@ pub enum Error {
 /// The ConfigMaps that hold `content`: one, today. The same content gives the same bytes.
 ///
 /// A file of metadata/ lies where upstream writes it if upstream's loader skips it there, else in
-/// the field that this loader leaves unread in the encoding (docs/decisions/0004).
+/// the field that this loader leaves unread in the encoding (docs/decisions/0004), unless
+/// [`Options::metadata_as_upstream`] says otherwise.
 ///
 /// # Errors
 ///
 /// If the content is too large for a ConfigMap in the encoding that was asked for.
 pub fn encode(content: &Content, options: &Options) -> Result<Vec<ConfigMap>, Error> {
-    let encoder = Encoder { content, aside: aside(content) };
+    let aside = if options.metadata_as_upstream { BTreeSet::new() } else { aside(content) };
+    let encoder = Encoder { content, aside };
     let with = |values: Values| config_map(content, options, values);
     let config_map = match options.encoding {
         Encoding::Plain => with(encoder.plain().checked(content)?)?,

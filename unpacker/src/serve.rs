@@ -169,6 +169,7 @@ fn one(
             encoding: options.encoding,
             source_image: bundle.source_image.as_ref().or(image_of_env).cloned(),
             attempt: options.attempt.clone(),
+            ..encode::Options::default()
         },
     )?;
     let verdict = match target {

@@ -56,6 +56,7 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
         encoding: encoding.into(),
         source_image,
         attempt,
+        ..encode::Options::default()
     };
     let config_maps = encode(&content, &options)?;
     let form = match output.unwrap_or_else(|| default_format(screen)) {

@@ -52,7 +52,11 @@ fn what_is_no_bundle_is_3() {
         Bundle::new().without("manifests"),
         Bundle::new().with("manifests/deep/x.yaml", ""),
         Bundle::new().with("manifests/a b.yaml", "").with("manifests/a-b.yaml", ""),
+        Bundle::new().with("manifests/x.yaml", "").with("metadata/x.yaml", ""),
+        Bundle::new().with("manifests/..data.yaml", ""),
         Bundle::new().with("metadata/annotations.yaml", "annotations: [\n"),
+        Bundle::new().with("metadata/annotations.yaml", "annotations: {a b: c}\n"),
+        Bundle::new().with("metadata/annotations.yaml", "annotations: {a: [b]}\n"),
     ];
     for bundle in cases {
         let stderr = unlade(["unpack", bundle.argument()]).failure(3);

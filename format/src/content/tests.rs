@@ -159,3 +159,16 @@ fn as_upstream_the_last_file_of_a_key_stays_and_illegal_ones_go() {
     let subjects: Vec<_> = findings.iter().map(|finding| finding.subject.as_str()).collect();
     assert_eq!(subjects, ["manifests/..c", "manifests/a b", "manifests/a-b", "a/b/c"]);
 }
+
+#[test]
+fn as_upstream_more_annotations_than_an_object_takes_are_read_and_can_go() {
+    let text = format!("annotations: {{{}: p, a: {}}}", annotation::PACKAGE, "x".repeat(300_000));
+    let files = vec![file("metadata/annotations.yaml", &text)];
+    let error = Content::assemble(files.clone(), &Limits::default()).unwrap_err();
+    assert!(error.is_limit(), "{error}");
+    let mut content = Content::assemble_as_upstream(files, &Limits::default()).unwrap().content;
+    assert_eq!(content.annotations().len(), 7);
+    assert_eq!(content.keep_upstream_annotations(), 1);
+    assert_eq!(content.annotations()[annotation::PACKAGE], "p");
+    assert_eq!(content.annotations().len(), 6);
+}

@@ -48,6 +48,7 @@ fn the_object_is_marked() {
         encoding: Encoding::Gzip,
         source_image: Some("image".to_owned()),
         attempt: Some("7".to_owned()),
+        metadata_as_upstream: false,
     };
     let config_map = encode(&content, &options).unwrap().remove(0);
     assert_eq!(config_map.metadata.name, "name");
@@ -83,6 +84,20 @@ fn metadata_lies_where_upstream_does_not_take_it_for_an_object() {
     let value = gzip.data["object.yaml"].as_bytes();
     assert_eq!(gzip::decode(value, 100, 100).unwrap(), b"kind: ClusterServiceVersion\n");
     assert_eq!(gzip.binary_data.into_keys().collect::<Vec<_>>(), ["dependencies.yaml"]);
+}
+
+#[test]
+fn metadata_lies_where_upstream_writes_it_if_that_is_asked_for() {
+    let object = file(Directory::Metadata, "object.yaml", "kind: ClusterServiceVersion\n");
+    let content = content(vec![object]);
+    for encoding in [Encoding::Plain, Encoding::Gzip] {
+        let options = Options { encoding, metadata_as_upstream: true, ..Options::default() };
+        let config_map = encode(&content, &options).unwrap().remove(0);
+        let fields = [config_map.data.len(), config_map.binary_data.len()];
+        let upstreams = if encoding == Encoding::Plain { [1, 0] } else { [0, 1] };
+        assert_eq!(fields, upstreams, "{encoding}");
+        assert!(config_map.metadata.annotations[mark::METADATA].contains("object.yaml"));
+    }
 }
 
 #[test]

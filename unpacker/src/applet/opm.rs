@@ -2,12 +2,13 @@
 
 mod extract;
 mod flag;
+mod log;
 
 use std::ffi::OsString;
-use std::fmt::Write as _;
 use std::io::Write;
 
-use crate::log;
+use crate::log as stderr;
+use crate::serve::Failure;
 
 pub(super) const HELP: &str = "\
 unlade's stand-in for the opm of OLM's unpack Job
@@ -26,6 +27,9 @@ pub(super) fn run(
     variable: impl Fn(&str) -> Option<OsString>,
     stdout: &mut dyn Write,
 ) -> u8 {
+    // Upstream's are for every command, wherever they stand; they change nothing here.
+    let n_global = args.iter().take_while(|arg| flag::is_global(arg)).count();
+    let args = args.get(n_global..).unwrap_or_default();
     let words: Vec<_> = args.iter().map(|arg| arg.to_str().unwrap_or_default()).collect();
     match words.as_slice() {
         [] | ["help" | "-h" | "--help", ..] => print(stdout, HELP),
@@ -44,7 +48,14 @@ pub(super) fn run(
                 Ok(None) => return print(stdout, HELP),
                 Err(error) => return failed(&error.to_string(), None),
             };
-            match extract::extract(&options, variable) {
+            let connection = match extract::connect(&options, &variable) {
+                Ok(connection) => connection,
+                // Upstream ends here by a line of its log.
+                Err(failure) => return fatal(&failure),
+            };
+            let image = variable("CONTAINER_IMAGE").and_then(|image| image.into_string().ok());
+            let image = image.filter(|image| !image.is_empty());
+            match extract::extract(&options, &connection, image) {
                 Ok(()) => 0,
                 Err(failure) => {
                     let message =
@@ -61,20 +72,20 @@ pub(super) fn run(
     }
 }
 
-/// A line as upstream's logger writes it, without the time, which the kubelet notes.
-fn logged(level: &str, message: &str, fields: &[(&str, &str)]) {
-    let mut line = format!("level={level} msg={message:?}");
-    for (name, value) in fields {
-        // Writing to a string can't fail.
-        let _ = write!(line, " {name}={value:?}");
+fn failed(message: &str, hint: Option<&str>) -> u8 {
+    stderr::plain(format_args!("Error: {message}"));
+    if let Some(hint) = hint {
+        stderr::plain(format_args!("hint: {hint}"));
     }
-    log::plain(&line);
+    1
 }
 
-fn failed(message: &str, hint: Option<&str>) -> u8 {
-    log::plain(format_args!("Error: {message}"));
-    if let Some(hint) = hint {
-        log::plain(format_args!("hint: {hint}"));
+fn fatal(failure: &Failure) -> u8 {
+    let message =
+        format!("cluster config failed: Cannot load config for REST client: {}", failure.message());
+    log::logged("fatal", &message, &[]);
+    if let Some(hint) = failure.hint() {
+        stderr::plain(format_args!("hint: {hint}"));
     }
     1
 }
@@ -103,6 +114,12 @@ mod tests {
         for args in [&[][..], &["--help"], &["alpha", "bundle", "extract", "-h"]] {
             assert_eq!(opm(args), (0, HELP.to_owned()), "{args:?}");
         }
+    }
+
+    #[test]
+    fn flags_of_registries_may_stand_before_the_command() {
+        let args = ["--skip-tls-verify", "--use-http=false", "alpha", "bundle", "extract", "-h"];
+        assert_eq!(opm(&args), (0, HELP.to_owned()));
     }
 
     #[test]

@@ -60,6 +60,18 @@ fn extract_fills_the_config_map_as_upstream_and_says_what_it_leaves_out() {
 }
 
 #[test]
+fn a_missing_configuration_ends_it_as_upstream() {
+    let run = extract("/no/such/kubeconfig", "/bundle/", &[]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{run:?}");
+    let lines: Vec<_> = run.stderr.lines().collect();
+    let message =
+        "level=info msg=\"Loading kube client config from path \\\"/no/such/kubeconfig\\\"\"";
+    assert!(lines[0].starts_with("time=\"") && lines[0].ends_with(message), "{run:?}");
+    let message = " level=fatal msg=\"cluster config failed: Cannot load config for REST client: ";
+    assert!(lines[1].contains(message), "{run:?}");
+}
+
+#[test]
 fn what_opm_cannot_do_here_is_told() {
     let run = applet("opm", &["serve", "/configs"]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{run:?}");

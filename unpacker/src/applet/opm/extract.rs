@@ -6,18 +6,20 @@
 use std::ffi::OsString;
 
 use unlade_format::encode::{self, encode};
-use unlade_format::{Content, Encoding, Limits};
+use unlade_format::key::ConfigMapKey;
+use unlade_format::{ConfigMap, Content, Encoding, File, Limits, content, fill};
 
 use super::flag::Options;
-use super::logged;
-use crate::api::{self, Pace, Policy, SystemClock};
+use super::log::logged;
+use crate::api::{self, Connection, Fill, Pace, Policy, SystemClock};
 use crate::directory;
 use crate::serve::{self, FINDINGS, Failure};
 
-pub(super) fn extract(
+/// The way to the API server.
+pub(super) fn connect(
     options: &Options,
     variable: impl Fn(&str) -> Option<OsString>,
-) -> Result<(), Failure> {
+) -> Result<Box<Connection>, Failure> {
     match &options.kubeconfig {
         Some(path) => {
             let message = format!("Loading kube client config from path {:?}", path.display());
@@ -25,38 +27,123 @@ pub(super) fn extract(
         }
         None => logged("info", "Using in-cluster kube client config", &[]),
     }
-    let (connection, _) = serve::connect(options.kubeconfig.as_deref(), None, &variable)?;
+    Ok(serve::connect(options.kubeconfig.as_deref(), None, variable)?.0)
+}
+
+/// Fills the ConfigMap; `image` is where the bundle came from, if that is known.
+pub(super) fn extract(
+    options: &Options,
+    connection: &Connection,
+    image: Option<String>,
+) -> Result<(), Failure> {
     let limits = Limits::default();
     let files =
         directory::read_as_writer(&options.root, &directory::Options::with_limits(limits.clone()))?;
-    for file in &files {
-        let path = options.root.join(file.path());
-        logged("info", "Reading file", &[("file", &path.to_string_lossy())]);
-    }
+    tell_of(&files, options);
     let reading = Content::assemble_as_upstream(files, &limits).map_err(directory::Error::from)?;
     for finding in reading.findings.iter().take(FINDINGS) {
         logged("warning", &finding.to_string(), &[]);
     }
-    let image = variable("CONTAINER_IMAGE").and_then(|image| image.into_string().ok());
-    let encoding = if options.is_compressed { Encoding::Gzip } else { Encoding::Plain };
-    let encoded = encode(
-        &reading.content,
-        &encode::Options {
-            name: options.config_map.clone(),
-            namespace: options.namespace.clone(),
-            encoding,
-            source_image: image.filter(|image| !image.is_empty()),
-            attempt: None,
-        },
-    )?;
-    let clock = SystemClock::start();
-    let policy = Policy::default();
-    for config_map in &encoded {
-        if config_map.values_size() as u64 > options.limit {
-            return Err(Failure::limit(options.limit));
+    let mut content = reading.content;
+    let written = encode::Options {
+        name: options.config_map.clone(),
+        namespace: options.namespace.clone(),
+        encoding: if options.is_compressed { Encoding::Gzip } else { Encoding::Plain },
+        source_image: image,
+        metadata_as_upstream: true,
+        ..encode::Options::default()
+    };
+    match fill_with(&content, &written, options, connection, unlade_format::fill_over) {
+        Err(Unfilled::Annotations(_)) => {}
+        result => return Ok(result?),
+    }
+    // Upstream keeps less, which may fit.
+    let n_gone = content.keep_upstream_annotations();
+    let message = format!(
+        "the annotations are more than Kubernetes takes: {n_gone} of annotations.yaml beside \
+         upstream's six and those that the ConfigMap had are left out"
+    );
+    logged("warning", &message, &[]);
+    Ok(fill_with(&content, &written, options, connection, replace)?)
+}
+
+/// What upstream says while it reads, in its order.
+fn tell_of(files: &[File], options: &Options) {
+    for file in files {
+        let path = options.root.join(file.path());
+        logged("info", "Reading file", &[("file", &path.to_string_lossy())]);
+        if file.name == content::ANNOTATIONS_FILE {
+            continue;
         }
+        if let Ok(key) = ConfigMapKey::of_file(&file.name)
+            && key.as_str() != file.name
+        {
+            let fields = [("file.Name", file.name.as_str()), ("validConfigMapKey", key.as_str())];
+            logged("info", "translated filename for configmap compatibility", &fields);
+        }
+        if !options.is_compressed && std::str::from_utf8(&file.bytes).is_err() {
+            let message = format!(
+                "{}: the file is not UTF-8, so it lies in binaryData, which OLM reads with gzip \
+                 alone",
+                file.path()
+            );
+            logged("warning", &message, &[]);
+        }
+    }
+}
+
+/// Why a ConfigMap is not filled.
+enum Unfilled {
+    /// The annotations are too large.
+    Annotations(Failure),
+    Other(Failure),
+}
+
+impl From<Unfilled> for Failure {
+    fn from(unfilled: Unfilled) -> Self {
+        match unfilled {
+            Unfilled::Annotations(failure) | Unfilled::Other(failure) => failure,
+        }
+    }
+}
+
+fn fill_with(
+    content: &Content,
+    written: &encode::Options,
+    options: &Options,
+    connection: &Connection,
+    put: Fill,
+) -> Result<(), Unfilled> {
+    let encoded = encode(content, written).map_err(|error| match error {
+        encode::Error::Annotations(_) => Unfilled::Annotations(error.into()),
+        error => Unfilled::Other(error.into()),
+    })?;
+    for mut config_map in encoded {
+        check_limit(&config_map, options.limit)?;
+        // Upstream leaves them as they are, and OLM has set its own.
+        config_map.metadata.labels.clear();
+        let (policy, clock) = (Policy::default(), SystemClock::start());
         let mut pace = Pace::new(&policy, &clock);
-        api::fill(connection.as_ref(), config_map, unlade_format::fill_over, &mut pace)?;
+        api::fill(connection, &config_map, put, &mut pace).map_err(|error| match error {
+            api::Error::Fill(fill::Error::Annotations { .. }) => {
+                Unfilled::Annotations(error.into())
+            }
+            error => Unfilled::Other(error.into()),
+        })?;
     }
     Ok(())
+}
+
+/// As upstream does it: no annotation of others stays.
+fn replace(mut existing: ConfigMap, encoded: &ConfigMap) -> Result<ConfigMap, fill::Error> {
+    existing.metadata.annotations.clear();
+    unlade_format::fill(existing, encoded)
+}
+
+fn check_limit(config_map: &ConfigMap, limit: u64) -> Result<(), Unfilled> {
+    if config_map.values_size() as u64 <= limit {
+        return Ok(());
+    }
+    logged("error", &format!("Bundle files exceeded {limit} bytes limit"), &[]);
+    Err(Unfilled::Other(Failure::limit(limit)))
 }

@@ -1,11 +1,18 @@
 //! The flags of `opm alpha bundle extract` (operator-registry `cmd/opm/alpha/bundle/extract.go`).
 
-use std::ffi::OsString;
+mod number;
+
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use lexopt::prelude::*;
 
 use crate::name;
+
+/// Those that every command of upstream takes: they are of registries, which nobody asks here.
+const GLOBAL: [&str; 3] = ["--skip-tls", "--skip-tls-verify", "--use-http"];
+
+const GZIP: &str = "-z, --gzip";
 
 /// What to extract, and where to.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,15 +31,21 @@ pub(super) struct Options {
     pub(super) kubeconfig: Option<PathBuf>,
 }
 
-/// What is wrong with the flags.
+/// What is wrong with the flags, in upstream's words where it has some.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
-    #[error("{0}")]
+    #[error("{}", syntax(.0))]
     Syntax(#[from] lexopt::Error),
     #[error("unknown command {0:?} for \"opm alpha bundle extract\"")]
     Argument(String),
-    #[error("invalid argument {value:?} for \"--{flag}\" flag: {expected}")]
-    Value { flag: &'static str, value: String, expected: &'static str },
+    #[error("invalid argument {value:?} for {flag:?} flag: {reason}")]
+    Value { flag: &'static str, value: String, reason: String },
+}
+
+/// Whether `arg` is a flag that stands for every command and changes nothing here.
+pub(super) fn is_global(arg: &OsStr) -> bool {
+    let text = arg.to_str().unwrap_or_default();
+    GLOBAL.contains(&text.split_once('=').map_or(text, |(flag, _)| flag))
 }
 
 /// The options; none if help is asked for.
@@ -48,7 +61,17 @@ pub(super) fn parse<'a>(
         kubeconfig: None,
     };
     let mut parser = lexopt::Parser::from_args(args);
-    while let Some(arg) = parser.next()? {
+    loop {
+        let arg = match parser.next() {
+            Ok(Some(arg)) => arg,
+            Ok(None) => break,
+            // What stands behind a switch of one letter is another flag, but for `-z=false`.
+            Err(lexopt::Error::UnexpectedValue { option, value }) if option == "-z" => {
+                options.is_compressed = boolean(&value, GZIP)?;
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
         match arg {
             Short('h') | Long("help") => return Ok(None),
             Short('m') | Long("manifestsdir") => options.root = parser.value()?.into(),
@@ -56,21 +79,23 @@ pub(super) fn parse<'a>(
             Short('c') | Long("configmapname") => options.config_map = parser.value()?.string()?,
             Short('l') | Long("datalimit") => {
                 let value = parser.value()?.string()?;
-                let expected = "it is no number of bytes";
-                options.limit = value.parse().map_err(|_| Error::Value {
-                    flag: "datalimit",
+                options.limit = number::parse(&value).map_err(|problem| Error::Value {
+                    flag: "-l, --datalimit",
+                    reason: format!("strconv.ParseUint: parsing {value:?}: {problem}"),
                     value,
-                    expected,
                 })?;
             }
-            Short('z') | Long("gzip") => options.is_compressed = switch(&mut parser, "gzip")?,
+            Short('z') => options.is_compressed = true,
+            Long("gzip") => options.is_compressed = switch(&mut parser, GZIP)?,
             Short('k') | Long("kubeconfig") => {
                 options.kubeconfig = Some(PathBuf::from(parser.value()?))
                     .filter(|path| !path.as_os_str().is_empty());
             }
             // They change nothing here, as with upstream.
-            Long("debug") => _ = switch(&mut parser, "debug")?,
-            Long("skip-tls" | "skip-tls-verify" | "use-http") => _ = switch(&mut parser, "TLS")?,
+            Long("debug") => _ = switch(&mut parser, "--debug")?,
+            Long("skip-tls") => _ = switch(&mut parser, "--skip-tls")?,
+            Long("skip-tls-verify") => _ = switch(&mut parser, "--skip-tls-verify")?,
+            Long("use-http") => _ = switch(&mut parser, "--use-http")?,
             Value(value) => return Err(Error::Argument(value.to_string_lossy().into_owned())),
             other => return Err(other.unexpected().into()),
         }
@@ -81,30 +106,50 @@ pub(super) fn parse<'a>(
 
 /// A switch, which may be given as `--gzip=false` too.
 fn switch(parser: &mut lexopt::Parser, flag: &'static str) -> Result<bool, Error> {
-    let Some(value) = parser.optional_value() else { return Ok(true) };
+    parser.optional_value().map_or(Ok(true), |value| boolean(&value, flag))
+}
+
+fn boolean(value: &OsStr, flag: &'static str) -> Result<bool, Error> {
     match value.to_str() {
         Some("true" | "1" | "t" | "T" | "TRUE" | "True") => Ok(true),
         Some("false" | "0" | "f" | "F" | "FALSE" | "False") => Ok(false),
         _ => {
             let value = value.to_string_lossy().into_owned();
-            Err(Error::Value { flag, value, expected: "it is neither true nor false" })
+            let reason = format!("strconv.ParseBool: parsing {value:?}: invalid syntax");
+            Err(Error::Value { flag, value, reason })
         }
+    }
+}
+
+/// As pflag says it.
+fn syntax(error: &lexopt::Error) -> String {
+    let shorthand = |flag: &str| flag.chars().nth(1).filter(|&short| short != '-');
+    match error {
+        lexopt::Error::UnexpectedOption(flag) => match shorthand(flag) {
+            Some(short) => format!("unknown shorthand flag: {short:?} in {flag}"),
+            None => format!("unknown flag: {flag}"),
+        },
+        lexopt::Error::MissingValue { option: Some(flag) } => match shorthand(flag) {
+            Some(short) => format!("flag needs an argument: {short:?} in {flag}"),
+            None => format!("flag needs an argument: {flag}"),
+        },
+        error => error.to_string(),
     }
 }
 
 fn check(options: &Options) -> Result<(), Error> {
     if !name::is_subdomain(&options.config_map) {
         return Err(Error::Value {
-            flag: "configmapname",
+            flag: "-c, --configmapname",
             value: options.config_map.clone(),
-            expected: "a name is at most 253 of a-z, 0-9, - and .",
+            reason: "a name is at most 253 of a-z, 0-9, - and .".to_owned(),
         });
     }
     if !name::is_label(&options.namespace) {
         return Err(Error::Value {
-            flag: "namespace",
+            flag: "-n, --namespace",
             value: options.namespace.clone(),
-            expected: "a namespace is at most 63 of a-z, 0-9 and -",
+            reason: "a namespace is at most 63 of a-z, 0-9 and -".to_owned(),
         });
     }
     Ok(())
@@ -143,6 +188,10 @@ mod tests {
             "--kubeconfig=",
         ];
         assert_eq!(options(&long).unwrap().unwrap(), expected);
+        // Switches of one letter may stand together, and before a flag with a value.
+        let short = ["-m=/bundle/", "-nolm", "-zc", "0a1b"];
+        assert_eq!(options(&short).unwrap().unwrap(), expected);
+        assert!(!options(&["-z=false", "-ca"]).unwrap().unwrap().is_compressed);
         let defaults = options(&["-c", "a"]).unwrap().unwrap();
         assert_eq!(defaults.root, PathBuf::from("/"));
         assert_eq!(defaults.namespace, "openshift-operator-lifecycle-manager");
@@ -152,15 +201,52 @@ mod tests {
     #[test]
     fn wrong_flags_are_refused_with_their_value() {
         for (args, text) in [
-            (&["-l", "1Mi", "-c", "a"][..], "\"1Mi\""),
-            (&["-z=perhaps", "-c", "a"], "\"perhaps\""),
-            (&["foo"], "unknown command \"foo\""),
+            (&["foo"][..], "unknown command \"foo\" for \"opm alpha bundle extract\""),
             (&["-c", "a/b"], "\"a/b\""),
             (&[], "configmapname"),
             (&["-c", "a", "-n", "a.b"], "\"a.b\""),
         ] {
             let error = options(args).unwrap_err().to_string();
             assert!(error.contains(text), "{error}");
+        }
+    }
+
+    /// What the real opm of operator-registry 1.73 says behind `Error: `.
+    #[test]
+    fn flags_that_upstream_refuses_are_refused_in_its_words() {
+        for (args, text) in [
+            (
+                &["-l", "1Mi"][..],
+                "invalid argument \"1Mi\" for \"-l, --datalimit\" flag: strconv.ParseUint: parsing \
+                 \"1Mi\": invalid syntax",
+            ),
+            (
+                &["-z=perhaps"],
+                "invalid argument \"perhaps\" for \"-z, --gzip\" flag: strconv.ParseBool: parsing \
+                 \"perhaps\": invalid syntax",
+            ),
+            (
+                &["--debug=2"],
+                "invalid argument \"2\" for \"--debug\" flag: strconv.ParseBool: parsing \"2\": \
+                 invalid syntax",
+            ),
+            (&["--no-such"], "unknown flag: --no-such"),
+            (&["-x"], "unknown shorthand flag: 'x' in -x"),
+            (&["-zx"], "unknown shorthand flag: 'x' in -x"),
+            (&["-n"], "flag needs an argument: 'n' in -n"),
+            (&["--configmapname"], "flag needs an argument: --configmapname"),
+        ] {
+            assert_eq!(options(args).unwrap_err().to_string(), text, "{args:?}");
+        }
+    }
+
+    #[test]
+    fn the_flags_of_registries_are_known_in_every_form() {
+        for arg in ["--skip-tls", "--skip-tls-verify=true", "--use-http"] {
+            assert!(is_global(arg.as_ref()), "{arg}");
+        }
+        for arg in ["alpha", "--skip", "--debug", "-z", "use-http"] {
+            assert!(!is_global(arg.as_ref()), "{arg}");
         }
     }
 }
