@@ -4,6 +4,7 @@
 //
 //	peer fill DIR    a bundle directory -> the ConfigMap that the writer makes of it, as YAML
 //	peer load FILE   such a ConfigMap -> the bundle that the loader makes of it, as JSON
+//	peer answer      requests on standard input, one JSON a line -> answers, see answer.go
 package main
 
 import (
@@ -30,16 +31,15 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 2 {
-		return fmt.Errorf("usage: peer fill DIR | peer load FILE")
-	}
-	switch args[0] {
-	case "fill":
+	switch {
+	case len(args) == 2 && args[0] == "fill":
 		return fill(args[1])
-	case "load":
+	case len(args) == 2 && args[0] == "load":
 		return load(args[1])
+	case len(args) == 1 && args[0] == "answer":
+		return answer(os.Stdin, os.Stdout)
 	}
-	return fmt.Errorf("no such command: %s", args[0])
+	return fmt.Errorf("usage: peer fill DIR | peer load FILE | peer answer")
 }
 
 func fill(dir string) error {

@@ -7,6 +7,7 @@ pub mod corpus;
 pub mod left_out;
 pub mod manifest;
 pub mod olm;
+pub mod peer;
 pub mod shipped;
 pub mod trap;
 

@@ -4,7 +4,7 @@
 
 mod unpack;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use unlade_oci::Platform;
@@ -77,6 +77,11 @@ impl Olm {
         let mut image = image(&[(program, &self.programs.program(program))], Compression::None);
         image.config.entrypoint = vec![format!("/bin/{program}")];
         image
+    }
+
+    /// One of OLM's programs, such as `opm`, to run on this machine.
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.programs.program(name)
     }
 
     /// The CustomResourceDefinitions that OLM works with.

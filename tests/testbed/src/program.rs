@@ -5,6 +5,7 @@ mod debian;
 mod go;
 mod module;
 mod olm;
+mod peer;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -16,6 +17,7 @@ use crate::Error;
 use module::Source;
 
 pub use olm::Olm;
+pub use peer::Peers;
 
 /// The folder that holds the built programs of each Go module, and where the machine's are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

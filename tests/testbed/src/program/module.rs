@@ -30,6 +30,9 @@ pub(super) struct Source {
     pub(super) folder: &'static str,
     /// What `go build` is given besides what all are given.
     pub(super) flags: &'static [&'static str],
+    /// Which packages it builds. `tool` is Go's word for everything that the go.mod names as one,
+    /// `.` is a program of ours beside the go.mod.
+    pub(super) packages: &'static [&'static str],
     /// A module that it is built from, and a folder of it whose YAML files are kept beside the
     /// programs.
     pub(super) data: Option<(&'static str, &'static str)>,
@@ -38,7 +41,7 @@ pub(super) struct Source {
 impl Source {
     /// A part of the testbed: it only has to do its work.
     pub(super) fn part(name: &'static str, folder: &'static str) -> Self {
-        Self { name, folder, flags: &[COMPILER], data: None }
+        Self { name, folder, flags: &[COMPILER], packages: &["tool"], data: None }
     }
 }
 
@@ -49,7 +52,7 @@ pub(super) fn programs(
     tell: &mut dyn FnMut(&str),
 ) -> Result<(PathBuf, bool), Error> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let module = Module::read(&here.join(source.folder))?;
+    let module = Module::read(&here.join(source.folder), source.packages)?;
     let name = source.name;
     let folder = cache.join(format!("{name}-{}", module.key));
     if folder.exists() {
@@ -78,10 +81,11 @@ pub(super) fn programs(
     Ok((folder, true))
 }
 
-/// A pinned Go module whose `tool`s are wanted.
+/// A pinned Go module whose programs are wanted.
 struct Module {
     folder: PathBuf,
-    /// Names what it is built of: the start of the digest over `go.mod`, `go.sum` and `main.go`.
+    /// Names what it is built of: the start of the digest over `go.mod`, `go.sum` and, where one
+    /// of the programs is ours, its source.
     key: String,
     /// The oldest Go that it builds with.
     go: String,
@@ -90,17 +94,15 @@ struct Module {
 }
 
 impl Module {
-    fn read(folder: &Path) -> Result<Self, Error> {
+    fn read(folder: &Path, packages: &[&str]) -> Result<Self, Error> {
         let mut text = String::new();
         for part in ["go.mod", "go.sum"] {
-            let path = folder.join(part);
-            let content = file::read(&path)?
-                .ok_or_else(|| Error::file("read", &path)(std::io::ErrorKind::NotFound.into()))?;
-            text.push_str(&content);
+            text.push_str(&needed(&folder.join(part))?);
         }
-        if value(&text, "module ") == value(&text, "tool ") {
-            // The tool is a program of ours.
-            text.push_str(&file::read(&folder.join("main.go"))?.unwrap_or_default());
+        if packages.contains(&".") || value(&text, "module ") == value(&text, "tool ") {
+            for path in sources(folder)? {
+                text.push_str(&needed(&path)?);
+            }
         }
         let digest = Sha256::digest(format!("{RECIPE} {text}"));
         let key = digest.iter().take(6).fold(String::new(), |mut key, byte| {
@@ -135,9 +137,8 @@ impl Module {
         let mut command = self.go(go);
         command.args(["build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", &self.flags()]);
         command.args(source.flags);
-        // `tool` is Go's word for everything that the go.mod names as one. The slash makes it a
-        // folder even for a module with a single tool.
-        command.arg("-o").arg(into.join("")).arg("tool");
+        // The slash makes it a folder even for a single program.
+        command.arg("-o").arg(into.join("")).args(source.packages);
         let started = Instant::now();
         let name = source.name;
         tell(&format!("building {name} (Kubernetes and OLM take minutes, the others less)"));
@@ -160,6 +161,20 @@ impl Module {
              -X {package}.gitMinor={minor} -X {package}.gitTreeState=clean"
         )
     }
+}
+
+/// The Go files of a folder, in the order of their names.
+fn sources(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let entries = fs::read_dir(folder).map_err(Error::file("read", folder))?;
+    let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "go"));
+    paths.sort();
+    Ok(paths)
+}
+
+fn needed(path: &Path) -> Result<String, Error> {
+    let text = file::read(path)?;
+    text.ok_or_else(|| Error::file("read", path)(std::io::ErrorKind::NotFound.into()))
 }
 
 /// The word after the beginning of a line.

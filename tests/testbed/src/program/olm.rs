@@ -11,9 +11,13 @@ use crate::Error;
 const SOURCE: Source = Source {
     name: "olm",
     folder: "../peers",
-    flags: &["-tags", "containers_image_openpgp,exclude_graphdriver_btrfs"],
+    flags: FLAGS,
+    packages: &["tool"],
     data: Some(("github.com/operator-framework/api", "crds")),
 };
+
+/// The peers are built with the same ones, so that all share what is compiled.
+pub(super) const FLAGS: &[&str] = &["-tags", "containers_image_openpgp,exclude_graphdriver_btrfs"];
 
 /// OLM's own programs, and the kinds of objects that it works with.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,0 +1,176 @@
+//! The Go code that ours stands in for, asked directly: `tests/peers`.
+
+#![expect(clippy::panic, reason = "a harness: a peer that does not answer must fail the test")]
+
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use unlade_testbed::{Peers, Settings};
+
+use crate::left_out;
+
+/// The programs, built if that wasn't done before; `None`, said aloud, if they can't be built here.
+///
+/// # Panics
+///
+/// If the settings are none.
+pub fn programs(tests: &str) -> Option<Peers> {
+    let settings = Settings::from_env().unwrap_or_else(|error| panic!("{error}"));
+    match Peers::prepare(&settings.cache, &mut |line| eprintln!("{line}")) {
+        Ok(peers) => Some(peers),
+        Err(error) => {
+            left_out::say(tests, &format!("the Go code beside ours can't be built: {error}"));
+            None
+        }
+    }
+}
+
+/// operator-registry's writer and loader, running.
+#[derive(Debug)]
+pub struct Peer {
+    process: Child,
+    requests: BufWriter<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+/// What the writer is asked to fill a ConfigMap with.
+#[derive(Debug, Clone, Copy)]
+pub struct Fill<'a> {
+    /// The directory of the bundle.
+    pub directory: &'a Path,
+    /// Whether it is told `--gzip`.
+    pub is_compressed: bool,
+    /// `--datalimit`, in bytes.
+    pub limit: u64,
+    /// `CONTAINER_IMAGE`.
+    pub image: &'a str,
+    /// The ConfigMap that is there beforehand.
+    pub existing: &'a Value,
+}
+
+/// What the loader makes of a ConfigMap: the fields that it sets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// `csvName`.
+    pub csv_name: String,
+    /// `csvJson`.
+    pub csv_json: String,
+    /// The texts of `object`, with U+FFFD for what is not UTF-8.
+    pub objects: Vec<String>,
+    /// SHA-256 of their bytes, in hex.
+    pub digests: Vec<String>,
+}
+
+/// One line of the peer.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+struct Answer {
+    config_map: Option<Value>,
+    bundle: Option<Bundle>,
+    digests: Vec<String>,
+    error: Option<String>,
+}
+
+/// The other fields of `api.Bundle` would be an error here: the loader sets none of them.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+struct Bundle {
+    csv_name: String,
+    csv_json: String,
+    object: Vec<String>,
+}
+
+impl Peer {
+    /// Starts it; `None`, said aloud, if it can't be built here.
+    ///
+    /// # Panics
+    ///
+    /// If it does not start.
+    pub fn open(tests: &str) -> Option<Self> {
+        Some(Self::start(&programs(tests)?.peer()))
+    }
+
+    fn start(program: &PathBuf) -> Self {
+        let mut command = Command::new(program);
+        // It says which files it reads.
+        command.arg("answer").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let process = command.spawn();
+        let mut process = process.unwrap_or_else(|error| panic!("{}: {error}", program.display()));
+        let pipes = process.stdin.take().zip(process.stdout.take());
+        let (stdin, stdout) = pipes.unwrap_or_else(|| panic!("the peer has no pipes"));
+        Self { process, requests: BufWriter::new(stdin), answers: BufReader::new(stdout) }
+    }
+
+    /// The ConfigMap as the writer leaves it.
+    ///
+    /// # Errors
+    ///
+    /// What the writer says, or what the API server would say of its ConfigMap.
+    ///
+    /// # Panics
+    ///
+    /// If the peer ends.
+    pub fn fill(&mut self, fill: &Fill<'_>) -> Result<Value, String> {
+        let answer = self.ask(&json!({"fill": {
+            "dir": fill.directory,
+            "gzip": fill.is_compressed,
+            "limit": fill.limit,
+            "image": fill.image,
+            "existing": fill.existing,
+        }}))?;
+        Ok(answer.config_map.unwrap_or_default())
+    }
+
+    /// What the loader makes of a ConfigMap.
+    ///
+    /// # Errors
+    ///
+    /// What it says.
+    ///
+    /// # Panics
+    ///
+    /// If the peer ends.
+    pub fn load(&mut self, config_map: &Value) -> Result<Loaded, String> {
+        let answer = self.ask(&json!({"load": config_map}))?;
+        let Bundle { csv_name, csv_json, object } = answer.bundle.unwrap_or_default();
+        Ok(Loaded { csv_name, csv_json, objects: object, digests: answer.digests })
+    }
+
+    /// Whether the API server takes a ConfigMap.
+    ///
+    /// # Errors
+    ///
+    /// What it would say.
+    ///
+    /// # Panics
+    ///
+    /// If the peer ends.
+    pub fn check(&mut self, config_map: &Value) -> Result<(), String> {
+        self.ask(&json!({"check": config_map})).map(drop)
+    }
+
+    fn ask(&mut self, request: &Value) -> Result<Answer, String> {
+        let sent = writeln!(self.requests, "{request}").and_then(|()| self.requests.flush());
+        sent.unwrap_or_else(|error| panic!("ask the peer: {error}"));
+        let mut line = String::new();
+        let read = self.answers.read_line(&mut line);
+        read.unwrap_or_else(|error| panic!("the peer's answer: {error}"));
+        let answer: Answer =
+            serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:.300}"));
+        match answer.error {
+            Some(error) => Err(error),
+            None => Ok(answer),
+        }
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // It ends with its input, too.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

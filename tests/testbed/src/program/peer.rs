@@ -1,0 +1,46 @@
+//! The Go code that ours is compared with, without a cluster: no part of a testbed, but built as
+//! its programs are.
+
+use std::path::{Path, PathBuf};
+
+use super::module::{self, Source};
+use super::olm;
+use crate::Error;
+
+const SOURCE: Source = Source {
+    name: "peers",
+    folder: "../peers",
+    flags: olm::FLAGS,
+    packages: &[".", "github.com/operator-framework/operator-lifecycle-manager/util/cpb"],
+    data: None,
+};
+
+/// The programs of `tests/peers`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peers {
+    folder: PathBuf,
+}
+
+impl Peers {
+    /// Finds the programs in the cache, or builds them there, which takes a minute or two; `tell`
+    /// gets a line now and then.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Ended`] with the end of its output if a build fails, or there is no Go and none
+    /// can be fetched.
+    pub fn prepare(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<Self, Error> {
+        let (folder, _) = module::programs(cache, &SOURCE, tell)?;
+        Ok(Self { folder })
+    }
+
+    /// operator-registry's writer and loader of ConfigMaps: `tests/peers/main.go`.
+    pub fn peer(&self) -> PathBuf {
+        self.folder.join("peers")
+    }
+
+    /// OLM's copier, which is static.
+    pub fn cpb(&self) -> PathBuf {
+        self.folder.join("cpb")
+    }
+}

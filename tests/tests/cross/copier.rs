@@ -1,0 +1,229 @@
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+use unlade_testbed::Peers;
+use unlade_tests::{left_out, peer, shipped};
+
+const TESTS: &str = "cpb beside upstream's, in the file systems of images";
+const MANIFESTS: &str = "operators.operatorframework.io.bundle.manifests.v1";
+
+/// The file system of a bundle's image, with both programs in `/util`.
+struct Image(TempDir);
+
+/// What a run left.
+struct Copied {
+    /// Whether it succeeded.
+    is_done: bool,
+    /// Every file of the destination by its path, links followed within the image.
+    files: BTreeMap<String, String>,
+}
+
+/// The two programs.
+struct Copiers {
+    ours: PathBuf,
+    theirs: Peers,
+}
+
+impl Copiers {
+    fn open() -> Option<Self> {
+        let copiers = Self { ours: shipped::unpacker(TESTS)?, theirs: peer::programs(TESTS)? };
+        let chroot = Command::new("chroot").args(["/", "true"]).output();
+        if !chroot.is_ok_and(|output| output.status.success()) {
+            left_out::say(TESTS, "chroot is not allowed here");
+            return None;
+        }
+        Some(copiers)
+    }
+
+    /// What both leave in `/bundle`, called as OLM calls them in this working directory.
+    fn run(&self, image: impl Fn() -> Image, working_directory: &str) -> [Copied; 2] {
+        [self.ours.clone(), self.theirs.cpb()].map(|program| {
+            let image = image().with_program(&program);
+            let run = image.run(working_directory, "/bundle");
+            let is_done = run.status.success();
+            if !is_done {
+                println!("{}: {run:?}", program.display());
+            }
+            Copied { is_done, files: image.files("bundle") }
+        })
+    }
+}
+
+impl Image {
+    /// That of a bundle whose annotations.yaml has these entries.
+    fn new(annotations: &str) -> Self {
+        Self(tempfile::tempdir().unwrap())
+            .with("metadata/annotations.yaml", &format!("annotations: {{{annotations}}}\n"))
+            .with("metadata/dependencies.yaml", "dependencies: []\n")
+            .with("manifests/csv.yaml", "kind: ClusterServiceVersion\n")
+    }
+
+    fn with(self, path: &str, text: &str) -> Self {
+        let path = self.0.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        self
+    }
+
+    fn with_link(self, path: &str, target: &str) -> Self {
+        symlink(target, self.0.path().join(path)).unwrap();
+        self
+    }
+
+    fn with_program(self, program: &Path) -> Self {
+        let folder = self.0.path().join("util");
+        fs::create_dir_all(&folder).unwrap();
+        // By another process: a program that is open for writing, here or in a child that another
+        // test starts meanwhile, doesn't run.
+        let copy =
+            Command::new("install").arg("-m755").arg(program).arg(folder.join("cpb")).status();
+        assert!(copy.unwrap().success());
+        self
+    }
+
+    fn command(&self, working_directory: &str, destination: &str) -> Command {
+        let mut command = Command::new("unshare");
+        command.arg(format!("--root={}", self.0.path().display()));
+        command.arg(format!("--wd={working_directory}")).args(["/util/cpb", destination]);
+        command
+    }
+
+    fn run(&self, working_directory: &str, destination: &str) -> std::process::Output {
+        self.command(working_directory, destination).output().unwrap()
+    }
+
+    /// The files in a folder, whose links lead where they lead in the image.
+    fn files(&self, folder: &str) -> BTreeMap<String, String> {
+        let mut files = BTreeMap::new();
+        let mut pending = vec![self.0.path().join(folder)];
+        while let Some(folder) = pending.pop() {
+            for entry in fs::read_dir(&folder).into_iter().flatten() {
+                let path = entry.unwrap().path();
+                let name = path.strip_prefix(self.0.path()).unwrap().display().to_string();
+                if path.is_dir() {
+                    pending.push(path);
+                } else {
+                    let text = fs::read_to_string(path);
+                    files.insert(name, text.unwrap_or_else(|_| "leads out".to_owned()));
+                }
+            }
+        }
+        files
+    }
+}
+
+#[test]
+fn what_upstream_copies_of_a_bundle_is_copied() {
+    let Some(copiers) = Copiers::open() else { return };
+    let named = format!("{MANIFESTS}: deploy/olm/");
+    let cases: [(&str, &dyn Fn() -> Image); 6] = [
+        ("as bundles are", &|| Image::new(&format!("{MANIFESTS}: manifests/"))),
+        ("manifests elsewhere", &|| Image::new(&named).with("deploy/olm/crd.yaml", "kind: A\n")),
+        ("nothing named", &|| Image::new("a: b")),
+        ("a file of that name among the manifests", &|| {
+            Image::new("a: b").with("manifests/annotations.yaml", "annotations: {c: d}\n")
+        }),
+        ("a link within", &|| Image::new("a: b").with_link("manifests/again.yaml", "csv.yaml")),
+        ("awkward names", &|| {
+            Image::new("a: b").with("manifests/.hidden", "").with("manifests/a b:c é.yaml", "x")
+        }),
+    ];
+    for (name, image) in cases {
+        let [ours, theirs] = copiers.run(image, "/");
+        assert!(ours.is_done && theirs.is_done, "{name}");
+        assert_eq!(ours.files, theirs.files, "{name}");
+        assert!(!ours.files.contains_key("bundle/metadata/dependencies.yaml"), "{name}");
+        assert!(ours.files.len() >= 2, "{name}");
+    }
+}
+
+#[test]
+fn what_annotations_yaml_of_another_program_says_is_not_taken() {
+    let Some(copiers) = Copiers::open() else { return };
+    let image =
+        || Image::new("a: b").with("usr/share/annotations.yaml", "annotations: {foreign: yes}\n");
+    let [ours, theirs] = copiers.run(image, "/");
+    assert_eq!(ours.files["bundle/metadata/annotations.yaml"], "annotations: {a: b}\n");
+    let foreign = theirs.files["bundle/metadata/annotations.yaml"].contains("foreign");
+    assert!(theirs.is_done && foreign, "upstream's takes the last in the file system");
+}
+
+#[test]
+fn no_link_is_followed_out() {
+    let Some(copiers) = Copiers::open() else { return };
+    for target in ["/etc/passwd", "../metadata/dependencies.yaml", "/proc/self/environ"] {
+        let image = || Image::new("a: b").with_link("manifests/link.yaml", target);
+        let [ours, theirs] = copiers.run(image, "/");
+        assert!(!ours.is_done && ours.files.is_empty(), "{target}: {:?}", ours.files);
+        let link = theirs.files.contains_key("bundle/manifests/link.yaml");
+        assert!(theirs.is_done && link, "upstream's leaves it to the next container: {target}");
+    }
+}
+
+#[test]
+fn the_working_directory_of_the_image_does_not_matter() {
+    let Some(copiers) = Copiers::open() else { return };
+    let image = || Image::new("a: b").with("app/readme.txt", "");
+    let [ours, theirs] = copiers.run(image, "/app");
+    assert!(ours.is_done && ours.files.len() == 2, "{:?}", ours.files);
+    assert!(theirs.files.is_empty(), "upstream's writes to /app/bundle: {:?}", theirs.files);
+}
+
+#[test]
+fn the_destination_is_the_argument() {
+    let Some(copiers) = Copiers::open() else { return };
+    for (program, folder) in [(copiers.ours.clone(), "elsewhere"), (copiers.theirs.cpb(), "bundle")]
+    {
+        let image = Image::new("a: b").with_program(&program);
+        assert!(image.run("/", "/elsewhere").status.success());
+        let copied = ["elsewhere", "bundle"].map(|folder| image.files(folder).len());
+        assert_eq!(copied, if folder == "elsewhere" { [2, 0] } else { [0, 2] });
+    }
+}
+
+#[test]
+fn nothing_but_the_bundle_is_opened() {
+    let Some(copiers) = Copiers::open() else { return };
+    if Command::new("strace").arg("--version").output().is_err() {
+        left_out::say("the list of files that cpb opens", "no strace");
+        return;
+    }
+    let image = Image::new("a: b")
+        .with("etc/passwd", "")
+        .with("usr/share/annotations.yaml", "annotations: {}\n")
+        .with_program(&copiers.ours);
+    let trace = image.0.path().join("trace");
+    let mut command = Command::new("strace");
+    command.args(["-f", "-qq", "-e", "trace=%file,getdents64", "-o"]).arg(&trace);
+    let enter = image.command("/", "/bundle");
+    command.arg(enter.get_program()).args(enter.get_args());
+    assert!(command.output().unwrap().status.success());
+    let trace = fs::read_to_string(trace).unwrap();
+    let (_, own) = trace.split_once("execve(\"/util/cpb\"").unwrap();
+    let paths: Vec<_> = own.lines().skip(1).filter_map(|line| line.split('"').nth(1)).collect();
+    let bundle = ["/", "", ".", "metadata", "manifests", "annotations.yaml", "csv.yaml"];
+    // What the start of a static program asks for.
+    let own_start = ["/proc/self/exe", "/proc/self/maps"];
+    let foreign: Vec<_> = paths
+        .iter()
+        .filter(|path| !bundle.contains(path) && !own_start.contains(path))
+        .filter(|path| !path.starts_with("/bundle"))
+        .collect();
+    assert!(foreign.is_empty(), "{foreign:?}\n{own}");
+    assert!(paths.contains(&"csv.yaml"), "the trace shows nothing:\n{own}");
+    // manifests/ alone is listed, to its end.
+    assert_eq!(own.matches("getdents64(").count(), 2, "{own}");
+}
+
+#[test]
+fn a_directory_among_the_manifests_is_refused_by_either_program() {
+    let Some(copiers) = Copiers::open() else { return };
+    let image = || Image::new("a: b").with("manifests/nested/csv.yaml", "");
+    let [ours, theirs] = copiers.run(image, "/");
+    assert!(!ours.is_done && ours.files.is_empty());
+    assert!(theirs.is_done && theirs.files.contains_key("bundle/manifests/nested/csv.yaml"));
+}

@@ -1,0 +1,254 @@
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use unlade_format::{ConfigMapKey, Directory, File, yaml};
+use unlade_tests::corpus;
+
+use crate::Cross;
+
+const TESTS: &str = "mutated bundles beside upstream's own code";
+/// How many are tried; `UNLADE_MUTATIONS` sets another number, `UNLADE_SEED` another beginning.
+const NUMBER: u64 = 120;
+/// Most bytes of a bundle that is mutated: small ones are as good, and many more can be tried.
+const LARGEST: usize = 100_000;
+
+/// What is written into files, at the beginning of lines or anywhere.
+const TEXTS: [&[u8]; 46] = [
+    b"---\n",
+    b"--- # x\n",
+    b"...\n",
+    b"# x\n---\n",
+    b"%YAML 1.1\n",
+    b"\t",
+    b"\r\n",
+    b"\xef\xbb\xbf",
+    b"\0",
+    b"\xff",
+    b"\xc2\x85",
+    b"\xe2\x80\xa8",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b": ",
+    b"- ",
+    b"? ",
+    b"|\n",
+    b">\n",
+    b"&a ",
+    b"*a ",
+    b"!!binary ",
+    b"!!str ",
+    b"<<: ",
+    b"~",
+    b"yes",
+    b"0o17",
+    b"017",
+    b"1_0",
+    b"1e3",
+    b".inf",
+    b".nan",
+    b"2001-01-01",
+    b"4.10",
+    b"\"",
+    b"'",
+    b"\"\\ud800\"",
+    b"'\\u0000'",
+    b"kind: ClusterServiceVersion\n",
+    b"kind: 7\n",
+    b"kind:\n",
+    b"apiVersion: v1\n",
+    b"metadata: []\n",
+    b"metadata: {name: other}\n",
+];
+
+/// What files are called.
+const NAMES: [&str; 14] = [
+    "a b.yaml",
+    "a:b.yaml",
+    "a-b.yaml",
+    "é.yaml",
+    "😀",
+    ".hidden",
+    "..data",
+    "annotations.yaml",
+    "annotations.yml",
+    "csv.json",
+    "z",
+    "dependencies.yaml",
+    "A.YAML",
+    "a_b+c~d.yaml",
+];
+
+/// What the values of annotations become.
+const VALUES: [&str; 14] = [
+    "4.10",
+    "007",
+    "yes",
+    "~",
+    "",
+    "\"\"",
+    "[a]",
+    "{a: b}",
+    "2001-01-01",
+    "0x1F",
+    "1e3",
+    "'q'",
+    "!!str 4.10",
+    "| \n    a\n    b\n",
+];
+
+/// Numbers that look like chance, the same each time (xorshift).
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 11).unwrap() % n.max(1)
+    }
+
+    fn of<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
+        all[self.below(all.len())]
+    }
+}
+
+#[test]
+fn mutated_bundles_are_written_and_loaded_as_upstream_does_it() {
+    let mut bundles: Vec<_> =
+        corpus::samples().iter().map(unlade_tests::corpus::Sample::files).collect();
+    bundles.retain(|files| !files.is_empty() && size(files) < LARGEST);
+    if bundles.is_empty() {
+        return;
+    }
+    let Some(mut cross) = Cross::open(TESTS) else { return };
+    let setting = |name| std::env::var(name).ok().and_then(|text: String| text.parse().ok());
+    let number = setting("UNLADE_MUTATIONS").unwrap_or(NUMBER);
+    let first = setting("UNLADE_SEED").unwrap_or(1);
+    let (mut unexplained, mut n_meant) = (Vec::new(), 0);
+    for seed in first..first + number {
+        let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let mut files = bundles[chance.below(bundles.len())].clone();
+        let other = &bundles[chance.below(bundles.len())];
+        for _ in 0..=chance.below(4) {
+            mutate(&mut files, other, &mut chance);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &mut files);
+        for is_compressed in [false, true] {
+            let found = cross.differences(folder.path(), is_compressed);
+            let (meant, others): (Vec<_>, Vec<_>) =
+                found.into_iter().partition(|what| is_meant(what, &files, is_compressed));
+            n_meant += meant.len();
+            unexplained.extend(others.into_iter().map(|what| (seed, is_compressed, what)));
+        }
+    }
+    println!("{number} mutated bundles, {n_meant} differences that are meant");
+    assert!(unexplained.is_empty(), "seed, compressed, difference: {unexplained:#?}");
+}
+
+fn mutate(files: &mut Vec<File>, other: &[File], chance: &mut Chance) {
+    let at = chance.below(files.len());
+    let n_bytes = files[at].bytes.len();
+    match chance.below(10) {
+        0 => {
+            let [from, to] = [(); 2].map(|()| chance.below(n_bytes + 1));
+            files[at].bytes.drain(from.min(to)..from.max(to).min(from.min(to) + 40));
+        }
+        1 => files[at].bytes.truncate(chance.below(n_bytes + 1)),
+        2 => {
+            if let Some(byte) = files[at].bytes.get_mut(chance.below(n_bytes)) {
+                *byte = u8::try_from(chance.below(256)).unwrap();
+            }
+        }
+        3 | 4 => {
+            let text = chance.of(&TEXTS);
+            let place = chance.below(n_bytes + 1);
+            files[at].bytes.splice(place..place, text.iter().copied());
+        }
+        5 => {
+            let text = chance.of(&TEXTS);
+            let bytes = &files[at].bytes;
+            let ends: Vec<_> = (0..bytes.len()).filter(|&place| bytes[place] == b'\n').collect();
+            let place = ends.get(chance.below(ends.len() + 1)).map_or(0, |end| end + 1);
+            files[at].bytes.splice(place..place, text.iter().copied());
+        }
+        6 => {
+            let lines: Vec<_> = files[at].bytes.split_inclusive(|&byte| byte == b'\n').collect();
+            let line = lines.get(chance.below(lines.len())).map(|line| line.to_vec());
+            let place: usize =
+                lines.iter().take(chance.below(lines.len())).map(|line| line.len()).sum();
+            files[at].bytes.splice(place..place, line.unwrap_or_default());
+        }
+        7 => files[at].name = chance.of(&NAMES).to_owned(),
+        8 => {
+            let mut file = other[chance.below(other.len())].clone();
+            if chance.below(3) == 0 {
+                file.directory = Directory::Metadata;
+            }
+            files.push(file);
+        }
+        _ => value(files, chance),
+    }
+}
+
+/// Another value in annotations.yaml.
+fn value(files: &mut [File], chance: &mut Chance) {
+    let Some(file) = files.iter_mut().find(|file| file.path() == "metadata/annotations.yaml")
+    else {
+        return;
+    };
+    let text = String::from_utf8_lossy(&file.bytes).into_owned();
+    let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+    let at = chance.below(lines.len());
+    if let Some(line) = lines.get_mut(at)
+        && let Some((key, _)) = line.split_once(": ")
+    {
+        let key = if chance.below(5) == 0 { key.to_uppercase() } else { key.to_owned() };
+        *line = format!("{key}: {}", chance.of(&VALUES));
+    }
+    file.bytes = (lines.join("\n") + "\n").into_bytes();
+}
+
+/// Files of one path overwrite each other; those that are written stay in `files`.
+fn write(folder: &Path, files: &mut Vec<File>) {
+    let mut paths = BTreeSet::new();
+    files.reverse();
+    files.retain(|file| paths.insert(file.path()));
+    for directory in ["manifests", "metadata"] {
+        fs::create_dir_all(folder.join(directory)).unwrap();
+    }
+    for file in files {
+        fs::write(folder.join(file.path()), &file.bytes).unwrap();
+    }
+}
+
+/// Whether a row of docs/compatibility.md has the difference.
+fn is_meant(what: &str, files: &[File], is_compressed: bool) -> bool {
+    let is_utf8 = files.iter().all(|file| std::str::from_utf8(&file.bytes).is_ok());
+    if what.ends_with(" is left out") {
+        // What Kubernetes refuses.
+        return true;
+    }
+    if let Some(key) = what.strip_prefix("annotation ") {
+        // A scalar is copied as it is written.
+        let mut of_files = files.iter().filter(|file| file.name == "annotations.yaml");
+        return of_files.any(|file| {
+            let json = yaml::to_json(&file.bytes, &yaml::Limits::default()).unwrap_or_default();
+            let json: serde_json::Value = serde_json::from_str(&json).unwrap_or_default();
+            let entries = json.as_object().into_iter().flatten().filter_map(|(_, v)| v.as_object());
+            entries.flatten().any(|(k, v)| k.eq_ignore_ascii_case(key) && !v.is_string())
+        });
+    }
+    match what {
+        "taken" => files.iter().any(|file| ConfigMapKey::of_file(&file.name).is_err()),
+        // In binaryData, with its bytes.
+        _ => !is_compressed && !is_utf8,
+    }
+}
+
+fn size(files: &[File]) -> usize {
+    files.iter().map(|file| file.bytes.len()).sum()
+}

@@ -1,0 +1,274 @@
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use unlade_tests::peer::{self, Fill};
+
+use crate::compare::Pair;
+use crate::{Cross, IMAGE, LIMIT, existing};
+
+const TESTS: &str = "what extract takes with a warning, beside upstream's own code";
+const PACKAGE: &str = "operators.operatorframework.io.bundle.package.v1";
+
+/// A bundle of two files, in a folder of its own.
+pub(crate) struct Bundle(TempDir);
+
+impl Bundle {
+    pub(crate) fn new() -> Self {
+        let bundle = Self(tempfile::tempdir().unwrap());
+        let csv = "kind: ClusterServiceVersion\nmetadata: {name: tea.v1.0.0}\n";
+        bundle
+            .with("manifests/csv.yaml", csv)
+            .with("metadata/annotations.yaml", &annotations("com.example/colour: green"))
+    }
+
+    /// The same with this file.
+    pub(crate) fn with(self, path: &str, text: &str) -> Self {
+        let path = self.0.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        self
+    }
+
+    fn with_link(self, path: &str, target: &str) -> Self {
+        symlink(target, self.0.path().join(path)).unwrap();
+        self
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+/// annotations.yaml with a package and these further lines.
+fn annotations(others: &str) -> String {
+    format!("annotations:\n  {PACKAGE}: tea\n  {others}\n")
+}
+
+/// What `extract` says of a bundle that `serve` refuses.
+struct Leniency {
+    bundle: Bundle,
+    /// Parts of its warnings, each of a line of its own.
+    warnings: &'static [&'static str],
+    /// Part of what `serve` says.
+    refusal: &'static str,
+    /// Whether the API server takes what upstream writes of it.
+    is_upstreams: bool,
+}
+
+fn leniencies() -> Vec<Leniency> {
+    let many = |n: usize| {
+        let line = |at| format!("example.com/a{at}: {}", "x".repeat(1_000));
+        (0..n).map(line).collect::<Vec<_>>().join("\n  ")
+    };
+    vec![
+        Leniency {
+            // ' ' comes before '-' in upstream's order.
+            bundle: Bundle::new().with("manifests/a-b.yaml", "2").with("manifests/a b.yaml", "1"),
+            warnings: &["manifests/a b.yaml: the file is left out: manifests/a-b.yaml has the"],
+            refusal: "have the same ConfigMap key a-b.yaml",
+            is_upstreams: true,
+        },
+        Leniency {
+            bundle: Bundle::new()
+                .with("metadata/a b.yaml", "3")
+                .with("manifests/é.yaml", "1")
+                .with("metadata/ü.yaml", "2")
+                .with("manifests/a-b.yaml", "4"),
+            warnings: &[
+                "manifests/a-b.yaml: the file is left out: metadata/a b.yaml has the",
+                "manifests/é.yaml: the file is left out: metadata/ü.yaml has the",
+            ],
+            refusal: "manifests/a-b.yaml and metadata/a b.yaml have the same ConfigMap key",
+            is_upstreams: true,
+        },
+        Leniency {
+            bundle: Bundle::new()
+                .with("manifests/..data.yaml", "1")
+                .with(&format!("manifests/{}", "n".repeat(254)), "2")
+                .with("manifests/kept.yaml", "3"),
+            warnings: &["manifests/..data.yaml: the file is left out", "254 characters"],
+            refusal: "manifests/..data.yaml: a ConfigMap takes no key",
+            is_upstreams: false,
+        },
+        Leniency {
+            bundle: Bundle::new()
+                .with("metadata/annotations.yaml", &annotations("a b: c\n  d: [e]\n  f: {g: h}")),
+            warnings: &[
+                "a b: the annotation is left out: its name holds",
+                "d: the annotation is left out: the value is a list",
+                "f: the annotation is left out: the value is a mapping",
+            ],
+            refusal: "\"a b\": its name holds",
+            is_upstreams: true,
+        },
+        Leniency {
+            bundle: Bundle::new().with("metadata/annotations.yaml", &annotations(&many(300))),
+            warnings: &["the annotations are more than Kubernetes takes: 300 of annotations.yaml"],
+            refusal: "the annotations have",
+            is_upstreams: true,
+        },
+        Leniency {
+            // They fit, but not with our marks.
+            bundle: Bundle::new().with("metadata/annotations.yaml", &annotations(&many(256))),
+            warnings: &["the annotations are more than Kubernetes takes: 256 of annotations.yaml"],
+            refusal: "the annotations have",
+            is_upstreams: true,
+        },
+    ]
+}
+
+#[test]
+fn what_upstream_takes_is_taken_with_a_warning_and_refused_by_serve() {
+    let Some(mut cross) = Cross::open(TESTS) else { return };
+    for leniency in leniencies() {
+        let directory = leniency.bundle.path();
+        let refusal = cross.ours.serve(directory).unwrap_err();
+        assert!(refusal.contains(leniency.refusal), "{refusal}");
+        for is_compressed in [false, true] {
+            let existing = existing();
+            let ours = cross.ours.extract(directory, is_compressed, &existing).unwrap();
+            let warnings: Vec<_> =
+                ours.log.lines().filter(|line| line.contains("level=warning")).collect();
+            assert_eq!(warnings.len(), leniency.warnings.len(), "{}", ours.log);
+            for expected in leniency.warnings {
+                assert!(warnings.iter().any(|line| line.contains(expected)), "{}", ours.log);
+            }
+            cross.peer.check(&ours.config_map).unwrap();
+            let theirs = cross.peer.fill(&Fill {
+                directory,
+                is_compressed,
+                limit: LIMIT,
+                image: IMAGE,
+                existing: &existing,
+            });
+            assert_eq!(theirs.is_ok(), leniency.is_upstreams, "{theirs:?}");
+            if let Ok(theirs) = theirs {
+                let pair = Pair { theirs: &theirs, ours: &ours.config_map, directory };
+                let mut found = pair.differences(&mut cross.peer);
+                found.retain(|difference| !difference.ends_with("is left out"));
+                assert!(found.is_empty(), "{found:?}\n{}", ours.log);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_upstream_refuses_is_refused_by_both() {
+    let Some(mut cross) = Cross::open(TESTS) else { return };
+    for bundle in [
+        Bundle::new().with("manifests/nested/a.yaml", ""),
+        Bundle::new().with("metadata/nested/a.yaml", ""),
+        Bundle::new().with_link("manifests/link.yaml", "missing"),
+        Bundle::new().with("metadata/annotations.yaml", "annotations: []"),
+        Bundle::new().with("metadata/annotations.yaml", &format!("annotations: {{{PACKAGE}: []}}")),
+        Bundle::new().with("manifests/annotations.yaml", "\t"),
+        Bundle::new().with("manifests/large.yaml", &"é".repeat(1 << 20)),
+    ] {
+        // The last one is small when it is compressed.
+        assert!(cross.ours.extract(bundle.path(), false, &existing()).is_err());
+        assert_eq!(cross.differences(bundle.path(), false), [].into());
+        assert_eq!(cross.differences(bundle.path(), true), [].into());
+    }
+}
+
+/// A file of metadata/ is an object for upstream's loader if it decodes as one.
+#[test]
+fn metadata_lies_where_upstream_writes_it() {
+    let Some(mut cross) = Cross::open(TESTS) else { return };
+    let bundle = Bundle::new()
+        .with("metadata/dependencies.yaml", "dependencies: []")
+        .with("metadata/object.yaml", "kind: ConfigMap\nmetadata: {name: a}\n");
+    for is_compressed in [false, true] {
+        let found = cross.differences(bundle.path(), is_compressed);
+        assert!(found.is_empty(), "{found:?}");
+    }
+    // Where nobody stands in for upstream it lies aside.
+    let served = cross.ours.serve(bundle.path()).unwrap();
+    assert!(served.contains("binaryData:\n  object.yaml:"), "{served}");
+}
+
+/// Those of others are kept, which upstream replaces; where both do not fit, they go.
+#[test]
+fn annotations_of_others_stay_while_they_fit() {
+    let Some(cross) = Cross::open(TESTS) else { return };
+    let bundle = Bundle::new();
+    for (size, stays) in [(10, true), (262_000, false)] {
+        let mut existing = existing();
+        existing["metadata"]["annotations"] = json!({"example.com/theirs": "x".repeat(size)});
+        let ours = cross.ours.extract(bundle.path(), true, &existing).unwrap();
+        let annotations = &ours.config_map["metadata"]["annotations"];
+        assert_eq!(annotations["example.com/theirs"].is_string(), stays, "{}", ours.log);
+        assert_eq!(annotations["com.example/colour"].is_string(), stays, "{}", ours.log);
+        assert_eq!(annotations[PACKAGE], "tea");
+        let warning = "and those that the ConfigMap had are left out";
+        assert_eq!(ours.log.contains(warning), !stays, "{}", ours.log);
+    }
+}
+
+/// But for the time, and what only we have to say.
+#[test]
+fn the_log_is_upstreams() {
+    let (Some(cross), Some(programs)) = (Cross::open(TESTS), peer::programs(TESTS)) else {
+        return;
+    };
+    let bundle = Bundle::new()
+        .with("manifests/a b.yaml", "")
+        .with("metadata/dependencies.yaml", "dependencies: []");
+    let output = Command::new(programs.peer()).arg("fill").arg(bundle.path()).output().unwrap();
+    let theirs = String::from_utf8(output.stderr).unwrap();
+    let ours = cross.ours.extract(bundle.path(), true, &existing()).unwrap().log;
+    let lines = |log: &str| -> Vec<String> {
+        let lines = log.lines().filter(|line| !line.contains("msg=\"Loading kube client config"));
+        lines.map(|line| line.split_once(" level=").unwrap().1.to_owned()).collect()
+    };
+    assert_eq!(lines(&ours), lines(&theirs));
+    assert_eq!(lines(&ours).len(), 5, "{ours}");
+    let time = ours.split_once(' ').unwrap().0;
+    assert!(time.starts_with("time=\"20") && time.ends_with("Z\""), "{ours}");
+}
+
+/// Without one upstream leaves what was there, an encoding of old among it.
+#[test]
+fn a_bundle_without_annotations_leaves_none_of_an_earlier_one() {
+    let Some(mut cross) = Cross::open(TESTS) else { return };
+    let bundle = Bundle::new();
+    fs::rename(
+        bundle.path().join("metadata/annotations.yaml"),
+        bundle.path().join("metadata/annotations.yml"),
+    )
+    .unwrap();
+    let mut existing = existing();
+    existing["metadata"]["annotations"] = json!({
+        PACKAGE: "old",
+        "olm.contentEncoding": "gzip+base64",
+    });
+    let ours = cross.ours.extract(bundle.path(), false, &existing).unwrap().config_map;
+    let annotations = &ours["metadata"]["annotations"];
+    assert_eq!(
+        (&annotations[PACKAGE], &annotations["olm.contentEncoding"]),
+        (&Value::Null, &Value::Null)
+    );
+    assert_eq!(cross.peer.load(&ours).unwrap().csv_name, "tea.v1.0.0");
+    let fill = Fill {
+        directory: bundle.path(),
+        is_compressed: false,
+        limit: LIMIT,
+        image: IMAGE,
+        existing: &existing,
+    };
+    let theirs = cross.peer.fill(&fill).unwrap();
+    assert_eq!(cross.peer.load(&theirs).unwrap().csv_name, "", "upstream reads nothing of it");
+}
+
+#[test]
+fn all_that_stays_counts_for_the_limit() {
+    let Some(mut cross) = Cross::open(TESTS) else { return };
+    let half = "x".repeat(600_000);
+    let bundle = Bundle::new().with("manifests/a b.yaml", &half).with("manifests/a-b.yaml", &half);
+    assert_eq!(cross.differences(bundle.path(), false), ["taken".to_owned()].into());
+    assert_eq!(cross.differences(bundle.path(), true), [].into());
+}
