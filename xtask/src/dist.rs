@@ -140,10 +140,11 @@ fn build_for(toolchain: &Toolchain) -> Result<Shipped, Error> {
     Ok(shipped)
 }
 
-/// Static; and where the sources lie, which panics tell, is not part of the program: two machines
-/// give the same bytes.
+/// Static; and where the sources lie is not part of the program: two machines give the same bytes.
+/// Panics tell of that place, and the linker's build id is a digest of symbols that do.
 fn flags() -> Vec<String> {
-    let mut flags = vec!["-Ctarget-feature=+crt-static".to_owned()];
+    let constant = ["-Ctarget-feature=+crt-static", "-Clink-arg=-Wl,--build-id=none"];
+    let mut flags: Vec<_> = constant.map(str::to_owned).into();
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| env::home_dir().map(|home| home.join(".cargo")));
     let places = [(home, "/cargo"), (Some(workspace::root().to_owned()), "/unlade")];
