@@ -94,7 +94,9 @@ fn component(part: &Part, kind: Classification) -> Result<Component, Error> {
         .as_deref()
         .map(|text| NormalizedString::new(&text.split_whitespace().collect::<Vec<_>>().join(" ")));
     component.licenses = Some(Licenses(vec![LicenseChoice::Expression(licence)]));
-    component.purl = part.purl.as_deref().and_then(|purl| Purl::from_str(purl).ok());
+    component.purl = part.purl.as_deref().map(Purl::from_str).transpose().map_err(|()| {
+        Error::Found(format!("{} has a package URL that is none", part.reference()))
+    })?;
     component.cpe = part.cpe.as_deref().map(Cpe::new);
     component.hashes = part.checksum.clone().map(sha256);
     component.external_references = part.repository.as_deref().map(|url| {

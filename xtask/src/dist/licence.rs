@@ -115,8 +115,12 @@ fn has_code(name: &str) -> bool {
 fn read(path: &Path) -> Result<String, Error> {
     let mut bytes = Vec::new();
     File::open(path)
-        .and_then(|file| file.take(MOST).read_to_end(&mut bytes))
+        .and_then(|file| file.take(MOST + 1).read_to_end(&mut bytes))
         .map_err(|source| Error::File { path: path.display().to_string(), source })?;
+    // A text that was cut off would be shipped as if it were whole.
+    if bytes.len() as u64 > MOST {
+        return Err(Error::Found(format!("{}: over {MOST} bytes", path.display())));
+    }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
