@@ -1,8 +1,10 @@
 //! The images that pods are made of beside the bundle's.
 
+use std::path::{Path, PathBuf};
+
 use unlade_oci::build::{Compression, Entry, Image, write};
 use unlade_oci::{Reference, Transport};
-use unlade_registry::unpacker::Unpacker;
+use unlade_registry::unpacker::{Documents, Unpacker};
 use unlade_tests::cluster::Cluster;
 use unlade_tests::olm::Olm;
 use unlade_tests::shipped;
@@ -73,8 +75,16 @@ impl Tools {
     }
 }
 
+/// As it is shipped, with the documents that `cargo xtask dist` puts beside the program.
 fn ours() -> Image {
-    Unpacker::new(shipped::unpacker("the images").unwrap()).image()
+    let program = shipped::unpacker("the images").unwrap();
+    let beside = |end: &str| PathBuf::from(format!("{}{end}", program.display()));
+    let documents = Documents {
+        licence: Path::new(env!("CARGO_MANIFEST_DIR")).join("../LICENSE"),
+        licences: beside(".licences.txt"),
+        bom: beside(".cdx.json"),
+    };
+    Unpacker { documents: Some(documents), ..Unpacker::new(&program) }.image()
 }
 
 fn weight(image: &Image) -> Weight {
