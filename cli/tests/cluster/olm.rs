@@ -33,15 +33,17 @@ fn open(test: &str, run: impl FnOnce(&Stage<'_>, &Olm)) {
 /// Has these kinds there; those of an earlier test may be on their way out.
 fn kinds(stage: &Stage<'_>, olm: &Olm, only: Option<&str>) {
     let kubectl = stage.cluster.kubectl();
-    for crd in olm.crds(kubectl) {
-        let name = crd["metadata"]["name"].as_str().unwrap();
-        if only.is_none_or(|only| only == name) {
-            kubectl.run(["delete", "crd", name, "--ignore-not-found"]).unwrap();
-            stage.namespace.apply_cluster_wide(&crd);
-        }
+    let mut crds = olm.crds(kubectl);
+    crds.retain(|crd| only.is_none_or(|only| crd["metadata"]["name"] == only));
+    let names = || crds.iter().map(|crd| crd["metadata"]["name"].as_str().unwrap());
+    let delete = ["delete", "crd", "--ignore-not-found", "--timeout=60s"];
+    kubectl.run(delete.into_iter().chain(names())).unwrap();
+    for crd in &crds {
+        stage.namespace.apply_cluster_wide(crd);
     }
-    let all = ["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"];
-    kubectl.run(all).unwrap();
+    // Others of the cluster may be on their way out.
+    let wait = ["wait", "--for=condition=Established", "--timeout=60s", "crd"];
+    kubectl.run(wait.into_iter().chain(names())).unwrap();
 }
 
 fn catalog_source(name: &str, spec: &Value) -> Value {
@@ -133,6 +135,12 @@ struct Switch<'s, 'c> {
 impl Switch<'_, '_> {
     /// Applies the manifest with these components, and waits until it is in effect.
     fn apply(&self, components: &[&str]) {
+        let overlay = self.overlay(&self.deployment, components);
+        self.stage.kubectl(&["apply", "--kustomize", overlay.path()]);
+        self.wait();
+    }
+
+    fn overlay(&self, deployment: &str, components: &[&str]) -> Overlay {
         let kustomization = json!({
             "namespace": self.stage.namespace.name(),
             "resources": ["catalog-operator.yaml"],
@@ -140,9 +148,8 @@ impl Switch<'_, '_> {
             "images": manifest::images([(UNPACKER, &self.unpacker)]),
         });
         let overlay = Overlay::new(&kustomization.to_string());
-        overlay.write("catalog-operator.yaml", &self.deployment);
-        self.stage.kubectl(&["apply", "--kustomize", overlay.path()]);
-        self.wait();
+        overlay.write("catalog-operator.yaml", deployment);
+        overlay
     }
 
     fn wait(&self) {
@@ -162,6 +169,24 @@ impl Switch<'_, '_> {
                 return pod.clone();
             }
             assert!(Instant::now() < end, "{text}");
+            std::thread::sleep(Duration::from_millis(500));
+        }
+    }
+
+    /// Waits until `opm serve` says in such a pod that it serves, and gives the pod as it is then.
+    /// Whether it is ready doesn't tell: OLM's probes run `grpc_health_probe`, which the image of
+    /// `opm` lacks here.
+    fn serving(&self, is_wanted: impl Fn(&Value) -> bool) -> Value {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let pod = self.catalog(&is_wanted);
+            let name = &pod["metadata"]["name"];
+            let logs = ["logs", name.as_str().unwrap(), "--container=registry-server"];
+            let log = self.stage.namespace.kubectl(logs);
+            if log.as_ref().is_ok_and(|log| log.contains("serving registry")) {
+                return self.catalog(|pod| &pod["metadata"]["name"] == name);
+            }
+            assert!(Instant::now() < end, "{pod}: {log:?}");
             std::thread::sleep(Duration::from_millis(500));
         }
     }
@@ -207,19 +232,33 @@ fn cluster_cli_the_manifests_switch_olm_over_and_back() {
         let unpacker = stage.cluster.push_unpacker(TESTS).unwrap();
         let switch = Switch { stage, deployment, unpacker: unpacker.clone() };
 
+        // A Deployment without a container of that name isn't taken.
+        let other = switch.deployment.replace("- name: catalog-operator", "- name: other");
+        let other = switch.overlay(&other, &["manifests/olm"]);
+        let error = other.try_build(stage.cluster.kubectl()).unwrap_err().to_string();
+        assert!(error.contains("/spec/template/spec/containers/0/"), "{error}");
+
         // A catalog that OLM serves itself. Its images are those of the flags.
         let package = json!({"schema": "olm.package", "name": "none", "defaultChannel": "a"});
+        let bundle = "none.v1.0.0";
+        let entries = json!([{"name": bundle}]);
         let channel =
-            json!({"schema": "olm.channel", "package": "none", "name": "a", "entries": []});
-        let catalog = format!("{package}\n{channel}\n");
+            json!({"schema": "olm.channel", "package": "none", "name": "a", "entries": entries});
+        let version = json!({"packageName": "none", "version": "1.0.0"});
+        let bundle = json!({
+            "schema": "olm.bundle",
+            "package": "none",
+            "name": bundle,
+            "image": "registry.example/none:1.0.0",
+            "properties": [{"type": "olm.package", "value": version}],
+        });
+        let catalog = format!("{package}\n{channel}\n{bundle}\n");
         let mut image = unlade_oci::build::Image::from_scratch(unlade_oci::Platform::host());
         let entry = Entry::file("configs/catalog.json", catalog.into_bytes());
         image.layers.push(Layer::new([entry]));
         let image = stage.cluster.push(&image, "olm/extracting:1");
         switch.apply(&[]);
         stage.namespace.apply(&catalog_source("extracting", &extracting(&image)));
-        let is_serving =
-            |pod: &Value| pod["status"]["containerStatuses"][0]["state"]["running"].is_object();
         // It can't come up: the image has no `copy-content`, which isn't built for a testbed.
         let before = switch.catalog(|_| true);
         assert_eq!(images(&before), [&*olm.util, &olm.opm]);
@@ -252,6 +291,17 @@ fn cluster_cli_the_manifests_switch_olm_over_and_back() {
 
         // One image of the two is safe.
         switch.apply(&["manifests/olm/util-image"]);
-        switch.catalog(|pod| images(pod) == [&*unpacker, &olm.opm] && is_serving(pod));
+        let serving = switch.serving(|pod| images(pod) == [&*unpacker, &olm.opm]);
+        let container = &serving["status"]["containerStatuses"][0];
+        assert!(container["state"]["running"].is_object(), "{serving}");
+        assert_eq!(container["restartCount"], 0, "{serving}");
+
+        // Back by OLM's own manifest, the other way that the documents say.
+        switch.apply(&[]);
+        switch.catalog(|pod| images(pod) == [&*olm.util, &olm.opm]);
+        let deployment = stage.kubectl(&["get", "deployment/catalog-operator", "--output=json"]);
+        let deployment: Value = serde_json::from_str(&deployment).unwrap();
+        let template = deployment["spec"]["template"].to_string();
+        assert!(!template.contains("UNLADE_UNPACKER"), "{template}");
     });
 }
