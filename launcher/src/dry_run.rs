@@ -15,7 +15,8 @@ use crate::{
 impl Launcher {
     /// The objects that a launch would make, with the API server's defaults and whatever its
     /// admission changes; nothing is kept. An object that is there already is given as it is. The
-    /// Job is the first attempt.
+    /// RoleBinding is without them for whoever may not bind just any Role: its Role is looked up
+    /// then, and a dry run hasn't made it. The Job is the first attempt.
     ///
     /// # Errors
     ///
