@@ -30,15 +30,19 @@ pub(super) async fn check(cluster: &Cluster<'_>) -> Check {
     };
     let client = || cluster.client.clone();
     let namespace = cluster.namespace;
+    let unknown = || {
+        EXTRACT_CONTENT
+            .left_out("there are no catalogs: the API server doesn't know OLM's CatalogSources")
+    };
     let everywhere = list(cluster, Api::all_with(client(), &resource), "all namespaces").await;
     match everywhere {
         Ok(Some(catalogs)) => judge(&catalogs, None),
-        Ok(None) => EXTRACT_CONTENT
-            .left_out("there are no catalogs: the API server doesn't know OLM's CatalogSources"),
+        Ok(None) => unknown(),
         Err(failure) if failure.reason == Reason::Forbidden => {
             let api = Api::namespaced_with(client(), namespace, &resource);
             match list(cluster, api, &format!("namespace {namespace}")).await {
-                Ok(catalogs) => judge(&catalogs.unwrap_or_default(), Some(namespace)),
+                Ok(Some(catalogs)) => judge(&catalogs, Some(namespace)),
+                Ok(None) => unknown(),
                 Err(failure) => untold(failure),
             }
         }
@@ -197,9 +201,14 @@ mod tests {
 
     #[tokio::test]
     async fn where_olm_is_not_known_that_is_said() {
-        let check = checked(|_| Err(404)).await;
-        assert_eq!(check.outcome, Outcome::LeftOut, "{check:?}");
-        assert!(check.message.contains("doesn't know OLM's"), "{check:?}");
+        // Whoever may not list them everywhere learns it from the namespace.
+        let answers: [Answers; 2] =
+            [|_| Err(404), |path| Err(if path == OURS { 404 } else { 403 })];
+        for answers in answers {
+            let check = checked(answers).await;
+            assert_eq!(check.outcome, Outcome::LeftOut, "{check:?}");
+            assert!(check.message.contains("doesn't know OLM's"), "{check:?}");
+        }
     }
 
     #[tokio::test]
