@@ -60,6 +60,9 @@ pub struct Options {
     /// Whether a file of metadata/ lies where upstream writes it even if upstream's loader takes it
     /// there for an object of the bundle.
     pub metadata_as_upstream: bool,
+    /// Whether the [marks](crate::mark) are left out, which many translated names make large: it is
+    /// read as a ConfigMap of upstream's then.
+    pub without_marks: bool,
 }
 
 /// Why a content does not become a ConfigMap.
@@ -237,9 +240,11 @@ fn config_map(content: &Content, options: &Options, values: Values) -> Result<Co
     config_map.metadata.labels.insert(MANAGED_LABEL.to_owned(), "true".to_owned());
     let annotations = &mut config_map.metadata.annotations;
     annotations.clone_from(content.annotations());
-    Marks::of(content).write(annotations);
-    if let Some(attempt) = &options.attempt {
-        annotations.insert(mark::ATTEMPT.to_owned(), attempt.clone());
+    if !options.without_marks {
+        Marks::of(content).write(annotations);
+        if let Some(attempt) = &options.attempt {
+            annotations.insert(mark::ATTEMPT.to_owned(), attempt.clone());
+        }
     }
     if let Some(image) = options.source_image.as_ref().filter(|image| !image.is_empty()) {
         annotations.insert(SOURCE_IMAGE.to_owned(), image.clone());

@@ -2,15 +2,21 @@
 
 #![expect(clippy::panic, reason = "a harness: a peer that does not answer must fail the test")]
 
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 use unlade_testbed::{Peers, Settings};
 
 use crate::left_out;
+
+/// For one answer, of a machine that is busy.
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The programs, built if that wasn't done before; `None`, said aloud, if they can't be built here.
 ///
@@ -33,7 +39,7 @@ pub fn programs(tests: &str) -> Option<Peers> {
 pub struct Peer {
     process: Child,
     requests: BufWriter<ChildStdin>,
-    answers: BufReader<ChildStdout>,
+    answers: Receiver<io::Result<String>>,
 }
 
 /// What the writer is asked to fill a ConfigMap with.
@@ -101,7 +107,12 @@ impl Peer {
         let mut process = process.unwrap_or_else(|error| panic!("{}: {error}", program.display()));
         let pipes = process.stdin.take().zip(process.stdout.take());
         let (stdin, stdout) = pipes.unwrap_or_else(|| panic!("the peer has no pipes"));
-        Self { process, requests: BufWriter::new(stdin), answers: BufReader::new(stdout) }
+        let (sender, answers) = mpsc::channel();
+        // It ends with the peer's output, or when nobody asks any more.
+        thread::spawn(move || {
+            BufReader::new(stdout).lines().try_for_each(|line| sender.send(line))
+        });
+        Self { process, requests: BufWriter::new(stdin), answers }
     }
 
     /// The ConfigMap as the writer leaves it.
@@ -155,9 +166,11 @@ impl Peer {
     fn ask(&mut self, request: &Value) -> Result<Answer, String> {
         let sent = writeln!(self.requests, "{request}").and_then(|()| self.requests.flush());
         sent.unwrap_or_else(|error| panic!("ask the peer: {error}"));
-        let mut line = String::new();
-        let read = self.answers.read_line(&mut line);
-        read.unwrap_or_else(|error| panic!("the peer's answer: {error}"));
+        let answer = self.answers.recv_timeout(PATIENCE);
+        let answer = answer.unwrap_or_else(|error| {
+            panic!("the peer's answer to {:.300}: {error}", request.to_string())
+        });
+        let line = answer.unwrap_or_else(|error| panic!("the peer's answer: {error}"));
         let answer: Answer =
             serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:.300}"));
         match answer.error {

@@ -11,7 +11,10 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
 
+use unlade_format::Finding;
+
 use crate::log;
+use crate::serve::FINDINGS;
 
 /// One of these parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +54,16 @@ impl Applet {
         let Err(error) = failed else { return 0 };
         log::line("error", format_args!("{name}: {}", log::chain(error.as_ref())));
         1
+    }
+}
+
+/// Gives `warn` what was noticed of a bundle, and the number of what is too much to list.
+fn tell(findings: &[Finding], warn: impl Fn(&str)) {
+    for finding in findings.iter().take(FINDINGS) {
+        warn(&finding.to_string());
+    }
+    if let Some(more @ 1..) = findings.len().checked_sub(FINDINGS) {
+        warn(&format!("{more} more findings are not listed"));
     }
 }
 

@@ -13,6 +13,8 @@ mod walk;
 
 use std::path::Path;
 
+#[cfg(feature = "serve")]
+use unlade_format::Finding;
 use unlade_format::content::ANNOTATIONS_FILE;
 use unlade_format::layout::{self, Layout};
 use unlade_format::{Content, Directory, File, Limits, Reading, annotation};
@@ -70,13 +72,16 @@ pub fn read(root: &Path, options: &Options) -> Result<Reading, Error> {
 }
 
 /// What OLM's copier takes out of a bundle image: `metadata/annotations.yaml`, and the directory
-/// of manifests that it names, else `manifests/`.
+/// of manifests that it names, else `manifests/`; and the paths that are named and not used.
 ///
 /// # Errors
 ///
 /// As [`read`], but whether the files are a [`Content`] is left to who reads the copy.
 #[cfg(feature = "serve")]
-pub(crate) fn read_as_copier(root: &Path, options: &Options) -> Result<Vec<File>, Error> {
+pub(crate) fn read_as_copier(
+    root: &Path,
+    options: &Options,
+) -> Result<(Vec<File>, Vec<Finding>), Error> {
     let root = Folder::root(root, options.resolution)?;
     let mut budget = Budget::new(&options.limits);
     let folder = root.folder("metadata")?;
@@ -85,7 +90,7 @@ pub(crate) fn read_as_copier(root: &Path, options: &Options) -> Result<Vec<File>
     let mut files = vec![annotations];
     let folder = manifests(&root, &mut layout)?;
     files.extend(read_all(&folder, Directory::Manifests, &mut budget)?);
-    Ok(files)
+    Ok((files, layout.findings))
 }
 
 /// What upstream's writer takes out of such a copy: all of `manifests/` and `metadata/`, by these

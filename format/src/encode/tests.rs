@@ -49,6 +49,7 @@ fn the_object_is_marked() {
         source_image: Some("image".to_owned()),
         attempt: Some("7".to_owned()),
         metadata_as_upstream: false,
+        without_marks: false,
     };
     let config_map = encode(&content, &options).unwrap().remove(0);
     assert_eq!(config_map.metadata.name, "name");

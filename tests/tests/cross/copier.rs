@@ -20,6 +20,8 @@ struct Copied {
     is_done: bool,
     /// Every file of the destination by its path, links followed within the image.
     files: BTreeMap<String, String>,
+    /// What the run said on standard error.
+    log: String,
 }
 
 /// The two programs.
@@ -48,7 +50,8 @@ impl Copiers {
             if !is_done {
                 println!("{}: {run:?}", program.display());
             }
-            Copied { is_done, files: image.files("bundle") }
+            let log = String::from_utf8(run.stderr).unwrap();
+            Copied { is_done, files: image.files("bundle"), log }
         })
     }
 }
@@ -150,6 +153,61 @@ fn what_annotations_yaml_of_another_program_says_is_not_taken() {
     assert_eq!(ours.files["bundle/metadata/annotations.yaml"], "annotations: {a: b}\n");
     let foreign = theirs.files["bundle/metadata/annotations.yaml"].contains("foreign");
     assert!(theirs.is_done && foreign, "upstream's takes the last in the file system");
+}
+
+/// Upstream's ends with an error, or follows the path in the whole file system.
+#[test]
+fn paths_that_lead_nowhere_are_told_or_refused() {
+    let Some(copiers) = Copiers::open() else { return };
+    let missing = format!("{MANIFESTS}: elsewhere/");
+    let [ours, theirs] = copiers.run(|| Image::new(&missing), "/");
+    assert!(ours.is_done && ours.files.contains_key("bundle/manifests/csv.yaml"), "{}", ours.log);
+    let warning = "the path \"elsewhere\" is not used: manifests/ is read";
+    assert!(ours.log.starts_with("warning: ") && ours.log.contains(warning), "{}", ours.log);
+    assert!(!theirs.is_done);
+
+    for path in ["deploy/../manifests", "../manifests", "metadata/"] {
+        let named = format!("{MANIFESTS}: {path}");
+        let [ours, theirs] =
+            copiers.run(|| Image::new(&named).with("deploy/olm/crd.yaml", ""), "/");
+        assert!(!ours.is_done && ours.files.is_empty(), "{path}");
+        assert!(theirs.is_done, "{path}");
+    }
+}
+
+/// Upstream's finds the file wherever it lies, and looks at `metadata.v1` as little.
+#[test]
+fn metadata_is_read_in_its_place() {
+    let Some(copiers) = Copiers::open() else { return };
+    let named = "operators.operatorframework.io.bundle.metadata.v1: deploy/meta/";
+    let other = "annotations: {c: d}\n";
+    let both = || Image::new(named).with("deploy/meta/annotations.yaml", other);
+    let [ours, theirs] = copiers.run(both, "/");
+    assert!(ours.is_done && theirs.is_done);
+    assert!(ours.files["bundle/metadata/annotations.yaml"].contains("deploy/meta"));
+    assert!(ours.log.contains("metadata/ is read"), "{}", ours.log);
+
+    let elsewhere = || {
+        let image = Image::new(named);
+        let path = image.0.path().join("metadata/annotations.yaml");
+        fs::remove_file(path).unwrap();
+        image.with("deploy/meta/annotations.yaml", other)
+    };
+    let [ours, theirs] = copiers.run(elsewhere, "/");
+    assert!(!ours.is_done && theirs.is_done);
+}
+
+/// `extract` leaves it out with a warning, as upstream's `extract` does without.
+#[test]
+fn a_list_among_the_annotations_is_no_matter_of_the_copy() {
+    let Some(copiers) = Copiers::open() else { return };
+    for annotations in ["a: [b]", "a: {b: c}"] {
+        let [ours, theirs] = copiers.run(|| Image::new(annotations), "/");
+        assert!(ours.is_done && ours.files.len() == 2, "{}", ours.log);
+        assert!(!theirs.is_done, "upstream's takes texts alone");
+    }
+    let [ours, theirs] = copiers.run(|| Image::new(&format!("{MANIFESTS}: [b]")), "/");
+    assert!(!ours.is_done && !theirs.is_done, "of upstream's six it is an error to both");
 }
 
 #[test]

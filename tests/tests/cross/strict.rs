@@ -118,6 +118,17 @@ fn leniencies() -> Vec<Leniency> {
             refusal: "the annotations have",
             is_upstreams: true,
         },
+        Leniency {
+            // Our marks alone, which hold the original names, pass what fits.
+            bundle: (0..1_200)
+                .fold(Bundle::new(), |bundle, at| {
+                    bundle.with(&format!("manifests/{at:04}{}.yaml", " b".repeat(77)), "1")
+                })
+                .with("metadata/annotations.yaml", &annotations("")),
+            warnings: &["Kubernetes takes: unlade's marks and those that the ConfigMap had are"],
+            refusal: "the annotations have",
+            is_upstreams: true,
+        },
     ]
 }
 

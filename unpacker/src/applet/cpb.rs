@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use unlade_format::Directory;
 
+use super::tell;
 use crate::directory::{self, Options};
 use crate::log;
 
@@ -44,7 +45,8 @@ pub(super) fn run(args: Vec<OsString>) -> Result<(), Error> {
 
 /// Copies the bundle in `root`. Gives the number of files.
 fn copy(root: &Path, destination: &Path) -> Result<usize, Error> {
-    let files = directory::read_as_copier(root, &Options::default())?;
+    let (files, findings) = directory::read_as_copier(root, &Options::default())?;
+    tell(&findings, |finding| log::line("warning", finding));
     for directory in [Directory::Manifests, Directory::Metadata] {
         let path = destination.join(directory.as_str());
         fs::create_dir_all(&path)

@@ -20,6 +20,10 @@ Usage:
 Nothing else of opm is here: use the image of operator-registry for that.
 ";
 
+/// As upstream's, which has its version in this place.
+const VERSION: &str =
+    concat!("Version: version.Version{OpmVersion:\"unlade-", env!("CARGO_PKG_VERSION"), "\"}\n");
+
 /// Runs it with `args`, its name left out; `variable` gives environment variables. Gives the exit
 /// code: upstream's are 0 and 1.
 pub(super) fn run(
@@ -27,23 +31,16 @@ pub(super) fn run(
     variable: impl Fn(&str) -> Option<OsString>,
     stdout: &mut dyn Write,
 ) -> u8 {
-    // Upstream's are for every command, wherever they stand; they change nothing here.
-    let n_global = args.iter().take_while(|arg| flag::is_global(arg)).count();
-    let args = args.get(n_global..).unwrap_or_default();
-    let words: Vec<_> = args.iter().map(|arg| arg.to_str().unwrap_or_default()).collect();
+    let (words, flags) = split(args);
     match words.as_slice() {
         [] | ["help" | "-h" | "--help", ..] => print(stdout, HELP),
-        ["version", ..] => print(
-            stdout,
-            // As upstream's, which has its version in this place.
-            concat!(
-                "Version: version.Version{OpmVersion:\"unlade-",
-                env!("CARGO_PKG_VERSION"),
-                "\"}\n"
-            ),
-        ),
-        ["alpha", "bundle", "extract", rest @ ..] => {
-            let options = match flag::parse(args.iter().skip(words.len() - rest.len())) {
+        ["version"] => match flag::asks_version_for_help(flags) {
+            Ok(false) => print(stdout, VERSION),
+            Ok(true) => print(stdout, HELP),
+            Err(error) => failed(&error.to_string(), None),
+        },
+        ["alpha", "bundle", "extract"] => {
+            let options = match flag::parse(flags) {
                 Ok(Some(options)) => options,
                 Ok(None) => return print(stdout, HELP),
                 Err(error) => return failed(&error.to_string(), None),
@@ -70,6 +67,21 @@ pub(super) fn run(
             failed(&message, Some("use the image of operator-registry for that"))
         }
     }
+}
+
+/// The words of the command, and its flags with what stands among them. Upstream's flags of
+/// registries are for every command, and stand before and between its words as well.
+fn split(args: &[OsString]) -> (Vec<&str>, Vec<&OsString>) {
+    let (mut words, mut flags) = (Vec::new(), Vec::new());
+    for arg in args {
+        let is_whole = matches!(words.as_slice(), ["version"] | ["alpha", "bundle", "extract"]);
+        if is_whole || flag::is_global(arg) {
+            flags.push(arg);
+        } else {
+            words.push(arg.to_str().unwrap_or_default());
+        }
+    }
+    (words, flags)
 }
 
 fn failed(message: &str, hint: Option<&str>) -> u8 {
@@ -120,6 +132,23 @@ mod tests {
     fn flags_of_registries_may_stand_before_the_command() {
         let args = ["--skip-tls-verify", "--use-http=false", "alpha", "bundle", "extract", "-h"];
         assert_eq!(opm(&args), (0, HELP.to_owned()));
+        let args = ["alpha", "--use-http", "bundle", "--skip-tls=1", "extract", "-h"];
+        assert_eq!(opm(&args), (0, HELP.to_owned()));
+        let args = ["alpha", "--use-http=x", "bundle", "extract", "-h"];
+        assert_eq!(opm(&args), (1, String::new()), "its value counts there, too");
+    }
+
+    /// As the real opm of operator-registry 1.73.
+    #[test]
+    fn version_takes_any_argument_and_no_flag() {
+        for args in [&["foo"][..], &["--use-http"], &["--", "-o"], &["-"]] {
+            assert_eq!(opm(&[&["version"], args].concat()), (0, VERSION.to_owned()), "{args:?}");
+        }
+        assert_eq!(opm(&["version", "-h"]), (0, HELP.to_owned()));
+        for args in [&["-o", "json"][..], &["--output=json"], &["--debug"], &["--use-http=x"]] {
+            assert_eq!(opm(&[&["version"], args].concat()), (1, String::new()), "{args:?}");
+        }
+        assert_eq!(opm(&["--use-http=x", "version"]), (1, String::new()));
     }
 
     #[test]

@@ -11,7 +11,10 @@ use crate::serve::kubeconfig;
 use crate::server::Server;
 
 fn applet(name: &str, args: &[&str]) -> Run {
-    Run::of(unpacker().arg0(name).args(args).env("CONTAINER_IMAGE", "registry.example/a:1"))
+    let mut command = unpacker();
+    command.arg0(name).args(args).env("CONTAINER_IMAGE", "registry.example/a:1");
+    // Which upstream prefers to `-k`.
+    Run::of(command.env("KUBECONFIG", "/no/such/of-the-environment"))
 }
 
 fn extract(config: &str, root: &str, rest: &[&str]) -> Run {
@@ -57,6 +60,22 @@ fn extract_fills_the_config_map_as_upstream_and_says_what_it_leaves_out() {
     assert_eq!(run.code, Some(1));
     let message = "Error: error loading manifests from directory: bundle files exceeded 10 bytes";
     assert!(run.stderr.contains(message), "{run:?}");
+}
+
+#[test]
+fn findings_beyond_a_thousand_are_counted() {
+    let (server, bundle) = (Server::start(), bundle("one"));
+    server.create("olm", "bundle");
+    let reserved = (0..1_003).map(|at| format!("  x.kubernetes.io/a{at}: b\n"));
+    let text = format!("annotations:\n{}", reserved.collect::<String>());
+    fs::write(bundle.path().join("metadata/annotations.yaml"), text).unwrap();
+    let config = kubeconfig(bundle.path(), server.address, &json!({"token": "t"}));
+    let run = extract(config.to_str().unwrap(), bundle.path().to_str().unwrap(), &["-z"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let warnings: Vec<_> =
+        run.stderr.lines().filter(|line| line.contains(" level=warning ")).collect();
+    assert_eq!(warnings.len(), 1_001);
+    assert!(warnings[1_000].contains("msg=\"3 more findings are not listed\""), "{warnings:?}");
 }
 
 #[test]

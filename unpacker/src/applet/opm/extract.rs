@@ -9,11 +9,12 @@ use unlade_format::encode::{self, encode};
 use unlade_format::key::ConfigMapKey;
 use unlade_format::{ConfigMap, Content, Encoding, File, Limits, content, fill};
 
+use super::super::tell;
 use super::flag::Options;
 use super::log::logged;
 use crate::api::{self, Connection, Fill, Pace, Policy, SystemClock};
 use crate::directory;
-use crate::serve::{self, FINDINGS, Failure};
+use crate::serve::{self, Failure};
 
 /// The way to the API server.
 pub(super) fn connect(
@@ -41,9 +42,7 @@ pub(super) fn extract(
         directory::read_as_writer(&options.root, &directory::Options::with_limits(limits.clone()))?;
     tell_of(&files, options);
     let reading = Content::assemble_as_upstream(files, &limits).map_err(directory::Error::from)?;
-    for finding in reading.findings.iter().take(FINDINGS) {
-        logged("warning", &finding.to_string(), &[]);
-    }
+    tell(&reading.findings, |finding| logged("warning", finding, &[]));
     let mut content = reading.content;
     let written = encode::Options {
         name: options.config_map.clone(),
@@ -58,13 +57,26 @@ pub(super) fn extract(
         result => return Ok(result?),
     }
     // Upstream keeps less, which may fit.
+    let mut gone = Vec::new();
     let n_gone = content.keep_upstream_annotations();
+    if n_gone > 0 {
+        gone.push(format!("{n_gone} of annotations.yaml beside upstream's six"));
+    }
+    match fill_with(&content, &written, options, connection, replace) {
+        Err(Unfilled::Annotations(_)) => {
+            let written = encode::Options { without_marks: true, ..written };
+            fill_with(&content, &written, options, connection, replace)?;
+            gone.push("unlade's marks".to_owned());
+        }
+        result => result?,
+    }
+    let gone = if gone.is_empty() { String::new() } else { format!("{} and ", gone.join(", ")) };
     let message = format!(
-        "the annotations are more than Kubernetes takes: {n_gone} of annotations.yaml beside \
-         upstream's six and those that the ConfigMap had are left out"
+        "the annotations are more than Kubernetes takes: {gone}those that the ConfigMap had are \
+         left out"
     );
     logged("warning", &message, &[]);
-    Ok(fill_with(&content, &written, options, connection, replace)?)
+    Ok(())
 }
 
 /// What upstream says while it reads, in its order.

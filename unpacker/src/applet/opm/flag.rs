@@ -104,6 +104,24 @@ pub(super) fn parse<'a>(
     Ok(Some(options))
 }
 
+/// Whether `opm version` is asked for help by these arguments: it takes any, and no flag of its own.
+pub(super) fn asks_version_for_help<'a>(
+    args: impl IntoIterator<Item = &'a OsString>,
+) -> Result<bool, Error> {
+    let mut parser = lexopt::Parser::from_args(args);
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Short('h') | Long("help") => return Ok(true),
+            Long("skip-tls") => _ = switch(&mut parser, "--skip-tls")?,
+            Long("skip-tls-verify") => _ = switch(&mut parser, "--skip-tls-verify")?,
+            Long("use-http") => _ = switch(&mut parser, "--use-http")?,
+            Value(_) => {}
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    Ok(false)
+}
+
 /// A switch, which may be given as `--gzip=false` too.
 fn switch(parser: &mut lexopt::Parser, flag: &'static str) -> Result<bool, Error> {
     parser.optional_value().map_or(Ok(true), |value| boolean(&value, flag))
