@@ -10,6 +10,7 @@ mod cluster;
 mod command;
 mod dist;
 mod image;
+mod metadata;
 mod need;
 mod test;
 mod workspace;

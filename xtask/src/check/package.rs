@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use crate::command::{Error, capture, cargo};
+use crate::{
+    command::Error,
+    metadata::{self, Resolve},
+};
 
 /// A package, and what it is built from.
 pub(crate) struct Package {
@@ -24,11 +27,7 @@ const PLATFORMS: [&str; 3] =
 
 /// Every package of the build, with every feature on.
 pub(crate) fn all() -> Result<Vec<Package>, Error> {
-    let mut metadata = cargo(["metadata", "--format-version=1", "--all-features", "--locked"]);
-    metadata.args(PLATFORMS.iter().flat_map(|platform| ["--filter-platform", platform]));
-    let output = capture(&mut metadata)?;
-    let metadata: Metadata = serde_json::from_slice(&output.stdout)
-        .map_err(|source| Error::Answer { program: "cargo metadata".into(), source })?;
+    let metadata: Metadata = metadata::read(&PLATFORMS)?;
     Ok(metadata.read())
 }
 
@@ -45,36 +44,17 @@ struct Named {
     name: String,
 }
 
-#[derive(Deserialize)]
-struct Resolve {
-    nodes: Vec<Node>,
-}
-
-#[derive(Deserialize)]
-struct Node {
-    id: String,
-    deps: Vec<Edge>,
-}
-
-#[derive(Deserialize)]
-struct Edge {
-    pkg: String,
-    dep_kinds: Vec<Kind>,
-}
-
-#[derive(Deserialize)]
-struct Kind {
-    /// `dev`, `build`, or null for what ends in the library.
-    kind: Option<String>,
-}
-
 impl Metadata {
     fn read(&self) -> Vec<Package> {
         let names: BTreeMap<&str, &str> =
             self.packages.iter().map(|it| (it.id.as_str(), it.name.as_str())).collect();
         let name = |id: &str| names.get(id).copied().unwrap_or(id).to_owned();
-        let edges: BTreeMap<&str, Vec<&str>> =
-            self.resolve.nodes.iter().map(|node| (node.id.as_str(), node.built_from())).collect();
+        let edges: BTreeMap<&str, Vec<&str>> = self
+            .resolve
+            .nodes
+            .iter()
+            .map(|node| (node.id.as_str(), node.built_from().collect()))
+            .collect();
         let packages = edges.iter().map(|(&id, direct)| Package {
             name: name(id),
             is_member: self.workspace_members.contains(id),
@@ -86,14 +66,6 @@ impl Metadata {
             closure: closure(id, &edges).into_iter().map(name).collect(),
         });
         packages.collect()
-    }
-}
-
-impl Node {
-    /// The dependencies that are neither for tests nor for the build script.
-    fn built_from(&self) -> Vec<&str> {
-        let is_normal = |edge: &&Edge| edge.dep_kinds.iter().any(|kind| kind.kind.is_none());
-        self.deps.iter().filter(is_normal).map(|edge| edge.pkg.as_str()).collect()
     }
 }
 

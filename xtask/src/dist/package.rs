@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     command::{Error, capture, cargo},
+    metadata::{self, Resolve},
     workspace,
 };
 
@@ -26,7 +27,7 @@ const CLARIFIED: [(&str, &str, &str); 1] = [("libyaml-safer", "LICENSE-MIT", "MI
 /// Fails if they aren't those that cargo means to link, or if one links a library of the system.
 pub(super) fn crates(build: &Output, target: &str) -> Result<Vec<Part>, Error> {
     let linked = linked(&build.stdout, target)?;
-    let metadata = metadata(target)?;
+    let metadata: Metadata = metadata::read(&[target])?;
     let lock = workspace::root().join("Cargo.lock");
     let lock = fs::read_to_string(&lock)
         .map_err(|source| Error::File { path: lock.display().to_string(), source })?;
@@ -110,37 +111,6 @@ struct Package {
     manifest_path: PathBuf,
 }
 
-#[derive(Deserialize)]
-struct Resolve {
-    nodes: Vec<Node>,
-}
-
-#[derive(Deserialize)]
-struct Node {
-    id: String,
-    deps: Vec<Edge>,
-}
-
-#[derive(Deserialize)]
-struct Edge {
-    pkg: String,
-    dep_kinds: Vec<Kind>,
-}
-
-#[derive(Deserialize)]
-struct Kind {
-    /// `dev`, `build`, or null for what ends in the library.
-    kind: Option<String>,
-}
-
-fn metadata(target: &str) -> Result<Metadata, Error> {
-    let arguments =
-        ["metadata", "--format-version=1", "--locked", "--all-features", "--filter-platform"];
-    let output = capture(cargo(arguments).arg(target))?;
-    serde_json::from_slice(&output.stdout)
-        .map_err(|source| Error::Answer { program: "cargo metadata".into(), source })
-}
-
 impl Metadata {
     fn parts(
         self,
@@ -159,9 +129,8 @@ impl Metadata {
             .nodes
             .iter()
             .map(|node| {
-                let is_normal = |edge: &&Edge| edge.dep_kinds.iter().any(|it| it.kind.is_none());
-                let ids = node.deps.iter().filter(is_normal).map(|edge| edge.pkg.as_str());
-                (node.id.as_str(), ids.filter_map(|id| references.get(id).cloned()).collect())
+                let linked = node.built_from().filter_map(|id| references.get(id).cloned());
+                (node.id.as_str(), linked.collect())
             })
             .collect();
         let mut parts: Vec<_> = self
