@@ -110,6 +110,19 @@ impl<'c> Namespace<'c> {
         answer.unwrap_or_else(|error| panic!("{error}"))
     }
 
+    /// Reads all objects of a kind, such as `jobs`.
+    ///
+    /// # Panics
+    ///
+    /// If the API server refuses.
+    pub fn list(&self, kind: &str) -> Vec<Value> {
+        let text = self.kubectl(["get", kind, "--output=json"]);
+        let text = text.unwrap_or_else(|error| panic!("{error}"));
+        let list: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}"));
+        let items = list.get("items").and_then(Value::as_array);
+        items.unwrap_or_else(|| panic!("no list of {kind}: {text}")).clone()
+    }
+
     /// Waits until an object is as wanted, and gives it.
     ///
     /// # Panics

@@ -12,7 +12,7 @@ use unlade_oci::build::bundle;
 use unlade_tests::cluster::Namespace;
 use unlade_tests::example;
 
-use crate::{PATIENCE, Stage, catalog, is, list, unpacking};
+use crate::{PATIENCE, Stage, catalog, is, unpacking};
 
 /// The kinds of objects that a launch makes.
 const KINDS: [&str; 5] = ["configmap", "serviceaccount", "role", "rolebinding", "job"];
@@ -46,7 +46,7 @@ fn cluster_olms_operators_leave_our_objects_alone() {
     let plans = ["get", "installplans.operators.coreos.com", "--output=name"];
     let plans = namespace.kubectl(plans).unwrap();
     assert_eq!(plans.lines().count(), 1, "{plans}");
-    let jobs = list(&namespace, "job");
+    let jobs = namespace.list("job");
     let refs: BTreeSet<_> = jobs
         .iter()
         .map(|job| job["metadata"]["labels"][unpacking::REF].as_str().unwrap())
@@ -99,7 +99,7 @@ fn launch(stage: &Stage, namespace: &Namespace<'_>, image: &str, strategy: Strat
 fn ours(namespace: &Namespace<'_>) -> Vec<Value> {
     let is_ours =
         |object: &Value| object["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "unlade";
-    KINDS.iter().flat_map(|kind| list(namespace, kind)).filter(is_ours).collect()
+    KINDS.iter().flat_map(|kind| namespace.list(kind)).filter(is_ours).collect()
 }
 
 /// Waits until the catalog-operator has dealt with all that there is by now: with an object of each

@@ -10,7 +10,7 @@ use unlade_oci::build::Entry;
 use unlade_tests::cluster::Namespace;
 
 use crate::bundle::CSV;
-use crate::{PATIENCE, Stage, bundle, catalog, conditions, is, list, policy};
+use crate::{PATIENCE, Stage, bundle, catalog, conditions, is, policy};
 
 const INTERVAL: Duration = Duration::from_secs(2);
 
@@ -174,15 +174,15 @@ impl Outcome {
         let subscription = catalog::wait(namespace, |subscription| {
             words.is_some() || is(subscription, "BundleUnpackFailed")
         });
-        let plans = list(namespace, "installplans.operators.coreos.com");
+        let plans = namespace.list("installplans.operators.coreos.com");
         assert!(plans.is_empty(), "{plans:#?}");
-        let jobs = list(namespace, "job");
+        let jobs = namespace.list("job");
         let [job] = jobs.as_slice() else { panic!("{jobs:#?}") };
         assert_eq!(is(job, "Failed"), end == End::Job, "{job:#}");
         let has_failed = |status: &Value| {
             status["state"]["terminated"]["exitCode"].as_i64().is_some_and(|code| code != 0)
         };
-        let pods = list(namespace, "pod");
+        let pods = namespace.list("pod");
         let of_job = |pod: &&Value| pod["metadata"]["labels"]["job-name"].is_string();
         let pods: Vec<_> = pods.iter().filter(of_job).collect();
         for pod in &pods {

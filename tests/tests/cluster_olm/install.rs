@@ -8,7 +8,7 @@ use unlade_oci::build::{Entry, Image, Layer, bundle};
 use unlade_tests::cluster::Namespace;
 use unlade_tests::example;
 
-use crate::{PATIENCE, Stage, catalog, is, list, unpacking};
+use crate::{PATIENCE, Stage, catalog, is, unpacking};
 
 const PACKAGE: &str = "hello-operator";
 /// A static program that waits for its end; the testbed needs it.
@@ -55,7 +55,7 @@ fn cluster_olm_installs_and_upgrades_an_operator_through_our_image() {
 
     let gone = ["wait", "--for=delete", "--timeout=120s", &csv("0.1.1")];
     namespace.kubectl(gone).unwrap();
-    assert_eq!(list(&namespace, "installplans.operators.coreos.com").len(), 2);
+    assert_eq!(namespace.list("installplans.operators.coreos.com").len(), 2);
 }
 
 /// Waits until the operator runs, and looks at how it came to it.

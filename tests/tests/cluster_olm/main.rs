@@ -25,19 +25,12 @@ mod unusual;
 use std::time::Duration;
 
 use serde_json::Value;
-use unlade_tests::cluster::Namespace;
 
 use stage::Stage;
 
 const TESTS: &str = "OLM's own operators";
 /// For whatever a test waits for.
 const PATIENCE: Duration = Duration::from_mins(3);
-
-fn list(namespace: &Namespace<'_>, kind: &str) -> Vec<Value> {
-    let text = namespace.kubectl(["get", kind, "--output=json"]).unwrap();
-    let list: Value = serde_json::from_str(&text).unwrap();
-    list["items"].as_array().unwrap().clone()
-}
 
 /// Whether an object's condition is true.
 fn is(object: &Value, condition: &str) -> bool {

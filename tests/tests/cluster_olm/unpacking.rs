@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use unlade_tests::cluster::Namespace;
 
-use crate::{PATIENCE, Stage, catalog, is, list};
+use crate::{PATIENCE, Stage, catalog, is};
 
 /// What OLM finds its unpack Jobs by; ours have the key too.
 pub(crate) const REF: &str = "operatorframework.io/bundle-unpack-ref";
@@ -32,13 +32,13 @@ pub(crate) fn steps(plan: &Value) -> Vec<[&str; 2]> {
 /// The `ConfigMap` that OLM's Job for this bundle has filled with our image, in a pod that had
 /// what OLM gives it and no more.
 pub(crate) fn config_map(stage: &Stage, namespace: &Namespace<'_>, bundle: &str) -> Value {
-    let jobs = list(namespace, "job");
+    let jobs = namespace.list("job");
     let of_bundle =
         |job: &&Value| job["spec"]["template"]["spec"]["initContainers"][1]["image"] == bundle;
     let job = jobs.iter().find(of_bundle).unwrap_or_else(|| panic!("{jobs:#?}"));
     assert!(is(job, "Complete"), "{job:#}");
     let name = job["metadata"]["labels"][REF].as_str().unwrap();
-    let pods = list(namespace, "pod");
+    let pods = namespace.list("pod");
     let of_job = |pod: &&Value| pod["metadata"]["labels"]["job-name"] == job["metadata"]["name"];
     let pods: Vec<_> = pods.iter().filter(of_job).collect();
     let [pod] = pods.as_slice() else { panic!("it was tried more than once: {pods:#?}") };

@@ -1,18 +1,15 @@
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tempfile::TempDir;
 use unlade_testbed::Peers;
 use unlade_tests::{left_out, peer, shipped};
 
+use crate::tree::Tree;
+
 const TESTS: &str = "cpb beside upstream's, in the file systems of images";
 const MANIFESTS: &str = "operators.operatorframework.io.bundle.manifests.v1";
-
-/// The file system of a bundle's image, with both programs in `/util`.
-struct Image(TempDir);
 
 /// What a run left.
 struct Copied {
@@ -42,7 +39,7 @@ impl Copiers {
     }
 
     /// What both leave in `/bundle`, called as OLM calls them in this working directory.
-    fn run(&self, image: impl Fn() -> Image, working_directory: &str) -> [Copied; 2] {
+    fn run(&self, image: impl Fn() -> Tree, working_directory: &str) -> [Copied; 2] {
         [self.ours.clone(), self.theirs.cpb()].map(|program| {
             let image = image().with_program(&program);
             let run = image.run(working_directory, "/bundle");
@@ -56,29 +53,18 @@ impl Copiers {
     }
 }
 
-impl Image {
-    /// That of a bundle whose annotations.yaml has these entries.
-    fn new(annotations: &str) -> Self {
-        Self(tempfile::tempdir().unwrap())
-            .with("metadata/annotations.yaml", &format!("annotations: {{{annotations}}}\n"))
-            .with("metadata/dependencies.yaml", "dependencies: []\n")
-            .with("manifests/csv.yaml", "kind: ClusterServiceVersion\n")
-    }
+/// The file system of the image of a bundle whose annotations.yaml has these entries.
+fn image(annotations: &str) -> Tree {
+    Tree::new()
+        .with("metadata/annotations.yaml", &format!("annotations: {{{annotations}}}\n"))
+        .with("metadata/dependencies.yaml", "dependencies: []\n")
+        .with("manifests/csv.yaml", "kind: ClusterServiceVersion\n")
+}
 
-    fn with(self, path: &str, text: &str) -> Self {
-        let path = self.0.path().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-        self
-    }
-
-    fn with_link(self, path: &str, target: &str) -> Self {
-        symlink(target, self.0.path().join(path)).unwrap();
-        self
-    }
-
+/// As an image, with a program in `/util`.
+impl Tree {
     fn with_program(self, program: &Path) -> Self {
-        let folder = self.0.path().join("util");
+        let folder = self.path().join("util");
         fs::create_dir_all(&folder).unwrap();
         // By another process: a program that is open for writing, here or in a child that another
         // test starts meanwhile, doesn't run.
@@ -90,7 +76,7 @@ impl Image {
 
     fn command(&self, working_directory: &str, destination: &str) -> Command {
         let mut command = Command::new("unshare");
-        command.arg(format!("--root={}", self.0.path().display()));
+        command.arg(format!("--root={}", self.path().display()));
         command.arg(format!("--wd={working_directory}")).args(["/util/cpb", destination]);
         command
     }
@@ -102,11 +88,11 @@ impl Image {
     /// The files in a folder, whose links lead where they lead in the image.
     fn files(&self, folder: &str) -> BTreeMap<String, String> {
         let mut files = BTreeMap::new();
-        let mut pending = vec![self.0.path().join(folder)];
+        let mut pending = vec![self.path().join(folder)];
         while let Some(folder) = pending.pop() {
             for entry in fs::read_dir(&folder).into_iter().flatten() {
                 let path = entry.unwrap().path();
-                let name = path.strip_prefix(self.0.path()).unwrap().display().to_string();
+                let name = path.strip_prefix(self.path()).unwrap().display().to_string();
                 if path.is_dir() {
                     pending.push(path);
                 } else {
@@ -123,16 +109,16 @@ impl Image {
 fn what_upstream_copies_of_a_bundle_is_copied() {
     let Some(copiers) = Copiers::open() else { return };
     let named = format!("{MANIFESTS}: deploy/olm/");
-    let cases: [(&str, &dyn Fn() -> Image); 6] = [
-        ("as bundles are", &|| Image::new(&format!("{MANIFESTS}: manifests/"))),
-        ("manifests elsewhere", &|| Image::new(&named).with("deploy/olm/crd.yaml", "kind: A\n")),
-        ("nothing named", &|| Image::new("a: b")),
+    let cases: [(&str, &dyn Fn() -> Tree); 6] = [
+        ("as bundles are", &|| image(&format!("{MANIFESTS}: manifests/"))),
+        ("manifests elsewhere", &|| image(&named).with("deploy/olm/crd.yaml", "kind: A\n")),
+        ("nothing named", &|| image("a: b")),
         ("a file of that name among the manifests", &|| {
-            Image::new("a: b").with("manifests/annotations.yaml", "annotations: {c: d}\n")
+            image("a: b").with("manifests/annotations.yaml", "annotations: {c: d}\n")
         }),
-        ("a link within", &|| Image::new("a: b").with_link("manifests/again.yaml", "csv.yaml")),
+        ("a link within", &|| image("a: b").with_link("manifests/again.yaml", "csv.yaml")),
         ("awkward names", &|| {
-            Image::new("a: b").with("manifests/.hidden", "").with("manifests/a b:c é.yaml", "x")
+            image("a: b").with("manifests/.hidden", "").with("manifests/a b:c é.yaml", "x")
         }),
     ];
     for (name, image) in cases {
@@ -148,7 +134,7 @@ fn what_upstream_copies_of_a_bundle_is_copied() {
 fn what_annotations_yaml_of_another_program_says_is_not_taken() {
     let Some(copiers) = Copiers::open() else { return };
     let image =
-        || Image::new("a: b").with("usr/share/annotations.yaml", "annotations: {foreign: yes}\n");
+        || image("a: b").with("usr/share/annotations.yaml", "annotations: {foreign: yes}\n");
     let [ours, theirs] = copiers.run(image, "/");
     assert_eq!(ours.files["bundle/metadata/annotations.yaml"], "annotations: {a: b}\n");
     let foreign = theirs.files["bundle/metadata/annotations.yaml"].contains("foreign");
@@ -160,7 +146,7 @@ fn what_annotations_yaml_of_another_program_says_is_not_taken() {
 fn paths_that_lead_nowhere_are_told_or_refused() {
     let Some(copiers) = Copiers::open() else { return };
     let missing = format!("{MANIFESTS}: elsewhere/");
-    let [ours, theirs] = copiers.run(|| Image::new(&missing), "/");
+    let [ours, theirs] = copiers.run(|| image(&missing), "/");
     assert!(ours.is_done && ours.files.contains_key("bundle/manifests/csv.yaml"), "{}", ours.log);
     let warning = "the path \"elsewhere\" is not used: manifests/ is read";
     assert!(ours.log.starts_with("warning: ") && ours.log.contains(warning), "{}", ours.log);
@@ -168,8 +154,7 @@ fn paths_that_lead_nowhere_are_told_or_refused() {
 
     for path in ["deploy/../manifests", "../manifests", "metadata/"] {
         let named = format!("{MANIFESTS}: {path}");
-        let [ours, theirs] =
-            copiers.run(|| Image::new(&named).with("deploy/olm/crd.yaml", ""), "/");
+        let [ours, theirs] = copiers.run(|| image(&named).with("deploy/olm/crd.yaml", ""), "/");
         assert!(!ours.is_done && ours.files.is_empty(), "{path}");
         assert!(theirs.is_done, "{path}");
     }
@@ -181,15 +166,15 @@ fn metadata_is_read_in_its_place() {
     let Some(copiers) = Copiers::open() else { return };
     let named = "operators.operatorframework.io.bundle.metadata.v1: deploy/meta/";
     let other = "annotations: {c: d}\n";
-    let both = || Image::new(named).with("deploy/meta/annotations.yaml", other);
+    let both = || image(named).with("deploy/meta/annotations.yaml", other);
     let [ours, theirs] = copiers.run(both, "/");
     assert!(ours.is_done && theirs.is_done);
     assert!(ours.files["bundle/metadata/annotations.yaml"].contains("deploy/meta"));
     assert!(ours.log.contains("metadata/ is read"), "{}", ours.log);
 
     let elsewhere = || {
-        let image = Image::new(named);
-        let path = image.0.path().join("metadata/annotations.yaml");
+        let image = image(named);
+        let path = image.path().join("metadata/annotations.yaml");
         fs::remove_file(path).unwrap();
         image.with("deploy/meta/annotations.yaml", other)
     };
@@ -202,11 +187,11 @@ fn metadata_is_read_in_its_place() {
 fn a_list_among_the_annotations_is_no_matter_of_the_copy() {
     let Some(copiers) = Copiers::open() else { return };
     for annotations in ["a: [b]", "a: {b: c}"] {
-        let [ours, theirs] = copiers.run(|| Image::new(annotations), "/");
+        let [ours, theirs] = copiers.run(|| image(annotations), "/");
         assert!(ours.is_done && ours.files.len() == 2, "{}", ours.log);
         assert!(!theirs.is_done, "upstream's takes texts alone");
     }
-    let [ours, theirs] = copiers.run(|| Image::new(&format!("{MANIFESTS}: [b]")), "/");
+    let [ours, theirs] = copiers.run(|| image(&format!("{MANIFESTS}: [b]")), "/");
     assert!(!ours.is_done && !theirs.is_done, "of upstream's six it is an error to both");
 }
 
@@ -214,7 +199,7 @@ fn a_list_among_the_annotations_is_no_matter_of_the_copy() {
 fn no_link_is_followed_out() {
     let Some(copiers) = Copiers::open() else { return };
     for target in ["/etc/passwd", "../metadata/dependencies.yaml", "/proc/self/environ"] {
-        let image = || Image::new("a: b").with_link("manifests/link.yaml", target);
+        let image = || image("a: b").with_link("manifests/link.yaml", target);
         let [ours, theirs] = copiers.run(image, "/");
         assert!(!ours.is_done && ours.files.is_empty(), "{target}: {:?}", ours.files);
         let link = theirs.files.contains_key("bundle/manifests/link.yaml");
@@ -225,7 +210,7 @@ fn no_link_is_followed_out() {
 #[test]
 fn the_working_directory_of_the_image_does_not_matter() {
     let Some(copiers) = Copiers::open() else { return };
-    let image = || Image::new("a: b").with("app/readme.txt", "");
+    let image = || image("a: b").with("app/readme.txt", "");
     let [ours, theirs] = copiers.run(image, "/app");
     assert!(ours.is_done && ours.files.len() == 2, "{:?}", ours.files);
     assert!(theirs.files.is_empty(), "upstream's writes to /app/bundle: {:?}", theirs.files);
@@ -236,7 +221,7 @@ fn the_destination_is_the_argument() {
     let Some(copiers) = Copiers::open() else { return };
     for (program, folder) in [(copiers.ours.clone(), "elsewhere"), (copiers.theirs.cpb(), "bundle")]
     {
-        let image = Image::new("a: b").with_program(&program);
+        let image = image("a: b").with_program(&program);
         assert!(image.run("/", "/elsewhere").status.success());
         let copied = ["elsewhere", "bundle"].map(|folder| image.files(folder).len());
         assert_eq!(copied, if folder == "elsewhere" { [2, 0] } else { [0, 2] });
@@ -250,11 +235,11 @@ fn nothing_but_the_bundle_is_opened() {
         left_out::say("the list of files that cpb opens", "no strace");
         return;
     }
-    let image = Image::new("a: b")
+    let image = image("a: b")
         .with("etc/passwd", "")
         .with("usr/share/annotations.yaml", "annotations: {}\n")
         .with_program(&copiers.ours);
-    let trace = image.0.path().join("trace");
+    let trace = image.path().join("trace");
     let mut command = Command::new("strace");
     command.args(["-f", "-qq", "-e", "trace=%file,getdents64", "-o"]).arg(&trace);
     let enter = image.command("/", "/bundle");
@@ -280,7 +265,7 @@ fn nothing_but_the_bundle_is_opened() {
 #[test]
 fn a_directory_among_the_manifests_is_refused_by_either_program() {
     let Some(copiers) = Copiers::open() else { return };
-    let image = || Image::new("a: b").with("manifests/nested/csv.yaml", "");
+    let image = || image("a: b").with("manifests/nested/csv.yaml", "");
     let [ours, theirs] = copiers.run(image, "/");
     assert!(!ours.is_done && ours.files.is_empty());
     assert!(theirs.is_done && theirs.files.contains_key("bundle/manifests/nested/csv.yaml"));

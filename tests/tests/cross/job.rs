@@ -91,7 +91,7 @@ fn image(directory: &Path) -> Image {
 fn cluster_olms_job_fills_the_same_config_map_with_our_images() {
     let Some(cluster) = Cluster::open_testbed(TESTS) else { return };
     let Some(our_image) = cluster.push_unpacker(TESTS) else { return };
-    let Some(mut olm) = Olm::open(&cluster, TESTS) else { return };
+    let Some(olm) = Olm::open(&cluster, TESTS) else { return };
     let Some(mut peer) = Peer::open(TESTS) else { return };
     let samples = corpus::samples();
     if samples.is_empty() {
@@ -107,13 +107,12 @@ fn cluster_olms_job_fills_the_same_config_map_with_our_images() {
 
     let namespace = cluster.namespace("cross-job");
     start(&cluster, &namespace, &olm, "theirs", &bundles);
-    olm.util.clone_from(&our_image);
-    olm.opm.clone_from(&our_image);
+    let olm = olm.with_images(our_image.clone(), our_image);
     start(&cluster, &namespace, &olm, "ours", &bundles);
     namespace
         .kubectl(["wait", "--for=jsonpath={.status.conditions}", PATIENCE, "--all", "jobs"])
         .unwrap();
-    for job in list(&namespace, "jobs") {
+    for job in namespace.list("jobs") {
         let conditions = job["status"]["conditions"].as_array().unwrap();
         // The latter comes first, while its pods still end.
         let is_failed = |condition: &Value| {
@@ -156,7 +155,7 @@ fn start(
         cluster.kubectl().apply(&list).unwrap();
     };
     apply(unpacks.iter().map(Unpack::config_map).collect());
-    let config_maps = list(namespace, "configmaps");
+    let config_maps = namespace.list("configmaps");
     let mut items = Vec::new();
     for (unpack, bundle) in unpacks.iter().zip(bundles) {
         let of_name = |object: &&Value| object["metadata"]["name"] == unpack.name;
@@ -171,12 +170,6 @@ fn start(
         items.push(job);
     }
     apply(items);
-}
-
-fn list(namespace: &Namespace<'_>, kind: &str) -> Vec<Value> {
-    let text = namespace.kubectl(["get", kind, "--output=json"]).unwrap();
-    let list: Value = serde_json::from_str(&text).unwrap();
-    list["items"].as_array().unwrap().clone()
 }
 
 /// It needs no cluster, but its programs, which are built with those of one.

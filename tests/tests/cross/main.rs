@@ -29,6 +29,8 @@ mod mutation;
 mod ours;
 /// What `extract` takes with a warning, and `serve` refuses.
 mod strict;
+/// Files that a test makes.
+mod tree;
 
 use std::collections::BTreeSet;
 use std::path::Path;

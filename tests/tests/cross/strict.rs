@@ -1,46 +1,22 @@
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use unlade_tests::peer::{self, Fill};
 
 use crate::compare::Pair;
+use crate::tree::Tree;
 use crate::{Cross, IMAGE, LIMIT, existing};
 
 const TESTS: &str = "what extract takes with a warning, beside upstream's own code";
 const PACKAGE: &str = "operators.operatorframework.io.bundle.package.v1";
 
-/// A bundle of two files, in a folder of its own.
-pub(crate) struct Bundle(TempDir);
-
-impl Bundle {
-    pub(crate) fn new() -> Self {
-        let bundle = Self(tempfile::tempdir().unwrap());
-        let csv = "kind: ClusterServiceVersion\nmetadata: {name: tea.v1.0.0}\n";
-        bundle
-            .with("manifests/csv.yaml", csv)
-            .with("metadata/annotations.yaml", &annotations("com.example/colour: green"))
-    }
-
-    /// The same with this file.
-    pub(crate) fn with(self, path: &str, text: &str) -> Self {
-        let path = self.0.path().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-        self
-    }
-
-    fn with_link(self, path: &str, target: &str) -> Self {
-        symlink(target, self.0.path().join(path)).unwrap();
-        self
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        self.0.path()
-    }
+/// A bundle of two files.
+fn bundle() -> Tree {
+    let csv = "kind: ClusterServiceVersion\nmetadata: {name: tea.v1.0.0}\n";
+    Tree::new()
+        .with("manifests/csv.yaml", csv)
+        .with("metadata/annotations.yaml", &annotations("com.example/colour: green"))
 }
 
 /// annotations.yaml with a package and these further lines.
@@ -50,7 +26,7 @@ fn annotations(others: &str) -> String {
 
 /// What `extract` says of a bundle that `serve` refuses.
 struct Leniency {
-    bundle: Bundle,
+    bundle: Tree,
     /// Parts of its warnings, each of a line of its own.
     warnings: &'static [&'static str],
     /// Part of what `serve` says.
@@ -67,13 +43,13 @@ fn leniencies() -> Vec<Leniency> {
     vec![
         Leniency {
             // ' ' comes before '-' in upstream's order.
-            bundle: Bundle::new().with("manifests/a-b.yaml", "2").with("manifests/a b.yaml", "1"),
+            bundle: bundle().with("manifests/a-b.yaml", "2").with("manifests/a b.yaml", "1"),
             warnings: &["manifests/a b.yaml: the file is left out: manifests/a-b.yaml has the"],
             refusal: "have the same ConfigMap key a-b.yaml",
             is_upstreams: true,
         },
         Leniency {
-            bundle: Bundle::new()
+            bundle: bundle()
                 .with("metadata/a b.yaml", "3")
                 .with("manifests/é.yaml", "1")
                 .with("metadata/ü.yaml", "2")
@@ -86,7 +62,7 @@ fn leniencies() -> Vec<Leniency> {
             is_upstreams: true,
         },
         Leniency {
-            bundle: Bundle::new()
+            bundle: bundle()
                 .with("manifests/..data.yaml", "1")
                 .with(&format!("manifests/{}", "n".repeat(254)), "2")
                 .with("manifests/kept.yaml", "3"),
@@ -95,7 +71,7 @@ fn leniencies() -> Vec<Leniency> {
             is_upstreams: false,
         },
         Leniency {
-            bundle: Bundle::new()
+            bundle: bundle()
                 .with("metadata/annotations.yaml", &annotations("a b: c\n  d: [e]\n  f: {g: h}")),
             warnings: &[
                 "a b: the annotation is left out: its name holds",
@@ -106,14 +82,14 @@ fn leniencies() -> Vec<Leniency> {
             is_upstreams: true,
         },
         Leniency {
-            bundle: Bundle::new().with("metadata/annotations.yaml", &annotations(&many(300))),
+            bundle: bundle().with("metadata/annotations.yaml", &annotations(&many(300))),
             warnings: &["the annotations are more than Kubernetes takes: 300 of annotations.yaml"],
             refusal: "the annotations have",
             is_upstreams: true,
         },
         Leniency {
             // They fit, but not with our marks.
-            bundle: Bundle::new().with("metadata/annotations.yaml", &annotations(&many(256))),
+            bundle: bundle().with("metadata/annotations.yaml", &annotations(&many(256))),
             warnings: &["the annotations are more than Kubernetes takes: 256 of annotations.yaml"],
             refusal: "the annotations have",
             is_upstreams: true,
@@ -121,7 +97,7 @@ fn leniencies() -> Vec<Leniency> {
         Leniency {
             // Our marks alone, which hold the original names, pass what fits.
             bundle: (0..1_200)
-                .fold(Bundle::new(), |bundle, at| {
+                .fold(bundle(), |bundle, at| {
                     bundle.with(&format!("manifests/{at:04}{}.yaml", " b".repeat(77)), "1")
                 })
                 .with("metadata/annotations.yaml", &annotations("")),
@@ -171,13 +147,13 @@ fn what_upstream_takes_is_taken_with_a_warning_and_refused_by_serve() {
 fn what_upstream_refuses_is_refused_by_both() {
     let Some(mut cross) = Cross::open(TESTS) else { return };
     for bundle in [
-        Bundle::new().with("manifests/nested/a.yaml", ""),
-        Bundle::new().with("metadata/nested/a.yaml", ""),
-        Bundle::new().with_link("manifests/link.yaml", "missing"),
-        Bundle::new().with("metadata/annotations.yaml", "annotations: []"),
-        Bundle::new().with("metadata/annotations.yaml", &format!("annotations: {{{PACKAGE}: []}}")),
-        Bundle::new().with("manifests/annotations.yaml", "\t"),
-        Bundle::new().with("manifests/large.yaml", &"é".repeat(1 << 20)),
+        bundle().with("manifests/nested/a.yaml", ""),
+        bundle().with("metadata/nested/a.yaml", ""),
+        bundle().with_link("manifests/link.yaml", "missing"),
+        bundle().with("metadata/annotations.yaml", "annotations: []"),
+        bundle().with("metadata/annotations.yaml", &format!("annotations: {{{PACKAGE}: []}}")),
+        bundle().with("manifests/annotations.yaml", "\t"),
+        bundle().with("manifests/large.yaml", &"é".repeat(1 << 20)),
     ] {
         // The last one is small when it is compressed.
         assert!(cross.ours.extract(bundle.path(), false, &existing()).is_err());
@@ -190,7 +166,7 @@ fn what_upstream_refuses_is_refused_by_both() {
 #[test]
 fn metadata_lies_where_upstream_writes_it() {
     let Some(mut cross) = Cross::open(TESTS) else { return };
-    let bundle = Bundle::new()
+    let bundle = bundle()
         .with("metadata/dependencies.yaml", "dependencies: []")
         .with("metadata/object.yaml", "kind: ConfigMap\nmetadata: {name: a}\n");
     for is_compressed in [false, true] {
@@ -206,7 +182,7 @@ fn metadata_lies_where_upstream_writes_it() {
 #[test]
 fn annotations_of_others_stay_while_they_fit() {
     let Some(cross) = Cross::open(TESTS) else { return };
-    let bundle = Bundle::new();
+    let bundle = bundle();
     for (size, stays) in [(10, true), (262_000, false)] {
         let mut existing = existing();
         existing["metadata"]["annotations"] = json!({"example.com/theirs": "x".repeat(size)});
@@ -226,7 +202,7 @@ fn the_log_is_upstreams() {
     let (Some(cross), Some(programs)) = (Cross::open(TESTS), peer::programs(TESTS)) else {
         return;
     };
-    let bundle = Bundle::new()
+    let bundle = bundle()
         .with("manifests/a b.yaml", "")
         .with("metadata/dependencies.yaml", "dependencies: []");
     let output = Command::new(programs.peer()).arg("fill").arg(bundle.path()).output().unwrap();
@@ -246,7 +222,7 @@ fn the_log_is_upstreams() {
 #[test]
 fn a_bundle_without_annotations_leaves_none_of_an_earlier_one() {
     let Some(mut cross) = Cross::open(TESTS) else { return };
-    let bundle = Bundle::new();
+    let bundle = bundle();
     fs::rename(
         bundle.path().join("metadata/annotations.yaml"),
         bundle.path().join("metadata/annotations.yml"),
@@ -279,7 +255,7 @@ fn a_bundle_without_annotations_leaves_none_of_an_earlier_one() {
 fn all_that_stays_counts_for_the_limit() {
     let Some(mut cross) = Cross::open(TESTS) else { return };
     let half = "x".repeat(600_000);
-    let bundle = Bundle::new().with("manifests/a b.yaml", &half).with("manifests/a-b.yaml", &half);
+    let bundle = bundle().with("manifests/a b.yaml", &half).with("manifests/a-b.yaml", &half);
     assert_eq!(cross.differences(bundle.path(), false), ["taken".to_owned()].into());
     assert_eq!(cross.differences(bundle.path(), true), [].into());
 }
