@@ -6,12 +6,12 @@ mod unpack;
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use unlade_oci::Platform;
 use unlade_oci::build::{Compression, Entry, Image, Layer};
 use unlade_testbed::{Kubectl, Olm as Programs, Settings};
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Namespace};
 use crate::left_out;
 
 pub use unpack::Unpack;
@@ -84,18 +84,46 @@ impl Olm {
         self.programs.program(name)
     }
 
-    /// The CustomResourceDefinitions that OLM works with.
+    /// Has the API server know OLM's kinds, those whose definition's name is wanted; they go with
+    /// `home`. Those of an earlier test may be on their way out, and are waited for.
     ///
     /// # Panics
     ///
-    /// If kubectl can't read them.
-    pub fn crds(&self, kubectl: &Kubectl) -> Vec<Value> {
+    /// If the API server refuses, or takes longer than a minute.
+    pub fn define_kinds(
+        &self,
+        cluster: &Cluster,
+        home: &Namespace<'_>,
+        is_wanted: impl Fn(&str) -> bool,
+    ) {
+        let kubectl = cluster.kubectl();
+        let run = |command: &[&str], names: &[&str]| {
+            let run = kubectl.run([command, names].concat());
+            run.unwrap_or_else(|error| panic!("{error}"));
+        };
+        let mut crds = self.crds(kubectl);
+        crds.retain(|crd| is_wanted(name(crd)));
+        let names: Vec<_> = crds.iter().map(name).collect();
+        run(&["delete", "crd", "--ignore-not-found", "--timeout=60s"], &names);
+        for name in &names {
+            home.takes_along("crd", name);
+        }
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": crds});
+        kubectl.apply(&list).unwrap_or_else(|error| panic!("{error}"));
+        run(&["wait", "--for=condition=Established", "--timeout=60s", "crd"], &names);
+    }
+
+    fn crds(&self, kubectl: &Kubectl) -> Vec<Value> {
         let folder = self.programs.crds().display().to_string();
         let read = ["create", "--dry-run=client", "--output=json", "--filename", &folder];
         let text = kubectl.run(read).unwrap_or_else(|error| panic!("{error}"));
         let objects = serde_json::Deserializer::from_str(&text).into_iter();
         objects.collect::<Result<_, _>>().unwrap_or_else(|error| panic!("{folder}: {error}"))
     }
+}
+
+fn name(object: &Value) -> &str {
+    object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
 }
 
 /// An image of static programs, which lie in `/bin`.

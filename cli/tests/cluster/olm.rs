@@ -30,22 +30,6 @@ fn open(test: &str, run: impl FnOnce(&Stage<'_>, &Olm)) {
     });
 }
 
-/// Has these kinds there; those of an earlier test may be on their way out.
-fn kinds(stage: &Stage<'_>, olm: &Olm, only: Option<&str>) {
-    let kubectl = stage.cluster.kubectl();
-    let mut crds = olm.crds(kubectl);
-    crds.retain(|crd| only.is_none_or(|only| crd["metadata"]["name"] == only));
-    let names = || crds.iter().map(|crd| crd["metadata"]["name"].as_str().unwrap());
-    let delete = ["delete", "crd", "--ignore-not-found", "--timeout=60s"];
-    kubectl.run(delete.into_iter().chain(names())).unwrap();
-    for crd in &crds {
-        stage.namespace.apply_cluster_wide(crd);
-    }
-    // Others of the cluster may be on their way out.
-    let wait = ["wait", "--for=condition=Established", "--timeout=60s", "crd"];
-    kubectl.run(wait.into_iter().chain(names())).unwrap();
-}
-
 fn catalog_source(name: &str, spec: &Value) -> Value {
     json!({
         "apiVersion": "operators.coreos.com/v1alpha1",
@@ -75,7 +59,7 @@ fn cluster_cli_check_finds_catalogs_that_opm_serves() {
         let expected = "there are no catalogs: the API server doesn't know OLM's CatalogSources";
         assert_eq!(checked(stage, &[]), ["left-out", expected]);
 
-        kinds(stage, olm, Some(crd));
+        olm.define_kinds(stage.cluster, &stage.namespace, |name| name == crd);
         let image = "registry.example/catalog:1";
         let plain = json!({"sourceType": "grpc", "image": image});
         stage.namespace.apply(&catalog_source("plain", &plain));
@@ -201,7 +185,7 @@ fn images(pod: &Value) -> [&str; 2] {
 #[test]
 fn cluster_cli_the_manifests_switch_olm_over_and_back() {
     open("cli-olm-switch", |stage, olm| {
-        kinds(stage, olm, None);
+        olm.define_kinds(stage.cluster, &stage.namespace, |_| true);
         let namespace = stage.namespace.name();
         stage.kubectl(&["create", "serviceaccount", "olm-operator-serviceaccount"]);
         stage.namespace.apply_cluster_wide(&json!({

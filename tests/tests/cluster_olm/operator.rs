@@ -11,18 +11,7 @@ const ACCOUNT: &str = "olm";
 /// Runs both for all namespaces, as their chart does, with all rights. What unpacks bundles is our
 /// image, in place of both of OLM's own.
 pub(crate) fn start(cluster: &Cluster, home: &Namespace<'_>, olm: &Olm, ours: &str) {
-    let crds = olm.crds(cluster.kubectl());
-    let names = || crds.iter().map(|crd| crd["metadata"]["name"].as_str().unwrap());
-    // Those of an earlier test may be on their way out.
-    let delete = ["delete", "crd", "--ignore-not-found", "--timeout=60s"];
-    cluster.kubectl().run(delete.into_iter().chain(names())).unwrap();
-    for name in names() {
-        home.takes_along("crd", name);
-    }
-    cluster.kubectl().apply(&json!({"apiVersion": "v1", "kind": "List", "items": crds})).unwrap();
-    let wait = ["wait", "--for=condition=Established", "--timeout=60s", "crd"];
-    cluster.kubectl().run(wait.into_iter().chain(names())).unwrap();
-
+    olm.define_kinds(cluster, home, |_| true);
     home.apply(&json!({
         "apiVersion": "v1",
         "kind": "ServiceAccount",
