@@ -80,6 +80,20 @@ fn cluster_a_testbed_survives_crashes_and_leaves_nothing() {
     assert!(told.iter().any(|line| line.contains("etcd again")), "{told:?}");
 }
 
+#[test]
+fn cluster_what_is_fetched_comes_from_outside_of_the_testbeds_network() {
+    let Some(cluster) = Cluster::open_testbed("the network that programs are fetched from") else {
+        return;
+    };
+    let network = || Ok(fs::read_link("/proc/thread-self/ns/net").unwrap());
+    let own = network().unwrap();
+    let seen = cluster.testbed().within(|| Ok([network()?, Testbed::outside(network)?, network()?]));
+    let [inside, outside, inside_again] = seen.unwrap();
+    assert_eq!(outside, own);
+    assert_ne!(inside, own);
+    assert_eq!(inside_again, inside);
+}
+
 /// Which of the machine's folders a testbed's first node has its own over.
 fn node_mounts(testbed: &Testbed) -> Vec<String> {
     let parts = testbed.parts().unwrap();

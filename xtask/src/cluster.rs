@@ -158,7 +158,8 @@ fn helper() -> Result<PathBuf, Error> {
     env::current_exe().map_err(|source| Error::File { path: "the running program".into(), source })
 }
 
-fn tell(line: &str) {
+/// Shows a line of progress.
+pub(crate) fn tell(line: &str) {
     eprintln!("{line}");
 }
 

@@ -2,6 +2,8 @@
 
 use std::{env, fs, thread};
 
+use unlade_testbed::{Olm, Peers, Settings};
+
 use crate::{
     cluster,
     command::{self, Error, cargo},
@@ -66,7 +68,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
         .iter()
         .map(|need| format!("{}: {} is missing: {}", need.tests, need.name, need.hint))
         .collect();
-    let outcome = match testbed(arguments)? {
+    let cluster = testbed(arguments)?;
+    if arguments.filter.is_none() {
+        build_peers(&cluster);
+    }
+    let outcome = match cluster {
         Cluster::Testbed(testbed) => testbed.run(&mut test, command::run),
         Cluster::NotNeeded => command::run(&mut test),
         Cluster::LeftOut(why) => {
@@ -89,6 +95,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
         _ => eprintln!("\nEvery OTHER test was run. `--require-all` makes that a failure."),
     }
     Ok(())
+}
+
+/// Builds upstream's programs before the first test starts, so that no test waits for a compiler,
+/// and says how far it is. A run with a filter leaves it to the tests that want them.
+fn build_peers(cluster: &Cluster) {
+    let prepare = || {
+        let settings = Settings::from_env()?;
+        Peers::prepare(&settings.cache, &mut cluster::tell)?;
+        if !matches!(cluster, Cluster::LeftOut(_)) {
+            Olm::prepare(&settings.cache, &mut cluster::tell)?;
+        }
+        Ok::<_, unlade_testbed::Error>(())
+    };
+    // The tests that need them then say the same, and that they are left out.
+    if let Err(error) = prepare() {
+        eprintln!("upstream's programs cannot be built: {error}");
+    }
 }
 
 /// At least four: tests on a cluster, which take nearly all of the time, mostly wait for it.

@@ -81,6 +81,26 @@ impl Network {
     }
 }
 
+/// Runs something in the network that this process was started in, even if the calling thread has
+/// entered another since. The network of a testbed has no way out, so whatever is fetched has to
+/// come from here.
+pub(crate) fn outside<T>(action: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    // The main thread of a process does not enter a testbed: `enter` moves the calling thread only.
+    let process = std::process::id();
+    let outer = Network::at(format!("/proc/{process}/task/{process}/ns/net").into());
+    let inner = PathBuf::from("/proc/thread-self/ns/net");
+    let name = |path: &Path| fs::read_link(path).map_err(Error::file("read", path));
+    if name(&outer.path)? == name(&inner)? {
+        return action();
+    }
+    let back = fs::File::open(&inner).map_err(Error::file("open", &inner))?;
+    outer.enter()?;
+    let outcome = action();
+    move_into_link_name_space(back.as_fd(), Some(LinkNameSpaceType::Network))
+        .map_err(Error::kernel("return to the network of the testbed".to_owned()))?;
+    outcome
+}
+
 /// Moves the calling process, which must have one thread, into another's mount namespace.
 pub(crate) fn enter_mounts_of(process: &Process) -> Result<(), Error> {
     let path = PathBuf::from(format!("/proc/{}/ns/mnt", process.pid));

@@ -14,6 +14,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::network::outside;
 use module::Source;
 
 pub use olm::Olm;
@@ -41,6 +42,10 @@ impl Programs {
     /// [`Error::Missing`] if a package is missing and can't be installed; [`Error::Ended`] with
     /// the end of its output if a build fails.
     pub fn prepare(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<Self, Error> {
+        outside(|| Self::prepare_here(cache, tell))
+    }
+
+    fn prepare_here(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<Self, Error> {
         debian::install(&debian::PACKAGES, tell)?;
         let started = Instant::now();
         let mut n_built = 0;

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::address::MOST_NODES;
 use crate::cgroup::Group;
-use crate::network::Network;
+use crate::network::{Network, outside};
 use crate::place::{Place, RECORD};
 use crate::wait::wait_for;
 use crate::{Error, Kubectl, Node, Part, PartStatus, Programs, Settings, State, file, mount, node};
@@ -188,6 +188,16 @@ impl Testbed {
         action: impl FnOnce() -> Result<T, Error> + Send,
     ) -> Result<T, Error> {
         network(&self.place).within(action)
+    }
+
+    /// Runs something in the network that this process was started in, even if the calling thread
+    /// has entered that of a testbed: programs are fetched from there.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Kernel`] if a namespace cannot be entered, and those of `action`.
+    pub fn outside<T>(action: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+        outside(action)
     }
 
     /// A command with `KUBECONFIG` set and our `kubectl` and `ctr` first on the `PATH`. It is to be

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::debian;
 use super::module::{self, Source};
 use crate::Error;
+use crate::network::outside;
 
 /// As `cargo xtask bench` builds `opm` of the same module, so that Go compiles it once: optimized,
 /// because it is measured, and without the C libraries of image stores that nobody uses here.
@@ -35,9 +36,11 @@ impl Olm {
     /// [`Error::Missing`] if busybox is missing and can't be installed; [`Error::Ended`] with the
     /// end of its output if a build fails.
     pub fn prepare(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<Self, Error> {
-        debian::install(&debian::OLM, tell)?;
-        let (folder, _) = module::programs(cache, &SOURCE, tell)?;
-        Ok(Self { folder, busybox: debian::find("busybox")? })
+        outside(|| {
+            debian::install(&debian::OLM, tell)?;
+            let (folder, _) = module::programs(cache, &SOURCE, tell)?;
+            Ok(Self { folder, busybox: debian::find("busybox")? })
+        })
     }
 
     /// One of `opm`, `cpb`, `catalog` (the catalog-operator) and `olm` (the olm-operator), all of

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::module::{self, Source};
 use super::olm;
 use crate::Error;
+use crate::network::outside;
 
 const SOURCE: Source = Source {
     name: "peers",
@@ -30,8 +31,10 @@ impl Peers {
     /// [`Error::Ended`] with the end of its output if a build fails, or there is no Go and none
     /// can be fetched.
     pub fn prepare(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<Self, Error> {
-        let (folder, _) = module::programs(cache, &SOURCE, tell)?;
-        Ok(Self { folder })
+        outside(|| {
+            let (folder, _) = module::programs(cache, &SOURCE, tell)?;
+            Ok(Self { folder })
+        })
     }
 
     /// operator-registry's writer and loader of ConfigMaps: `tests/peers/main.go`.
