@@ -259,7 +259,7 @@ fn retry_after_is_honoured_within_bounds() {
             body: Vec::new(),
         })
     };
-    for (seconds, waited) in [(3, 3), (3_000_000, 30)] {
+    for (seconds, waited) in [(3, 3), (3_000_000, 30), (u64::MAX, 30)] {
         let script = Script::new(vec![asked(seconds), existing(), status(200, "")]);
         let (result, time) = run(&script);
         assert_eq!(result.unwrap(), Filled::Written);
@@ -325,4 +325,28 @@ fn answer_that_is_not_the_config_map_is_refused() {
     dying["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
     let result = run(&Script::new(vec![answer(200, &dying)])).0;
     assert!(matches!(result, Err(Error::Deleted { .. })), "{result:?}");
+}
+
+/// Where it is written is decided by the request, and not by what the answer says.
+#[test]
+fn a_config_map_that_claims_another_place_is_written_where_it_was_read() {
+    for version in ["9".repeat(100_000), "../../pods?a=b#c".to_owned(), "\r\nX: y".to_owned()] {
+        let mut other = empty();
+        other["metadata"]["namespace"] = json!("kube-system");
+        other["metadata"]["selfLink"] = json!("/api/v1/namespaces/kube-system/secrets/x");
+        other["metadata"]["resourceVersion"] = json!(version);
+        let script = Script::new(vec![answer(200, &other), answer(200, &json!({}))]);
+        assert_eq!(run(&script).0.unwrap(), Filled::Written);
+        assert_eq!(script.requests.borrow()[1].path, "/api/v1/namespaces/olm/configmaps/bundle");
+        assert_eq!(script.put()["metadata"]["resourceVersion"], version);
+    }
+}
+
+#[test]
+fn a_conflict_that_never_ends_ends_with_the_deadline() {
+    let round = || [existing(), status(409, "the object has been modified")];
+    let script = Script::new(std::iter::repeat_with(round).take(1_000).flatten().collect());
+    let (result, time) = run(&script);
+    assert!(matches!(result, Err(Error::Conflict { .. })), "{result:?}");
+    assert!(time < Duration::from_mins(2), "{time:?}");
 }

@@ -9,6 +9,8 @@ use tempfile::TempDir;
 use super::beneath::{Folder, Resolution};
 use super::{Error, Kind, LinkFault, Options, read};
 
+mod hostile;
+
 /// A bundle with one manifest and the files that `add` puts into its root.
 fn bundle(add: impl FnOnce(&Path)) -> TempDir {
     let root = tempfile::tempdir().unwrap();

@@ -26,25 +26,25 @@ pub(crate) fn kubeconfig(folder: &Path, address: SocketAddr, user: &Value) -> st
 }
 
 /// `serve` of one bundle into `olm/bundle`, with short limits.
-struct Job {
-    bundle: TempDir,
-    server: Server,
+pub(crate) struct Job {
+    pub(crate) bundle: TempDir,
+    pub(crate) server: Server,
 }
 
 impl Job {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let server = Server::start();
         server.create("olm", "bundle");
         Self { bundle: bundle("one"), server }
     }
 
-    fn with_faults(faults: &[Fault]) -> Self {
+    pub(crate) fn with_faults(faults: &[Fault]) -> Self {
         let job = Self::new();
         job.server.with(|state| state.faults.extend(faults.iter().cloned()));
         job
     }
 
-    fn always(fault: Fault) -> Self {
+    pub(crate) fn always(fault: Fault) -> Self {
         let job = Self::new();
         job.server.with(|state| state.always = Some(fault));
         job
@@ -60,7 +60,7 @@ impl Job {
         command
     }
 
-    fn run(&self) -> Run {
+    pub(crate) fn run(&self) -> Run {
         Run::of(&mut self.command())
     }
 }
@@ -97,6 +97,7 @@ fn what_another_try_mends_is_tried_again() {
     let faults = [
         vec![Fault::Status(429, Some("Retry-After: 1"))],
         vec![Fault::Status(500, None), Fault::Status(503, Some("Retry-After: soon"))],
+        vec![Fault::Status(503, Some("Retry-After: -1"))],
         vec![Fault::Close],
         vec![Fault::Silence],
         vec![Fault::Trickle],

@@ -13,6 +13,12 @@ use serde_json::{Value, json};
 /// What goes wrong with one request.
 #[derive(Debug, Clone)]
 pub(crate) enum Fault {
+    /// Nothing: the request is answered as it should be.
+    None,
+    /// These bytes, after which the connection is closed.
+    Raw(Vec<u8>),
+    /// The first bytes once, and the second ones without end.
+    Endless(&'static str, &'static str),
     /// This status, with a header if there is one.
     Status(u16, Option<&'static str>),
     /// The connection is closed without an answer.
@@ -124,7 +130,12 @@ impl Server {
         });
         let stream = reader.get_mut();
         let _ = match fault {
-            None => send(stream, &self.with(|state| state.handle(&request))),
+            None | Some(Fault::None) => send(stream, &self.with(|state| state.handle(&request))),
+            Some(Fault::Raw(bytes)) => stream.write_all(&bytes),
+            Some(Fault::Endless(head, rest)) => {
+                let _ = stream.write_all(head.as_bytes());
+                repeat(stream, rest.as_bytes(), Duration::ZERO)
+            }
             Some(Fault::Status(status, header)) => {
                 let body = json!({"kind": "Status", "message": "a\nfault", "code": status});
                 let header = header.map(|header| format!("{header}\r\n")).unwrap_or_default();

@@ -75,6 +75,41 @@ fn server_of_another_authority_is_not_trusted() {
     assert!(!run.stderr.contains("secret-token"));
 }
 
+/// No token leaves the program before the certificate is the right one.
+#[test]
+fn server_that_cannot_be_known_gets_no_request() {
+    let authority = Authority::new();
+    let tls = |names: &[&str]| server("127.0.0.1:0", authority.server(names));
+    for (server, code) in [
+        (tls(&["127.0.0.2"]), 24),
+        (tls(&["localhost", "kubernetes"]), 24),
+        (tls(&["*.0.0.1", "*"]), 24),
+        // It speaks plain HTTP.
+        (Server::start(), 30),
+    ] {
+        let cluster = json!({
+            "server": format!("https://{}", server.address),
+            "certificate-authority-data": data(&authority.pem()),
+        });
+        let run = run(&cluster, &json!({"token": "secret-token"}));
+        assert_eq!((run.code, server.requests()), (Some(code), 0), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn token_with_a_line_end_adds_no_header() {
+    let authority = Authority::new();
+    let server = server("127.0.0.1:0", authority.server(&["127.0.0.1"]));
+    let cluster = json!({
+        "server": format!("https://{}", server.address),
+        "certificate-authority-data": data(&authority.pem()),
+    });
+    let run = run(&cluster, &json!({"token": "t\r\nImpersonate-User: admin"}));
+    assert_ne!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(server.requests(), 0);
+    assert!(!run.stderr.contains("Impersonate-User"), "{}", run.stderr);
+}
+
 #[test]
 fn address_of_version_six_is_connected_to() {
     if std::net::TcpListener::bind("[::1]:0").is_err() {

@@ -1,0 +1,213 @@
+//! Directories of an author who wants a file from outside, or all the memory.
+
+use std::fs::File;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use rustix::fs::{RenameFlags, makedev, renameat_with};
+use unlade_tests::left_out;
+
+use super::*;
+
+fn content(resolution: Resolution, root: &Path) -> unlade_format::Content {
+    read(root, &Options { resolution, ..Options::default() }).unwrap().content
+}
+
+#[test]
+fn links_to_secrets_and_to_other_processes_are_refused() {
+    for resolution in READERS {
+        for target in [
+            "/etc/passwd",
+            "../../../../../../../etc/passwd",
+            "/proc/self/environ",
+            "/proc/self/fd/0",
+            "/dev/stdin",
+            // Leads out and comes back: to a check of the resolved path it would look harmless.
+            "../manifests/csv.yaml",
+            "../../../../../../../proc/self/environ",
+        ] {
+            let error = refusal(resolution, |root| {
+                symlink(target, root.join("manifests/link.yaml")).unwrap();
+            });
+            let Error::Link { path, target: named, fault } = &error else { panic!("{error:?}") };
+            assert_eq!((path.as_str(), named.as_str()), ("manifests/link.yaml", target));
+            assert!(matches!(fault, LinkFault::Absolute | LinkFault::Outside), "{error:?}");
+        }
+    }
+}
+
+#[test]
+fn long_chains_of_links_end_in_an_error() {
+    for resolution in READERS {
+        let error = refusal(resolution, |root| {
+            let link = |n: usize| root.join(format!("manifests/link-{n:02}"));
+            for n in 0..45 {
+                symlink(format!("link-{:02}", n + 1), link(n)).unwrap();
+            }
+            fs::write(link(45), "end").unwrap();
+        });
+        assert!(matches!(error, Error::Link { fault: LinkFault::Loop, .. }), "{error:?}");
+    }
+}
+
+#[test]
+fn manifests_that_are_a_link_out_of_the_bundle_are_refused() {
+    for resolution in READERS {
+        for target in ["/etc", "../../etc", "../../../../../../../etc", "/proc/self/cwd"] {
+            let error = refusal(resolution, |root| {
+                fs::rename(root.join("manifests"), root.join("real")).unwrap();
+                symlink(target, root.join("manifests")).unwrap();
+            });
+            let Error::Link { path, fault, .. } = &error else { panic!("{error:?}") };
+            assert_eq!(path, "manifests");
+            assert!(matches!(fault, LinkFault::Absolute | LinkFault::Outside), "{error:?}");
+        }
+    }
+}
+
+/// No path tells a hard link from the file itself. Who can make one in an image could put the
+/// bytes there as well.
+#[test]
+fn a_hard_link_is_the_file_that_it_names() {
+    for resolution in READERS {
+        let root = bundle(|root| {
+            fs::write(root.join("outside"), "bytes").unwrap();
+            fs::hard_link(root.join("outside"), root.join("manifests/hard.yaml")).unwrap();
+        });
+        let content = content(resolution, root.path());
+        let hard = content.files().iter().find(|file| file.name == "hard.yaml").unwrap();
+        assert_eq!(hard.bytes, b"bytes");
+    }
+}
+
+#[test]
+fn devices_are_refused_before_they_are_opened() {
+    // /dev/zero, which has no end, and a block device that does not exist.
+    for (file_type, device) in
+        [(FileType::CharacterDevice, makedev(1, 5)), (FileType::BlockDevice, makedev(240, 7))]
+    {
+        for resolution in READERS {
+            let root = bundle(|_| {});
+            let path = root.path().join("manifests/device.yaml");
+            if let Err(errno) = mknodat(CWD, path, file_type, Mode::RUSR, device) {
+                left_out::say("devices among the manifests", &format!("mknod: {errno}"));
+                return;
+            }
+            let error =
+                read(root.path(), &Options { resolution, ..Options::default() }).unwrap_err();
+            let Error::Special { path, kind: Kind::Device } = &error else { panic!("{error:?}") };
+            assert_eq!(path, "manifests/device.yaml");
+        }
+    }
+}
+
+#[test]
+fn deep_directories_are_not_entered() {
+    for resolution in READERS {
+        let error = refusal(resolution, |root| {
+            fs::create_dir_all(root.join("manifests/d.yaml").join("d/".repeat(300))).unwrap();
+        });
+        assert!(
+            matches!(&error, Error::NestedDirectory { path } if path == "manifests/d.yaml"),
+            "{error:?}"
+        );
+    }
+}
+
+#[test]
+fn names_for_a_terminal_are_replaced_in_keys_and_kept_as_names() {
+    let name = "a\u{1b}[2J\n\u{202e}\u{7}.yaml";
+    for resolution in READERS {
+        let root = bundle(|root| fs::write(root.join("manifests").join(name), "").unwrap());
+        let content = content(resolution, root.path());
+        let keys: Vec<_> =
+            content.entries().map(|(key, file)| (key.as_str(), &file.name)).collect();
+        assert_eq!(keys[0], ("a--2J---.yaml", &name.to_owned()));
+    }
+}
+
+#[test]
+fn names_that_differ_in_case_are_two_files() {
+    for resolution in READERS {
+        let root = bundle(|root| {
+            fs::write(root.join("manifests/ABC.yaml"), "upper").unwrap();
+            fs::write(root.join("manifests/abc.yaml"), "lower").unwrap();
+        });
+        let content = content(resolution, root.path());
+        let found: Vec<_> =
+            content.entries().map(|(key, file)| (key.as_str(), &*file.bytes)).collect();
+        assert_eq!(found[..2], [("ABC.yaml", &b"upper"[..]), ("abc.yaml", b"lower")]);
+    }
+}
+
+/// With the limits of a user who sets none: the reader stops at them, whatever the size says.
+#[test]
+fn a_sparse_file_of_a_tebibyte_is_refused_at_the_limit() {
+    for resolution in READERS {
+        let error = refusal(resolution, |root| {
+            let file = File::create(root.join("manifests/sparse.yaml")).unwrap();
+            file.set_len(1 << 40).unwrap();
+        });
+        let limit = unlade_format::Limits::default().file_size;
+        assert!(
+            matches!(&error, Error::FileSize { path, limit: found }
+                if path == "manifests/sparse.yaml" && *found == limit),
+            "{error:?}"
+        );
+    }
+}
+
+#[test]
+fn manifests_named_by_the_annotations_cannot_lead_out() {
+    for resolution in READERS {
+        let options = Options { resolution, ..Options::default() };
+        for named in ["../..", "manifests/../../..", "a\0b", "link/../..", "out/passwd", "out"] {
+            let error = read(laid_out(named, "metadata/").path(), &options).unwrap_err();
+            assert!(matches!(error, Error::Layout(_) | Error::Link { .. }), "{named:?}: {error:?}");
+        }
+        // Nothing of this name lies within the bundle: the manifests are where they usually are.
+        let found = read(laid_out("/proc/self", "metadata/").path(), &options).unwrap();
+        assert!(
+            found.content.files().iter().map(unlade_format::File::path).eq(["manifests/csv.yaml"])
+        );
+        assert!(!found.findings.is_empty());
+        // No annotation of an object has this length.
+        let error =
+            read(laid_out(&"x/".repeat(400_000), "metadata/").path(), &options).unwrap_err();
+        assert!(matches!(error, Error::Content(_)), "{error:?}");
+    }
+}
+
+/// What is read is the file or an error, and never what stands at its place for a moment.
+#[test]
+fn exchanging_a_file_or_directory_while_it_is_read_gives_nothing_from_outside() {
+    for resolution in READERS {
+        for exchanged in ["manifests/csv.yaml", "manifests"] {
+            let outside = tempfile::tempdir().unwrap();
+            fs::write(outside.path().join("csv.yaml"), "the secret").unwrap();
+            // The link leads to what would be read in place of what it replaces.
+            let target = match exchanged {
+                "manifests" => outside.path().to_owned(),
+                _ => outside.path().join("csv.yaml"),
+            };
+            let root = bundle(|root| symlink(target, root.join("other")).unwrap());
+            let is_done = AtomicBool::new(false);
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    let (one, other) = (root.path().join(exchanged), root.path().join("other"));
+                    while !is_done.load(Ordering::Relaxed) {
+                        renameat_with(CWD, &one, CWD, &other, RenameFlags::EXCHANGE).unwrap();
+                    }
+                });
+                for _ in 0..300 {
+                    let options = Options { resolution, ..Options::default() };
+                    let Ok(reading) = read(root.path(), &options) else { continue };
+                    for file in reading.content.files() {
+                        assert_ne!(file.bytes, b"the secret", "{exchanged}");
+                    }
+                }
+                is_done.store(true, Ordering::Relaxed);
+            });
+        }
+    }
+}
