@@ -12,6 +12,8 @@ mod corpus;
 mod failure;
 #[path = "../finished/mod.rs"]
 mod finished;
+/// ConfigMaps of someone who may write to the namespace.
+mod hostile;
 /// Images as sources.
 mod image;
 /// `unlade load`.

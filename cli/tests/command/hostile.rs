@@ -1,0 +1,128 @@
+use serde_json::{Value, json};
+
+use crate::{
+    bundle::{Bundle, CSV},
+    run::{piped, unlade},
+};
+
+const ESCAPES: &str = "\u{1b}]0;owned\u{7}\u{9b}31m\r\u{202e}";
+
+fn filled() -> Value {
+    let bundle = Bundle::new();
+    let text = unlade(["unpack", bundle.argument(), "-o", "json"]).success();
+    serde_json::from_str(&text).unwrap()
+}
+
+fn exits(input: impl Into<Vec<u8>>, code: i32) -> String {
+    piped(["load"], input).failure(code)
+}
+
+/// As `encoding/json` has it; and what wins is what the digest is of.
+#[test]
+fn of_two_equal_keys_the_last_is_read_and_verified() {
+    let good = filled();
+    let csv = "tea.clusterserviceversion.yaml";
+    let evil = CSV.replace("tea-operator", "evil");
+    let data = good["data"].to_string();
+    let mut other = good["data"].clone();
+    other[csv] = evil.clone().into();
+    let text = |first: &str, second: &str| {
+        let mut rest = good.clone();
+        rest.as_object_mut().unwrap().remove("data");
+        let rest = rest.to_string();
+        format!("{{\"data\":{first},\"data\":{second},{}", rest.strip_prefix('{').unwrap())
+    };
+    let shown = piped(["load"], text(&other.to_string(), &data)).success();
+    assert!(shown.contains("tea-operator.v1.2.3") && !shown.contains("evil"), "{shown}");
+    let stderr = exits(text(&data, &other.to_string()), 3);
+    assert!(stderr.contains("digest"), "{stderr}");
+    // The same within the map.
+    let member = |value: &str| format!("{}:{}", json!(csv), json!(value));
+    let inner = data.trim_start_matches('{').trim_end_matches('}');
+    let twice = |first: &str, last: &str| format!("{{{first},{inner},{last}}}");
+    piped(["load"], text("{}", &twice(&member(&evil), &member(CSV)))).success();
+    let stderr = exits(text("{}", &twice(&member(CSV), &member(&evil))), 3);
+    assert!(stderr.contains("digest"), "{stderr}");
+}
+
+#[test]
+fn deep_json_and_lists_in_lists_are_errors() {
+    let config_map = filled().to_string();
+    let list = r#"{"kind":"List","apiVersion":"v1","items":["#;
+    let lists = |n: usize| format!("{}{config_map}{}", list.repeat(n), "]}".repeat(n));
+    piped(["load"], lists(20)).success();
+    for deep in [
+        "[".repeat(100_000),
+        "{\"a\":".repeat(100_000),
+        format!("{{\"kind\":\"ConfigMap\",\"data\":{}", "[".repeat(100_000)),
+        lists(2_000),
+    ] {
+        let finished = piped(["load"], deep);
+        assert!(matches!(finished.code, Some(3 | 4)), "{finished:?}");
+        assert!(finished.stderr.starts_with("error: "), "{finished:?}");
+        assert!(finished.stderr.len() < 2_000, "{} bytes", finished.stderr.len());
+    }
+}
+
+#[test]
+fn nothing_of_a_config_map_reaches_the_screen_raw() {
+    let changed = |pointer: &str, value: Value| {
+        let mut config_map = filled();
+        *config_map.pointer_mut(pointer).unwrap() = value;
+        config_map
+    };
+    let annotated = |key: &str, value: &str| {
+        let mut config_map = filled();
+        config_map["metadata"]["annotations"][key] = value.into();
+        config_map
+    };
+    let mut unmarked = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {
+            "name": format!("n{ESCAPES}"),
+            "annotations": {"olm.contentEncoding": format!("zip{ESCAPES}")},
+        },
+        "data": {"a.yaml": "kind: A\n"},
+        "binaryData": {format!("unread{ESCAPES}"): ""},
+    });
+    let mut inputs = vec![
+        annotated("unlade.dev/format", ESCAPES),
+        annotated("unlade.dev/files", ESCAPES),
+        annotated("unlade.dev/digest", ESCAPES),
+        annotated("unlade.dev/names", &json!({"teas.crd.yaml": ESCAPES}).to_string()),
+        annotated("unlade.dev/names", &json!({ESCAPES: "x"}).to_string()),
+        annotated("unlade.dev/annotations", &json!([ESCAPES]).to_string()),
+        annotated("olm.contentEncoding", ESCAPES),
+        annotated("olm.sourceImage", ESCAPES),
+        changed("/metadata/name", ESCAPES.into()),
+        changed("/data", json!({ESCAPES: "x"})),
+        changed("/data", json!({"a": {ESCAPES: 1}})),
+        changed("/kind", ESCAPES.into()),
+        unmarked.clone(),
+    ];
+    unmarked["data"] = json!({format!("k{ESCAPES}"): "kind: A\n"});
+    inputs.push(unmarked);
+    for input in inputs {
+        for output in ["summary", "json", "yaml"] {
+            let finished = piped(["load", "-o", output], input.to_string());
+            let shown = format!("{}{}", finished.stdout, finished.stderr);
+            let raw = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+            assert!(!shown.contains(raw), "{finished:?}");
+            assert!(!shown.is_empty());
+        }
+    }
+}
+
+#[test]
+fn an_unknown_encoding_and_keys_that_are_not_read_are_reported() {
+    let config_map = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "a", "annotations": {"olm.contentEncoding": "zip\u{1b}[2J"}},
+        "data": {"csv.yaml": CSV},
+        "binaryData": {"unread.yaml": ""},
+    });
+    let finished = piped(["load"], config_map.to_string());
+    let shown = format!("{}{}", finished.stdout, finished.stderr);
+    assert!(shown.contains("warning: ") && shown.contains("unread.yaml"), "{finished:?}");
+    assert!(shown.contains(r"zip\u{1b}[2J"), "{finished:?}");
+}
