@@ -121,6 +121,10 @@ impl Server {
                 merge(&mut object, &patch);
                 json_of(200, &state.put(kind, object))
             }
+            Method::DELETE => match state.objects.remove(&key) {
+                Some(object) => json_of(200, &object),
+                None => refused(404, "NotFound"),
+            },
             _ if query.contains("watch=") => state.watch(kind, &query),
             _ if name.is_empty() => {
                 let items: Vec<_> = state.of(kind, &query).cloned().collect();

@@ -1,0 +1,97 @@
+//! Objects under the names and labels of a launch that someone else in the namespace made.
+
+use super::server::State;
+use super::*;
+
+const NAME: &str = "etcd";
+
+fn request() -> Request {
+    Request { name: Name::Given(NAME.into()), ..Request::new(IMAGE, "default") }
+}
+
+/// An object with the labels of a launcher, that is owned by the ConfigMap of the launch.
+fn in_disguise(kind: &str, name: &str, rest: &Value) -> Value {
+    let mut object = json!({
+        "kind": kind,
+        "metadata": {
+            "name": name,
+            "uid": format!("theirs of {kind}"),
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "labels": crate::object::label::ours(NAME),
+            "ownerReferences": [{
+                "apiVersion": "v1", "kind": "ConfigMap", "name": NAME,
+                // The server in memory gives it this one.
+                "uid": format!("uid of configmaps/{NAME}"),
+            }],
+        },
+    });
+    object.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+    object
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_of_someone_else_under_our_names_are_left_alone() {
+    for (kind, plural) in [
+        ("ConfigMap", "configmaps"),
+        ("ServiceAccount", "serviceaccounts"),
+        ("Role", "roles"),
+        ("RoleBinding", "rolebindings"),
+    ] {
+        let server = Server::new(|_, _| panic!("a Job was made"));
+        let theirs = json!({
+            "kind": kind, "metadata": {"name": NAME, "uid": "theirs"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": NAME},
+        });
+        server.put(plural, theirs);
+        let there = server.object(plural, NAME);
+        let launcher = Launcher::new(server.client(), options());
+        let failure = launcher.launch(&request()).await.unwrap_err();
+        assert_eq!(failure.reason, Reason::NameTaken, "{failure:?}");
+        assert!(failure.message.contains(kind), "{failure:?}");
+        assert_eq!(server.object(plural, NAME), there);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn rights_that_someone_widened_are_made_anew() {
+    let server = Server::new(State::fill);
+    let role = json!({"rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]});
+    server.put("roles", in_disguise("Role", NAME, &role));
+    let binding = json!({
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin",
+        },
+        "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": "default"}],
+    });
+    server.put("rolebindings", in_disguise("RoleBinding", NAME, &binding));
+    let launcher = Launcher::new(server.client(), options());
+    launcher.launch(&request()).await.unwrap();
+    let role = server.object("roles", NAME);
+    assert_eq!(role["rules"][0]["resourceNames"], json!([NAME]), "{role}");
+    assert_eq!(role["rules"].as_array().unwrap().len(), 1, "{role}");
+    let binding = server.object("rolebindings", NAME);
+    assert_eq!(binding["roleRef"]["kind"], "Role", "{binding}");
+}
+
+/// Who may create Jobs can use the account of the launch anyway. Such a Job is waited for as long
+/// as one's own, and then replaced.
+#[tokio::test(start_paused = true)]
+async fn a_job_that_only_looks_like_ours_is_replaced_at_the_deadline() {
+    let server = Server::new(State::fill);
+    let theirs = json!({"spec": {"template": {"spec": {"containers": []}}}});
+    let mut theirs = in_disguise("Job", &format!("{NAME}-1"), &theirs);
+    theirs["metadata"]["annotations"] = json!({record::IMAGE: IMAGE});
+    server.put("jobs", theirs);
+    let launcher = Launcher::new(server.client(), options());
+    let begin = tokio::time::Instant::now();
+    let done = launcher.launch(&request()).await.unwrap();
+    assert_eq!(done.job.as_deref(), Some("etcd-2"));
+    // The time of the test, which only the launcher's own waiting moves.
+    assert!(begin.elapsed() < Duration::from_mins(20), "{:?}", begin.elapsed());
+    let job = server.object("jobs", "-2");
+    let config_map = server.object("configmaps", NAME);
+    assert_eq!(
+        config_map["metadata"]["annotations"][unlade_format::mark::ATTEMPT],
+        job["metadata"]["uid"]
+    );
+}
