@@ -126,3 +126,60 @@ fn an_unknown_encoding_and_keys_that_are_not_read_are_reported() {
     assert!(shown.contains("warning: ") && shown.contains("unread.yaml"), "{finished:?}");
     assert!(shown.contains(r"zip\u{1b}[2J"), "{finished:?}");
 }
+
+#[test]
+fn arguments_that_lead_to_the_system_are_refused_and_quote_nothing_of_it() {
+    let digest = "0".repeat(64);
+    for source in [
+        "oci:../../x",
+        "oci:/etc:x@y",
+        "oci:/proc/self",
+        "oci-archive:/dev/zero",
+        "oci-archive:/proc/self/mem",
+        "docker-archive:/etc/passwd",
+        "/dev/zero",
+        "/etc/passwd",
+        "oci:/tmp@sha256:../../../etc/passwd",
+        &format!("oci:/tmp@sha256:{digest}/../../x"),
+        "oci:/tmp:@99999999999999999999",
+    ] {
+        let finished = unlade(["unpack", source]);
+        assert!(matches!(finished.code, Some(1..=4)), "{source}: {finished:?}");
+        assert!(finished.stderr.starts_with("error: "), "{source}: {finished:?}");
+        assert!(!format!("{finished:?}").contains("root:"), "{source}: {finished:?}");
+    }
+    for file in ["/etc/passwd", "/proc/self/environ", "/proc/self/mem", "/etc"] {
+        let finished = unlade(["load", file]);
+        assert!(matches!(finished.code, Some(1..=4)), "{file}: {finished:?}");
+        let shown = format!("{finished:?}");
+        assert!(!shown.contains("root:") && !shown.contains("TERM="), "{file}: {shown}");
+    }
+    let stderr = unlade(["load", "/dev/zero", "--max-input-size", "1Mi"]).failure(4);
+    assert!(stderr.contains("hint: --max-input-size"), "{stderr}");
+}
+
+#[test]
+fn names_that_are_no_names_of_kubernetes_are_refused() {
+    let bundle = Bundle::new();
+    for name in ["../x", "a/b", "a?b", "a#b", "a%2fb", "a\r\nb", "A", "", "\u{1b}[2J", "a b"] {
+        for option in ["--name", "--namespace"] {
+            let stderr = unlade(["unpack", bundle.argument(), option, name]).failure(2);
+            let raw = |c: char| c.is_control() && c != '\n';
+            assert!(!stderr.contains(raw), "{name:?}: {stderr:?}");
+        }
+    }
+}
+
+/// A line of a list is an image and never an option, whatever it looks like.
+#[test]
+fn a_list_of_images_brings_no_options() {
+    let launch =
+        ["launch", "-f", "-", "--dry-run", "-o=name", "-n=a", "--tool-image=r.example/t:1"];
+    for line in ["--as=system:admin", "-o json", "--kubeconfig=/tmp/x", "--name=x", "-"] {
+        let list = format!("r.example/a:1\n{line}\n");
+        let finished = piped(launch, list);
+        assert_ne!(finished.code, Some(0), "{finished:?}");
+        assert!(finished.stderr.contains(line.split(' ').next().unwrap()), "{finished:?}");
+        assert!(finished.stderr.contains("image"), "{finished:?}");
+    }
+}

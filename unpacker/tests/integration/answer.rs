@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::fixture::Run;
 use crate::serve::Job;
 use crate::server::{Fault, Server};
 
@@ -46,20 +47,39 @@ fn redirects_are_not_followed() {
 }
 
 #[test]
-fn answers_without_end_are_refused_or_given_up() {
-    const CHUNK: &str = "10\r\n0123456789abcdef\r\n";
+fn bodies_without_end_are_refused_at_the_limit() {
     const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let chunk = format!("10000\r\n{}\r\n", " ".repeat(1 << 16));
     std::thread::scope(|scope| {
         for (head, rest) in [
-            (CHUNKED, CHUNK),
-            ("HTTP/1.1 500 X\r\nTransfer-Encoding: chunked\r\n\r\n", CHUNK),
-            ("HTTP/1.1 500 X\r\n\r\n", "{\"message\": \"a\"} "),
+            (CHUNKED, chunk.clone()),
+            ("HTTP/1.1 500 X\r\nTransfer-Encoding: chunked\r\n\r\n", chunk),
+            ("HTTP/1.1 500 X\r\n\r\n", " ".repeat(1 << 16)),
+        ] {
+            scope.spawn(move || {
+                let job = Job::always(Fault::Endless(head, rest));
+                // Time is not what ends it.
+                let mut command = job.command();
+                command.args(["--request-timeout", "60s", "--deadline", "90s"]);
+                let run = Run::of(&mut command);
+                assert_eq!(run.verdicts(), ["refused"], "{head}: {}", run.stderr);
+                assert!(run.stderr.contains("is larger than 8388608 bytes"), "{}", run.stderr);
+            });
+        }
+    });
+}
+
+#[test]
+fn heads_without_end_are_given_up() {
+    std::thread::scope(|scope| {
+        for (head, rest) in [
             ("", "HTTP/1.1 100 Continue\r\n\r\n"),
             ("HTTP/1.1 200 OK\r\nX: ", "a"),
             ("HTTP/1.1 200 OK\r\n", "X: a\r\n"),
-            (CHUNKED, "1;an=extension\r\n \r\n"),
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", "an=extension;"),
         ] {
-            scope.spawn(move || fails(&Job::always(Fault::Endless(head, rest)), &[23, 30], head));
+            let fault = Fault::Endless(head, rest.repeat(1 << 10));
+            scope.spawn(move || fails(&Job::always(fault), &[30], rest));
         }
     });
 }

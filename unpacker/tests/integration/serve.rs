@@ -50,7 +50,7 @@ impl Job {
         job
     }
 
-    fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let config = kubeconfig(self.bundle.path(), self.server.address, &json!({"token": "t"}));
         let mut command = unpacker();
         command.arg("serve").arg("--kubeconfig").arg(config);

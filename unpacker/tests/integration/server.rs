@@ -18,7 +18,7 @@ pub(crate) enum Fault {
     /// These bytes, after which the connection is closed.
     Raw(Vec<u8>),
     /// The first bytes once, and the second ones without end.
-    Endless(&'static str, &'static str),
+    Endless(&'static str, String),
     /// This status, with a header if there is one.
     Status(u16, Option<&'static str>),
     /// The connection is closed without an answer.
