@@ -13,7 +13,7 @@ mod write;
 pub(crate) use build::{Builder, Field, Key, NodeId, Unwritable};
 pub(crate) use number::{float_text, key_text};
 use parse::go_lossy;
-pub(crate) use parse::parse;
+pub(crate) use parse::{Fault, parse};
 
 /// A JSON value.
 #[derive(Debug, Clone)]
