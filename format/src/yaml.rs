@@ -28,7 +28,7 @@ mod write;
 
 pub use error::Error;
 pub use reader::Reader;
-pub use write::write;
+pub use write::{write, write_to};
 
 use crate::json::Tree;
 use compose::{Composed, Composer};

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use unlade_format::{
-    Finding, Reason,
+    Finding, Findings, Reason,
     annotation::{CHANNELS, DEFAULT_CHANNEL, PACKAGE},
+    excerpt,
 };
 
 use crate::{Channel, PackageManifest};
@@ -29,10 +30,7 @@ pub(crate) fn are_in(annotations: &BTreeMap<String, String>) -> bool {
 
 impl Channels {
     /// Reads `annotations`, and says what is odd about them.
-    pub(crate) fn read(
-        annotations: &BTreeMap<String, String>,
-        findings: &mut Vec<Finding>,
-    ) -> Self {
+    pub(crate) fn read(annotations: &BTreeMap<String, String>, findings: &mut Findings) -> Self {
         let text = |key: &str| annotations.get(key).cloned().unwrap_or_default();
         let list = text(CHANNELS);
         let split = match list.as_str() {
@@ -50,6 +48,7 @@ impl Channels {
             }
         }
         if !read.list.iter().eq(read.names()) {
+            let list = excerpt::cut(&list);
             let message = format!(
                 "the list `{list}` has blanks, empty or repeated names, which upstream keeps: the \
                  package manifest does not"
@@ -93,10 +92,10 @@ mod tests {
     use super::*;
 
     fn read(channels: &str, default: &str) -> (Channels, Vec<Finding>) {
-        let mut findings = Vec::new();
+        let mut findings = Findings::default();
         let annotations = [(PACKAGE, "p"), (CHANNELS, channels), (DEFAULT_CHANNEL, default)];
         let annotations = annotations.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
-        (Channels::read(&annotations, &mut findings), findings)
+        (Channels::read(&annotations, &mut findings), findings.into_vec())
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! The APIs that a CustomResourceDefinition provides.
 
-use unlade_format::json::{Kind, Value};
+use unlade_format::{
+    excerpt,
+    json::{Kind, Value},
+};
 
 use crate::{Api, typed::Reader};
 
@@ -15,11 +18,13 @@ pub(crate) fn apis(root: Value<'_>, api_version: &str, reader: &mut Reader<'_>) 
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     if !matches!(version, "v1" | "v1beta1") {
         // Upstream passes over it without a word, and so over its APIs.
-        reader.invalid(format!("a CRD of version `{api_version}` provides nothing"));
+        let version = excerpt::cut(api_version);
+        reader.invalid(format!("a CRD of version `{version}` provides nothing"));
         return Vec::new();
     }
     if group != GROUP {
-        reader.invalid(format!("`{api_version}` has no CustomResourceDefinition"));
+        let version = excerpt::cut(api_version);
+        reader.invalid(format!("`{version}` has no CustomResourceDefinition"));
         return Vec::new();
     }
     let Some(spec) = reader.object(root.get("spec"), "spec") else { return Vec::new() };

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, mem};
 
-use unlade_format::{Finding, Reason};
+use unlade_format::{Finding, Findings, Reason, excerpt};
 
 use crate::{
     Api, Bundle, Definition, Dependency, Property,
@@ -22,7 +22,7 @@ pub(crate) fn fill(
     objects: &Objects<'_>,
     metadata: &mut Metadata<'_>,
     channels: &Channels,
-    findings: &mut Vec<Finding>,
+    findings: &mut Findings,
 ) -> Bundle {
     let mut bundle = Bundle {
         package_name: channels.package.clone(),
@@ -73,7 +73,7 @@ fn fill_from_csv(
     csv: Csv,
     objects: &Objects<'_>,
     key: &str,
-    findings: &mut Vec<Finding>,
+    findings: &mut Findings,
 ) {
     let mut reader = Reader::new(key, findings);
     let services = |definitions: &[Definition]| -> Vec<Api> {
@@ -133,7 +133,7 @@ fn check_constraints(
         match constraint {
             Ok(Some(constraint)) => check_ranges(kind, &constraint, reader),
             Err(error) if !matches!(kind.as_str(), property::GVK | property::PACKAGE) => {
-                reader.invalid(format!("{kind}: {error}"));
+                reader.invalid(format!("{}: {error}", excerpt::cut(kind)));
             }
             _ => {}
         }
@@ -146,7 +146,8 @@ fn check_ranges(kind: &str, constraint: &Constraint, reader: &mut Reader<'_>) {
         match rule {
             Rule::Package { name, range } => {
                 if let Err(error) = range.parse::<Range>() {
-                    reader.invalid(format!("{kind} of `{name}`: {error}"));
+                    let name = excerpt::cut(name);
+                    reader.invalid(format!("{} of `{name}`: {error}", excerpt::cut(kind)));
                 }
             }
             Rule::All(inner) | Rule::Any(inner) | Rule::Not(inner) => open.extend(inner),
@@ -163,7 +164,8 @@ impl Api {
     /// The API of a CRD that a CSV lists: its group is in its name.
     fn of_crd(crd: &Definition, reader: &mut Reader<'_>) -> Option<Self> {
         let Some((plural, group)) = crd.name.split_once('.') else {
-            reader.invalid(format!("the name `{}` of a CRD is not <plural>.<group>", crd.name));
+            let name = excerpt::cut(&crd.name);
+            reader.invalid(format!("the name `{name}` of a CRD is not <plural>.<group>"));
             return None;
         };
         Some(Self {

@@ -10,6 +10,7 @@ use super::error::{syntax, too_large};
 use super::event::{Data, Event, Scalar};
 use super::resolve::{self, Value};
 use super::{Error, Reader, Scalars};
+use crate::excerpt;
 use crate::json::{Builder, Field, Key, NodeId, Unwritable, key_text};
 
 /// The first document.
@@ -272,10 +273,16 @@ impl<'r> Composer<'r> {
 
     fn alias(&mut self, name: &str, line: u64) -> Result<(), Error> {
         let Some(&at) = self.names.get(name) else {
-            return Err(syntax(line, format!("unknown anchor '{name}' referenced")));
+            return Err(syntax(
+                line,
+                format!("unknown anchor '{}' referenced", excerpt::cut(name)),
+            ));
         };
         let Some(anchored) = self.anchors.get(at).copied().flatten() else {
-            return Err(syntax(line, format!("anchor '{name}' value contains itself")));
+            return Err(syntax(
+                line,
+                format!("anchor '{}' value contains itself", excerpt::cut(name)),
+            ));
         };
         self.count.add(1, 0, line)?;
         self.count.add(anchored.cost, anchored.cost, line)?;

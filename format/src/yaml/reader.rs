@@ -32,6 +32,15 @@ impl Reader {
         self.work.get()
     }
 
+    /// Whether there is something left of the budget.
+    ///
+    /// # Errors
+    ///
+    /// If there is not.
+    pub fn check(&self) -> Result<(), Error> {
+        self.spend(0)
+    }
+
     /// As [`to_json`](super::to_json).
     ///
     /// # Errors
