@@ -174,11 +174,10 @@ fn values(
 ) -> Result<Vec<Value>, Error> {
     let check = |json: &[u8]| {
         let limit = MEMORY.max(4 * text.len());
-        let origin = || origin.to_owned();
-        match json::value_memory(json) > limit {
-            true => Err(Error::Memory { origin: origin(), number, limit }),
-            false => Ok(()),
+        if json::value_memory(json) > limit {
+            return Err(Error::Memory { origin: origin.to_owned(), number, limit });
         }
+        Ok(())
     };
     let looks_like_json = text.trim_ascii_start().starts_with(b"{");
     let json_error = if looks_like_json {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::annotation::is_reserved;
-use crate::annotation::{CONTENT_ENCODING, SOURCE_IMAGE, SOURCE_IMAGE_OF_DESIGN, UPSTREAM};
+use crate::annotation::{
+    self, CONTENT_ENCODING, SOURCE_IMAGE, SOURCE_IMAGE_OF_DESIGN, UPSTREAM, is_reserved,
+};
 use crate::content::{self, ANNOTATIONS_FILE};
 use crate::key::{self, ConfigMapKey};
 use crate::mark::{self, Marks};
@@ -156,6 +157,8 @@ pub fn decode(config_maps: &[ConfigMap], limits: &Limits) -> Result<Decoded, Err
         several => return Err(Error::Several { count: several.len() }),
     };
     let annotations = &config_map.metadata.annotations;
+    // No cluster has a ConfigMap with more, and lists in them become many times their size.
+    annotation::check_size(annotations).map_err(content::Error::Annotations)?;
     let marks = Marks::read(annotations)?;
     let named = annotations.get(CONTENT_ENCODING);
     let encoding = match named {

@@ -67,7 +67,7 @@ impl Default for Limits {
         Self {
             input: 128 << 20,
             depth: 10_000,
-            tree: 32 << 20,
+            tree: 16 << 20,
             output: 16 << 20,
             total_output: 32 << 20,
             work: 200_000_000,

@@ -10,6 +10,9 @@ use unlade_format::{
 
 use crate::{Channel, PackageManifest};
 
+/// Most bytes in the name of an object (apimachinery `DNS1123SubdomainMaxLength`).
+const NAME_SIZE: usize = 253;
+
 /// Package and channels of a bundle, as written.
 #[derive(Debug, Default)]
 pub(crate) struct Channels {
@@ -64,8 +67,10 @@ impl Channels {
         default.or(self.list.first()).map_or("", String::as_str)
     }
 
-    /// The package as these annotations and the CSV have it.
+    /// The package as these annotations and the CSV have it. A CSV whose name Kubernetes would not
+    /// take is no channel's: each channel has a copy of it.
     pub(crate) fn package_manifest(&self, csv_name: &str) -> PackageManifest {
+        let csv_name = if csv_name.len() > NAME_SIZE { "" } else { csv_name };
         let channel = |name: &str| Channel {
             name: name.to_owned(),
             current_csv: csv_name.to_owned(),

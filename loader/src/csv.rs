@@ -146,7 +146,10 @@ fn definitions(spec: Value<'_>, name: &str, reader: &mut Reader<'_>) -> Definiti
     let mut list = |which: &str| {
         let path = format!("spec.{name}.{which}");
         let items = reader.items(field(section, which), &path);
-        items.into_iter().filter_map(|item| definition(item, &path, reader)).collect()
+        // At once: a list that grows takes three times its size on the way.
+        let mut list = Vec::with_capacity(items.len());
+        list.extend(items.into_iter().filter_map(|item| definition(item, &path, reader)));
+        list
     };
     Definitions { owned: list("owned"), required: list("required") }
 }

@@ -76,17 +76,14 @@ fn fill_from_csv(
     findings: &mut Findings,
 ) {
     let mut reader = Reader::new(key, findings);
-    let services = |definitions: &[Definition]| -> Vec<Api> {
-        definitions.iter().cloned().map(Api::of_service).collect()
-    };
     let mut crds = |definitions: &[Definition]| -> Vec<Api> {
         definitions.iter().filter_map(|crd| Api::of_crd(crd, &mut reader)).collect()
     };
     let owned = crds(&csv.crds.owned);
     let mut required: BTreeSet<_> = crds(&csv.crds.required).into_iter().collect();
-    required.extend(services(&csv.api_services.required));
+    required.extend(csv.api_services.required.iter().cloned().map(Api::of_service));
     let mut provided: BTreeSet<_> = objects.provided.iter().cloned().collect();
-    provided.extend(services(&csv.api_services.owned));
+    provided.extend(csv.api_services.owned.iter().cloned().map(Api::of_service));
     check_versions(&csv, &mut reader);
     for api in owned.iter().filter(|api| !provided.contains(api)) {
         let message = format!("the CRD of {api} is not in the bundle, though the CSV owns it");

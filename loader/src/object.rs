@@ -64,6 +64,9 @@ impl Object {
     }
 }
 
+/// Most APIs that the CRDs of a bundle provide. The most that a published bundle has is 53.
+const MOST_APIS: usize = 10_000;
+
 /// What the files of a content are.
 #[derive(Debug, Default)]
 pub(crate) struct Objects<'a> {
@@ -181,8 +184,10 @@ impl Objects<'_> {
             (crd::KIND, Some(tree))
                 if file.directory == Directory::Manifests && !file.name.starts_with('.') =>
             {
+                let room = MOST_APIS.saturating_sub(self.provided.len());
                 let mut reader = Reader::new(key, findings);
-                self.provided.extend(crd::apis(tree.root(), &object.api_version, &mut reader));
+                let apis = crd::apis(tree.root(), &object.api_version, room, &mut reader);
+                self.provided.extend(apis);
             }
             _ => {}
         }

@@ -78,7 +78,7 @@ fn hostile_config_maps_stay_within_their_memory_and_work() {
         format!("a: &a {long}\n{list}:\n{items}\n")
     };
     let flow_files = (0..800).map(|n| (format!("f{n}.yaml"), brackets(0))).collect();
-    let families: [(&str, Vec<(String, String)>); 10] = [
+    let families: [(&str, Vec<(String, String)>); 13] = [
         ("brackets and colons", file("a.yaml", brackets(100))),
         ("many files of brackets", flow_files),
         ("aliases in the CSV", file("csv.yaml", aliases(9_400))),
@@ -100,6 +100,31 @@ fn hostile_config_maps_stay_within_their_memory_and_work() {
                 .collect(),
         ),
         ("small values", file("a.yaml", format!("kind: A\na: [{}]\n", "a,".repeat(5_000_000)))),
+        (
+            "empty properties",
+            file("properties.yaml", "properties:\n".to_owned() + &"- {}\n".repeat(1_000_000)),
+        ),
+        (
+            "properties",
+            file(
+                "properties.yaml",
+                "properties:\n".to_owned()
+                    + &(0..300_000)
+                        .map(|n| format!("- {{type: t{n}}}"))
+                        .collect::<Vec<_>>()
+                        .join("\n"),
+            ),
+        ),
+        (
+            "owned APIs",
+            file(
+                "csv.yaml",
+                format!(
+                    "{csv}spec: {{apiservicedefinitions: {{owned: [{}]}}}}\n",
+                    "{},".repeat(700_000)
+                ),
+            ),
+        ),
         (
             "wrong values",
             file("csv.yaml", format!("{csv}spec: {{skips: [{}]}}\n", "1,".repeat(500_000))),
