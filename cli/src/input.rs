@@ -8,11 +8,15 @@ use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use unlade_format::{ConfigMap, yaml};
+use unlade_format::{ConfigMap, json, yaml};
 
 /// Most bytes of input. A ConfigMap has up to 1 MiB of values, 1.4 MiB in base64; this is room for
 /// the ConfigMaps of a large cluster at once.
 pub(crate) const SIZE: usize = 256 << 20;
+
+/// Most bytes of memory that the values of a document may take, or four times its size: a text can
+/// take a hundred times its size, and that of a ConfigMap takes little more than the text.
+const MEMORY: usize = 96 << 20;
 
 /// Where ConfigMaps are read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +55,9 @@ pub(crate) enum Error {
     /// More than [`SIZE`], or what was set in its place.
     #[error("{origin} has more than {limit} bytes")]
     TooLarge { origin: String, limit: usize },
+    /// A document that takes too much memory.
+    #[error("document {number} of {origin} takes more than {limit} bytes of memory")]
+    Memory { origin: String, number: usize, limit: usize },
     /// Neither YAML nor JSON.
     #[error("document {number} of {origin} is not YAML")]
     Yaml {
@@ -126,22 +133,25 @@ impl Origin {
 ///
 /// # Errors
 ///
-/// If it is not readable, larger than `limit`, not YAML or JSON, or has no ConfigMap.
+/// If it is not readable, larger than `limit`, not YAML or JSON, or has no ConfigMap, and if it
+/// passes a limit of the reader that `reader` makes for its size.
 pub(crate) fn read(
     origin: &Origin,
     limit: usize,
-    yaml_limits: &yaml::Limits,
-) -> Result<Input, Error> {
-    parse(&origin.bytes(limit)?, &origin.name(), yaml_limits)
+    reader: impl FnOnce(usize) -> yaml::Reader,
+) -> Result<(Input, yaml::Reader), Error> {
+    let bytes = origin.bytes(limit)?;
+    let reader = reader(bytes.len());
+    Ok((parse(&bytes, &origin.name(), &reader)?, reader))
 }
 
-fn parse(bytes: &[u8], origin: &str, limits: &yaml::Limits) -> Result<Input, Error> {
+fn parse(bytes: &[u8], origin: &str, reader: &yaml::Reader) -> Result<Input, Error> {
     // Windows' editors put a byte order mark in front, which neither JSON nor kubectl likes.
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut input = Input::default();
     let mut n_documents = 0;
     for text in document::split(bytes) {
-        for value in values(text, origin, n_documents + 1, limits)? {
+        for value in values(text, origin, n_documents + 1, reader)? {
             if !value.is_null() {
                 n_documents += 1;
                 take(value, origin, &mut input)?;
@@ -160,10 +170,18 @@ fn values(
     text: &[u8],
     origin: &str,
     number: usize,
-    limits: &yaml::Limits,
+    reader: &yaml::Reader,
 ) -> Result<Vec<Value>, Error> {
+    let check = |json: &[u8]| {
+        let limit = MEMORY.max(4 * text.len());
+        if json::value_memory(json) > limit {
+            return Err(Error::Memory { origin: origin.to_owned(), number, limit });
+        }
+        Ok(())
+    };
     let looks_like_json = text.trim_ascii_start().starts_with(b"{");
     let json_error = if looks_like_json {
+        check(text)?;
         let stream = serde_json::Deserializer::from_slice(text).into_iter();
         match stream.collect() {
             Ok(values) => return Ok(values),
@@ -173,8 +191,11 @@ fn values(
         None
     };
     let json = |source| Error::Json { origin: origin.to_owned(), number, source };
-    match (yaml::to_json(text, limits), json_error) {
-        (Ok(text), _) => Ok(vec![serde_json::from_str(&text).map_err(json)?]),
+    match (reader.to_json(text), json_error) {
+        (Ok(text), _) => {
+            check(text.as_bytes())?;
+            Ok(vec![serde_json::from_str(&text).map_err(json)?])
+        }
         // Both failed: it was meant as what it looks like.
         (Err(_), Some(error)) => Err(json(error)),
         (Err(source), None) => Err(Error::Yaml { origin: origin.to_owned(), number, source }),

@@ -40,12 +40,11 @@ impl<W: Write> Documents<W> {
                 if self.n_written > 0 {
                     self.to.write_all(b"---\n")?;
                 }
-                let text = yaml::write(&serde_json::to_value(document)?);
-                self.to.write_all(text.trim_end_matches('\n').as_bytes())?;
+                yaml::write_to(&serde_json::to_value(document)?, &mut self.to)?;
             }
         }
         self.n_written += 1;
-        self.to.write_all(b"\n")
+        if self.form == Form::Yaml { Ok(()) } else { self.to.write_all(b"\n") }
     }
 
     /// Has everything written out.

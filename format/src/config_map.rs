@@ -7,6 +7,7 @@ use base64::Engine as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::base64::STANDARD;
+use crate::excerpt;
 
 /// Most bytes in the values of `data` and `binaryData` together; longer ones are refused by the
 /// API server (`ValidateConfigMap`: `MaxSecretSize`). Keys and metadata do not count.
@@ -68,7 +69,11 @@ pub enum Error {
     #[error("read the ConfigMap")]
     Json(#[source] serde_json::Error),
     /// An object of another kind or version.
-    #[error("the object is {kind:?} of apiVersion {api_version:?}, not \"ConfigMap\" of \"v1\"")]
+    #[error(
+        "the object is {:?} of apiVersion {:?}, not \"ConfigMap\" of \"v1\"",
+        excerpt::cut(.kind),
+        excerpt::cut(.api_version)
+    )]
     Kind {
         /// Its `kind`; empty if it has none.
         kind: String,

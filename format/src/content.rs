@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::annotation::{self, AnnotationsFile, Illegal};
 use crate::key::{self, ConfigMapKey};
-use crate::{Finding, Limits, Reason, digest};
+use crate::{Finding, Findings, Limits, Reason, digest, excerpt};
 
 mod upstream;
 
@@ -62,7 +62,7 @@ pub struct Reading {
 #[non_exhaustive]
 pub enum Error {
     /// Files that cannot be in one ConfigMap: all of them.
-    #[error("{}", list(.problems))]
+    #[error("{}", excerpt::list(.problems, "; "))]
     Files {
         /// One for each such file, or group of files.
         problems: Vec<FileProblem>,
@@ -76,7 +76,7 @@ pub enum Error {
         limit: usize,
     },
     /// A file above the limit.
-    #[error("{path} has {size} bytes, the limit for a file is {limit}")]
+    #[error("{} has {size} bytes, the limit for a file is {limit}", excerpt::cut(.path))]
     FileTooLarge {
         /// The file.
         path: String,
@@ -151,6 +151,7 @@ impl Content {
         let keys = keys_of(&files, &found)?;
         let AnnotationsFile { annotations, findings } =
             read_annotations(found, limits, Illegal::Refused)?;
+        let findings = findings.into_vec();
         Ok(Reading { content: Self::sorted(annotations, files, keys), findings })
     }
 
@@ -169,7 +170,8 @@ impl Content {
         let (files, mut findings) = upstream::fitting(files);
         let keys = keys_of(&files, &found)?;
         let file = read_annotations(found, limits, Illegal::LeftOut)?;
-        findings.extend(file.findings);
+        findings.append(file.findings);
+        let findings = findings.into_vec();
         Ok(Reading { content: Self::sorted(file.annotations, files, keys), findings })
     }
 
@@ -294,9 +296,10 @@ impl File {
 impl fmt::Display for FileProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Key { path, error } => write!(f, "{path}: {error}"),
+            Self::Key { path, error } => write!(f, "{}: {error}", excerpt::cut(path)),
             Self::Collision { key, paths } => {
-                write!(f, "{} have the same ConfigMap key {key}", paths.join(" and "))
+                let paths = excerpt::list(paths, " and ");
+                write!(f, "{paths} have the same ConfigMap key {key}")
             }
         }
     }
@@ -357,7 +360,7 @@ fn read_annotations(
 ) -> Result<AnnotationsFile, Error> {
     found.sort_unstable_by_key(|file| file.directory);
     let mut result: Option<AnnotationsFile> = None;
-    let mut findings = Vec::new();
+    let mut findings = Findings::default();
     for file in found {
         let path = file.path();
         let read = annotation::read(&path, &file.bytes, limits, illegal)?;
@@ -376,7 +379,7 @@ fn read_annotations(
         }
         result = Some(read);
     }
-    let mut file = result.unwrap_or_else(|| {
+    let file = result.unwrap_or_else(|| {
         findings.push(Finding::new(
             Reason::AnnotationsFile,
             Directory::Metadata.path(ANNOTATIONS_FILE),
@@ -384,10 +387,6 @@ fn read_annotations(
         ));
         AnnotationsFile::default()
     });
-    file.findings.splice(..0, findings);
-    Ok(file)
-}
-
-fn list(problems: &[FileProblem]) -> String {
-    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    findings.append(file.findings);
+    Ok(AnnotationsFile { findings, ..file })
 }

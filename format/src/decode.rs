@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::annotation::is_reserved;
-use crate::annotation::{CONTENT_ENCODING, SOURCE_IMAGE, SOURCE_IMAGE_OF_DESIGN, UPSTREAM};
+use crate::annotation::{
+    self, CONTENT_ENCODING, SOURCE_IMAGE, SOURCE_IMAGE_OF_DESIGN, UPSTREAM, is_reserved,
+};
 use crate::content::{self, ANNOTATIONS_FILE};
 use crate::key::{self, ConfigMapKey};
 use crate::mark::{self, Marks};
-use crate::{ConfigMap, Content, Directory, Encoding, File, Finding, Limits, Reason, gzip};
+use crate::{
+    ConfigMap, Content, Directory, Encoding, File, Finding, Findings, Limits, Reason, excerpt, gzip,
+};
 
 #[cfg(test)]
 mod tests;
@@ -50,7 +53,9 @@ pub enum Error {
     #[error(transparent)]
     Mark(#[from] mark::Error),
     /// `olm.contentEncoding` of a ConfigMap that unlade filled.
-    #[error("the annotation {CONTENT_ENCODING} says {encoding:?}, which is not known")]
+    #[error(
+        "the annotation {CONTENT_ENCODING} says {:?}, which is not known", excerpt::cut(.encoding)
+    )]
     Encoding {
         /// What it says.
         encoding: String,
@@ -64,7 +69,7 @@ pub enum Error {
         found: usize,
     },
     /// Other content than was written.
-    #[error("the content has the digest {found}, {expected} was written")]
+    #[error("the content has the digest {found}, {} was written", excerpt::cut(.expected))]
     Digest {
         /// The digest written, by [`mark::DIGEST`].
         expected: String,
@@ -72,7 +77,7 @@ pub enum Error {
         found: String,
     },
     /// A mark names a key that is not there.
-    #[error("the annotation {mark} names {key:?}, which is not there")]
+    #[error("the annotation {mark} names {:?}, which is not there", excerpt::cut(.key))]
     Unknown {
         /// The mark.
         mark: &'static str,
@@ -80,7 +85,9 @@ pub enum Error {
         key: String,
     },
     /// [`mark::NAMES`] names a file that does not map to the key.
-    #[error("{name:?} is no file name for the key {key:?}")]
+    #[error(
+        "{:?} is no file name for the key {:?}", excerpt::cut(.name), excerpt::cut(.key)
+    )]
     Name {
         /// The key.
         key: String,
@@ -88,13 +95,17 @@ pub enum Error {
         name: String,
     },
     /// [`mark::ANNOTATIONS`] names an annotation that is never taken from a bundle.
-    #[error("the annotation {} names {key:?}, which no bundle brings", mark::ANNOTATIONS)]
+    #[error(
+        "the annotation {} names {:?}, which no bundle brings",
+        mark::ANNOTATIONS,
+        excerpt::cut(.key)
+    )]
     Reserved {
         /// The key of the annotation.
         key: String,
     },
     /// A key that Kubernetes would refuse.
-    #[error("read the key {key:?}")]
+    #[error("read the key {:?}", excerpt::cut(.key))]
     Key {
         /// The key.
         key: String,
@@ -103,13 +114,13 @@ pub enum Error {
         source: key::Error,
     },
     /// A key in `data` and `binaryData`.
-    #[error("the key {key:?} is both in data and in binaryData")]
+    #[error("the key {:?} is both in data and in binaryData", excerpt::cut(.key))]
     Twice {
         /// The key.
         key: String,
     },
     /// A value that does not decode.
-    #[error("decode the value of {key:?}")]
+    #[error("decode the value of {:?}", excerpt::cut(.key))]
     Value {
         /// Its key.
         key: String,
@@ -118,7 +129,7 @@ pub enum Error {
         source: gzip::Error,
     },
     /// All values together decode to more than the limit.
-    #[error("the values decode to more than {limit} bytes up to the key {key:?}")]
+    #[error("the values decode to more than {limit} bytes up to the key {:?}", excerpt::cut(.key))]
     TooLarge {
         /// The key of the value that passes the limit.
         key: String,
@@ -146,13 +157,15 @@ pub fn decode(config_maps: &[ConfigMap], limits: &Limits) -> Result<Decoded, Err
         several => return Err(Error::Several { count: several.len() }),
     };
     let annotations = &config_map.metadata.annotations;
+    // No cluster has a ConfigMap with more, and lists in them become many times their size.
+    annotation::check_size(annotations).map_err(content::Error::Annotations)?;
     let marks = Marks::read(annotations)?;
     let named = annotations.get(CONTENT_ENCODING);
     let encoding = match named {
         Some(name) if name == gzip::ENCODING => Encoding::Gzip,
         _ => Encoding::Plain,
     };
-    let mut findings = Vec::new();
+    let mut findings = Findings::default();
     if let (Some(name), Encoding::Plain) = (named, encoding) {
         if marks.is_some() {
             return Err(Error::Encoding { encoding: name.clone() });
@@ -160,7 +173,10 @@ pub fn decode(config_maps: &[ConfigMap], limits: &Limits) -> Result<Decoded, Err
         findings.push(Finding::new(
             Reason::UnknownEncoding,
             CONTENT_ENCODING,
-            format!("the encoding {name:?} is not known: data is read as plain text"),
+            format!(
+                "the encoding {:?} is not known: data is read as plain text",
+                excerpt::cut(name)
+            ),
         ));
     }
     let reader = Reader { config_map, encoding, limits };
@@ -182,7 +198,7 @@ pub fn decode(config_maps: &[ConfigMap], limits: &Limits) -> Result<Decoded, Err
         encoding,
         digest,
         attempt: annotations.get(mark::ATTEMPT).cloned(),
-        findings,
+        findings: findings.into_vec(),
     })
 }
 
@@ -247,7 +263,7 @@ impl Reader<'_> {
     }
 
     /// A ConfigMap that upstream filled, or someone by hand: the field that upstream's loader reads.
-    fn upstreams(&self, findings: &mut Vec<Finding>) -> Result<Content, Error> {
+    fn upstreams(&self, findings: &mut Findings) -> Result<Content, Error> {
         let (field, unread): (_, Vec<_>) = match self.encoding {
             Encoding::Gzip => ("data", self.config_map.data.keys().collect()),
             _ => ("binaryData", self.config_map.binary_data.keys().collect()),

@@ -1,5 +1,6 @@
 //! [`Content`] -> ConfigMaps.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -26,6 +27,10 @@ const LEVEL: Compression = Compression::new(7);
 
 /// The levels of which each file takes the best if [`LEVEL`] does not fit: -1.1 % (+0.1 %) in 2900.
 const DENSE: [Compression; 3] = [LEVEL, Compression::new(8), Compression::new(9)];
+
+/// Most bytes that the values have at [`LEVEL`] for [`DENSE`] to be tried: it wins 1 %, and takes
+/// the time of all three.
+const DENSE_SIZE: usize = VALUES_SIZE + VALUES_SIZE / 16;
 
 /// How many files an error names as the largest.
 const LARGEST: usize = 5;
@@ -71,15 +76,22 @@ pub struct Options {
 pub enum Error {
     /// The values are more than a ConfigMap takes.
     #[error(
-        "the files have {size} bytes in {encoding} encoding, a ConfigMap takes {VALUES_SIZE}; \
-         the largest: {}", list(.largest)
+        "the files have {}{size} bytes in {encoding} encoding, a ConfigMap takes {VALUES_SIZE}; \
+         the largest{}: {}",
+        if *.is_complete { "" } else { "more than " },
+        if *.is_complete { "" } else { " before encoding" },
+        list(.largest)
     )]
     TooLarge {
         /// The encoding.
         encoding: Encoding,
-        /// Bytes of all values, encoded.
+        /// Bytes of the values, encoded: of all, or of those up to which the encoder went.
         size: usize,
-        /// The largest files and their encoded bytes, largest first.
+        /// Whether all values were encoded: the encoder stops where it is clear that the rest
+        /// cannot fit.
+        is_complete: bool,
+        /// The largest files and their bytes, largest first: encoded, or plain if not all were
+        /// encoded.
         largest: Vec<(String, usize)>,
     },
     /// The annotations are more than an object takes.
@@ -101,26 +113,27 @@ pub fn encode(content: &Content, options: &Options) -> Result<Vec<ConfigMap>, Er
     let encoder = Encoder { content, aside };
     let with = |values: Values| config_map(content, options, values);
     let config_map = match options.encoding {
-        Encoding::Plain => with(encoder.plain().checked(content)?)?,
+        Encoding::Plain => with(encoder.plain()?)?,
         Encoding::Gzip => with(encoder.gzip()?)?,
-        Encoding::Auto => {
-            let plain = encoder.plain();
-            let fits = plain.size() <= VALUES_SIZE;
-            let plain = with(plain)?;
-            let readable = content.files().iter().all(|file| {
-                file.directory == Directory::Metadata || std::str::from_utf8(&file.bytes).is_ok()
-            });
-            if readable && object_size(&plain) <= VALUES_SIZE - ROOM {
-                plain
-            } else {
-                match encoder.gzip() {
-                    Ok(values) => with(values)?,
-                    // What does not compress grows by a third in base64.
-                    Err(Error::TooLarge { .. }) if fits => plain,
-                    Err(error) => return Err(error),
+        Encoding::Auto => match encoder.plain() {
+            Err(_) => with(encoder.gzip()?)?,
+            Ok(plain) => {
+                let plain = with(plain)?;
+                let readable = content.files().iter().all(|file| {
+                    file.directory == Directory::Metadata
+                        || std::str::from_utf8(&file.bytes).is_ok()
+                });
+                if readable && object_size(&plain) <= VALUES_SIZE - ROOM {
+                    plain
+                } else {
+                    match encoder.gzip() {
+                        Ok(values) => with(values)?,
+                        // What does not compress grows by a third in base64.
+                        Err(_) => plain,
+                    }
                 }
             }
-        }
+        },
     };
     Ok(vec![config_map])
 }
@@ -163,7 +176,14 @@ struct Values {
 }
 
 impl Encoder<'_> {
-    fn plain(&self) -> Values {
+    /// The values as they are. Nothing is copied if they do not fit.
+    fn plain(&self) -> Result<Values, Error> {
+        let sizes = || self.content.files().iter().map(|file| (file.path(), file.bytes.len()));
+        let size = sizes().map(|(_, size)| size).sum();
+        if size > VALUES_SIZE {
+            let (encoding, largest) = (Encoding::Plain, largest(sizes()));
+            return Err(Error::TooLarge { encoding, size, is_complete: true, largest });
+        }
         let mut values = Values::new(Encoding::Plain);
         for (key, file) in self.content.entries() {
             match std::str::from_utf8(&file.bytes) {
@@ -175,32 +195,46 @@ impl Encoder<'_> {
                 }
             }
         }
-        values
+        Ok(values)
     }
 
     fn gzip(&self) -> Result<Values, Error> {
-        match self.gzip_at(&[LEVEL]).checked(self.content) {
-            // What is twice too large stays so, and would cost the time of all levels.
-            Err(Error::TooLarge { size, .. }) if size < 2 * VALUES_SIZE => {
-                self.gzip_at(&DENSE).checked(self.content)
+        match self.gzip_at(&[LEVEL]) {
+            Err(Error::TooLarge { size, is_complete: true, .. }) if size <= DENSE_SIZE => {
+                self.gzip_at(&DENSE)
             }
             result => result,
         }
     }
 
-    /// The values at the level that gives the shortest, for each.
-    fn gzip_at(&self, levels: &[Compression]) -> Values {
+    /// The values at the level that gives the shortest, for each. The encoder stops when they are
+    /// more than twice of what fits.
+    fn gzip_at(&self, levels: &[Compression]) -> Result<Values, Error> {
         let mut values = Values::new(Encoding::Gzip);
+        let mut sizes = Vec::with_capacity(self.content.files().len());
+        let mut size = 0;
         for (key, file) in self.content.entries() {
-            let texts = levels.iter().map(|&level| gzip::encode(&file.bytes, level));
-            let value = texts.min_by_key(String::len).unwrap_or_default();
+            let room = 2 * VALUES_SIZE - size;
+            let texts = levels.iter().filter_map(|&level| gzip::encode(&file.bytes, level, room));
+            let Some(value) = texts.min_by_key(String::len) else {
+                let plain = self.content.files().iter();
+                let largest = largest(plain.map(|file| (file.path(), file.bytes.len())));
+                let (encoding, size) = (Encoding::Gzip, 2 * VALUES_SIZE);
+                return Err(Error::TooLarge { encoding, size, is_complete: false, largest });
+            };
+            size += value.len();
+            sizes.push((file.path(), value.len()));
             if self.aside.contains(key) {
                 values.data.insert(key.to_string(), value);
             } else {
                 values.binary_data.insert(key.to_string(), Bytes(value.into_bytes()));
             }
         }
-        values
+        if size > VALUES_SIZE {
+            let (encoding, largest) = (Encoding::Gzip, largest(sizes.into_iter()));
+            return Err(Error::TooLarge { encoding, size, is_complete: true, largest });
+        }
+        Ok(values)
     }
 }
 
@@ -208,31 +242,13 @@ impl Values {
     fn new(encoding: Encoding) -> Self {
         Self { encoding, data: BTreeMap::new(), binary_data: BTreeMap::new() }
     }
+}
 
-    fn size(&self) -> usize {
-        self.sizes().map(|(_, size)| size).sum()
-    }
-
-    fn sizes(&self) -> impl Iterator<Item = (&str, usize)> {
-        let data = self.data.iter().map(|(key, value)| (key.as_str(), value.len()));
-        let binary = self.binary_data.iter().map(|(key, value)| (key.as_str(), value.0.len()));
-        data.chain(binary)
-    }
-
-    fn checked(self, content: &Content) -> Result<Self, Error> {
-        let size = self.size();
-        if size <= VALUES_SIZE {
-            return Ok(self);
-        }
-        let sizes: BTreeMap<_, _> = self.sizes().collect();
-        let mut largest: Vec<_> = content
-            .entries()
-            .map(|(key, file)| (file.path(), sizes.get(key.as_str()).copied().unwrap_or_default()))
-            .collect();
-        largest.sort_by_key(|&(_, size)| std::cmp::Reverse(size));
-        largest.truncate(LARGEST);
-        Err(Error::TooLarge { encoding: self.encoding, size, largest })
-    }
+fn largest(sizes: impl Iterator<Item = (String, usize)>) -> Vec<(String, usize)> {
+    let mut largest: Vec<_> = sizes.collect();
+    largest.sort_by_key(|&(_, size)| Reverse(size));
+    largest.truncate(LARGEST);
+    largest
 }
 
 fn config_map(content: &Content, options: &Options, values: Values) -> Result<ConfigMap, Error> {
@@ -262,10 +278,17 @@ fn config_map(content: &Content, options: &Options, values: Values) -> Result<Co
 /// looks at every value, and skips only what does not decode (operator-registry
 /// `pkg/configmap/configmap.go`). A text that passes a limit of ours may well decode there.
 fn aside(content: &Content) -> BTreeSet<&ConfigMapKey> {
+    let limits = yaml::Limits {
+        input: METADATA_SIZE,
+        tree: METADATA_TREE,
+        work: METADATA_WORK,
+        ..yaml::Limits::default()
+    };
+    let reader = yaml::Reader::new(&limits);
     content
         .entries()
         .filter(|(_, file)| file.directory == Directory::Metadata)
-        .filter(|(_, file)| upstream_takes(&file.bytes))
+        .filter(|(_, file)| upstream_takes(&file.bytes, &reader))
         .map(|(key, _)| key)
         .collect()
 }
@@ -273,15 +296,22 @@ fn aside(content: &Content) -> BTreeSet<&ConfigMapKey> {
 /// Most bytes of a metadata file that is looked into here: larger ones are worth no memory, and go
 /// aside as they are. The largest published one has some kilobytes.
 const METADATA_SIZE: usize = 4 << 20;
+/// Most bytes of memory for what is in one.
+const METADATA_TREE: usize = 8 << 20;
+/// Most work for all of them.
+const METADATA_WORK: u64 = 20_000_000;
 
-fn upstream_takes(text: &[u8]) -> bool {
-    use yaml::Error::{Parser, TooComplex, TooLarge};
-    let limits = yaml::Limits { input: METADATA_SIZE, ..yaml::Limits::default() };
-    match yaml::decode_unstructured(text, &limits) {
-        Ok(_) | Err(TooLarge { .. } | TooComplex { .. } | Parser { .. }) => true,
-        Err(_) => false,
+fn upstream_takes(text: &[u8], reader: &yaml::Reader) -> bool {
+    match reader.decode_unstructured(text) {
+        Ok(_) | Err(yaml::Error::Parser { .. }) => true,
+        // Go has a limit of its own there.
+        Err(yaml::Error::TooDeep { limit: GO_DEPTH.., .. }) => false,
+        Err(error) => error.is_limit(),
     }
 }
+
+/// How deep Go reads YAML and JSON.
+const GO_DEPTH: usize = 10_000;
 
 /// Bytes of the values, the keys and the metadata: what the API server stores, but for a few bytes
 /// around each.

@@ -3,7 +3,7 @@
 use crate::annotation::{
     self, CONTENT_ENCODING, SOURCE_IMAGE, SOURCE_IMAGE_OF_DESIGN, UPSTREAM, is_reserved,
 };
-use crate::{ConfigMap, mark, record};
+use crate::{ConfigMap, excerpt, mark, record};
 
 #[cfg(test)]
 mod tests;
@@ -21,7 +21,7 @@ pub enum Error {
     /// The bundle brings annotations that someone else has set to something else.
     #[error(
         "the bundle brings annotations that the ConfigMap {name} already has from someone else: {}",
-        .keys.join(", ")
+        excerpt::list(.keys, ", ")
     )]
     Conflict {
         /// The name of the ConfigMap.

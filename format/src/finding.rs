@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::excerpt;
+
 /// One thing that a reader noticed: nothing is dropped without one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
@@ -54,12 +56,75 @@ pub enum Reason {
     Shadowed,
     /// A file of `metadata/` that says nothing of the bundle, such as settings of a pipeline.
     UnusedFile,
+    /// More findings than [`MOST`]: the others are counted.
+    Omitted,
+}
+
+/// Most findings of one reader that are kept; the others are counted.
+pub const MOST: usize = 1_000;
+
+/// Findings as they come: the first [`MOST`], and the number of the others.
+#[derive(Debug, Clone, Default)]
+pub struct Findings {
+    kept: Vec<Finding>,
+    count: usize,
 }
 
 impl Finding {
-    /// A finding about `subject`.
+    /// A finding about `subject`. Both texts are [cut](crate::excerpt).
     pub fn new(reason: Reason, subject: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { reason, subject: subject.into(), message: message.into() }
+        let cut = |text: String, most| excerpt::of(&text, most).unwrap_or(text);
+        Self {
+            reason,
+            subject: cut(subject.into(), excerpt::SIZE),
+            message: cut(message.into(), excerpt::MESSAGE_SIZE),
+        }
+    }
+}
+
+impl Findings {
+    /// Takes a finding.
+    pub fn push(&mut self, finding: Finding) {
+        if self.kept.len() < MOST {
+            self.kept.push(finding);
+        }
+        self.count += 1;
+    }
+
+    /// How many there are, those that are not kept included.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Takes those of `others` at the end.
+    pub fn append(&mut self, others: Self) {
+        let omitted = others.count - others.kept.len();
+        self.extend(others.kept);
+        self.count += omitted;
+    }
+
+    /// The findings; if there are more than [`MOST`], the last says how many.
+    pub fn into_vec(mut self) -> Vec<Finding> {
+        let omitted = self.count - self.kept.len();
+        if omitted > 0 {
+            let message = format!("{omitted} more findings are not listed");
+            self.kept.push(Finding::new(Reason::Omitted, "", message));
+        }
+        self.kept
+    }
+}
+
+impl Extend<Finding> for Findings {
+    fn extend<T: IntoIterator<Item = Finding>>(&mut self, findings: T) {
+        findings.into_iter().for_each(|finding| self.push(finding));
+    }
+}
+
+impl From<Vec<Finding>> for Findings {
+    fn from(findings: Vec<Finding>) -> Self {
+        let mut taken = Self::default();
+        taken.extend(findings);
+        taken
     }
 }
 
@@ -70,5 +135,31 @@ impl fmt::Display for Finding {
         } else {
             write!(f, "{}: {}", self.subject, self.message)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_a_finding_are_bounded() {
+        let long = "x".repeat(1 << 20);
+        let finding = Finding::new(Reason::NoCsv, long.as_str(), long.as_str());
+        assert!(finding.to_string().len() < 1_200);
+        assert!(finding.subject.ends_with("... (1048576 bytes)"), "{}", finding.subject);
+    }
+
+    #[test]
+    fn findings_beyond_the_limit_are_counted() {
+        let mut findings = Findings::default();
+        findings.extend((0..MOST + 3).map(|n| Finding::new(Reason::NoCsv, "", n.to_string())));
+        assert_eq!(findings.count(), MOST + 3);
+        let mut all = Findings::default();
+        all.append(findings);
+        let all = all.into_vec();
+        assert_eq!(all.len(), MOST + 1);
+        assert_eq!(all[MOST].reason, Reason::Omitted);
+        assert_eq!(all[MOST].message, "3 more findings are not listed");
     }
 }

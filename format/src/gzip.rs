@@ -44,16 +44,32 @@ pub enum Error {
 }
 
 /// The value of `bytes`: as Go writes it, a header without name or time, and padded base64 text
-/// without line ends.
-pub(crate) fn encode(bytes: &[u8], level: Compression) -> String {
+/// without line ends. None if it has more than `room` bytes; it is not compressed to its end then.
+pub(crate) fn encode(bytes: &[u8], level: Compression, room: usize) -> Option<String> {
+    let compressed = Bounded { bytes: Vec::new(), room: room / 4 * 3 };
     let mut encoder =
-        GzBuilder::new().mtime(0).operating_system(UNKNOWN_SYSTEM).write(Vec::new(), level);
-    // Writing to a vector does not fail.
-    let compressed = match encoder.write_all(bytes) {
-        Ok(()) => encoder.finish().unwrap_or_default(),
-        Err(_) => Vec::new(),
-    };
-    STANDARD.encode(compressed)
+        GzBuilder::new().mtime(0).operating_system(UNKNOWN_SYSTEM).write(compressed, level);
+    // Nothing else makes writing fail.
+    encoder.write_all(bytes).ok()?;
+    Some(STANDARD.encode(encoder.finish().ok()?.bytes))
+}
+
+/// Takes no more than `room` bytes.
+struct Bounded {
+    bytes: Vec<u8>,
+    room: usize,
+}
+
+impl io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.room = self.room.checked_sub(bytes.len()).ok_or(io::ErrorKind::FileTooLarge)?;
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The bytes of `value`, at most `limit` of them and at most `ratio` for each compressed byte.
@@ -94,7 +110,7 @@ mod tests {
     use super::*;
 
     fn encoded(bytes: &[u8]) -> Vec<u8> {
-        encode(bytes, Compression::default()).into_bytes()
+        encode(bytes, Compression::default(), usize::MAX).unwrap().into_bytes()
     }
 
     fn decoded(value: &[u8]) -> Result<Vec<u8>, Error> {
@@ -144,6 +160,13 @@ mod tests {
         assert!(decoded(STANDARD.encode(&stream).as_bytes()).is_ok());
         stream[3] |= 0x80;
         assert!(matches!(decoded(STANDARD.encode(&stream).as_bytes()), Err(Error::Gzip(_))));
+    }
+
+    #[test]
+    fn what_has_no_room_is_not_encoded() {
+        let value = encode(b"hello", Compression::default(), 1_000).unwrap();
+        assert_eq!(encode(b"hello", Compression::default(), value.len()), Some(value.clone()));
+        assert_eq!(encode(b"hello", Compression::default(), value.len() - 4), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::annotation::{self, Illegal, MANIFESTS, METADATA};
 use crate::content::ANNOTATIONS_FILE;
-use crate::{Directory, Finding, Limits, Reason};
+use crate::{Directory, Finding, Limits, Reason, excerpt};
 
 #[cfg(test)]
 mod tests;
@@ -29,7 +29,7 @@ pub enum Error {
     #[error(transparent)]
     Annotations(#[from] annotation::Error),
     /// A path that leaves the bundle, or holds a NUL.
-    #[error("{MANIFESTS} names {path:?}, which is no path beneath the bundle")]
+    #[error("{MANIFESTS} names {:?}, which is no path beneath the bundle", excerpt::cut(.path))]
     Path {
         /// The path.
         path: String,
@@ -111,6 +111,7 @@ impl Layout {
 }
 
 fn ignored(key: &str, path: &str, instead: Directory) -> Finding {
+    let path = excerpt::cut(path);
     let message = format!("the path {path:?} is not used: {instead}/ is read");
     Finding::new(Reason::PathIgnored, key, message)
 }

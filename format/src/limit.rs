@@ -4,13 +4,15 @@ use crate::yaml;
 
 /// Most files in one bundle. The largest published bundle has 106.
 pub const FILES: usize = 10_000;
-/// Most bytes in one file. The largest published file has under 2 MiB.
-pub const FILE_SIZE: usize = 64 << 20;
+/// Most bytes in one file. The largest published file has 2.4 MB, and a ConfigMap takes 1 MiB of
+/// compressed ones.
+pub const FILE_SIZE: usize = 16 << 20;
 /// Most bytes in annotations.yaml. Kubernetes takes 256 KiB of annotations; this is room for
 /// comments, and bounds what there can be to say of it.
 pub const ANNOTATIONS_FILE_SIZE: usize = 1 << 20;
 /// Most bytes in all files of a bundle together, decoded. The largest published bundle has 6.8 MB.
-pub const TOTAL_SIZE: usize = 128 << 20;
+/// The unpacker holds them all, in a pod with 256 MiB.
+pub const TOTAL_SIZE: usize = 32 << 20;
 /// Most decoded bytes for each encoded byte. Deflate itself ends at 1,032.
 pub const RATIO: usize = 1_100;
 

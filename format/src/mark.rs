@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Content, Directory};
+use crate::{Content, Directory, excerpt};
 
 /// The version of the format, [`VERSION`]; with it come [`FILES`], [`DIGEST`] and [`ANNOTATIONS`].
 pub const FORMAT: &str = "unlade.dev/format";
@@ -37,7 +37,9 @@ pub enum Error {
         mark: &'static str,
     },
     /// A version that is not known.
-    #[error("the annotation {FORMAT} says {version:?}, only \"{VERSION}\" is known")]
+    #[error(
+        "the annotation {FORMAT} says {:?}, only \"{VERSION}\" is known", excerpt::cut(.version)
+    )]
     Version {
         /// What the mark says.
         version: String,

@@ -19,6 +19,7 @@ mod dialect;
 mod error;
 mod event;
 mod panic;
+mod reader;
 mod resolve;
 mod source;
 mod stream;
@@ -26,7 +27,8 @@ mod timestamp;
 mod write;
 
 pub use error::Error;
-pub use write::write;
+pub use reader::Reader;
+pub use write::{write, write_to};
 
 use crate::json::Tree;
 use compose::{Composed, Composer};
@@ -39,15 +41,37 @@ use stream::Tail;
 pub struct Limits {
     /// Most bytes of input; never more than 512 MiB, which is what offsets are wide enough for.
     pub input: usize,
-    /// Deepest nesting; Go's own is 10,000.
+    /// Deepest nesting; Go's own is 10,000. Flow collections (`[` and `{`) nest at most
+    /// [`FLOW_DEPTH`] deep.
     pub depth: usize,
-    /// Most bytes of JSON that the input may grow to through aliases.
+    /// Most bytes that the values of one text take in memory, text included. The largest published
+    /// file takes 3 MB.
+    pub tree: usize,
+    /// Most bytes of JSON that one text may become, through aliases above all.
     pub output: usize,
+    /// Most bytes of JSON that aliases make of all texts of one [`Reader`] together.
+    pub total_output: usize,
+    /// Most units of work for all texts of one [`Reader`] together. A byte of text is one unit, an
+    /// event of the parser 24, and each flow collection that is open around an event one. The
+    /// largest published bundle takes 11 million; a unit takes some 10 ns.
+    pub work: u64,
 }
+
+/// Deepest nesting of flow collections: the parser looks at every open one at every token, so that
+/// its time grows with their number. The deepest published document nests 34 levels, all but one
+/// of them by indentation.
+pub const FLOW_DEPTH: usize = 128;
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { input: 128 << 20, depth: 10_000, output: 256 << 20 }
+        Self {
+            input: 128 << 20,
+            depth: 10_000,
+            tree: 16 << 20,
+            output: 16 << 20,
+            total_output: 32 << 20,
+            work: 200_000_000,
+        }
     }
 }
 
@@ -80,6 +104,39 @@ pub struct Unstructured {
     pub unread: Option<String>,
 }
 
+/// A file, read once: its first document, and whether that is an object.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct File {
+    /// The document as [`decode_document`] reads it, its scalars resolved; none if it has no
+    /// content.
+    pub document: Option<Tree>,
+    /// What follows it and is not read, for people; none if nothing does.
+    pub unread: Option<String>,
+    /// What keeps it from being an object, as [`decode_unstructured`] has it.
+    pub error: Option<Error>,
+    /// Whether the document was YAML, whose numbers Go's object has in another form.
+    is_yaml: bool,
+}
+
+impl File {
+    /// The object; none if the first document has no content (upstream's "nil object").
+    ///
+    /// # Errors
+    ///
+    /// [`File::error`].
+    pub fn into_object(self) -> Result<Option<Tree>, Error> {
+        match (self.error, self.document) {
+            (Some(error), _) => Err(error),
+            (None, Some(mut tree)) if self.is_yaml => {
+                tree.reread();
+                Ok(Some(tree))
+            }
+            (None, document) => Ok(document),
+        }
+    }
+}
+
 /// The width of offsets in a tree leaves room for text that grows while it is read.
 const MAX_INPUT: usize = 512 << 20;
 
@@ -89,7 +146,7 @@ const MAX_INPUT: usize = 512 << 20;
 ///
 /// As Go, and if a limit is passed.
 pub fn to_json(text: &[u8], limits: &Limits) -> Result<String, Error> {
-    read(text, Scalars::Resolved, limits).map(|document| document.tree.root().to_json())
+    Reader::new(limits).to_json(text)
 }
 
 /// The first document, as [`to_json`] reads it, and what is behind it.
@@ -98,10 +155,7 @@ pub fn to_json(text: &[u8], limits: &Limits) -> Result<String, Error> {
 ///
 /// As [`to_json`].
 pub fn read(text: &[u8], scalars: Scalars, limits: &Limits) -> Result<Document, Error> {
-    check_input(text, limits)?;
-    let (Composed { mut builder, root, .. }, tail) = compose(text, scalars, limits)?;
-    let root = root.unwrap_or_else(|| builder.null());
-    Ok(Document { tree: builder.finish(root), unread: tail.map(|tail| tail.describe(0)) })
+    Reader::new(limits).read(text, scalars)
 }
 
 /// `DecodeUnstructured` as upstream's loader uses it: JSON sniffed, lines terminated, the first
@@ -112,7 +166,7 @@ pub fn read(text: &[u8], scalars: Scalars, limits: &Limits) -> Result<Document, 
 ///
 /// As Go, and if a limit is passed.
 pub fn decode_unstructured(text: &[u8], limits: &Limits) -> Result<Unstructured, Error> {
-    stream::decode(text, limits)
+    Reader::new(limits).decode_unstructured(text)
 }
 
 /// The same as it is for Go types that are no object, such as the files of metadata/: any document
@@ -126,29 +180,20 @@ pub fn decode_document(
     scalars: Scalars,
     limits: &Limits,
 ) -> Result<Unstructured, Error> {
-    stream::first(text, scalars, limits)
-}
-
-fn check_input(text: &[u8], limits: &Limits) -> Result<(), Error> {
-    let limit = limits.input.min(MAX_INPUT);
-    if text.len() > limit { Err(Error::TooLarge { what: "the text", limit }) } else { Ok(()) }
+    Reader::new(limits).decode_document(text, scalars)
 }
 
 /// The first document, and what follows it.
 fn compose(
     text: &[u8],
     scalars: Scalars,
-    limits: &Limits,
+    reader: &Reader,
 ) -> Result<(Composed, Option<Tail>), Error> {
     let mut source = Source::new(text);
-    let begin = || Composer::new(text.len(), scalars);
-    let document = event::parse(&mut source, limits.depth, begin, Composer::take)?.finish()?;
+    let begin = || Composer::new(text.len(), scalars, reader);
+    let document = event::parse(&mut source, reader, begin, Composer::take)?.finish()?;
     if let Some(root) = document.root {
-        let limit = limits.output as u64;
-        let may_pass = document.shared || document.builder.unshared_bound() > limit;
-        if may_pass && document.builder.weight(root).bytes > limit {
-            return Err(Error::TooLarge { what: "the JSON", limit: limits.output });
-        }
+        reader.check_output(&document.builder, root, document.shared)?;
     }
     let rest = source.text().get(document.end..).unwrap_or("");
     let tail = stream::tail(rest.as_bytes()).map(|tail| {

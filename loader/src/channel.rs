@@ -3,11 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use unlade_format::{
-    Finding, Reason,
+    Finding, Findings, Reason,
     annotation::{CHANNELS, DEFAULT_CHANNEL, PACKAGE},
+    excerpt,
 };
 
 use crate::{Channel, PackageManifest};
+
+/// Most bytes in the name of an object (apimachinery `DNS1123SubdomainMaxLength`).
+const NAME_SIZE: usize = 253;
 
 /// Package and channels of a bundle, as written.
 #[derive(Debug, Default)]
@@ -29,10 +33,7 @@ pub(crate) fn are_in(annotations: &BTreeMap<String, String>) -> bool {
 
 impl Channels {
     /// Reads `annotations`, and says what is odd about them.
-    pub(crate) fn read(
-        annotations: &BTreeMap<String, String>,
-        findings: &mut Vec<Finding>,
-    ) -> Self {
+    pub(crate) fn read(annotations: &BTreeMap<String, String>, findings: &mut Findings) -> Self {
         let text = |key: &str| annotations.get(key).cloned().unwrap_or_default();
         let list = text(CHANNELS);
         let split = match list.as_str() {
@@ -50,6 +51,7 @@ impl Channels {
             }
         }
         if !read.list.iter().eq(read.names()) {
+            let list = excerpt::cut(&list);
             let message = format!(
                 "the list `{list}` has blanks, empty or repeated names, which upstream keeps: the \
                  package manifest does not"
@@ -65,8 +67,10 @@ impl Channels {
         default.or(self.list.first()).map_or("", String::as_str)
     }
 
-    /// The package as these annotations and the CSV have it.
+    /// The package as these annotations and the CSV have it. A CSV whose name Kubernetes would not
+    /// take is no channel's: each channel has a copy of it.
     pub(crate) fn package_manifest(&self, csv_name: &str) -> PackageManifest {
+        let csv_name = if csv_name.len() > NAME_SIZE { "" } else { csv_name };
         let channel = |name: &str| Channel {
             name: name.to_owned(),
             current_csv: csv_name.to_owned(),
@@ -93,10 +97,10 @@ mod tests {
     use super::*;
 
     fn read(channels: &str, default: &str) -> (Channels, Vec<Finding>) {
-        let mut findings = Vec::new();
+        let mut findings = Findings::default();
         let annotations = [(PACKAGE, "p"), (CHANNELS, channels), (DEFAULT_CHANNEL, default)];
         let annotations = annotations.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
-        (Channels::read(&annotations, &mut findings), findings)
+        (Channels::read(&annotations, &mut findings), findings.into_vec())
     }
 
     #[test]

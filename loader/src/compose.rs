@@ -1,19 +1,15 @@
 //! The steps from a content to a manifest, from top to bottom.
 
-use std::{borrow::Cow, collections::BTreeSet};
+use std::{borrow::Cow, collections::BTreeSet, mem};
 
-use unlade_format::{
-    Content, Directory, Finding, Limits, Reason,
-    yaml::{self, Scalars},
-};
+use unlade_format::{Content, Directory, Finding, Findings, Reason, excerpt, yaml};
 
 use crate::{
-    Bundle, Manifest, PackageManifest,
+    Bundle, Error, Manifest, PackageManifest,
     channel::{self, Channels},
     fill::fill,
-    metadata::{self, Candidate},
+    metadata::Metadata,
     object::{self, Object, Objects, Skipped},
-    package_manifest,
 };
 
 /// A content, and where it came from.
@@ -29,39 +25,42 @@ pub(crate) struct Source<'a> {
 }
 
 /// The manifest of a content.
-pub(crate) fn compose(source: Source<'_>, limits: &Limits) -> Manifest {
-    let mut findings = source.findings;
+///
+/// # Errors
+///
+/// If the budget of `reader` is used up.
+pub(crate) fn compose(source: Source<'_>, reader: &yaml::Reader) -> Result<Manifest, Error> {
+    let mut findings = Findings::from(source.findings);
     let content = &*source.content;
 
-    let objects = object::read(content, source.is_placed, limits, &mut findings);
     let has_annotations = channel::are_in(content.annotations());
-    let mut metadata =
-        metadata::read(&objects.metadata, !has_annotations, &limits.yaml, &mut findings);
+    let mut metadata = Metadata::new(!has_annotations);
+    let objects = object::read(content, source.is_placed, reader, &mut metadata, &mut findings)?;
+    findings.append(mem::take(&mut metadata.findings));
     let annotations = if has_annotations { content.annotations() } else { &metadata.annotations };
     let channels = Channels::read(annotations, &mut findings);
     let mut bundle = fill(&objects, &mut metadata, &channels, &mut findings);
+    let Objects { found, skipped, packages, .. } = objects;
     let mut used = metadata.used;
-    let package_manifest = find_package(&objects, &bundle, &mut used, limits, &mut findings)
+    let package_manifest = choose_package(packages, &bundle, &mut used, &mut findings)
         .unwrap_or_else(|| channels.package_manifest(&bundle.csv_name));
-    report(&objects.skipped, &used, limits, &mut findings);
+    report(&skipped, &used, &mut findings);
 
     source.image.unwrap_or_default().clone_into(&mut bundle.bundle_path);
-    bundle.objects = objects.found;
+    bundle.objects = found;
     give_bytes(&mut bundle.objects, source.content.into_owned());
-    Manifest { bundle, package_manifest, report: findings }
+    Ok(Manifest { bundle, package_manifest, report: findings.into_vec() })
 }
 
 /// The PackageManifest among the files: the first by key (004.18).
-fn find_package<'a>(
-    objects: &Objects<'a>,
+fn choose_package<'a>(
+    packages: Vec<(&'a str, PackageManifest)>,
     bundle: &Bundle,
     used: &mut BTreeSet<&'a str>,
-    limits: &Limits,
-    findings: &mut Vec<Finding>,
+    findings: &mut Findings,
 ) -> Option<PackageManifest> {
     let mut found: Option<(&str, PackageManifest)> = None;
-    for &Candidate { key, bytes } in &objects.packages {
-        let Some(manifest) = package_manifest::read(bytes, &limits.yaml) else { continue };
+    for (key, manifest) in packages {
         used.insert(key);
         if let Some((first, _)) = &found {
             let message = format!("this package manifest is not taken: `{first}` is one already");
@@ -71,7 +70,8 @@ fn find_package<'a>(
         if manifest.package_name != bundle.package_name {
             let message = format!(
                 "the package manifest is of `{}`, the annotations name `{}`",
-                manifest.package_name, bundle.package_name
+                excerpt::cut(&manifest.package_name),
+                excerpt::cut(&bundle.package_name)
             );
             findings.push(Finding::new(Reason::InvalidValue, key, message));
         }
@@ -81,18 +81,12 @@ fn find_package<'a>(
 }
 
 /// Reports the files that gave nothing to the bundle.
-fn report(
-    skipped: &[Skipped<'_>],
-    used: &BTreeSet<&str>,
-    limits: &Limits,
-    findings: &mut Vec<Finding>,
-) {
-    for Skipped { candidate: Candidate { key, bytes }, directory, error } in skipped {
+fn report(skipped: &[Skipped<'_>], used: &BTreeSet<&str>, findings: &mut Findings) {
+    for Skipped { key, directory, is_document, error } in skipped {
         if used.contains(key) {
             continue;
         }
-        let is_text = || yaml::decode_document(bytes, Scalars::Resolved, &limits.yaml).is_ok();
-        findings.push(if *directory == Directory::Metadata && is_text() {
+        findings.push(if *directory == Directory::Metadata && *is_document {
             Finding::new(Reason::UnusedFile, *key, "the file says nothing of the bundle")
         } else {
             Finding::new(Reason::Undecodable, *key, error.to_string())

@@ -1,6 +1,7 @@
 //! [`Constraint`]: what a bundle asks of others, in a form to decide with.
 
 use serde_json::{Map, Value};
+use unlade_format::excerpt;
 
 use crate::json::{field_of, fields_of, noun, text_of};
 
@@ -58,10 +59,10 @@ pub enum Error {
     #[error("a constraint of {0} bytes is larger than {SIZE}")]
     TooLarge(usize),
     /// It is no JSON object, is nested more than some forty times, or has a value of another type.
-    #[error("{0}")]
+    #[error("{}", excerpt::cut(.0))]
     Malformed(String),
     /// It has a field that no constraint has.
-    #[error("`{0}` is no field of a constraint")]
+    #[error("`{}` is no field of a constraint", excerpt::cut(.0))]
     UnknownField(String),
     /// It asks nothing.
     #[error("nothing is asked: none of gvk, package, all, any, not, cel")]

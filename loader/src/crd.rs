@@ -1,6 +1,9 @@
 //! The APIs that a CustomResourceDefinition provides.
 
-use unlade_format::json::{Kind, Value};
+use unlade_format::{
+    excerpt,
+    json::{Kind, Value},
+};
 
 use crate::{Api, typed::Reader};
 
@@ -9,17 +12,28 @@ pub(crate) const KIND: &str = "CustomResourceDefinition";
 
 const GROUP: &str = "apiextensions.k8s.io";
 
-/// The APIs of the CRD `root`: one for each of its versions, served or not (operator-registry
+/// Most bytes in a group, a kind or a plural, each of which is copied into the API of each version:
+/// that of a DNS subdomain, which bounds all three in Kubernetes.
+const NAME_SIZE: usize = 253;
+
+/// The APIs of the CRD `root`, at most `most` of them: one for each of its versions, served or not (operator-registry
 /// `pkg/registry/bundle.go`, `ProvidedAPIs`). Its fields match in letter case.
-pub(crate) fn apis(root: Value<'_>, api_version: &str, reader: &mut Reader<'_>) -> Vec<Api> {
+pub(crate) fn apis(
+    root: Value<'_>,
+    api_version: &str,
+    most: usize,
+    reader: &mut Reader<'_>,
+) -> Vec<Api> {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     if !matches!(version, "v1" | "v1beta1") {
         // Upstream passes over it without a word, and so over its APIs.
-        reader.invalid(format!("a CRD of version `{api_version}` provides nothing"));
+        let version = excerpt::cut(api_version);
+        reader.invalid(format!("a CRD of version `{version}` provides nothing"));
         return Vec::new();
     }
     if group != GROUP {
-        reader.invalid(format!("`{api_version}` has no CustomResourceDefinition"));
+        let version = excerpt::cut(api_version);
+        reader.invalid(format!("`{version}` has no CustomResourceDefinition"));
         return Vec::new();
     }
     let Some(spec) = reader.object(root.get("spec"), "spec") else { return Vec::new() };
@@ -33,6 +47,10 @@ pub(crate) fn apis(root: Value<'_>, api_version: &str, reader: &mut Reader<'_>) 
         group: reader.string(spec.get("group"), "spec.group"),
         version: String::new(),
     };
+    if [&base.kind, &base.plural, &base.group].iter().any(|name| name.len() > NAME_SIZE) {
+        reader.invalid("a CRD whose group, kind or plural is longer than 253 bytes");
+        return Vec::new();
+    }
     let mut apis = Vec::new();
     for item in reader.items(spec.get("versions"), "spec.versions") {
         let version = match item.kind() {
@@ -43,6 +61,10 @@ pub(crate) fn apis(root: Value<'_>, api_version: &str, reader: &mut Reader<'_>) 
                 None => continue,
             },
         };
+        if apis.len() == most {
+            reader.invalid("the CRDs of the bundle provide more than 10000 APIs");
+            return apis;
+        }
         apis.push(Api { version, ..base.clone() });
     }
     if version == "v1beta1" {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, mem};
 
-use unlade_format::{Finding, Reason};
+use unlade_format::{Finding, Findings, Reason, excerpt};
 
 use crate::{
     Api, Bundle, Definition, Dependency, Property,
@@ -22,7 +22,7 @@ pub(crate) fn fill(
     objects: &Objects<'_>,
     metadata: &mut Metadata<'_>,
     channels: &Channels,
-    findings: &mut Vec<Finding>,
+    findings: &mut Findings,
 ) -> Bundle {
     let mut bundle = Bundle {
         package_name: channels.package.clone(),
@@ -73,20 +73,17 @@ fn fill_from_csv(
     csv: Csv,
     objects: &Objects<'_>,
     key: &str,
-    findings: &mut Vec<Finding>,
+    findings: &mut Findings,
 ) {
     let mut reader = Reader::new(key, findings);
-    let services = |definitions: &[Definition]| -> Vec<Api> {
-        definitions.iter().cloned().map(Api::of_service).collect()
-    };
     let mut crds = |definitions: &[Definition]| -> Vec<Api> {
         definitions.iter().filter_map(|crd| Api::of_crd(crd, &mut reader)).collect()
     };
     let owned = crds(&csv.crds.owned);
     let mut required: BTreeSet<_> = crds(&csv.crds.required).into_iter().collect();
-    required.extend(services(&csv.api_services.required));
+    required.extend(csv.api_services.required.iter().cloned().map(Api::of_service));
     let mut provided: BTreeSet<_> = objects.provided.iter().cloned().collect();
-    provided.extend(services(&csv.api_services.owned));
+    provided.extend(csv.api_services.owned.iter().cloned().map(Api::of_service));
     check_versions(&csv, &mut reader);
     for api in owned.iter().filter(|api| !provided.contains(api)) {
         let message = format!("the CRD of {api} is not in the bundle, though the CSV owns it");
@@ -133,7 +130,7 @@ fn check_constraints(
         match constraint {
             Ok(Some(constraint)) => check_ranges(kind, &constraint, reader),
             Err(error) if !matches!(kind.as_str(), property::GVK | property::PACKAGE) => {
-                reader.invalid(format!("{kind}: {error}"));
+                reader.invalid(format!("{}: {error}", excerpt::cut(kind)));
             }
             _ => {}
         }
@@ -146,7 +143,8 @@ fn check_ranges(kind: &str, constraint: &Constraint, reader: &mut Reader<'_>) {
         match rule {
             Rule::Package { name, range } => {
                 if let Err(error) = range.parse::<Range>() {
-                    reader.invalid(format!("{kind} of `{name}`: {error}"));
+                    let name = excerpt::cut(name);
+                    reader.invalid(format!("{} of `{name}`: {error}", excerpt::cut(kind)));
                 }
             }
             Rule::All(inner) | Rule::Any(inner) | Rule::Not(inner) => open.extend(inner),
@@ -163,7 +161,8 @@ impl Api {
     /// The API of a CRD that a CSV lists: its group is in its name.
     fn of_crd(crd: &Definition, reader: &mut Reader<'_>) -> Option<Self> {
         let Some((plural, group)) = crd.name.split_once('.') else {
-            reader.invalid(format!("the name `{}` of a CRD is not <plural>.<group>", crd.name));
+            let name = excerpt::cut(&crd.name);
+            reader.invalid(format!("the name `{name}` of a CRD is not <plural>.<group>"));
             return None;
         };
         Some(Self {

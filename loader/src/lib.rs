@@ -56,7 +56,9 @@ pub mod version;
 
 pub use bundle::{Api, Bundle, Definition};
 pub use constraint::Constraint;
-pub use load::{Error, Manifest, Options, Strictness, load, load_config_maps};
+pub use load::{
+    Error, Manifest, Options, Strictness, load, load_config_maps, load_config_maps_within,
+};
 pub use object::Object;
 pub use package_manifest::{Channel, PackageManifest};
 pub use property::{Dependency, Property};

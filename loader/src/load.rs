@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use unlade_format::{ConfigMap, Content, Finding, Limits, Reason, decode};
+use unlade_format::{ConfigMap, Content, Finding, Limits, Reason, decode, excerpt, yaml};
 
 use crate::{Bundle, PackageManifest, compose};
 
@@ -50,8 +50,18 @@ pub enum Error {
     #[error("the ConfigMap holds no bundle")]
     Decode(#[from] decode::Error),
     /// Something would be lost, and [`Strictness::Strict`] was asked for: all that would be.
-    #[error("not all of the bundle can be loaded: {}", list(.0))]
+    #[error("not all of the bundle can be loaded: {}", excerpt::list(.0, "; "))]
     Lossy(Vec<Finding>),
+    /// Reading all files takes more than [`Options::limits`] allow for a bundle.
+    #[error("read {}", if .key.is_empty() { "the bundle" } else { .key })]
+    Exhausted {
+        /// The ConfigMap key of the file at which the budget was used up; empty if it was so
+        /// before.
+        key: String,
+        /// Which budget.
+        #[source]
+        source: yaml::Error,
+    },
 }
 
 impl Error {
@@ -60,6 +70,7 @@ impl Error {
         match self {
             Self::Decode(error) => error.hint(),
             Self::Lossy(_) => Some("without strictness the rest is loaded, as upstream does"),
+            Self::Exhausted { .. } => None,
         }
     }
 }
@@ -68,8 +79,9 @@ impl Error {
 ///
 /// # Errors
 ///
-/// Only with [`Strictness::Strict`], if something of the bundle would be lost: upstream's loader
-/// has no errors but those of decoding a ConfigMap.
+/// If reading all files takes more than the limits allow, and with [`Strictness::Strict`] if
+/// something of the bundle would be lost. Upstream's loader has no errors but those of decoding a
+/// ConfigMap.
 pub fn load(content: &Content, options: &Options) -> Result<Manifest, Error> {
     let source = compose::Source {
         content: Cow::Borrowed(content),
@@ -77,7 +89,8 @@ pub fn load(content: &Content, options: &Options) -> Result<Manifest, Error> {
         is_placed: true,
         findings: Vec::new(),
     };
-    strictly(compose::compose(source, &options.limits), options)
+    let reader = yaml::Reader::new(&options.limits.yaml);
+    strictly(compose::compose(source, &reader)?, options)
 }
 
 /// The same out of the ConfigMaps that hold one bundle, ours or upstream's.
@@ -89,6 +102,22 @@ pub fn load(content: &Content, options: &Options) -> Result<Manifest, Error> {
 ///
 /// As [`load()`], and if the ConfigMaps hold no content.
 pub fn load_config_maps(config_maps: &[ConfigMap], options: &Options) -> Result<Manifest, Error> {
+    load_config_maps_within(config_maps, options, &yaml::Reader::new(&options.limits.yaml))
+}
+
+/// The same within the budget of `reader`, by whose limits the files are read: one reader for
+/// several bundles bounds what they take together.
+///
+/// # Errors
+///
+/// As [`load_config_maps`].
+pub fn load_config_maps_within(
+    config_maps: &[ConfigMap],
+    options: &Options,
+    reader: &yaml::Reader,
+) -> Result<Manifest, Error> {
+    // Before anything is decompressed.
+    reader.check().map_err(|source| Error::Exhausted { key: String::new(), source })?;
     let decoded = decode::decode(config_maps, &options.limits)?;
     let source = compose::Source {
         image: decoded.source_image.as_deref().or(options.source_image.as_deref()),
@@ -96,7 +125,7 @@ pub fn load_config_maps(config_maps: &[ConfigMap], options: &Options) -> Result<
         findings: decoded.findings,
         content: Cow::Owned(decoded.content),
     };
-    strictly(compose::compose(source, &options.limits), options)
+    strictly(compose::compose(source, reader)?, options)
 }
 
 /// Whether [`Strictness::Strict`] refuses a bundle with such a finding: not for annotations that
@@ -120,10 +149,6 @@ fn strictly(manifest: Manifest, options: &Options) -> Result<Manifest, Error> {
         }
         _ => Ok(manifest),
     }
-}
-
-fn list(findings: &[Finding]) -> String {
-    findings.iter().map(Finding::to_string).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

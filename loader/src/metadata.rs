@@ -9,8 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use unlade_format::{
-    Finding, Reason,
-    json::{Kind, Value},
+    Finding, Findings, Reason,
+    json::{Kind, Tree, Value},
     yaml::{self, Scalars},
 };
 
@@ -19,11 +19,13 @@ use crate::{
     typed::{Reader, field, is_folded, scalar_text},
 };
 
-/// A file that may hold metadata.
+/// A file that is a document.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Candidate<'a> {
+pub(crate) struct Candidate<'a, 't> {
     pub(crate) key: &'a str,
-    pub(crate) bytes: &'a [u8],
+    /// Its document, scalars resolved.
+    pub(crate) root: Value<'t>,
+    pub(crate) bytes: &'t [u8],
 }
 
 /// What the files of metadata/ hold.
@@ -35,57 +37,65 @@ pub(crate) struct Metadata<'a> {
     pub(crate) annotations: BTreeMap<String, String>,
     /// The keys of the files that gave something.
     pub(crate) used: BTreeSet<&'a str>,
+    /// What was noticed.
+    pub(crate) findings: Findings,
+    /// The files that dependencies and properties are taken from.
+    sources: [Option<&'a str>; 2],
+    wants_annotations: bool,
 }
 
-/// Reads `candidates`, in the order of their names. Files that do not decode are passed over; the
-/// caller knows why they do not.
-pub(crate) fn read<'a>(
-    candidates: &[Candidate<'a>],
-    wants_annotations: bool,
-    limits: &yaml::Limits,
-    findings: &mut Vec<Finding>,
-) -> Metadata<'a> {
-    let mut metadata = Metadata::default();
-    let mut sources = [None; 2];
-    for &Candidate { key, bytes } in candidates {
-        let decoded = yaml::decode_document(bytes, Scalars::Resolved, limits);
-        let Ok(yaml::Unstructured { object: Some(tree), unread, .. }) = decoded else { continue };
-        let root = tree.root();
-        for (name, source) in ["dependencies", "properties"].into_iter().zip(&mut sources) {
-            let Some(entries) = entries(root, name, key, findings) else { continue };
-            metadata.used.insert(key);
+impl<'a> Metadata<'a> {
+    pub(crate) fn new(wants_annotations: bool) -> Self {
+        Self { wants_annotations, ..Self::default() }
+    }
+
+    /// Takes what `candidate` holds, behind which `unread` is not read; candidates come in the
+    /// order of their keys. Files that do not decode are passed over: the caller knows why they do
+    /// not.
+    ///
+    /// # Errors
+    ///
+    /// If the budget of `reader` is used up.
+    pub(crate) fn take(
+        &mut self,
+        candidate: Candidate<'a, '_>,
+        unread: Option<&str>,
+        reader: &yaml::Reader,
+    ) -> Result<(), yaml::Error> {
+        let Candidate { key, root, .. } = candidate;
+        for (name, source) in ["dependencies", "properties"].into_iter().zip(&mut self.sources) {
+            let Some(entries) = entries(root, name, key, &mut self.findings) else { continue };
+            self.used.insert(key);
             if let Some(source) = source {
                 let message = format!("its {name} are not taken: `{source}` has some already");
-                findings.push(Finding::new(Reason::Shadowed, key, message));
+                self.findings.push(Finding::new(Reason::Shadowed, key, message));
                 continue;
             }
             *source = Some(key);
+            let entries = entries.into_iter();
             if name == "dependencies" {
-                let entries = entries.into_iter();
-                metadata.dependencies =
+                self.dependencies =
                     entries.map(|(kind, value)| Dependency { kind, value }).collect();
             } else {
-                let entries = entries.into_iter();
-                metadata.properties =
-                    entries.map(|(kind, value)| Property { kind, value }).collect();
+                self.properties = entries.map(|(kind, value)| Property { kind, value }).collect();
             }
         }
-        if wants_annotations
-            && metadata.annotations.is_empty()
-            && let Some(annotations) = annotations(bytes, limits)
+        if self.wants_annotations
+            && self.annotations.is_empty()
+            && let Some(annotations) = annotations(candidate, reader)?
         {
-            metadata.annotations = annotations;
-            metadata.used.insert(key);
+            self.annotations = annotations;
+            self.used.insert(key);
             let message =
                 "package and channels are taken from here: no annotations.yaml names them";
-            findings.push(Finding::new(Reason::AnnotationsFile, key, message));
+            self.findings.push(Finding::new(Reason::AnnotationsFile, key, message));
         }
-        if let Some(unread) = unread.filter(|_| metadata.used.contains(key)) {
+        if let Some(unread) = unread.filter(|_| self.used.contains(key)) {
             let message = format!("{unread} is not read");
-            findings.push(Finding::new(Reason::FurtherDocuments, key, message));
+            self.findings.push(Finding::new(Reason::FurtherDocuments, key, message));
         }
+        Ok(())
     }
-    metadata
 }
 
 /// The types and values listed under `name`; none if there are none. A list that Go's types cannot
@@ -94,16 +104,16 @@ fn entries(
     root: Value<'_>,
     name: &str,
     key: &str,
-    findings: &mut Vec<Finding>,
+    findings: &mut Findings,
 ) -> Option<Vec<(String, String)>> {
     if root.kind() != Kind::Object {
         return None;
     }
-    let n_findings = findings.len();
+    let n_findings = findings.count();
     let mut reader = Reader::new(key, findings);
     let items = reader.items(field(root, name), name);
     let entries: Vec<_> = items.into_iter().map(|item| entry(item, name, &mut reader)).collect();
-    let fits = findings.len() == n_findings;
+    let fits = findings.count() == n_findings;
     (fits && !entries.is_empty()).then_some(entries)
 }
 
@@ -121,11 +131,32 @@ fn entry(item: Value<'_>, name: &str, reader: &mut Reader<'_>) -> (String, Strin
     (kind, value)
 }
 
-fn annotations(bytes: &[u8], limits: &yaml::Limits) -> Option<BTreeMap<String, String>> {
-    let tree = yaml::decode_document(bytes, Scalars::Source, limits).ok()?.object?;
-    let annotations = field(tree.root(), "annotations")?;
+/// The annotations about package and channels; none if there are none. Their scalars are taken as
+/// written, so that a file that has some is read once more.
+fn annotations(
+    Candidate { root, bytes, .. }: Candidate<'_, '_>,
+    reader: &yaml::Reader,
+) -> Result<Option<BTreeMap<String, String>>, yaml::Error> {
+    if field(root, "annotations").is_none() {
+        return Ok(None);
+    }
+    let Some(tree) = as_written(bytes, reader)? else { return Ok(None) };
+    let Some(annotations) = field(tree.root(), "annotations") else { return Ok(None) };
     let texts = annotations.entries().filter_map(|(key, value)| Some((key, scalar_text(value)?)));
     let texts = texts.filter(|(key, text)| channel::is_of_package(key) && !text.is_empty());
     let texts: BTreeMap<_, _> = texts.map(|(key, text)| (key.to_owned(), text)).collect();
-    (!texts.is_empty()).then_some(texts)
+    Ok((!texts.is_empty()).then_some(texts))
+}
+
+/// The document with its scalars as they are written; none if it does not decode so.
+///
+/// # Errors
+///
+/// If the budget of `reader` is used up.
+pub(crate) fn as_written(bytes: &[u8], reader: &yaml::Reader) -> Result<Option<Tree>, yaml::Error> {
+    match reader.decode_document(bytes, Scalars::Source) {
+        Ok(document) => Ok(document.object),
+        Err(error @ yaml::Error::Exhausted { .. }) => Err(error),
+        Err(_) => Ok(None),
+    }
 }

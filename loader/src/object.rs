@@ -3,12 +3,17 @@
 use std::borrow::Cow;
 
 use unlade_format::{
-    Content, Directory, File, Finding, Limits, Reason,
+    Content, Directory, File, Finding, Findings, Reason,
     json::{Tree, Value},
     yaml,
 };
 
-use crate::{Api, crd, csv, metadata::Candidate, package_manifest, typed::Reader};
+use crate::{
+    Api, Error, PackageManifest, crd, csv,
+    metadata::{Candidate, Metadata},
+    package_manifest,
+    typed::Reader,
+};
 
 /// One manifest of a bundle: the bytes of a file, and what its first document says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -59,6 +64,9 @@ impl Object {
     }
 }
 
+/// Most APIs that the CRDs of a bundle provide. The most that a published bundle has is 53.
+const MOST_APIS: usize = 10_000;
+
 /// What the files of a content are.
 #[derive(Debug, Default)]
 pub(crate) struct Objects<'a> {
@@ -71,11 +79,9 @@ pub(crate) struct Objects<'a> {
     pub(crate) provided: Vec<Api>,
     /// The files that are no objects.
     pub(crate) skipped: Vec<Skipped<'a>>,
-    /// The files that may hold metadata: those of metadata/, and if places are not known all that
-    /// are no objects.
-    pub(crate) metadata: Vec<Candidate<'a>>,
-    /// The files that may be a PackageManifest: those that are no objects, and those of that kind.
-    pub(crate) packages: Vec<Candidate<'a>>,
+    /// The PackageManifests among the files, with their keys: of files that are no objects, and of
+    /// those of that kind.
+    pub(crate) packages: Vec<(&'a str, PackageManifest)>,
 }
 
 /// The CSV that is the bundle's.
@@ -89,55 +95,76 @@ pub(crate) struct ChosenCsv {
 /// A file that is no object.
 #[derive(Debug)]
 pub(crate) struct Skipped<'a> {
-    pub(crate) candidate: Candidate<'a>,
+    pub(crate) key: &'a str,
     pub(crate) directory: Directory,
+    /// Whether it is a document all the same.
+    pub(crate) is_document: bool,
     pub(crate) error: yaml::Error,
 }
 
-/// Reads every file of `content` as upstream's loader does, by ConfigMap key in byte order.
+/// Reads every file of `content` as upstream's loader does, by ConfigMap key in byte order, each
+/// once; those that may hold metadata are shown to `metadata` as well.
+///
+/// # Errors
+///
+/// If the budget of `reader` is used up.
 pub(crate) fn read<'a>(
     content: &'a Content,
     is_placed: bool,
-    limits: &Limits,
-    findings: &mut Vec<Finding>,
-) -> Objects<'a> {
+    reader: &yaml::Reader,
+    metadata: &mut Metadata<'a>,
+    findings: &mut Findings,
+) -> Result<Objects<'a>, Error> {
     let mut objects = Objects::default();
     for (key, file) in content.entries() {
-        let candidate = Candidate { key: key.as_str(), bytes: &file.bytes };
-        let decoded = yaml::decode_unstructured(&file.bytes, &limits.yaml);
-        if file.directory == Directory::Metadata || decoded.is_err() && !is_placed {
-            objects.metadata.push(candidate);
-        }
-        match decoded {
-            Ok(read) => {
-                if let Some(unread) = read.unread {
-                    let message = format!("{unread} is not read");
-                    findings.push(Finding::new(Reason::FurtherDocuments, key.as_str(), message));
-                }
-                objects.take(candidate, file, read.object, findings);
+        let key = key.as_str();
+        let exhausted = |source| Error::Exhausted { key: key.to_owned(), source };
+        let read = match reader.file(&file.bytes) {
+            Err(error @ yaml::Error::Exhausted { .. }) => return Err(exhausted(error)),
+            Ok(yaml::File { error: Some(error @ yaml::Error::Exhausted { .. }), .. }) => {
+                return Err(exhausted(error));
             }
             Err(error) => {
-                objects.packages.push(candidate);
                 let directory = file.directory;
-                objects.skipped.push(Skipped { candidate, directory, error });
+                objects.skipped.push(Skipped { key, directory, is_document: false, error });
+                continue;
+            }
+            Ok(read) => read,
+        };
+        if let Some(tree) = &read.document {
+            let candidate = Candidate { key, root: tree.root(), bytes: &file.bytes };
+            // Where places are not known, any file that is no object may hold metadata.
+            if file.directory == Directory::Metadata || read.error.is_some() && !is_placed {
+                metadata.take(candidate, read.unread.as_deref(), reader).map_err(exhausted)?;
+            }
+            if read.error.is_some() || kind_of(tree.root()) == package_manifest::KIND {
+                let found = package_manifest::read(candidate, reader).map_err(exhausted)?;
+                objects.packages.extend(found.map(|manifest| (key, manifest)));
+            }
+        }
+        let unread = read.unread.clone();
+        match read.into_object() {
+            Ok(tree) => {
+                if let Some(unread) = unread {
+                    let message = format!("{unread} is not read");
+                    findings.push(Finding::new(Reason::FurtherDocuments, key, message));
+                }
+                objects.take(key, file, tree, findings);
+            }
+            Err(error) => {
+                let directory = file.directory;
+                objects.skipped.push(Skipped { key, directory, is_document: true, error });
             }
         }
     }
     if objects.csv.is_none() {
         findings.push(Finding::new(Reason::NoCsv, "", "there is no ClusterServiceVersion"));
     }
-    objects
+    Ok(objects)
 }
 
-impl<'a> Objects<'a> {
-    fn take(
-        &mut self,
-        candidate: Candidate<'a>,
-        file: &File,
-        tree: Option<Tree>,
-        findings: &mut Vec<Finding>,
-    ) {
-        let key = candidate.key;
+impl Objects<'_> {
+    fn take(&mut self, key: &str, file: &File, tree: Option<Tree>, findings: &mut Findings) {
         let object = match &tree {
             Some(tree) => describe(key, tree.root()),
             None => Object { key: key.to_owned(), ..Object::default() },
@@ -157,14 +184,19 @@ impl<'a> Objects<'a> {
             (crd::KIND, Some(tree))
                 if file.directory == Directory::Manifests && !file.name.starts_with('.') =>
             {
+                let room = MOST_APIS.saturating_sub(self.provided.len());
                 let mut reader = Reader::new(key, findings);
-                self.provided.extend(crd::apis(tree.root(), &object.api_version, &mut reader));
+                let apis = crd::apis(tree.root(), &object.api_version, room, &mut reader);
+                self.provided.extend(apis);
             }
-            (package_manifest::KIND, Some(_)) => self.packages.push(candidate),
             _ => {}
         }
         self.found.push(object);
     }
+}
+
+fn kind_of(root: Value<'_>) -> &str {
+    root.get("kind").and_then(|kind| kind.as_str()).unwrap_or_default()
 }
 
 fn describe(key: &str, root: Value<'_>) -> Object {
@@ -173,7 +205,7 @@ fn describe(key: &str, root: Value<'_>) -> Object {
     };
     Object {
         key: key.to_owned(),
-        kind: text(root.get("kind")),
+        kind: kind_of(root).to_owned(),
         api_version: text(root.get("apiVersion")),
         name: text(root.get("metadata").and_then(|metadata| metadata.get("name"))),
         bytes: Vec::new(),

@@ -5,7 +5,7 @@
 //! the reading. Here it becomes a finding, and the field stays empty.
 
 use unlade_format::{
-    Finding, Reason,
+    Finding, Findings, Reason,
     json::{Kind, Value},
 };
 
@@ -13,12 +13,12 @@ use unlade_format::{
 #[derive(Debug)]
 pub(crate) struct Reader<'r> {
     key: &'r str,
-    findings: &'r mut Vec<Finding>,
+    findings: &'r mut Findings,
 }
 
 impl<'r> Reader<'r> {
     /// A reader of the file under `key`.
-    pub(crate) fn new(key: &'r str, findings: &'r mut Vec<Finding>) -> Self {
+    pub(crate) fn new(key: &'r str, findings: &'r mut Findings) -> Self {
         Self { key, findings }
     }
 

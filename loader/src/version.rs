@@ -4,6 +4,7 @@
 //! ranges: its `VersionReq` refuses `||` and `!`, lets `1.0.0` match 1.0.1 and hides prereleases.
 
 use semver::Version;
+use unlade_format::excerpt;
 
 pub mod range;
 
@@ -14,10 +15,10 @@ pub use range::Range;
 #[non_exhaustive]
 pub enum Error {
     /// It is not `MAJOR.MINOR.PATCH[-PRERELEASE][+BUILD]`.
-    #[error("`{0}` is not a version like 1.2.3")]
+    #[error("`{}` is not a version like 1.2.3", excerpt::cut(.0))]
     Syntax(String, #[source] semver::Error),
     /// A numeric prerelease identifier above 2^64-1, which upstream refuses.
-    #[error("`{0}` has a prerelease number above 64 bits")]
+    #[error("`{}` has a prerelease number above 64 bits", excerpt::cut(.0))]
     Number(String),
 }
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::slice;
 
-use unlade_format::{self as format, ConfigMap};
+use unlade_format::{self as format, ConfigMap, yaml};
 use unlade_loader::{self as loader, Manifest, Strictness};
 
 use crate::{
@@ -19,12 +19,9 @@ use crate::{
 pub(super) fn run(args: Load, screen: &Screen) -> Result<(), Error> {
     let Load { file, output, strict, max_input_size, limits } = args;
     let limits = format::Limits::from(limits);
-    // The limits of YAML are those of a bundle's files; here it is the input that holds them all.
-    let mut yaml_limits = limits.yaml.clone();
-    yaml_limits.input = max_input_size.0;
-    yaml_limits.output = yaml_limits.output.max(max_input_size.0);
-    let Input { config_maps, is_many, others } =
-        input::read(&Origin::new(file)?, max_input_size.0, &yaml_limits)?;
+    let reader = |size| yaml::Reader::new(&of_input(&limits.yaml, size));
+    let (Input { config_maps, is_many, others }, reader) =
+        input::read(&Origin::new(file)?, max_input_size.0, reader)?;
     error::warn(
         others.iter().map(|object| format!("{object} is no ConfigMap and left out")),
         screen,
@@ -35,7 +32,7 @@ pub(super) fn run(args: Load, screen: &Screen) -> Result<(), Error> {
     let all = config_maps.len();
     let mut failures = Failures::default();
     for config_map in config_maps {
-        match load(&config_map, &options, screen) {
+        match load(&config_map, &options, &reader, screen) {
             Ok(manifest) => writer.write(&config_map, &manifest).map_err(Error::Output)?,
             // Whoever asked for one bundle gets its error.
             Err(error) if !is_many => return Err(error),
@@ -47,12 +44,25 @@ pub(super) fn run(args: Load, screen: &Screen) -> Result<(), Error> {
     failures.of(all)
 }
 
+/// The limits of YAML are those of one bundle; an input of `size` bytes may hold the ConfigMaps of
+/// a cluster. Published bundles take up to 15 units of work for each byte of their ConfigMap.
+fn of_input(limits: &yaml::Limits, size: usize) -> yaml::Limits {
+    let mut limits = limits.clone();
+    limits.input = limits.input.max(size);
+    limits.tree = limits.tree.max(size.saturating_mul(2));
+    limits.output = limits.output.max(size.saturating_mul(2));
+    limits.total_output = limits.total_output.max(size.saturating_mul(2));
+    limits.work = limits.work.max((size as u64).saturating_mul(20));
+    limits
+}
+
 fn load(
     config_map: &ConfigMap,
     options: &loader::Options,
+    reader: &yaml::Reader,
     screen: &Screen,
 ) -> Result<Manifest, Error> {
-    loader::load_config_maps(slice::from_ref(config_map), options)
+    loader::load_config_maps_within(slice::from_ref(config_map), options, reader)
         .map_err(|source| Error::load(name(config_map), source, screen))
 }
 

@@ -65,6 +65,7 @@ impl From<&loader::Error> for Exit {
     fn from(error: &loader::Error) -> Self {
         match error {
             loader::Error::Decode(error) => error.into(),
+            loader::Error::Exhausted { .. } => Self::TooLarge,
             _ => Self::BadBundle,
         }
     }
@@ -89,7 +90,7 @@ impl From<&input::Error> for Exit {
         match error {
             input::Error::Terminal => Self::Usage,
             input::Error::Read { .. } => Self::Failure,
-            input::Error::TooLarge { .. } => Self::TooLarge,
+            input::Error::TooLarge { .. } | input::Error::Memory { .. } => Self::TooLarge,
             input::Error::Yaml { source, .. } if source.is_limit() => Self::TooLarge,
             _ => Self::BadBundle,
         }

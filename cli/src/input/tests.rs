@@ -1,7 +1,7 @@
 use super::*;
 
 fn parse(text: &str) -> Result<Input, Error> {
-    super::parse(text.as_bytes(), "input", &yaml::Limits::default())
+    super::parse(text.as_bytes(), "input", &yaml::Reader::new(&yaml::Limits::default()))
 }
 
 fn names(input: &Input) -> Vec<&str> {

@@ -6,7 +6,7 @@ use std::fmt;
 use super::{SIZE, UPSTREAM, check_size, is_reserved, name_problem};
 use crate::json::{Kind, Value};
 use crate::yaml::{self, Scalars};
-use crate::{Finding, Limits, Reason};
+use crate::{Finding, Findings, Limits, Reason, excerpt};
 
 #[cfg(test)]
 mod tests;
@@ -17,7 +17,7 @@ pub(crate) struct AnnotationsFile {
     /// The annotations that are taken, upstream's six among them in any case.
     pub(crate) annotations: BTreeMap<String, String>,
     /// What is not taken.
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) findings: Findings,
 }
 
 /// Why annotations are not taken.
@@ -42,7 +42,7 @@ pub enum Error {
         what: String,
     },
     /// Entries that cannot be annotations: all of them.
-    #[error("{path}: {}", list(.problems))]
+    #[error("{path}: {}", excerpt::list(.problems, "; "))]
     Entries {
         /// The file.
         path: String,
@@ -91,7 +91,7 @@ pub struct EntryProblem {
 
 impl fmt::Display for EntryProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}: {}", self.key, self.reason)
+        write!(f, "{:?}: {}", excerpt::cut(&self.key), self.reason)
     }
 }
 
@@ -144,7 +144,7 @@ impl Reader<'_> {
                         found = true;
                         self.mapping(key, value)?;
                     } else {
-                        self.notice(format!("nobody reads its key {key:?}"));
+                        self.notice(format!("nobody reads its key {:?}", excerpt::cut(key)));
                     }
                 }
                 if !found {
@@ -158,14 +158,14 @@ impl Reader<'_> {
 
     fn mapping(&mut self, name: &str, mapping: Value<'_>) -> Result<(), Error> {
         match mapping.kind() {
-            Kind::Null => self.notice(format!("its key {name:?} is empty")),
+            Kind::Null => self.notice(format!("its key {:?} is empty", excerpt::cut(name))),
             Kind::Object => {
                 let mut spellings = BTreeMap::new();
                 for (key, value) in mapping.entries() {
                     self.entry(key, value, &mut spellings);
                 }
             }
-            _ => return Err(self.not_mapping(format!("{name:?}"))),
+            _ => return Err(self.not_mapping(format!("{:?}", excerpt::cut(name)))),
         }
         Ok(())
     }
@@ -231,8 +231,4 @@ impl Reader<'_> {
 /// to `s` and U+212A to `k`.
 fn fold(name: &str) -> String {
     name.replace('\u{17f}', "s").replace('\u{212a}', "k").to_ascii_lowercase()
-}
-
-fn list(problems: &[EntryProblem]) -> String {
-    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use super::File;
 use crate::key::ConfigMapKey;
-use crate::{Finding, Reason};
+use crate::{Finding, Findings, Reason};
 
 /// The files that one ConfigMap can hold, and what is said of the others.
 ///
 /// Upstream writes manifests/ and then metadata/, each in the order of the names, so the last file
 /// of a key stays (operator-registry `pkg/configmap/configmap_writer.go`). An illegal key it leaves
 /// to the API server, which refuses the whole.
-pub(super) fn fitting(mut files: Vec<File>) -> (Vec<File>, Vec<Finding>) {
+pub(super) fn fitting(mut files: Vec<File>) -> (Vec<File>, Findings) {
     files.sort_unstable();
     let mut kept: BTreeMap<ConfigMapKey, File> = BTreeMap::new();
-    let mut findings = Vec::new();
+    let mut findings = Findings::default();
     for file in files {
         let path = file.path();
         let key = match ConfigMapKey::of_file(&file.name) {

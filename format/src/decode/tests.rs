@@ -188,3 +188,13 @@ fn limits_hold_for_decoded_bytes() {
         assert!(matches!(decode(|l| l.total_size = 25), Err(Error::TooLarge { limit: 25, .. })));
     }
 }
+
+#[test]
+fn more_annotations_than_kubernetes_takes_are_refused() {
+    let mut config_map = ConfigMap::new("large", "");
+    config_map.metadata.annotations.insert("a".to_owned(), "x".repeat(annotation::SIZE - 1));
+    assert!(decode(std::slice::from_ref(&config_map), &Limits::default()).is_ok());
+    config_map.metadata.annotations.insert("b".to_owned(), String::new());
+    let error = decode(&[config_map], &Limits::default()).unwrap_err();
+    assert!(matches!(error, Error::Content(content::Error::Annotations(_))), "{error}");
+}

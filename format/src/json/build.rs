@@ -52,6 +52,11 @@ impl Key {
             Self::Null { .. } | Self::Uint { .. } => None,
         }
     }
+
+    /// Bytes of its text.
+    pub(crate) fn len(self) -> u64 {
+        self.span().map_or(0, |span| u64::from(span.len))
+    }
 }
 
 impl NodeId {
@@ -71,6 +76,14 @@ impl Builder {
             root: NodeId(0),
         };
         Self { tree }
+    }
+
+    /// Bytes that the tree takes in memory so far.
+    pub(crate) fn held(&self) -> usize {
+        size_of_val(self.tree.nodes.as_slice())
+            + size_of_val(self.tree.items.as_slice())
+            + size_of_val(self.tree.fields.as_slice())
+            + self.tree.text.len()
     }
 
     pub(crate) fn null(&mut self) -> NodeId {
@@ -253,15 +266,28 @@ impl Builder {
         text + (self.tree.nodes.len() as u64) * 28 + (self.tree.fields.len() as u64) * 4
     }
 
+    pub(crate) fn finish(mut self, root: NodeId) -> Tree {
+        self.tree.root = root;
+        self.tree
+    }
+
+    fn push(&mut self, node: Node) -> NodeId {
+        let id = NodeId(place(self.tree.nodes.len()));
+        self.tree.nodes.push(node);
+        id
+    }
+}
+
+impl Tree {
     /// Values as they are after being written and read again, which upstream's decoder does:
     /// whole floats become integers, integers above i64 floats.
     pub(crate) fn reread(&mut self) {
-        for field in &mut self.tree.fields {
+        for field in &mut self.fields {
             if let Key::Mended(span) = field.key {
                 field.key = Key::Text(span);
             }
         }
-        for node in &mut self.tree.nodes {
+        for node in &mut self.nodes {
             match *node {
                 Node::Float(value) if value.is_finite() => {
                     if let Ok(value) = float_text(value).parse::<i64>() {
@@ -274,17 +300,6 @@ impl Builder {
                 _ => {}
             }
         }
-    }
-
-    pub(crate) fn finish(mut self, root: NodeId) -> Tree {
-        self.tree.root = root;
-        self.tree
-    }
-
-    fn push(&mut self, node: Node) -> NodeId {
-        let id = NodeId(place(self.tree.nodes.len()));
-        self.tree.nodes.push(node);
-        id
     }
 }
 

@@ -2,12 +2,17 @@
 
 use super::{Builder, Field, Key, NodeId};
 
-/// Why a text is not JSON.
+/// Why a text has no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Syntax {
-    /// Where, in bytes.
-    pub(crate) at: usize,
-    pub(crate) problem: &'static str,
+pub(crate) enum Fault {
+    /// It is not JSON.
+    Syntax {
+        /// Where, in bytes.
+        at: usize,
+        problem: &'static str,
+    },
+    /// Its tree is larger than the limit.
+    TooLarge,
 }
 
 /// Go's own bound of nesting (`encoding/json`, `maxNestingDepth`).
@@ -15,10 +20,10 @@ const MAX_DEPTH: usize = 10_000;
 
 /// The first value of `text`: the tree and how many bytes it takes. Bytes that are no UTF-8 become
 /// U+FFFD, unpaired surrogates too; of equal keys the last stays; an integer that fits i64 is one,
-/// other numbers are floats.
-pub(crate) fn parse(text: &[u8]) -> Result<(Builder, NodeId, usize), Syntax> {
-    let mut parser =
-        Parser { text, at: 0, builder: Builder::new(text.len()), scratch: String::new() };
+/// other numbers are floats. The tree takes at most `limit` bytes.
+pub(crate) fn parse(text: &[u8], limit: usize) -> Result<(Builder, NodeId, usize), Fault> {
+    let builder = Builder::new(text.len());
+    let mut parser = Parser { text, at: 0, builder, limit, scratch: String::new() };
     let root = parser.document()?;
     Ok((parser.builder, root, parser.at))
 }
@@ -27,6 +32,8 @@ struct Parser<'a> {
     text: &'a [u8],
     at: usize,
     builder: Builder,
+    /// Most bytes of the tree.
+    limit: usize,
     scratch: String,
 }
 
@@ -37,11 +44,15 @@ enum Open {
 }
 
 impl Parser<'_> {
-    fn document(&mut self) -> Result<NodeId, Syntax> {
+    fn document(&mut self) -> Result<NodeId, Fault> {
         let mut open: Vec<Open> = Vec::new();
         let mut items: Vec<NodeId> = Vec::new();
         let mut fields: Vec<Field> = Vec::new();
         loop {
+            let waiting = size_of_val(items.as_slice()) + size_of_val(fields.as_slice());
+            if self.builder.held() + waiting > self.limit {
+                return Err(Fault::TooLarge);
+            }
             // A value begins here.
             let mut value = match self.peek() {
                 Some(b'[') => {
@@ -108,11 +119,11 @@ impl Parser<'_> {
         }
     }
 
-    fn check_depth(&self, open: &[Open]) -> Result<(), Syntax> {
+    fn check_depth(&self, open: &[Open]) -> Result<(), Fault> {
         if open.len() > MAX_DEPTH { Err(self.error("nested too deep")) } else { Ok(()) }
     }
 
-    fn key(&mut self) -> Result<Key, Syntax> {
+    fn key(&mut self) -> Result<Key, Fault> {
         if self.peek() != Some(b'"') {
             return Err(self.error("found no string as a key"));
         }
@@ -125,7 +136,7 @@ impl Parser<'_> {
         Ok(Key::Text(span))
     }
 
-    fn scalar(&mut self) -> Result<NodeId, Syntax> {
+    fn scalar(&mut self) -> Result<NodeId, Fault> {
         match self.peek() {
             Some(b'"') => {
                 self.string()?;
@@ -140,7 +151,7 @@ impl Parser<'_> {
         }
     }
 
-    fn literal(&mut self, word: &[u8]) -> Result<(), Syntax> {
+    fn literal(&mut self, word: &[u8]) -> Result<(), Fault> {
         if self.text.get(self.at..self.at + word.len()) != Some(word) {
             return Err(self.error("found no value"));
         }
@@ -148,7 +159,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn number(&mut self) -> Result<NodeId, Syntax> {
+    fn number(&mut self) -> Result<NodeId, Fault> {
         let start = self.at;
         self.skip_if(b'-');
         if !self.skip_if(b'0') && self.skip_digits() == 0 {
@@ -182,7 +193,7 @@ impl Parser<'_> {
     }
 
     /// Reads a string into the scratch.
-    fn string(&mut self) -> Result<(), Syntax> {
+    fn string(&mut self) -> Result<(), Fault> {
         self.at += 1;
         self.scratch.clear();
         loop {
@@ -208,7 +219,7 @@ impl Parser<'_> {
         }
     }
 
-    fn escape(&mut self) -> Result<(), Syntax> {
+    fn escape(&mut self) -> Result<(), Fault> {
         let c = match self.text.get(self.at) {
             Some(b'"') => '"',
             Some(b'\\') => '\\',
@@ -231,7 +242,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn unicode_escape(&mut self) -> Result<char, Syntax> {
+    fn unicode_escape(&mut self) -> Result<char, Fault> {
         let first = self.hex4(self.at).ok_or_else(|| self.error("found an incomplete \\u"))?;
         self.at += 4;
         if let Some(c) = char::from_u32(first) {
@@ -279,8 +290,8 @@ impl Parser<'_> {
         self.at - start
     }
 
-    fn error(&self, problem: &'static str) -> Syntax {
-        Syntax { at: self.at, problem }
+    fn error(&self, problem: &'static str) -> Fault {
+        Fault::Syntax { at: self.at, problem }
     }
 }
 

@@ -6,9 +6,11 @@
 use std::collections::HashMap;
 
 use super::alias::Count;
+use super::error::{syntax, too_large};
 use super::event::{Data, Event, Scalar};
 use super::resolve::{self, Value};
-use super::{Error, Scalars};
+use super::{Error, Reader, Scalars};
+use crate::excerpt;
 use crate::json::{Builder, Field, Key, NodeId, Unwritable, key_text};
 
 /// The first document.
@@ -24,7 +26,8 @@ pub(super) struct Composed {
     pub(super) end: usize,
 }
 
-pub(super) struct Composer {
+pub(super) struct Composer<'r> {
+    reader: &'r Reader,
     builder: Builder,
     scalars: Scalars,
     count: Count,
@@ -75,11 +78,15 @@ enum Slot {
     Merge,
 }
 
+/// Bytes that an anchor takes in memory, a short name included.
+const ANCHOR: usize = 96;
+
 const MERGE_TAG: &str = "tag:yaml.org,2002:merge";
 
-impl Composer {
-    pub(super) fn new(text: usize, scalars: Scalars) -> Self {
+impl<'r> Composer<'r> {
+    pub(super) fn new(text: usize, scalars: Scalars, reader: &'r Reader) -> Self {
         Self {
+            reader,
             builder: Builder::new(text),
             scalars,
             count: Count::default(),
@@ -99,6 +106,10 @@ impl Composer {
 
     pub(super) fn take(&mut self, event: Event) -> Result<(), Error> {
         let line = event.line;
+        let limit = self.reader.limits().tree;
+        if self.held() > limit {
+            return Err(too_large(limit));
+        }
         match event.data {
             Data::Alias(name) => self.alias(&name, line),
             Data::Scalar(scalar) => self.scalar(scalar, line),
@@ -118,6 +129,14 @@ impl Composer {
                 Ok(())
             }
         }
+    }
+
+    /// Bytes that the document takes in memory so far.
+    fn held(&self) -> usize {
+        self.builder.held()
+            + size_of_val(self.items.as_slice())
+            + size_of_val(self.fields.as_slice())
+            + self.anchors.len() * ANCHOR
     }
 
     /// The document; an error if a value or key is left in it that JSON does not have.
@@ -141,7 +160,7 @@ impl Composer {
                     (line.map_or(0, |(_, line)| *line), "JSON has no infinity and no NaN")
                 }
             };
-            return Err(Error::Syntax { line, problem: problem.to_owned() });
+            return Err(syntax(line, problem));
         }
         Ok(Composed {
             builder: self.builder,
@@ -191,7 +210,7 @@ impl Composer {
             FrameKind::MergeList => {
                 // The first mapping wins, so it comes last.
                 for id in self.items.get(frame.from..).unwrap_or(&[]).iter().rev() {
-                    self.fields.extend_from_slice(self.builder.fields_of(*id));
+                    merge(*id, &self.builder, &mut self.fields, self.reader)?;
                 }
                 let value = self.builder.array(&mut self.items, frame.from);
                 self.complete_anchor(frame.anchor, value, frame.cost);
@@ -233,7 +252,7 @@ impl Composer {
                     Slot::Key => {}
                     Slot::Merge if self.builder.is_object(value) => {
                         self.shared = true;
-                        self.fields.extend_from_slice(self.builder.fields_of(value));
+                        merge(value, &self.builder, &mut self.fields, self.reader)?;
                     }
                     Slot::Merge => return Err(merge_error(line)),
                 }
@@ -254,10 +273,16 @@ impl Composer {
 
     fn alias(&mut self, name: &str, line: u64) -> Result<(), Error> {
         let Some(&at) = self.names.get(name) else {
-            return Err(syntax(line, format!("unknown anchor '{name}' referenced")));
+            return Err(syntax(
+                line,
+                format!("unknown anchor '{}' referenced", excerpt::cut(name)),
+            ));
         };
         let Some(anchored) = self.anchors.get(at).copied().flatten() else {
-            return Err(syntax(line, format!("anchor '{name}' value contains itself")));
+            return Err(syntax(
+                line,
+                format!("anchor '{}' value contains itself", excerpt::cut(name)),
+            ));
         };
         self.count.add(1, 0, line)?;
         self.count.add(anchored.cost, anchored.cost, line)?;
@@ -267,6 +292,7 @@ impl Composer {
             let key = self.builder.as_key(anchored.value, line).map_err(|what| {
                 syntax(line, format!("a mapping has an alias of a {what} as a key"))
             })?;
+            self.reader.spend(key.len())?;
             self.key(key, cost);
             return Ok(());
         }
@@ -357,11 +383,20 @@ impl Composer {
     }
 }
 
-fn syntax(line: u64, problem: String) -> Error {
-    Error::Syntax { line, problem }
+/// Copies the fields of the mapping `from`. Their keys stay where they are, but each field is
+/// compared with its neighbours, so that a key counts as work with each copy.
+fn merge(
+    from: NodeId,
+    builder: &Builder,
+    into: &mut Vec<Field>,
+    reader: &Reader,
+) -> Result<(), Error> {
+    let fields = builder.fields_of(from);
+    reader.spend(fields.iter().map(|field| 1 + field.key.len()).sum())?;
+    into.extend_from_slice(fields);
+    Ok(())
 }
 
 fn merge_error(line: u64) -> Error {
-    let problem = "map merge requires map or sequence of maps as the value".to_owned();
-    Error::Syntax { line, problem }
+    syntax(line, "map merge requires map or sequence of maps as the value")
 }

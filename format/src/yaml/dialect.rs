@@ -7,17 +7,31 @@
 //! exactly such a place, and then parsed again.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
+use std::ops::RangeInclusive;
 
 /// A text for the library, and what its placeholders stand for.
 pub(super) struct Dialect<'a> {
     text: Cow<'a, str>,
-    patches: Vec<(char, &'static str)>,
+    patches: Vec<(char, Original)>,
+}
+
+/// What a placeholder stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Original {
+    ByteOrderMark,
+    Colon,
+    /// The backslash of a `\'`, which is nothing in double quotes: Go reads `'` there.
+    Backslash,
 }
 
 /// What the library says of a place that Go has no quarrel with.
 const ESCAPE: &str = "found unknown escape character";
 const COLON: &str = "found unexpected ':'";
 const TAG: &str = "while scanning a tag";
+
+/// Characters without a meaning of their own.
+const PRIVATE_USE: RangeInclusive<char> = '\u{e000}'..='\u{f8ff}';
 
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
@@ -27,7 +41,7 @@ impl<'a> Dialect<'a> {
         // The library skips a byte order mark at the beginning of any line; for Go, which means to
         // do so but looks in the wrong place, it is a character like others.
         if dialect.text.contains(BYTE_ORDER_MARK)
-            && let Some(placeholder) = dialect.placeholder(BYTE_ORDER_MARK)
+            && let Some(placeholder) = dialect.placeholder(Original::ByteOrderMark)
         {
             let mut buffer = [0; 4];
             let patched =
@@ -41,10 +55,16 @@ impl<'a> Dialect<'a> {
         &self.text
     }
 
-    /// Puts the text's own characters back.
-    pub(super) fn restore(&self, value: &mut String) {
+    /// Puts the text's own characters back into a scalar.
+    pub(super) fn restore(&self, value: &mut String, is_double_quoted: bool) {
         for (placeholder, original) in &self.patches {
             if value.contains(*placeholder) {
+                let original = match original {
+                    Original::ByteOrderMark => BYTE_ORDER_MARK,
+                    Original::Colon => ":",
+                    Original::Backslash if is_double_quoted => "",
+                    Original::Backslash => "\\",
+                };
                 *value = value.replace(*placeholder, original);
             }
         }
@@ -71,7 +91,7 @@ impl<'a> Dialect<'a> {
     pub(super) fn patch(&mut self, problem: &str, context: Option<&str>, at: usize) -> bool {
         let Some((_, rest)) = self.text.split_at_checked(at) else { return false };
         if problem == ESCAPE && rest.starts_with("\\'") {
-            return self.patch_quotes(at);
+            return self.patch_quotes();
         }
         if problem == COLON && rest.starts_with(':') {
             return self.patch_colon(at);
@@ -85,33 +105,33 @@ impl<'a> Dialect<'a> {
         false
     }
 
-    /// `\'` within double quotes, up to the end of the scalar: for Go it is a `'`.
-    fn patch_quotes(&mut self, at: usize) -> bool {
-        let rest = self.text.get(at..).unwrap_or("");
-        let mut patched = String::new();
-        let mut chars = rest.char_indices();
-        let mut end = rest.len();
-        while let Some((here, c)) = chars.next() {
-            match c {
-                '"' => {
-                    end = here;
-                    break;
-                }
-                '\\' => match chars.next() {
-                    Some((_, '\'')) => patched.push('\''),
-                    Some((_, escaped)) => patched.extend(['\\', escaped]),
-                    None => patched.push('\\'),
-                },
-                c => patched.push(c),
+    /// Each `\'` of the text, at once: what stands in other scalars than those in double quotes
+    /// gets its backslash back.
+    fn patch_quotes(&mut self) -> bool {
+        let Some(placeholder) = self.placeholder(Original::Backslash) else { return false };
+        let mut patched = String::with_capacity(self.text.len() + 64);
+        let mut rest = self.text.as_ref();
+        while let Some(start) = rest.find('\\') {
+            let (before, run) = rest.split_at_checked(start).unwrap_or((rest, ""));
+            let after = run.trim_start_matches('\\');
+            let n_backslashes = run.len() - after.len();
+            patched.push_str(before);
+            // In double quotes two of them are one character, and an odd one escapes the quote.
+            let escapes = n_backslashes % 2 == 1 && after.starts_with('\'');
+            patched.extend(std::iter::repeat_n('\\', n_backslashes - usize::from(escapes)));
+            if escapes {
+                patched.push(placeholder);
             }
+            rest = after;
         }
-        self.replace(at, end, &patched);
+        patched.push_str(rest);
+        self.text = patched.into();
         true
     }
 
     /// A colon within a plain scalar of a flow collection: for Go it is part of the scalar.
     fn patch_colon(&mut self, at: usize) -> bool {
-        let Some(placeholder) = self.placeholder(":") else { return false };
+        let Some(placeholder) = self.placeholder(Original::Colon) else { return false };
         let mut buffer = [0; 4];
         self.replace(at, 1, placeholder.encode_utf8(&mut buffer));
         true
@@ -122,12 +142,13 @@ impl<'a> Dialect<'a> {
     }
 
     /// The character that stands for `original`: of the private use area, not in the text.
-    fn placeholder(&mut self, original: &'static str) -> Option<char> {
+    fn placeholder(&mut self, original: Original) -> Option<char> {
         let known = self.patches.iter().find(|(_, known)| *known == original);
         if let Some((placeholder, _)) = known {
             return Some(*placeholder);
         }
-        let placeholder = ('\u{e000}'..='\u{f8ff}').find(|c| !self.text.contains(*c))?;
+        let used: HashSet<char> = self.text.chars().filter(|c| PRIVATE_USE.contains(c)).collect();
+        let placeholder = PRIVATE_USE.into_iter().find(|c| !used.contains(c))?;
         self.patches.push((placeholder, original));
         Some(placeholder)
     }

@@ -50,6 +50,15 @@ pub enum Error {
         /// What there is too much of.
         problem: &'static str,
     },
+    /// The budget of a [`Reader`](super::Reader) is used up.
+    #[error("the files of the bundle take more than {limit} {what}")]
+    Exhausted {
+        /// What is counted.
+        what: &'static str,
+        /// [`Limits::work`](super::Limits::work) or
+        /// [`Limits::total_output`](super::Limits::total_output).
+        limit: u64,
+    },
     /// There is not a single byte (only where an object is wanted).
     #[error("the file is empty")]
     Empty,
@@ -73,8 +82,23 @@ pub enum Error {
 impl Error {
     /// Whether one of the [`Limits`](super::Limits) was passed, or the parser's time.
     pub fn is_limit(&self) -> bool {
-        matches!(self, Self::TooDeep { .. } | Self::TooLarge { .. } | Self::TooComplex { .. })
+        matches!(
+            self,
+            Self::TooDeep { .. }
+                | Self::TooLarge { .. }
+                | Self::TooComplex { .. }
+                | Self::Exhausted { .. }
+        )
     }
+}
+
+pub(super) fn syntax(line: u64, problem: impl Into<String>) -> Error {
+    Error::Syntax { line, problem: problem.into() }
+}
+
+/// A document whose tree is larger than `limit`.
+pub(super) fn too_large(limit: usize) -> Error {
+    Error::TooLarge { what: "the document in memory", limit }
 }
 
 fn place(line: u64) -> String {

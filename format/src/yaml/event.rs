@@ -7,7 +7,7 @@ mod library;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::source::Source;
-use super::{Error, panic};
+use super::{Error, Reader, panic};
 
 /// A step through the first document.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,6 +58,7 @@ enum Failure {
     /// Perhaps only a matter of dialect: what the parser said, and the byte where it stood.
     Dialect {
         error: Error,
+        line: u64,
         problem: &'static str,
         context: Option<&'static str>,
         at: usize,
@@ -70,37 +71,41 @@ impl From<Error> for Failure {
     }
 }
 
-/// A text may be parsed again after a patch as long as the bytes parsed in vain are not more than
-/// its own times this, or [`FREE_RETRIES`].
-const RETRIES: usize = 16;
-/// 4 MiB: a small text may hold many places to patch.
-const FREE_RETRIES: usize = 4 << 20;
+/// Most places of a text that are patched, after each of which it is parsed again from its
+/// beginning: no published file needs one. The work is counted like any other.
+const PATCHES: usize = 16;
 
 /// Gives `take` each event of the first document, the last being [`Data::DocumentEnd`]; without
 /// any document it is the only one. `begin` makes what collects them, anew for each attempt.
 pub(super) fn parse<T>(
     source: &mut Source<'_>,
-    depth: usize,
+    reader: &Reader,
     begin: impl Fn() -> T,
     take: impl Fn(&mut T, Event) -> Result<(), Error>,
 ) -> Result<T, Error> {
-    let mut in_vain = 0;
+    let mut n_patches = 0;
     loop {
         let mut taker = begin();
         let mut pieces = source.pieces();
-        let attempt = library::Library::new(source, &mut pieces, depth)
+        let attempt = library::Library::new(source, &mut pieces, reader)
             .and_then(|parser| run(parser, |event| take(&mut taker, event)));
-        match attempt {
+        let (error, line, problem, context, at) = match attempt {
             Ok(()) => return Ok(taker),
             Err(Failure::Final(error)) => return Err(error),
-            Err(Failure::Dialect { error, problem, context, at }) => {
-                in_vain += at;
-                let may_retry = in_vain <= FREE_RETRIES.max(source.text().len() * RETRIES);
-                if !may_retry || !source.patch(problem, context, at) {
-                    return Err(error);
-                }
+            Err(Failure::Dialect { error, line, problem, context, at }) => {
+                (error, line, problem, context, at)
             }
+        };
+        drop(taker);
+        if !source.patch(problem, context, at) {
+            return Err(error);
         }
+        if n_patches == PATCHES {
+            let problem = "more than 16 places where YAML 1.2 and Go differ";
+            return Err(Error::TooComplex { line, problem });
+        }
+        n_patches += 1;
+        reader.spend(at as u64)?;
     }
 }
 

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use super::compose::Composed;
-use super::{Error, Limits, Scalars, Unstructured, compose};
-use crate::json::{self, Builder, Kind, NodeId, Tree};
+use super::error::{syntax, too_large};
+use super::{Document, Error, File, Reader, Scalars, Unstructured, compose};
+use crate::json::{self, Kind, Tree};
 
 /// How far the decoder looks for a `{`.
 const SNIFFED: usize = 30;
@@ -12,70 +13,113 @@ const SNIFFED: usize = 30;
 /// Go's `encoding/json` reads the object from JSON text and goes no deeper.
 const JSON_DEPTH: u64 = 10_000;
 
-pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<Unstructured, Error> {
-    super::check_input(bytes, limits)?;
+/// A file: its first document, and what keeps it from being an object.
+pub(super) fn file(bytes: &[u8], reader: &Reader) -> Result<File, Error> {
+    reader.begin(bytes)?;
+    let scalars = Scalars::Resolved;
     if !looks_like_json(bytes) {
-        return decode_yaml(bytes, 0, limits);
+        return first_yaml(bytes, 0, scalars, reader).map(yaml_file);
     }
-    let first = match decode_json(bytes) {
-        Ok(object) => return Ok(object),
-        Err(error) => error,
+    let (json, first) = match json_document(bytes, reader)? {
+        Ok(document) => {
+            let file = json_file(document);
+            match file.error {
+                None => return Ok(file),
+                Some(error) => (Some(File { error: None, ..file }), error),
+            }
+        }
+        Err(error) => (None, error),
     };
     // Upstream tries YAML, from the first text or the second line on, and if that fails as well
     // tells what was wrong with the JSON. Where we give up and it may not, we say so.
-    let (skipped, lines) = leading_space(bytes);
-    decode_yaml(bytes.get(skipped..).unwrap_or(&[]), lines, limits).map_err(|error| match error {
+    let choose = |error: Error| match error {
         Error::Aliasing { .. } | Error::Parser { .. } => error,
         error if error.is_limit() => error,
         _ => first,
-    })
+    };
+    let (skipped, lines) = leading_space(bytes);
+    let rest = bytes.get(skipped..).unwrap_or(&[]);
+    match (first_yaml(rest, lines, scalars, reader).map(yaml_file), json) {
+        (Ok(file @ File { error: None, .. }), _) => Ok(file),
+        (Ok(File { error: Some(error), .. }) | Err(error), Some(json)) => {
+            Ok(File { error: Some(choose(error)), ..json })
+        }
+        (Ok(File { error: Some(error), document, unread, .. }), None) => {
+            Ok(File { document, unread, error: Some(choose(error)), is_yaml: true })
+        }
+        (Err(error), None) => Err(choose(error)),
+    }
 }
 
 /// The first document, whatever it is, as the decoder gives it to a Go type with fields of its own.
 pub(super) fn first(
     bytes: &[u8],
     scalars: Scalars,
-    limits: &Limits,
+    reader: &Reader,
 ) -> Result<Unstructured, Error> {
-    super::check_input(bytes, limits)?;
+    reader.begin(bytes)?;
     let mut start = (0, 0);
     if looks_like_json(bytes) {
-        if let Ok((builder, root, end)) = json::parse(bytes) {
-            let (read, rest) = bytes.split_at_checked(end).unwrap_or((bytes, &[]));
-            let unread = tail(rest).map(|tail| tail.describe(line_of(read) - 1));
-            return Ok(Unstructured { object: Some(builder.finish(root)), unread });
+        if let Ok((tree, unread)) = json_document(bytes, reader)? {
+            return Ok(Unstructured { object: Some(tree), unread });
         }
         start = leading_space(bytes);
     }
     let (skipped, lines) = start;
-    let (document, unread) =
-        first_yaml(bytes.get(skipped..).unwrap_or(&[]), lines, scalars, limits)?;
-    let Some(root) = document.root else { return Ok(Unstructured { object: None, unread }) };
-    Ok(Unstructured { object: Some(document.builder.finish(root)), unread })
+    let rest = bytes.get(skipped..).unwrap_or(&[]);
+    let (document, unread) = first_yaml(rest, lines, scalars, reader)?;
+    let Composed { builder, root, .. } = document;
+    Ok(Unstructured { object: root.map(|root| builder.finish(root)), unread })
 }
 
-fn decode_json(bytes: &[u8]) -> Result<Unstructured, Error> {
-    let (builder, root, end) = json::parse(bytes).map_err(|error| {
-        let before = bytes.get(..error.at).unwrap_or(bytes);
-        Error::Syntax { line: line_of(before), problem: error.problem.to_owned() }
-    })?;
-    let object = object(builder, root)?;
-    let (read, rest) = bytes.split_at_checked(end).unwrap_or((bytes, &[]));
-    let unread = tail(rest).map(|tail| tail.describe(line_of(read) - 1));
-    Ok(Unstructured { object, unread })
+/// The first document of a text that is YAML and nothing else.
+pub(super) fn whole(bytes: &[u8], scalars: Scalars, reader: &Reader) -> Result<Document, Error> {
+    reader.begin(bytes)?;
+    let (Composed { mut builder, root, .. }, tail) = compose(bytes, scalars, reader)?;
+    let root = root.unwrap_or_else(|| builder.null());
+    Ok(Document { tree: builder.finish(root), unread: tail.map(|tail| tail.describe(0)) })
 }
 
-/// Decodes `bytes`, which follow `lines` lines.
-fn decode_yaml(bytes: &[u8], lines: u64, limits: &Limits) -> Result<Unstructured, Error> {
-    let (document, unread) = first_yaml(bytes, lines, Scalars::Resolved, limits)?;
-    let Some(root) = document.root else { return Ok(Unstructured { object: None, unread }) };
-    let mut builder = document.builder;
-    let deep = document.shared || document.depth as u64 > JSON_DEPTH;
-    if deep && builder.weight(root).depth > JSON_DEPTH {
-        return Err(Error::TooDeep { line: 0, limit: 10_000 });
+/// The first JSON value, and what is not read; the inner error is one of its syntax.
+fn json_document(
+    bytes: &[u8],
+    reader: &Reader,
+) -> Result<Result<(Tree, Option<String>), Error>, Error> {
+    let limit = reader.limits().tree;
+    match json::parse(bytes, limit) {
+        Ok((builder, root, end)) => {
+            reader.check_output(&builder, root, false)?;
+            let (read, rest) = bytes.split_at_checked(end).unwrap_or((bytes, &[]));
+            let unread = tail(rest).map(|tail| tail.describe(line_of(read) - 1));
+            Ok(Ok((builder.finish(root), unread)))
+        }
+        Err(json::Fault::TooLarge) => Err(too_large(limit)),
+        Err(json::Fault::Syntax { at, problem }) => {
+            let before = bytes.get(..at).unwrap_or(bytes);
+            Ok(Err(syntax(line_of(before), problem)))
+        }
     }
-    builder.reread();
-    Ok(Unstructured { object: object(builder, root)?, unread })
+}
+
+fn json_file((tree, unread): (Tree, Option<String>)) -> File {
+    let (has_content, error) = check_object(&tree);
+    File { document: has_content.then_some(tree), unread, error, is_yaml: false }
+}
+
+fn yaml_file((document, unread): (Composed, Option<String>)) -> File {
+    let Composed { builder, root, shared, depth, .. } = document;
+    let Some(root) = root else {
+        return File { document: None, unread, error: None, is_yaml: true };
+    };
+    let deep = shared || depth as u64 > JSON_DEPTH;
+    let too_deep = deep && builder.weight(root).depth > JSON_DEPTH;
+    let tree = builder.finish(root);
+    let (has_content, error) = if too_deep {
+        (true, Some(Error::TooDeep { line: 0, limit: 10_000 }))
+    } else {
+        check_object(&tree)
+    };
+    File { document: has_content.then_some(tree), unread, error, is_yaml: true }
 }
 
 /// The first document of `bytes`, which follow `lines` lines, and what is not read.
@@ -83,13 +127,13 @@ fn first_yaml(
     bytes: &[u8],
     lines: u64,
     scalars: Scalars,
-    limits: &Limits,
+    reader: &Reader,
 ) -> Result<(Composed, Option<String>), Error> {
     if bytes.is_empty() {
         return Err(Error::Empty);
     }
     let (chunk, rest) = first_chunk(bytes, lines)?;
-    let (document, here) = compose(&chunk, scalars, limits)?;
+    let (document, here) = compose(&chunk, scalars, reader)?;
     let unread = match here {
         Some(here) => Some(here.describe(lines)),
         None => tail(rest).map(|tail| tail.describe(lines + line_of(&chunk) - 1)),
@@ -97,26 +141,24 @@ fn first_yaml(
     Ok((document, unread))
 }
 
-/// The object check of `UnstructuredJSONScheme`: null passes as no object.
-fn object(builder: Builder, root: NodeId) -> Result<Option<Tree>, Error> {
-    let tree = builder.finish(root);
+/// The object check of `UnstructuredJSONScheme`: whether there is content, and what keeps it from
+/// being an object. Null passes as no object.
+fn check_object(tree: &Tree) -> (bool, Option<Error>) {
     let value = tree.root();
     let found = match value.kind() {
         Kind::Object => {
             let kind = value.get("kind").and_then(|kind| kind.as_str()).unwrap_or("");
             let version = value.get("apiVersion").and_then(|value| value.as_str()).unwrap_or("");
-            if kind.is_empty() || version.matches('/').count() > 1 {
-                return Err(Error::NoKind);
-            }
-            return Ok(Some(tree));
+            let has_kind = !kind.is_empty() && version.matches('/').count() <= 1;
+            return (true, (!has_kind).then_some(Error::NoKind));
         }
-        Kind::Null => return Ok(None),
+        Kind::Null => return (false, None),
         Kind::Array => "a sequence",
         Kind::String(_) => "a string",
         Kind::Bool(_) => "a boolean",
         Kind::Int(_) | Kind::Uint(_) | Kind::Float(_) => "a number",
     };
-    Err(Error::NotAnObject { found })
+    (true, Some(Error::NotAnObject { found }))
 }
 
 /// `YAMLReader.Read`: the lines up to a line that begins with `---`, and what comes from there on.
@@ -126,8 +168,7 @@ fn first_chunk(bytes: &[u8], lines: u64) -> Result<(Cow<'_, [u8]>, &[u8]), Error
         if let Some(after) = line.strip_prefix(b"---") {
             if !is_blank_or_comment(after) {
                 let line = lines + at as u64 + 1;
-                let problem = "invalid document separator: text follows ---".to_owned();
-                return Err(Error::Syntax { line, problem });
+                return Err(syntax(line, "invalid document separator: text follows ---"));
             }
             if end > 0 {
                 break;

@@ -2,6 +2,9 @@
 
 mod scalar;
 
+use std::convert::Infallible;
+use std::{io, mem};
+
 use serde_json::Value;
 
 /// A collection that is being written.
@@ -37,6 +40,32 @@ const MAX_KEY: usize = 512;
 /// assert_eq!(text, "data:\n  a.yaml: |\n    x: 1\n    y: 2\nport: \"8080\"\n");
 /// ```
 pub fn write(value: &Value) -> String {
+    let mut text = String::new();
+    let Ok(()) = pieces(value, usize::MAX, |piece| {
+        text = piece;
+        Ok::<_, Infallible>(())
+    });
+    text
+}
+
+/// Writes the same to `to`, piece by piece: the text of a large value is not held as a whole.
+///
+/// # Errors
+///
+/// Those of `to`.
+pub fn write_to(value: &Value, mut to: impl io::Write) -> io::Result<()> {
+    pieces(value, PIECE, |piece| to.write_all(piece.as_bytes()))
+}
+
+/// Bytes that [`write_to`] gathers before it writes them.
+const PIECE: usize = 64 << 10;
+
+/// Gives `take` the text in pieces of at least `size` bytes, the last one excepted.
+fn pieces<E>(
+    value: &Value,
+    size: usize,
+    mut take: impl FnMut(String) -> Result<(), E>,
+) -> Result<(), E> {
     let mut writer = Writer { out: String::new(), open: Vec::new(), fresh: false };
     writer.value(value, Place::Root);
     while let Some(open) = writer.open.last_mut() {
@@ -56,8 +85,11 @@ pub fn write(value: &Value) -> String {
                 }
             }
         }
+        if writer.out.len() >= size {
+            take(mem::take(&mut writer.out))?;
+        }
     }
-    writer.out
+    take(writer.out)
 }
 
 struct Writer<'a> {

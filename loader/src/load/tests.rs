@@ -317,3 +317,36 @@ fn hostile_nesting_in_a_csv_is_loaded_without_recursion() {
     assert_eq!(manifest.bundle.csv_name, "deep", "{:?}", manifest.report);
     assert_eq!(manifest.bundle.dependencies.len(), 1);
 }
+
+/// Each of these is copied many times, into APIs or channels.
+#[test]
+fn names_that_kubernetes_does_not_take_are_not_copied() {
+    let group = "g".repeat(254);
+    let crd = CRD.replace("example.com", &group);
+    let manifest = loaded(&[("manifests/crd.yaml", &crd)]);
+    assert_eq!(manifest.bundle.provided_apis, []);
+    assert_eq!(reported(&manifest), [(Reason::InvalidValue, "crd.yaml")]);
+
+    let csv = CSV.replace("hello.v1.0.0", &"n".repeat(254));
+    let manifest = loaded(&[("manifests/csv.yaml", &csv)]);
+    assert_eq!(manifest.bundle.csv_name.len(), 254);
+    assert_eq!(manifest.package_manifest.channels[0].current_csv, "");
+}
+
+#[test]
+fn the_number_of_provided_apis_is_bounded() {
+    let versions: Vec<_> = (0..10_001).map(|n| format!("{{name: v{n}}}")).collect();
+    let crd = CRD.replace("{name: v1}", &versions.join(", "));
+    let manifest = loaded(&[("manifests/crd.yaml", &crd)]);
+    assert_eq!(manifest.bundle.provided_apis.len(), 10_000);
+    assert_eq!(reported(&manifest), [(Reason::InvalidValue, "crd.yaml")]);
+}
+
+#[test]
+fn properties_larger_than_annotations_may_be_are_not_read() {
+    let properties = format!("[{}1]", "1,".repeat(200_000));
+    let csv = CSV
+        .replace("  name:", &format!("  annotations: {{olm.properties: '{properties}'}}\n  name:"));
+    let manifest = loaded(&[("manifests/csv.yaml", &csv)]);
+    assert_eq!(reported(&manifest), [(Reason::InvalidValue, "csv.yaml")]);
+}

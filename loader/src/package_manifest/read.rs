@@ -2,23 +2,37 @@
 
 use unlade_format::{
     json::{Kind, Value},
-    yaml::{self, Scalars},
+    yaml,
 };
 
 use super::{Channel, Deprecation, PackageManifest};
-use crate::typed::{field, scalar_text};
+use crate::{
+    metadata::{Candidate, as_written},
+    typed::{field, scalar_text},
+};
 
 /// The kind that a PackageManifest has if it has one. Such a resource stays an object, as it is for
 /// upstream's loader; mostly they have none.
 pub(crate) const KIND: &str = "PackageManifest";
 
-/// The PackageManifest that `bytes` are; none if they are something else. A file is one if it has
+/// The PackageManifest that the file is; none if they are something else. A file is one if it has
 /// a `packageName` and all else fits (operator-registry `pkg/registry/decode.go`,
-/// `DecodePackageManifest`); scalars are taken as written, so that a channel `4.10` is no `4.1`.
-pub(crate) fn read(bytes: &[u8], limits: &yaml::Limits) -> Option<PackageManifest> {
-    let tree = yaml::decode_document(bytes, Scalars::Source, limits).ok()?.object?;
-    let manifest = manifest(tree.root()).ok()?;
-    (!manifest.package_name.is_empty()).then_some(manifest)
+/// `DecodePackageManifest`); scalars are taken as written, so that a channel `4.10` is no `4.1`, and
+/// a file that has a `packageName` is read once more.
+///
+/// # Errors
+///
+/// If the budget of `reader` is used up.
+pub(crate) fn read(
+    Candidate { root, bytes, .. }: Candidate<'_, '_>,
+    reader: &yaml::Reader,
+) -> Result<Option<PackageManifest>, yaml::Error> {
+    if field(root, "packageName").is_none() {
+        return Ok(None);
+    }
+    let Some(tree) = as_written(bytes, reader)? else { return Ok(None) };
+    let manifest = manifest(tree.root()).ok();
+    Ok(manifest.filter(|manifest| !manifest.package_name.is_empty()))
 }
 
 /// A value is not of the type that a PackageManifest has there.

@@ -8,6 +8,8 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
+use unlade_format::annotation;
+
 use super::Property;
 use crate::typed::{Reader, is_folded};
 
@@ -16,6 +18,11 @@ use crate::typed::{Reader, is_folded};
 /// Upstream ignores a text that is not JSON, and keeps an item of the wrong type without its
 /// content; either is a finding here.
 pub(crate) fn from_annotation(text: &str, reader: &mut Reader<'_>) -> Vec<Property> {
+    // A list of small items becomes many times its size.
+    if text.len() > annotation::SIZE {
+        reader.invalid("the annotation olm.properties is larger than Kubernetes takes");
+        return Vec::new();
+    }
     let items = match serde_json::from_str::<Option<Vec<Box<RawValue>>>>(text) {
         Ok(items) => items.unwrap_or_default(),
         Err(error) => {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use serde::Serialize;
+use unlade_format::excerpt;
 
 use super::{Dependency, GVK, GVK_REQUIRED, PACKAGE, PACKAGE_REQUIRED, Property};
 use crate::{
@@ -81,12 +82,12 @@ pub(crate) fn catalog(
     };
     for Property { kind, value } in properties {
         if let Err(error) = catalog.take_property(kind, value) {
-            reader.invalid(format!("a property {kind}: {error}"));
+            reader.invalid(format!("a property {}: {error}", excerpt::cut(kind)));
         }
     }
     for Dependency { kind, value } in dependencies {
         if let Err(error) = catalog.take_dependency(kind, value) {
-            reader.invalid(format!("a dependency {kind}: {error}"));
+            reader.invalid(format!("a dependency {}: {error}", excerpt::cut(kind)));
         }
     }
     catalog.into_properties()

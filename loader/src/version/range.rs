@@ -3,6 +3,7 @@
 use std::{cmp::Ordering, str::FromStr};
 
 use semver::Version;
+use unlade_format::excerpt;
 
 use super::parse;
 
@@ -39,19 +40,19 @@ pub struct Range {
 #[non_exhaustive]
 pub enum Error {
     /// No token is left on one side of a `||`, or none at all.
-    #[error("nothing to compare with in the range `{0}`")]
+    #[error("nothing to compare with in the range `{}`", excerpt::cut(.0))]
     Empty(String),
     /// A token has no version in it.
-    #[error("no version in `{0}`")]
+    #[error("no version in `{}`", excerpt::cut(.0))]
     NoVersion(String),
     /// What stands before the version is no operator.
-    #[error("`{0}` is not an operator")]
+    #[error("`{}` is not an operator", excerpt::cut(.0))]
     Operator(String),
     /// What stands after the operator is no version.
     #[error("a range compares with full versions like 1.2.3")]
     Version(#[from] super::Error),
     /// A character that no range holds.
-    #[error("`{0}` is not ASCII")]
+    #[error("`{}` is not ASCII", excerpt::cut(.0))]
     NotAscii(String),
 }
 

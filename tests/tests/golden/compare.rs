@@ -17,6 +17,10 @@ const OTHER_CSV: [&str; 5] = [
     "crafted/long-line",
 ];
 
+/// A file with 9,990 flow collections within each other, which upstream's loader takes for an
+/// object: a deliberate difference (docs/compatibility.md).
+const TOO_DEEP: (&str, &str) = ("crafted/deep-nesting", "flow9990.yaml");
+
 /// All that is not as upstream has it.
 pub(crate) fn compare(sample: &Sample, manifest: &Manifest) -> Vec<String> {
     let mut differences = Differences { name: &sample.name, found: Vec::new() };
@@ -54,8 +58,10 @@ fn loaded(golden: &golden::Loaded, manifest: &Manifest, differences: &mut Differ
     if let Some(text) = &golden.csv_json {
         differences.check("csvJson", &bundle.csv_json, text);
     }
-    differences.check("number of objects", &bundle.objects.len(), &golden.objects.len());
-    for (object, golden) in bundle.objects.iter().zip(&golden.objects) {
+    let name = differences.name;
+    let objects = golden.objects.iter().filter(|object| (name, object.key.as_str()) != TOO_DEEP);
+    differences.check("number of objects", &bundle.objects.len(), &objects.clone().count());
+    for (object, golden) in bundle.objects.iter().zip(objects) {
         let what = |field| format!("{field} of {}", golden.key);
         differences.check("key", &object.key, &golden.key);
         differences.check(&what("kind"), &object.kind, &golden.kind);

@@ -70,7 +70,11 @@ fn keys_are_matched_as_go_matches_them() {
 fn a_key_in_two_spellings_is_found() {
     let upper = PACKAGE.replace("package", "Package");
     let file = file(&format!("annotations: {{{PACKAGE}: a, {upper}: b}}")).unwrap();
-    assert!(file.findings[0].message.contains("the latter wins"), "{:?}", file.findings);
+    assert!(
+        file.findings.clone().into_vec()[0].message.contains("the latter wins"),
+        "{:?}",
+        file.findings
+    );
 }
 
 #[test]
@@ -78,7 +82,7 @@ fn no_annotations_are_no_error_and_found() {
     for text in ["", "# nothing\n", "~", "annotations:\n", "annotations: {}\n", "other: {}\n"] {
         assert_eq!(values(text), [], "{text:?}");
         let found = file(text).unwrap().findings;
-        assert_eq!(found.is_empty(), text == "annotations: {}\n", "{text:?}: {found:?}");
+        assert_eq!(found.count() == 0, text == "annotations: {}\n", "{text:?}: {found:?}");
     }
 }
 
@@ -107,7 +111,8 @@ fn reserved_keys_are_reported_and_not_taken() {
     let file = file("annotations: {olm.sourceImage: evil, a.k8s.io/b: [], c: d}").unwrap();
     assert!(!file.annotations.contains_key("olm.sourceImage"));
     assert_eq!(file.annotations["c"], "d");
-    let found: Vec<_> = file.findings.iter().map(|f| (f.reason, f.subject.as_str())).collect();
+    let found = file.findings.into_vec();
+    let found: Vec<_> = found.iter().map(|f| (f.reason, f.subject.as_str())).collect();
     assert_eq!(
         found,
         [
@@ -120,7 +125,7 @@ fn reserved_keys_are_reported_and_not_taken() {
 #[test]
 fn other_top_keys_are_reported() {
     let file = file("annotations: {}\nother: {a: b}\n").unwrap();
-    assert!(file.findings[0].message.contains("other"));
+    assert!(file.findings.clone().into_vec()[0].message.contains("other"));
     assert!(!file.annotations.contains_key("a"));
 }
 
@@ -139,7 +144,7 @@ fn annotations_that_no_object_takes_are_refused() {
 fn what_follows_the_first_document_is_noticed() {
     let file = file("annotations: {a: b}\n---\nannotations: {c: d}\n").unwrap();
     assert!(file.annotations.contains_key("a") && !file.annotations.contains_key("c"));
-    let [finding] = file.findings.as_slice() else { panic!("{:?}", file.findings) };
+    let [finding] = &file.findings.clone().into_vec()[..] else { panic!("{:?}", file.findings) };
     assert_eq!(finding.message, "a further document at line 3 is not read");
 }
 
@@ -158,7 +163,8 @@ fn illegal_entries_are_left_out_where_that_is_asked_for_but_for_the_six() {
     let file = read(&text).unwrap();
     assert_eq!(file.annotations.len(), UPSTREAM.len());
     assert_eq!(file.annotations[PACKAGE], "p");
-    let subjects: Vec<_> = file.findings.iter().map(|finding| finding.subject.as_str()).collect();
+    let findings = file.findings.into_vec();
+    let subjects: Vec<_> = findings.iter().map(|finding| finding.subject.as_str()).collect();
     assert_eq!(subjects, ["a/b/c", "list", "map"]);
     assert!(read(&format!("annotations:\n  {PACKAGE}: [p]\n")).is_err());
 }

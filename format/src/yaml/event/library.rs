@@ -5,13 +5,14 @@ use std::collections::VecDeque;
 use libyaml_safer::{EventData, MappingStyle, ScalarStyle, SequenceStyle};
 
 use super::{Data, Event, Failure, Parser, Scalar};
-use crate::yaml::Error;
 use crate::yaml::depth::{Depth, Opened};
-use crate::yaml::source::{Pieces, Source};
+use crate::yaml::source::{Pieces, Source, is_break};
+use crate::yaml::{Error, Reader};
 
 pub(super) struct Library<'r, 's> {
     parser: libyaml_safer::Parser<&'r mut Pieces<'s>>,
     source: &'s Source<'s>,
+    reader: &'s Reader,
     depth: Depth,
     /// Whether an event has been given.
     begun: bool,
@@ -23,18 +24,21 @@ pub(super) struct Library<'r, 's> {
 /// each tag with each of them.
 const MAX_DIRECTIVES: usize = 64;
 
+/// Most bytes in such a line: the prefix of a `%TAG` is copied into each tag that uses it.
+const MAX_DIRECTIVE: usize = 256;
+
 impl<'r, 's> Library<'r, 's> {
     pub(super) fn new(
         source: &'s Source<'s>,
         pieces: &'r mut Pieces<'s>,
-        depth: usize,
+        reader: &'s Reader,
     ) -> Result<Self, Failure> {
         check_directives(source.text())?;
         let mut parser = libyaml_safer::Parser::new();
         parser.set_encoding(libyaml_safer::Encoding::Utf8);
         parser.set_input(pieces);
-        let depth = Depth::new(depth);
-        Ok(Self { parser, source, depth, begun: false, held: VecDeque::new() })
+        let depth = Depth::new(reader.limits().depth);
+        Ok(Self { parser, source, reader, depth, begun: false, held: VecDeque::new() })
     }
 
     /// The event as ours; none if it is of no use to us.
@@ -102,7 +106,7 @@ impl<'r, 's> Library<'r, 's> {
     ) -> Result<(), Error> {
         let dialect = self.source.dialect();
         let problem = match style {
-            ScalarStyle::Plain if self.depth.in_brackets() && scalar.value.contains('?') => {
+            ScalarStyle::Plain if self.depth.brackets() > 0 && scalar.value.contains('?') => {
                 "found a ? within a plain scalar in a flow collection"
             }
             ScalarStyle::DoubleQuoted if dialect.escapes_slash(start, end) => {
@@ -120,7 +124,7 @@ impl<'r, 's> Library<'r, 's> {
         {
             scalar.value.pop();
         }
-        dialect.restore(&mut scalar.value);
+        dialect.restore(&mut scalar.value, style == ScalarStyle::DoubleQuoted);
         Ok(())
     }
 
@@ -130,7 +134,7 @@ impl<'r, 's> Library<'r, 's> {
             let event = self.parser.parse().map_err(|error| self.failure(&error))?;
             let line = event.start_mark.line + 1;
             let span = (place(event.start_mark.index), place(event.end_mark.index));
-            self.depth.step(line)?;
+            self.reader.step(self.depth.brackets())?;
             if let Some(data) = self.convert(event.data, span, line)? {
                 return Ok((Event { data, line }, span));
             }
@@ -152,6 +156,7 @@ impl<'r, 's> Library<'r, 's> {
         }
         Failure::Dialect {
             error: Error::Syntax { line: mark.line + 1, problem },
+            line: mark.line + 1,
             problem: error.problem(),
             context: error.context(),
             at: place(mark.index),
@@ -197,18 +202,25 @@ fn place(index: u64) -> usize {
     usize::try_from(index).unwrap_or(usize::MAX)
 }
 
+/// Looks at the lines before the first document, which end where the library ends them.
 fn check_directives(text: &str) -> Result<(), Error> {
     let mut n_directives = 0;
-    for (at, line) in text.lines().enumerate() {
-        if line.starts_with('%') {
-            n_directives += 1;
-            if n_directives > MAX_DIRECTIVES {
-                let problem = "more than 64 directives before the document";
-                return Err(Error::TooComplex { line: at as u64 + 1, problem });
+    for (at, line) in text.split(is_break).enumerate() {
+        let problem = if !line.starts_with('%') {
+            let line = line.trim_start_matches([' ', '\t']);
+            if line.is_empty() || line.starts_with('#') {
+                continue;
             }
-        } else if !(line.trim_start().is_empty() || line.trim_start().starts_with('#')) {
             break;
-        }
+        } else if line.len() > MAX_DIRECTIVE {
+            "a directive of more than 256 bytes"
+        } else if n_directives == MAX_DIRECTIVES {
+            "more than 64 directives before the document"
+        } else {
+            n_directives += 1;
+            continue;
+        };
+        return Err(Error::TooComplex { line: at as u64 + 1, problem });
     }
     Ok(())
 }

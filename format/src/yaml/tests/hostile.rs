@@ -26,14 +26,13 @@ const SHAPES: [Shape; 3] = [
     ("dashes", |n| repeat("- ", n, "", 0)),
 ];
 
-/// With a small limit, because the library's work grows with the square of the brackets.
 #[test]
 fn the_limit_of_depth_is_exact_in_every_shape() {
-    let limits = Limits { depth: 300, ..Limits::default() };
+    let limits = Limits { depth: 100, ..Limits::default() };
     for (name, text) in SHAPES {
-        assert!(to_json(text(300).as_bytes(), &limits).is_ok(), "{name}");
-        let error = to_json(text(301).as_bytes(), &limits).unwrap_err();
-        assert!(matches!(error, Error::TooDeep { limit: 300, .. }), "{name}: {error}");
+        assert!(to_json(text(100).as_bytes(), &limits).is_ok(), "{name}");
+        let error = to_json(text(101).as_bytes(), &limits).unwrap_err();
+        assert!(matches!(error, Error::TooDeep { limit: 100, .. }), "{name}: {error}");
     }
 }
 
@@ -43,13 +42,21 @@ fn the_limit_of_depth_is_gos() {
     let dashes = |n| json(&repeat("- ", n, "", 0));
     assert!(dashes(10_000).is_ok());
     assert!(matches!(dashes(10_001), Err(Error::TooDeep { limit: 10_000, .. })));
-    // The shape that takes the library the most work: none of our limits comes before Go's.
-    assert!(json(&repeat("{a: ", 10_000, "}", 10_000)).is_ok());
+}
+
+/// The parser looks at each open bracket at each token.
+#[test]
+fn flow_collections_nest_at_most_128_deep() {
+    for (open, close) in [("[", "]"), ("{a: ", "}")] {
+        assert!(json(&repeat(open, 128, close, 128)).is_ok(), "{open}");
+        let error = json(&repeat(open, 129, close, 129)).unwrap_err();
+        assert!(matches!(error, Error::TooDeep { limit: 128, .. }), "{open}: {error}");
+    }
 }
 
 #[test]
 fn brackets_and_indentations_count_each_for_themselves() {
-    let text = repeat("- ", 9_900, "", 0) + &repeat("[", 200, "]", 200);
+    let text = repeat("- ", 9_950, "", 0) + &repeat("[", 100, "]", 100);
     assert!(json(&text).is_ok());
     // The object's JSON may be no deeper than Go's JSON decoder goes.
     let object = format!("kind: A\na:\n- {text}");
@@ -94,9 +101,36 @@ fn an_anchor_cannot_hold_itself() {
 #[test]
 fn aliases_of_a_large_string_do_not_fill_the_memory() {
     let text = format!("a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), "*a,".repeat(600));
-    assert!(matches!(json(&text), Err(Error::TooLarge { .. })));
-    let limits = Limits { output: 700 << 20, ..Limits::default() };
+    assert!(matches!(json(&text), Err(Error::TooLarge { what: "the JSON", .. })));
+    let limits = Limits { output: 700 << 20, total_output: 700 << 20, ..Limits::default() };
     assert!(read(text.as_bytes(), Scalars::Resolved, &limits).is_ok());
+}
+
+#[test]
+fn aliases_of_all_texts_together_are_bounded() {
+    let text = format!("a: &a {}\nb: [{}]\n", "x".repeat(1 << 10), "*a,".repeat(1000));
+    let reader = Reader::new(&Limits { total_output: 2 << 20, ..Limits::default() });
+    assert!(reader.to_json(text.as_bytes()).is_ok());
+    assert!(reader.to_json(text.as_bytes()).is_ok());
+    let error = reader.to_json(text.as_bytes()).unwrap_err();
+    assert!(matches!(error, Error::Exhausted { limit: 0x20_0000, .. }), "{error}");
+}
+
+#[test]
+fn the_tree_of_a_document_is_bounded() {
+    let limits = Limits { tree: 1 << 20, ..Limits::default() };
+    let shapes = [
+        ("flow", format!("[{}]", "a,".repeat(100_000))),
+        ("block", "- a\n".repeat(100_000)),
+        ("keys", format!("{{{}}}", "a,".repeat(100_000))),
+        ("anchors", "- &a b\n".repeat(100_000)),
+        ("JSON", format!("{{\"kind\":\"A\",\"a\":[{}1]}}", "1,".repeat(100_000))),
+        ("JSON objects", format!("{{\"kind\":\"A\",\"a\":[{}1]}}", "{},".repeat(100_000))),
+    ];
+    for (name, text) in shapes {
+        let error = decode_unstructured(text.as_bytes(), &limits).unwrap_err();
+        assert!(matches!(error, Error::TooLarge { limit: 0x10_0000, .. }), "{name}: {error}");
+    }
 }
 
 #[test]
@@ -111,17 +145,100 @@ fn the_input_is_bounded_before_it_is_parsed() {
     }
 }
 
-/// The library's work grows with the brackets that are open, at every token.
+/// What a text costs, whatever becomes of it.
+fn work(text: &str) -> u64 {
+    let reader = Reader::new(&Limits::default());
+    let _ = reader.file(text.as_bytes());
+    reader.work()
+}
+
 #[test]
-fn many_tokens_within_many_brackets_are_refused() {
-    let text = "[".repeat(9_999) + &"1,".repeat(100_000);
-    assert!(matches!(json(&text), Err(Error::TooComplex { .. })));
+fn open_brackets_count_as_work_at_each_event() {
+    let tokens = "1,".repeat(1_000);
+    let flat = work(&format!("[{tokens}]"));
+    let deep = work(&format!("{}{tokens}{}", "[".repeat(100), "]".repeat(100)));
+    assert!(deep > flat + 1_000 * 99, "{flat} {deep}");
+}
+
+/// Each of these families was parsed again from its beginning for each place to patch.
+#[test]
+fn work_grows_with_the_size_only() {
+    type Shape = fn(usize) -> String;
+    let shapes: [(&str, Shape); 8] = [
+        ("brackets and colons", |n| {
+            let deep = n.min(9_990);
+            repeat("[", deep, "a,", n) + &"a:,".repeat(n / 95) + "x" + &"]".repeat(deep)
+        }),
+        ("brackets and tokens", |n| repeat("[", n.min(9_990), "1,", n)),
+        ("colons", |n| format!("[{}]", "a:,".repeat(n))),
+        ("colons in many collections", |n| "- [a:,b]\n".repeat(n)),
+        ("a colon behind much text", |n| {
+            format!("a: {}\nb: [{}]", "x".repeat(n), "a:,".repeat(16))
+        }),
+        ("escaped quotes", |n| "- \"\\'\"\n".repeat(n)),
+        ("tags", |n| "- !a,b c\n".repeat(n)),
+        ("directives", |n| format!("%TAG !a! {}\n---\n{}", "b".repeat(n), "- !a!c d\n".repeat(n))),
+    ];
+    for (name, shape) in shapes {
+        let (small, large) = (shape(4_000), shape(64_000));
+        let sizes = large.len() / small.len() + 1;
+        let (cheap, dear) = (work(&small), work(&large));
+        assert!(
+            dear <= cheap * sizes as u64 * 11 / 10,
+            "{name}: {cheap}, {dear} for {sizes} times"
+        );
+        // Sixteen attempts in vain, and 25 units for each byte where each is an event.
+        assert!(dear <= 17 * 26 * large.len() as u64, "{name}: {dear} for {} bytes", large.len());
+    }
+}
+
+#[test]
+fn the_work_of_all_texts_together_is_bounded() {
+    let reader = Reader::new(&Limits { work: 60_000, ..Limits::default() });
+    let text = "kind: A\na: [1, 2]\n".to_owned() + &"# comment\n".repeat(1_000);
+    let first_refused = (0..10).find(|_| reader.file(text.as_bytes()).is_err());
+    assert_eq!(first_refused, Some(5));
+    let error = reader.file(b"kind: A").unwrap_err();
+    assert!(matches!(error, Error::Exhausted { limit: 60_000, .. }), "{error}");
+}
+
+/// A key that merges copy is compared each time.
+#[test]
+fn merged_keys_count_as_work() {
+    let key = "k".repeat(10_000);
+    let text = format!("a: &a\n  ? {key}\n  : 1\nb: {{<<: [{}]}}\n", "*a,".repeat(1_000));
+    assert!(work(&text) > 1_000 * 10_000);
+}
+
+#[test]
+fn many_places_to_patch_are_refused() {
+    let colons = |n| json(&format!("[{}]", "a:,".repeat(n)));
+    assert!(colons(16).is_ok());
+    assert!(matches!(colons(17), Err(Error::TooComplex { .. })));
+}
+
+#[test]
+fn escaped_quotes_are_patched_all_at_once() {
+    let text = "- \"\\'\"\n- '\\'\n- \\'\n- \"\\\\\"\n".repeat(100);
+    let expected = [r#""'""#, r#""\\""#, r#""\\'""#, r#""\\""#].join(",");
+    assert_eq!(json(&text).unwrap(), format!("[{}]", vec![expected; 100].join(",")));
 }
 
 #[test]
 fn many_directives_are_refused() {
     let text: String = (0..100).map(|n| format!("%TAG !a{n}! b\n")).collect();
     assert!(matches!(json(&(text + "---\na: 1\n")), Err(Error::TooComplex { line: 65, .. })));
+    // Lines end where the parser ends them.
+    let text: String = (0..100).map(|n| format!("%TAG !a{n}! b\r")).collect();
+    assert!(matches!(json(&(text + "---\na: 1\n")), Err(Error::TooComplex { line: 65, .. })));
+}
+
+/// The prefix is copied into each tag.
+#[test]
+fn long_directives_are_refused() {
+    let text = |n| format!("%TAG !a! {}\n---\n- !a!c d\n", "b".repeat(n));
+    assert!(json(&text(247)).is_ok());
+    assert!(matches!(json(&text(248)), Err(Error::TooComplex { line: 1, .. })));
 }
 
 /// Eight times the input may take eight times the processor's time, with room for noise; a parser
@@ -171,9 +288,12 @@ fn cpu_time() -> Duration {
 #[test]
 fn deep_documents_need_no_deep_stack() {
     let work = || {
-        let text = repeat("[", 10_000, "]", 10_000);
+        let text = "- ".repeat(10_000);
         let tree = read(text.as_bytes(), Scalars::Resolved, &Limits::default()).unwrap().tree;
-        assert_eq!(tree.root().to_json(), text);
+        assert_eq!(
+            tree.root().to_json(),
+            format!("{}null{}", "[".repeat(10_000), "]".repeat(10_000))
+        );
         let copy = tree.clone();
         drop(tree);
         drop(copy);

@@ -159,3 +159,13 @@ fn long_keys_are_read_again() {
     let value = json!({long.clone(): {long.clone(): [1, {long: "x"}]}});
     assert_eq!(reread(&value), value);
 }
+
+#[test]
+fn pieces_are_the_whole() {
+    let item = serde_json::json!({"text": "a\nb\n".repeat(1_000), "list": [[], {"k": "v"}]});
+    let value = serde_json::Value::Array(vec![item; 40]);
+    let mut text = Vec::new();
+    write_to(&value, &mut text).unwrap();
+    assert!(text.len() > 2 * super::PIECE);
+    assert_eq!(String::from_utf8(text).unwrap(), write(&value));
+}

@@ -1,0 +1,188 @@
+//! What hostile bundles take: bytes of memory at their peak, and units of work. Nothing here
+//! measures time.
+//!
+//! A binary of its own, for its allocator counts for all threads: the tests take turns.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::io::Write as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use peak_alloc::PeakAlloc;
+use unlade_format::config_map::Bytes;
+use unlade_format::{
+    ConfigMap, Content, Directory, Encoding, File, Limits, Reading, annotation, encode, gzip, yaml,
+};
+use unlade_loader::{Error, Manifest, Options, load_config_maps_within};
+
+#[global_allocator]
+static ALLOCATOR: PeakAlloc = PeakAlloc;
+
+static TURN: Mutex<()> = Mutex::new(());
+
+const MIB: usize = 1 << 20;
+
+/// Bytes that `work` takes at its peak, beside what was there before.
+fn peak<T>(_turn: &MutexGuard<'_, ()>, work: impl FnOnce() -> T) -> (T, usize) {
+    ALLOCATOR.reset_peak_usage();
+    let before = ALLOCATOR.current_usage();
+    let result = work();
+    (result, ALLOCATOR.peak_usage().saturating_sub(before))
+}
+
+fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A compressed ConfigMap as upstream writes it.
+fn config_map(files: &[(String, String)]) -> ConfigMap {
+    use base64::Engine as _;
+    let mut config_map = ConfigMap::new("hostile", "");
+    let annotations = &mut config_map.metadata.annotations;
+    annotations.insert(annotation::CONTENT_ENCODING.to_owned(), gzip::ENCODING.to_owned());
+    for (key, text) in files {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(text.as_bytes()).unwrap();
+        let text = base64::engine::general_purpose::STANDARD.encode(encoder.finish().unwrap());
+        config_map.binary_data.insert(key.clone(), Bytes(text.into_bytes()));
+    }
+    config_map
+}
+
+fn load(config_map: &ConfigMap) -> (Result<Manifest, Error>, u64) {
+    let options = Options::default();
+    let reader = yaml::Reader::new(&options.limits.yaml);
+    let result = load_config_maps_within(std::slice::from_ref(config_map), &options, &reader);
+    (result, reader.work())
+}
+
+fn file(name: &str, text: impl Into<String>) -> Vec<(String, String)> {
+    vec![(name.to_owned(), text.into())]
+}
+
+/// 9,990 brackets around as many tokens, and places where the parser's dialect is not Go's.
+fn brackets(colons: usize) -> String {
+    let (open, close) = ("[".repeat(9_990), "]".repeat(9_990));
+    format!("a: {open}{}{}x{close}\n", "a,".repeat(9_500), "a:,".repeat(colons))
+}
+
+#[test]
+fn hostile_config_maps_stay_within_their_memory_and_work() {
+    let turn = turn();
+    let long = "s".repeat(28_000);
+    let csv = format!("kind: ClusterServiceVersion\nmetadata: {{name: x}}\na: &a {long}\n");
+    let aliases = |n| format!("{csv}b: [{}]\n", "*a,".repeat(n));
+    let listed = |list: &str| {
+        let items: Vec<_> = (0..9_000).map(|n| format!("- {{type: t{n}, value: *a}}")).collect();
+        let items = items.join("\n");
+        format!("a: &a {long}\n{list}:\n{items}\n")
+    };
+    let flow_files = (0..800).map(|n| (format!("f{n}.yaml"), brackets(0))).collect();
+    let families: [(&str, Vec<(String, String)>); 13] = [
+        ("brackets and colons", file("a.yaml", brackets(100))),
+        ("many files of brackets", flow_files),
+        ("aliases in the CSV", file("csv.yaml", aliases(9_400))),
+        ("aliases that fit in the CSV", file("csv.yaml", aliases(500))),
+        ("aliases in properties", file("properties.yaml", listed("properties"))),
+        (
+            "aliases everywhere",
+            [
+                file("csv.yaml", aliases(9_400)),
+                file("properties.yaml", listed("properties")),
+                file("dependencies.yaml", listed("dependencies")),
+            ]
+            .concat(),
+        ),
+        (
+            "many files of small values",
+            (0..10)
+                .map(|n| (format!("f{n}"), format!("kind: A\na: [{}]\n", "a,".repeat(700_000))))
+                .collect(),
+        ),
+        ("small values", file("a.yaml", format!("kind: A\na: [{}]\n", "a,".repeat(5_000_000)))),
+        (
+            "empty properties",
+            file("properties.yaml", "properties:\n".to_owned() + &"- {}\n".repeat(1_000_000)),
+        ),
+        (
+            "properties",
+            file(
+                "properties.yaml",
+                "properties:\n".to_owned()
+                    + &(0..300_000)
+                        .map(|n| format!("- {{type: t{n}}}"))
+                        .collect::<Vec<_>>()
+                        .join("\n"),
+            ),
+        ),
+        (
+            "owned APIs",
+            file(
+                "csv.yaml",
+                format!(
+                    "{csv}spec: {{apiservicedefinitions: {{owned: [{}]}}}}\n",
+                    "{},".repeat(700_000)
+                ),
+            ),
+        ),
+        (
+            "wrong values",
+            file("csv.yaml", format!("{csv}spec: {{skips: [{}]}}\n", "1,".repeat(500_000))),
+        ),
+        ("zeros", (0..20).map(|n| (format!("f{n}"), "\0".repeat(MIB))).collect()),
+    ];
+    for (name, files) in families {
+        let config_map = config_map(&files);
+        drop(files);
+        let limits = Limits::default();
+        let ((result, work), peak) = peak(&turn, || load(&config_map));
+        println!("{name}: {} MiB, {work} units, {:?}", peak / MIB, result.map(|_| ()));
+        assert!(peak < 160 * MIB, "{name}: {} MiB", peak / MIB);
+        // The unit with which the budget is passed comes on top.
+        assert!(work <= limits.yaml.work + limits.file_size as u64, "{name}: {work} units");
+    }
+}
+
+#[test]
+fn a_report_is_bounded() {
+    let _turn = turn();
+    let csv = format!(
+        "kind: ClusterServiceVersion\nmetadata: {{name: x}}\nspec: {{skips: [{}]}}\n",
+        "1,".repeat(100_000)
+    );
+    let report = load(&config_map(&file("csv.yaml", csv))).0.unwrap().report;
+    assert!(report.len() <= 1_001, "{}", report.len());
+    let long = format!("a: *{}\n", "x".repeat(900_000));
+    let report = load(&config_map(&file("csv.yaml", long))).0.unwrap().report;
+    let longest = report.iter().map(|finding| finding.to_string().len()).max();
+    assert!(longest < Some(1_000), "{longest:?}");
+}
+
+/// Noise, which gzip and base64 make a third larger.
+fn noise(size: usize) -> Vec<u8> {
+    let mut state = 1_u64;
+    let next = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 56) as u8
+    });
+    next.take(size).collect()
+}
+
+#[test]
+fn a_bundle_that_does_not_fit_is_not_encoded_to_its_end() {
+    let turn = turn();
+    let files = |directory, names: [&str; 2], bytes: &[u8]| {
+        names.map(|name| File { directory, name: name.to_owned(), bytes: bytes.to_vec() })
+    };
+    let values = format!("kind: A\na: [{}]\n", "[],".repeat(1_300_000)).into_bytes();
+    let mut all = Vec::from(files(Directory::Manifests, ["a", "b"], &noise(12 * MIB)));
+    all.extend(files(Directory::Metadata, ["c.yaml", "d.yaml"], &values));
+    let Reading { content, .. } = Content::assemble(all, &Limits::default()).unwrap();
+    for encoding in [Encoding::Plain, Encoding::Gzip, Encoding::Auto] {
+        let options = encode::Options { encoding, ..encode::Options::default() };
+        let (result, peak) = peak(&turn, || encode::encode(&content, &options));
+        println!("{encoding}: {} MiB", peak / MIB);
+        assert!(matches!(result, Err(encode::Error::TooLarge { .. })), "{encoding}");
+        assert!(peak < 48 * MIB, "{encoding}: {} MiB", peak / MIB);
+    }
+}
