@@ -27,8 +27,8 @@ const STACK_OF_WATCH: usize = 256 << 10;
 /// Runs the program with `args`, of which the first is the name that it was called by. By some
 /// names it is a part of OLM's unpack Job instead: `cp`, `cpb`, `opm` and `copy-content`.
 ///
-/// SIGTERM, SIGINT, SIGHUP and SIGQUIT end the process: the bundles that are not done then have
-/// the verdict [`Verdict::Interrupted`].
+/// A signal ends the process: the bundles that are not done then have the verdict
+/// [`Verdict::Interrupted`].
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     // The hook of the standard library would ask the environment whether to look for debug
     // information, in files that a bundle may have brought along.
@@ -53,7 +53,7 @@ fn work(
     let watched = Arc::clone(run);
     thread::Builder::new().stack_size(STACK_OF_WATCH).spawn(move || {
         while let Some(signal) = signals.wait() {
-            watched.interrupt(signal);
+            watched.interrupt(&signal);
         }
     })?;
     let reported = Arc::clone(run);
