@@ -1,8 +1,8 @@
 //! The program `unlade-unpacker`, run as it is: [`serve`] and [`tls`] against an API server
 //! of our own, [`answer`] against one that was taken over, [`interrupt`] in the middle of it,
 //! [`volume`] with volumes inside of the bundle, [`install`], [`applet`] by its other names,
-//! [`corpus`] over the crafted bundles with links, and [`hostile`] in a file system that tries to
-//! run its own code.
+//! [`corpus`] over the crafted bundles with links, [`hostile`] in a file system that tries to
+//! run its own code, and [`mount`] where mounts are hard to notice.
 
 #![expect(
     clippy::unwrap_used,
@@ -20,6 +20,7 @@ mod fixture;
 mod hostile;
 mod install;
 mod interrupt;
+mod mount;
 mod serve;
 mod server;
 mod tls;
