@@ -2,7 +2,8 @@
 //! of our own, [`answer`] against one that was taken over, [`interrupt`] in the middle of it,
 //! [`volume`] with volumes inside of the bundle, [`install`], [`applet`] by its other names,
 //! [`corpus`] over the crafted bundles with links, [`hostile`] in a file system that tries to
-//! run its own code, and [`mount`] where mounts are hard to notice.
+//! run its own code, [`mount`] where mounts are hard to notice, and [`environment`] under
+//! variables and limits that others set.
 
 #![expect(
     clippy::unwrap_used,
@@ -16,6 +17,7 @@ mod answer;
 mod applet;
 mod authority;
 mod corpus;
+mod environment;
 mod fixture;
 mod hostile;
 mod install;
