@@ -16,6 +16,7 @@ use crate::log;
 use crate::serve;
 use crate::termination;
 use unlade_format::outcome::{Outcome, Verdict};
+use unlade_format::text;
 
 /// The stack of the thread that does the work, whatever `RUST_MIN_STACK` and `ulimit -s` say.
 /// Nothing in the readers recurses.
@@ -82,7 +83,7 @@ fn command(run: &Run, args: Vec<OsString>) -> u8 {
                 0
             }
             Err(error) => {
-                let message = log::one_line(&log::chain(&error));
+                let message = text::line(&log::chain(&error)).into_owned();
                 log::line("error", &message);
                 run.fail(Outcome::failed("", Verdict::System, message))
             }
@@ -101,7 +102,7 @@ fn command(run: &Run, args: Vec<OsString>) -> u8 {
             run.end()
         }
         Err(error) => {
-            let message = log::one_line(&error.to_string());
+            let message = text::line(&error.to_string()).into_owned();
             log::line("error", &message);
             log::line("hint", "unlade-unpacker --help");
             run.fail(Outcome::failed("", Verdict::Usage, message))

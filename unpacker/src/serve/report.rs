@@ -10,6 +10,7 @@ use crate::api;
 use crate::directory;
 use crate::log;
 use unlade_format::outcome::{Outcome, Verdict};
+use unlade_format::text;
 
 /// Why one bundle, or all, failed.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ pub(crate) struct Failure {
 
 impl Failure {
     fn new(verdict: Verdict, error: &dyn Error) -> Self {
-        Self { verdict, message: log::one_line(&log::chain(error)), hint: None }
+        Self { verdict, message: text::line(&log::chain(error)).into_owned(), hint: None }
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "for map_err")]

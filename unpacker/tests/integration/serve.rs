@@ -246,7 +246,7 @@ fn bundle_that_fails_leaves_the_others_alone() {
     // The first failure.
     assert_eq!(run.code, Some(11), "{}", run.stderr);
     let message = run.outcomes()[1]["message"].as_str().unwrap().to_owned();
-    assert!(message.contains(r"manifests/x\u{a}.yaml -> /etc/passwd"), "{message}");
+    assert!(message.contains(r"manifests/x\n.yaml -> /etc/passwd"), "{message}");
     assert!(job.server.object("olm", "good")["data"]["csv.yaml"].is_string());
     assert!(job.server.object("olm", "broken")["data"].is_null());
 }
