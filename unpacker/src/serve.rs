@@ -128,7 +128,13 @@ pub(crate) fn connect(
 ) -> Result<(Box<Connection>, Option<String>), Failure> {
     let (access, namespace) = match kubeconfig {
         Some(path) => {
-            let Kubeconfig { access, namespace } = Kubeconfig::read(path, context)?;
+            let Kubeconfig { access, namespace, withholds_credentials } =
+                Kubeconfig::read(path, context)?;
+            if withholds_credentials {
+                let server = format_args!("http://{}", access.host);
+                let what = "as kubectl does it, the credentials of the kubeconfig are not sent";
+                log::line("warning", format_args!("{server} is reached without TLS; {what}"));
+            }
             (access, namespace)
         }
         None => (Access::of_pod(variable, Path::new(api::ACCOUNT))?, None),

@@ -118,7 +118,7 @@ fn run(mut program: Command, name: &str, end: impl FnOnce(&Child)) {
     server.with(|state| state.always = Some(Fault::Silence));
     let log = good.path().join("termination-log");
     fs::write(&log, "").unwrap();
-    let config = kubeconfig(good.path(), server.address, &json!({"token": "t"}));
+    let config = kubeconfig(good.path(), server.address, &json!({}));
     program.arg("serve").arg("--kubeconfig").arg(config).arg("--termination-log").arg(&log);
     program.args(["--deadline", "90s", "--request-timeout", "90s"]);
     for (root, name) in [(&broken, "broken"), (&good, "good")] {
