@@ -141,3 +141,52 @@ fn what_the_system_cannot_give_is_no_fault_of_the_bundle() {
         }
     }
 }
+
+#[test]
+fn a_file_that_may_not_grow_is_a_failure_and_no_signal() {
+    let Some(program) = shipped::unpacker(WHAT) else { return };
+    let bundle = bundle("one");
+    let output = tempfile::NamedTempFile::new().unwrap();
+    let script = "ulimit -f 0; exec \"$0\" serve --dry-run --bundle=\"$1=x\" >\"$2\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).arg(&program).arg(bundle.path()).arg(output.path());
+    let run = Run::of(&mut command);
+    assert_eq!((run.code, run.verdicts()), (Some(31), vec!["system".into()]), "{run:?}");
+}
+
+#[test]
+fn a_working_directory_that_is_gone_changes_nothing() {
+    let Some(program) = shipped::unpacker(WHAT) else { return };
+    let (bundle, folder) = (bundle("one"), tempfile::tempdir().unwrap());
+    let script = "mkdir \"$2/gone\"; cd \"$2/gone\"; rmdir \"$2/gone\"; \
+                  exec \"$0\" serve --dry-run --bundle=\"$1=x\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).arg(&program).arg(bundle.path()).arg(folder.path());
+    assert_eq!(Run::of(&mut command).verdicts(), ["printed"]);
+}
+
+/// As a seccomp profile may refuse them.
+#[test]
+fn calls_that_are_refused_are_replaced() {
+    let Some(program) = shipped::unpacker(WHAT) else { return };
+    if Command::new("strace").arg("--version").output().is_err() {
+        left_out::say(WHAT, "no strace");
+        return;
+    }
+    for (call, error) in [
+        ("openat2", "ENOSYS"),
+        ("openat2", "EPERM"),
+        ("statx", "ENOSYS"),
+        ("statx", "EPERM"),
+        ("clone3", "ENOSYS"),
+        ("signalfd4", "ENOSYS"),
+        // `/dev/urandom` takes its place.
+        ("getrandom", "EPERM"),
+    ] {
+        let inject = format!("--inject={call}:error={error}");
+        let strace = ["strace", "-f", "-qq", "-o", "/dev/null", &inject];
+        let run = run(&strace, &program, &[]);
+        let printed = vec!["printed".to_owned()];
+        assert_eq!((run.code, run.verdicts()), (Some(0), printed), "{call} {error} {run:?}");
+    }
+}
