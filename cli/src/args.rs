@@ -20,6 +20,7 @@ use clap::{
     Args as Group, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
 };
 use clap_complete::Shell;
+use unlade_format::text;
 
 pub(crate) use self::{
     check::{Check, CheckOutput},
@@ -34,7 +35,7 @@ pub(crate) use self::{
 };
 use crate::{
     exit::{self, Exit},
-    screen::{Color, escape},
+    screen::Color,
 };
 
 /// Under which name the command was started.
@@ -271,11 +272,11 @@ pub(crate) fn parse(
 pub(crate) fn explain(error: &clap::Error, arguments: impl Iterator<Item = OsString>) -> Exit {
     let mut texts = arguments.map(|argument| argument.to_string_lossy().into_owned());
     // Arguments can come from a shell's `*` and be anybody's file names; clap prints them raw.
-    let printed = if texts.all(|text| escape(&text) == text) {
+    let printed = if texts.all(|text| text::escape(&text) == text) {
         error.print()
     } else {
         let text = error.render().to_string();
-        let lines = text.lines().map(escape).collect::<Vec<_>>();
+        let lines = text.lines().map(text::line).collect::<Vec<_>>();
         writeln!(std::io::stderr(), "{}", lines.join("\n"))
     };
     match (error.exit_code(), printed) {

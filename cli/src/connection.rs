@@ -5,11 +5,11 @@ use std::io;
 use kube::{
     Client, Config,
     client::ClientBuilder,
-    config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
+    config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
 use tower::timeout::TimeoutLayer;
 
-use crate::args::Connection;
+use crate::{args::Connection, error};
 
 /// A cluster, and the namespace that is meant where none is named.
 #[derive(Clone)]
@@ -68,6 +68,7 @@ pub(crate) fn block_on<T, E: From<Error>>(
 /// If the kubeconfig is not usable, or there is none.
 pub(crate) async fn connect(connection: &Connection) -> Result<Cluster, Error> {
     let mut config = config(connection).await?;
+    withhold_credentials(&mut config);
     if let Some(user) = &connection.as_user {
         config.auth_info.impersonate = Some(user.clone());
         config.auth_info.impersonate_groups =
@@ -85,6 +86,37 @@ pub(crate) async fn connect(connection: &Connection) -> Result<Cluster, Error> {
         builder.with_layer(&TimeoutLayer::new(timeout)).build()
     };
     Ok(Cluster { client, namespace })
+}
+
+/// Without TLS the credentials of the kubeconfig are left out, and that is said. kubectl does the
+/// same without a word (`ClientConfig` of client-go's clientcmd). Whom to impersonate is no secret.
+fn withhold_credentials(config: &mut Config) {
+    if config.cluster_url.scheme_str() != Some("http") {
+        return;
+    }
+    let auth = &mut config.auth_info;
+    let names =
+        [&auth.username, &auth.token_file, &auth.client_certificate, &auth.client_certificate_data];
+    let has_credentials = names.into_iter().any(Option::is_some)
+        || auth.token.is_some()
+        || auth.password.is_some()
+        || auth.auth_provider.is_some()
+        || auth.exec.is_some();
+    if !has_credentials {
+        return;
+    }
+    *auth = AuthInfo {
+        impersonate: auth.impersonate.take(),
+        impersonate_uid: auth.impersonate_uid.take(),
+        impersonate_groups: auth.impersonate_groups.take(),
+        impersonate_user_extra: auth.impersonate_user_extra.take(),
+        ..AuthInfo::default()
+    };
+    error::note(&format!(
+        "warning: {} is reached without TLS; as kubectl does it, the credentials of the kubeconfig \
+         are not sent",
+        config.cluster_url
+    ));
 }
 
 /// The namespace alone, without a cluster: `default` where nothing names another.

@@ -6,21 +6,16 @@ mod exit;
 mod hint;
 
 use std::error::Error as _;
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::io::{self, Write as _};
 
-use unlade_format::{Finding, encode};
+use unlade_format::{Finding, encode, text};
 use unlade_launcher::Failure;
 use unlade_loader as loader;
 use unlade_oci as oci;
 use unlade_unpacker::directory;
 
-use crate::{
-    connection,
-    exit::Exit,
-    input,
-    screen::{Screen, escape},
-};
+use crate::{connection, exit::Exit, input, screen::Screen};
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -167,7 +162,7 @@ pub(crate) fn report(error: &Error, screen: &Screen) -> Exit {
     if exit != Exit::Success {
         tell("error", screen.err.error, &chain(error));
         for line in error.failure().map(evidence::lines).unwrap_or_default() {
-            _ = writeln!(io::stderr(), "  {}", escape(&line));
+            _ = writeln!(io::stderr(), "  {}", text::line(&line));
         }
         if let Some(hint) = error.hint() {
             tell("hint", screen.err.hint, &hint);
@@ -176,21 +171,21 @@ pub(crate) fn report(error: &Error, screen: &Screen) -> Exit {
     exit
 }
 
-/// Tells of what was noticed.
-pub(crate) fn warn<T: ToString>(what: impl IntoIterator<Item = T>, screen: &Screen) {
-    for what in what {
-        tell("warning", screen.err.warning, &what.to_string());
+/// Tells of what was noticed, as far as [`text::listed`] lists it.
+pub(crate) fn warn<T: Display>(what: impl IntoIterator<Item = T>, screen: &Screen) {
+    for what in text::listed(what) {
+        tell("warning", screen.err.warning, &what);
     }
 }
 
 /// Says something beside the data.
 pub(crate) fn note(text: &str) {
-    _ = writeln!(io::stderr(), "{}", escape(text));
+    _ = writeln!(io::stderr(), "{}", text::line(text));
 }
 
 fn tell(what: &str, style: anstyle::Style, text: &str) {
     // Nobody is left to tell if standard error fails.
-    _ = writeln!(io::stderr(), "{style}{what}{style:#}: {}", escape(text));
+    _ = writeln!(io::stderr(), "{style}{what}{style:#}: {}", text::line(text));
 }
 
 /// An error and its causes. Not every library keeps causes out of its messages: one that ends with

@@ -3,9 +3,8 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
+use unlade_format::text::Escaping;
 use unlade_format::yaml;
-
-use crate::screen::is_printable;
 
 /// The form of a row of documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,41 +52,6 @@ impl<W: Write> Documents<W> {
     }
 }
 
-/// Has JSON escape what a terminal might obey. Outside of strings JSON is ASCII, so `\u` can stand
-/// for any other character wherever it occurs; and serde_json writes no part of a character.
-struct Escaping<W>(W);
-
-impl<W: Write> Write for Escaping<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.write_all(bytes).map(|()| bytes.len())
-    }
-
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        // Line breaks of indented JSON included; those of strings are escaped already.
-        if bytes.is_ascii() && !bytes.contains(&0x7f) {
-            return self.0.write_all(bytes);
-        }
-        let text = std::str::from_utf8(bytes).map_err(io::Error::other)?;
-        for part in text.split_inclusive(|character| character != '\n' && !is_printable(character))
-        {
-            let hidden =
-                part.chars().next_back().filter(|last| *last != '\n' && !is_printable(*last));
-            let shown = hidden.and_then(|hidden| part.strip_suffix(hidden)).unwrap_or(part);
-            self.0.write_all(shown.as_bytes())?;
-            if let Some(hidden) = hidden {
-                for unit in hidden.encode_utf16(&mut [0; 2]) {
-                    write!(self.0, "\\u{unit:04x}")?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
-    }
-}
-
 /// Writes all of `text` to standard output.
 pub(crate) fn print(text: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
@@ -127,19 +91,6 @@ mod tests {
     #[test]
     fn a_single_json_document_is_indented() {
         assert!(written(Form::Json).starts_with("[\n  [\n    \"a\",\n    1\n  ]\n]\n"));
-    }
-
-    #[test]
-    fn json_escapes_what_a_terminal_might_obey_and_says_the_same() {
-        let hostile = "é\u{1b}[1m\u{7f}\u{7f}\u{9b}\u{202e}日\n\u{e0041}\u{e000}";
-        let mut text = Vec::new();
-        Documents::new(Form::JsonLines, &mut text).write(&[hostile]).unwrap();
-        let text = String::from_utf8(text).unwrap();
-        assert_eq!(
-            text,
-            "[\"é\\u001b[1m\\u007f\\u007f\\u009b\\u202e日\\n\\udb40\\udc41\\ue000\"]\n"
-        );
-        assert_eq!(serde_json::from_str::<[String; 1]>(&text).unwrap(), [hostile]);
     }
 
     #[test]

@@ -1,7 +1,5 @@
-//! What reaches the screen: colours only where they are wanted, and no character of a bundle's
-//! that a terminal would obey.
+//! What is known of the screen: colours only where they are wanted, and its width.
 
-use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::io::IsTerminal;
 
@@ -89,41 +87,6 @@ impl Palette {
     }
 }
 
-/// `text` with every character that a terminal might obey, hide or reorder as `\u{..}`: control
-/// characters with line breaks and tabs, bidirectional overrides, zero-width and other format
-/// characters, private and unassigned ones.
-pub(crate) fn escape(text: &str) -> Cow<'_, str> {
-    if text.chars().all(is_printable) {
-        return Cow::Borrowed(text);
-    }
-    let mut escaped = String::with_capacity(text.len() + 16);
-    for character in text.chars() {
-        if is_printable(character) {
-            escaped.push(character);
-        } else {
-            escaped.extend(character.escape_debug());
-        }
-    }
-    Cow::Owned(escaped)
-}
-
-/// Whether a terminal only shows `character`.
-pub(crate) fn is_printable(character: char) -> bool {
-    if character.is_ascii() {
-        return matches!(character, ' '..='~');
-    }
-    // The standard library's own idea of what can be printed, which knows Unicode's categories.
-    // Behind another character, so that combining marks stay with what they belong to.
-    let mut buffer = [b'x'; 5];
-    let length = character.len_utf8();
-    buffer
-        .get_mut(1..)
-        .map(|rest| character.encode_utf8(rest).len())
-        .and_then(|_| buffer.get(..=length))
-        .and_then(|bytes| std::str::from_utf8(bytes).ok())
-        .is_some_and(|pair| pair.escape_debug().count() == 2)
-}
-
 /// As many of `characters` as `width` columns have room for.
 pub(crate) fn take(characters: impl Iterator<Item = char>, width: usize) -> String {
     let mut taken = String::new();
@@ -157,30 +120,6 @@ fn is_colourful(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_a_terminal_obeys_hides_or_reorders_is_escaped() {
-        let cases = [
-            ("\u{1b}[31mred", "\\u{1b}[31mred"),
-            ("\u{9b}31m", "\\u{9b}31m"),
-            ("a\rb\nc\td\0", "a\\rb\\nc\\td\\0"),
-            ("\u{7f}\u{8}", "\\u{7f}\\u{8}"),
-            ("\u{202e}txt\u{2066}\u{200f}", "\\u{202e}txt\\u{2066}\\u{200f}"),
-            ("zero\u{200b}width\u{feff}\u{ad}", "zero\\u{200b}width\\u{feff}\\u{ad}"),
-            ("\u{e0041}\u{e000}\u{2028}", "\\u{e0041}\\u{e000}\\u{2028}"),
-        ];
-        for (text, escaped) in cases {
-            assert_eq!(escape(text), escaped, "{text:?}");
-        }
-    }
-
-    #[test]
-    fn text_of_any_language_stays_as_it_is() {
-        for text in ["plain 'quoted' \"text\" \\ ~", "é日本😀", "e\u{301}", "हिन्दी"]
-        {
-            assert!(matches!(escape(text), Cow::Borrowed(same) if same == text), "{text:?}");
-        }
-    }
 
     #[test]
     fn colour_is_for_terminals_that_want_it() {

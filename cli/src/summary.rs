@@ -1,4 +1,4 @@
-//! What people are shown. Whatever comes from a bundle goes through [`Summary`], which escapes it.
+//! What people are shown. Whatever comes from a bundle goes through [`Summary`], which escapes and bounds it.
 
 mod check;
 mod describe;
@@ -9,7 +9,7 @@ mod unpack;
 
 use std::fmt::Write as _;
 
-use unlade_format::Finding;
+use unlade_format::{Finding, text};
 
 pub(crate) use self::{
     check::checked,
@@ -19,10 +19,7 @@ pub(crate) use self::{
     outcome::{Outcome, outcomes},
     unpack::{Unpacked, unpacked},
 };
-use crate::{
-    screen::{Screen, escape},
-    table::Table,
-};
+use crate::{screen::Screen, table::Table};
 
 /// The widest name of a field, and the gap behind it.
 const NAME_WIDTH: usize = 13;
@@ -42,14 +39,14 @@ impl<'a> Summary<'a> {
     /// A line of its own above what follows.
     fn heading(&mut self, text: &str) {
         let style = self.screen.out.heading;
-        _ = writeln!(self.text, "{style}{}{style:#}", escape(text));
+        _ = writeln!(self.text, "{style}{}{style:#}", text::line(text));
     }
 
     /// `name   value`, or nothing if there is no value.
     fn field(&mut self, name: &str, value: &str) {
         if !value.is_empty() {
             let style = self.screen.out.heading;
-            _ = writeln!(self.text, "{style}{name:NAME_WIDTH$}{style:#} {}", escape(value));
+            _ = writeln!(self.text, "{style}{name:NAME_WIDTH$}{style:#} {}", text::line(value));
         }
     }
 
@@ -72,11 +69,11 @@ impl<'a> Summary<'a> {
     /// What was noticed, with a blank line above it.
     fn findings<'f>(&mut self, findings: impl IntoIterator<Item = &'f Finding>) {
         let style = self.screen.out.warning;
-        for (index, finding) in findings.into_iter().enumerate() {
+        for (index, finding) in text::listed(findings).enumerate() {
             if index == 0 {
                 self.blank();
             }
-            _ = writeln!(self.text, "{style}warning{style:#}: {}", escape(&finding.to_string()));
+            _ = writeln!(self.text, "{style}warning{style:#}: {}", text::line(&finding));
         }
     }
 
@@ -84,7 +81,7 @@ impl<'a> Summary<'a> {
     fn note(&mut self, text: &str) {
         self.blank();
         let style = self.screen.out.dim;
-        _ = writeln!(self.text, "{style}{}{style:#}", escape(text));
+        _ = writeln!(self.text, "{style}{}{style:#}", text::line(text));
     }
 
     fn blank(&mut self) {

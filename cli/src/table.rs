@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthStr;
+use unlade_format::text;
 
-use crate::screen::{Palette, escape, take};
+use crate::screen::{Palette, take};
 
 const GAP: usize = 3;
 /// A column is never cut below this: what is left would tell nothing.
@@ -19,7 +20,7 @@ pub(crate) enum Align {
     Right,
 }
 
-/// Rows of cells. Whatever is put in is escaped.
+/// Rows of cells. Whatever is put in is escaped and bounded.
 #[derive(Debug)]
 pub(crate) struct Table<const COLUMNS: usize> {
     align: [Align; COLUMNS],
@@ -40,7 +41,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
 
     /// Adds a row.
     pub(crate) fn push(&mut self, cells: [&str; COLUMNS]) {
-        self.rows.push(cells.map(|cell| escape(cell).into_owned()));
+        self.rows.push(cells.map(|cell| text::line(cell).into_owned()));
     }
 
     /// Leaves the column of this name out.

@@ -50,6 +50,7 @@ pub mod limit;
 pub mod mark;
 pub mod outcome;
 pub mod record;
+pub mod text;
 pub mod yaml;
 
 pub use config_map::ConfigMap;

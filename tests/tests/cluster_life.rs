@@ -87,7 +87,8 @@ fn cluster_what_is_fetched_comes_from_outside_of_the_testbeds_network() {
     };
     let network = || Ok(fs::read_link("/proc/thread-self/ns/net").unwrap());
     let own = network().unwrap();
-    let seen = cluster.testbed().within(|| Ok([network()?, Testbed::outside(network)?, network()?]));
+    let seen =
+        cluster.testbed().within(|| Ok([network()?, Testbed::outside(network)?, network()?]));
     let [inside, outside, inside_again] = seen.unwrap();
     assert_eq!(outside, own);
     assert_ne!(inside, own);

@@ -11,10 +11,9 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
 
-use unlade_format::Finding;
+use unlade_format::{Finding, text};
 
 use crate::log;
-use crate::serve::FINDINGS;
 
 /// One of these parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,11 +58,8 @@ impl Applet {
 
 /// Gives `warn` what was noticed of a bundle, and the number of what is too much to list.
 fn tell(findings: &[Finding], warn: impl Fn(&str)) {
-    for finding in findings.iter().take(FINDINGS) {
-        warn(&finding.to_string());
-    }
-    if let Some(more @ 1..) = findings.len().checked_sub(FINDINGS) {
-        warn(&format!("{more} more findings are not listed"));
+    for finding in text::listed(findings) {
+        warn(&finding);
     }
 }
 

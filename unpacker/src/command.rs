@@ -16,6 +16,7 @@ use crate::log;
 use crate::serve;
 use crate::termination;
 use unlade_format::outcome::{Outcome, Verdict};
+use unlade_format::text;
 
 /// The stack of the thread that does the work, whatever `RUST_MIN_STACK` and `ulimit -s` say.
 /// Nothing in the readers recurses.
@@ -27,8 +28,8 @@ const STACK_OF_WATCH: usize = 256 << 10;
 /// Runs the program with `args`, of which the first is the name that it was called by. By some
 /// names it is a part of OLM's unpack Job instead: `cp`, `cpb`, `opm` and `copy-content`.
 ///
-/// SIGTERM, SIGINT, SIGHUP and SIGQUIT end the process: the bundles that are not done then have
-/// the verdict [`Verdict::Interrupted`].
+/// A signal ends the process: the bundles that are not done then have the verdict
+/// [`Verdict::Interrupted`].
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     // The hook of the standard library would ask the environment whether to look for debug
     // information, in files that a bundle may have brought along.
@@ -53,7 +54,7 @@ fn work(
     let watched = Arc::clone(run);
     thread::Builder::new().stack_size(STACK_OF_WATCH).spawn(move || {
         while let Some(signal) = signals.wait() {
-            watched.interrupt(signal);
+            watched.interrupt(&signal);
         }
     })?;
     let reported = Arc::clone(run);
@@ -82,7 +83,7 @@ fn command(run: &Run, args: Vec<OsString>) -> u8 {
                 0
             }
             Err(error) => {
-                let message = log::one_line(&log::chain(&error));
+                let message = text::line(&log::chain(&error)).into_owned();
                 log::line("error", &message);
                 run.fail(Outcome::failed("", Verdict::System, message))
             }
@@ -101,7 +102,7 @@ fn command(run: &Run, args: Vec<OsString>) -> u8 {
             run.end()
         }
         Err(error) => {
-            let message = log::one_line(&error.to_string());
+            let message = text::line(&error.to_string()).into_owned();
             log::line("error", &message);
             log::line("hint", "unlade-unpacker --help");
             run.fail(Outcome::failed("", Verdict::Usage, message))

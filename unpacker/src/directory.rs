@@ -19,7 +19,9 @@ use unlade_format::content::ANNOTATIONS_FILE;
 use unlade_format::layout::{self, Layout};
 use unlade_format::{Content, Directory, File, Limits, Reading, annotation};
 
-use self::beneath::{Folder, Resolution};
+#[cfg(feature = "serve")]
+pub(crate) use self::beneath::Mount;
+pub(crate) use self::beneath::{Folder, Resolution};
 pub use self::error::{Error, Kind, LinkFault};
 #[cfg(feature = "serve")]
 pub(crate) use self::file::read_at_most;

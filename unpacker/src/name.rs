@@ -38,6 +38,12 @@ mod tests {
             ("a..b", false, false),
             ("A", false, false),
             ("a/b", false, false),
+            ("..", false, false),
+            ("a?b", false, false),
+            ("a#b", false, false),
+            ("a%2fb", false, false),
+            ("a\r\nb", false, false),
+            ("a\n", false, false),
             ("a_b", false, false),
             ("é", false, false),
         ] {

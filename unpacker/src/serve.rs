@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use unlade_format::encode::{self, encode};
+use unlade_format::text::{self, Escaping};
 use unlade_format::{ConfigMap, Encoding, Limits};
 
 pub(crate) use self::report::Failure;
@@ -15,9 +16,6 @@ use crate::api::{self, Access, Connection, Filled, Kubeconfig, Pace, Policy, Sys
 use crate::directory;
 use crate::log;
 use unlade_format::outcome::{Outcome, Verdict};
-
-/// Most findings of one bundle that are logged; the outcome counts them all.
-pub(crate) const FINDINGS: usize = 1_000;
 
 /// What `serve` is told.
 #[derive(Debug, Default)]
@@ -130,7 +128,13 @@ pub(crate) fn connect(
 ) -> Result<(Box<Connection>, Option<String>), Failure> {
     let (access, namespace) = match kubeconfig {
         Some(path) => {
-            let Kubeconfig { access, namespace } = Kubeconfig::read(path, context)?;
+            let Kubeconfig { access, namespace, withholds_credentials } =
+                Kubeconfig::read(path, context)?;
+            if withholds_credentials {
+                let server = format_args!("http://{}", access.host);
+                let what = "as kubectl does it, the credentials of the kubeconfig are not sent";
+                log::line("warning", format_args!("{server} is reached without TLS; {what}"));
+            }
             (access, namespace)
         }
         None => (Access::of_pod(variable, Path::new(api::ACCOUNT))?, None),
@@ -155,11 +159,8 @@ fn one(
         },
     )?;
     let root = bundle.root.display();
-    for finding in reading.findings.iter().take(FINDINGS) {
+    for finding in text::listed(&reading.findings) {
         log::line("warning", format_args!("{root}: {finding}"));
-    }
-    if let Some(more @ 1..) = reading.findings.len().checked_sub(FINDINGS) {
-        log::line("warning", format_args!("{root}: {more} more findings are not listed"));
     }
     let encoded = encode(
         &reading.content,
@@ -205,7 +206,7 @@ fn print(config_maps: &[ConfigMap], output: Output, stdout: &mut dyn Write) -> i
     for config_map in config_maps {
         match output {
             Output::Json => {
-                serde_json::to_writer(&mut *stdout, config_map)?;
+                serde_json::to_writer(Escaping(&mut *stdout), config_map)?;
                 stdout.write_all(b"\n")?;
             }
             Output::Yaml => {

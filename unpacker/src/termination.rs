@@ -34,6 +34,8 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
+    use rustix::fs::mknodat;
+
     use super::*;
 
     #[test]
@@ -46,6 +48,11 @@ mod tests {
         fs::write(&path, "something longer from before").unwrap();
         write(&path, "[]").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "[]");
+
+        // Nobody reads it, so that a writer would wait.
+        let fifo = path.with_file_name("fifo");
+        mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        assert!(write(&fifo, "no").is_err());
 
         let link = path.with_file_name("link");
         symlink(&path, &link).unwrap();

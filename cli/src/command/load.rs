@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::slice;
 
-use unlade_format::{self as format, ConfigMap, yaml};
+use unlade_format::{self as format, ConfigMap, text, yaml};
 use unlade_loader::{self as loader, Manifest, Strictness};
 
 use crate::{
@@ -83,9 +83,12 @@ struct Failures {
 
 impl Failures {
     fn add(&mut self, error: &Error, screen: &Screen) {
-        let exit = error::report(error, screen);
+        // A List can hold one broken ConfigMap thousands of times; the last error counts them all.
+        if self.number < text::FINDINGS {
+            error::report(error, screen);
+        }
         self.number += 1;
-        self.first.get_or_insert(exit);
+        self.first.get_or_insert(error.exit());
     }
 
     fn of(self, all: usize) -> Result<(), Error> {

@@ -5,8 +5,9 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr;
+use unlade_format::text;
 
-use crate::screen::{escape, take};
+use crate::screen::take;
 
 /// The last lines of a terminal, drawn anew each time.
 #[derive(Debug)]
@@ -69,7 +70,7 @@ impl Line {
 
     /// With `text` in `style` behind it.
     pub(crate) fn styled(mut self, style: Style, text: &str) -> Self {
-        self.0.push((style, escape(text).into_owned()));
+        self.0.push((style, text::line(text).into_owned()));
         self
     }
 

@@ -1,13 +1,13 @@
 //! One line for each event: pipes, files, and terminals that can't redraw.
 
+use unlade_format::text;
 use unlade_launcher::{Event, Step};
 
 use super::{seconds, strategy_name};
-use crate::screen::escape;
 
 /// What happened, in a line without its end; with the image if it is one of many.
 pub(crate) fn line(image: Option<&str>, event: &Event) -> String {
-    let image = image.map(|image| format!("{}: ", escape(image))).unwrap_or_default();
+    let image = image.map(|image| format!("{}: ", text::line(image))).unwrap_or_default();
     let what = match &event.step {
         Step::Prepared { config_map } => format!("configmap/{config_map} is prepared"),
         Step::Reused => "it holds the content already".to_owned(),
@@ -34,5 +34,5 @@ pub(crate) fn line(image: Option<&str>, event: &Event) -> String {
         Step::Loaded => "loaded".to_owned(),
         other => format!("{other:?}"),
     };
-    format!("{:>8}  {image}{}", seconds(event.at), escape(&what))
+    format!("{:>8}  {image}{}", seconds(event.at), text::line(&what))
 }

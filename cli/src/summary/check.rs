@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use anstyle::Style;
+use unlade_format::text;
 use unlade_launcher::check::{Check, Outcome};
 
 use super::Summary;
-use crate::screen::{Screen, escape};
+use crate::screen::Screen;
 
 /// The checks in their order, with a heading above those of each category.
 pub(crate) fn checked(checks: &[Check], screen: &Screen) -> String {
@@ -43,10 +44,10 @@ fn mark(outcome: Outcome, screen: &Screen) -> (Style, char) {
 
 fn write(text: &mut String, check: &Check, screen: &Screen) {
     let (style, mark) = mark(check.outcome, screen);
-    _ = writeln!(text, "{style}{mark}{style:#} {}", escape(&check.message));
+    _ = writeln!(text, "{style}{mark}{style:#} {}", text::line(&check.message));
     if let Some(hint) = &check.hint {
         let style = screen.out.dim;
-        _ = writeln!(text, "    {style}{}{style:#}", escape(hint));
+        _ = writeln!(text, "    {style}{}{style:#}", text::line(hint));
     }
 }
 

@@ -265,3 +265,41 @@ fn clusters_are_reached_through_the_proxy_of_the_environment() {
     assert_ne!(bare(&["get"], &proxied).code, Some(0));
     assert_eq!(asked.join().unwrap().trim_end(), "CONNECT 203.0.113.1:6443 HTTP/1.1");
 }
+
+#[test]
+fn credentials_are_not_sent_without_tls_and_that_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let ran = directory.path().join("ran");
+    let exec = format!(
+        "exec: {{apiVersion: client.authentication.k8s.io/v1, command: touch, \
+         args: [{}], interactiveMode: Never}}",
+        ran.display()
+    );
+    for (user, is_told) in [
+        ("", false),
+        ("token: secret", true),
+        ("tokenFile: /etc/hostname", true),
+        ("username: secret, password: secret", true),
+        (&*exec, true),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let asked = thread::spawn(move || {
+            let stream = listener.accept().unwrap().0;
+            let lines = BufReader::new(stream).lines().map(Result::unwrap);
+            lines.take_while(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
+        });
+        let kubeconfig = directory.path().join("config");
+        let text = NOBODY.replace("127.0.0.1:9", &address);
+        fs::write(&kubeconfig, text.replace("user: {}", &format!("user: {{{user}}}"))).unwrap();
+        let kubeconfig = kubeconfig.to_str().unwrap();
+        let finished = bare(&["get", "--as", "somebody"], &[("KUBECONFIG", kubeconfig)]);
+        let head = asked.join().unwrap().to_ascii_lowercase();
+        assert!(head.starts_with("get /api"), "{user}: {head}");
+        assert!(!head.contains("authorization"), "{user}: {head}");
+        assert!(head.contains("impersonate-user: somebody"), "{user}: {head}");
+        assert!(!ran.exists(), "{user}");
+        let warning = "warning: http://127.0.0.1:";
+        assert_eq!(finished.stderr.contains(warning), is_told, "{user}: {}", finished.stderr);
+    }
+}

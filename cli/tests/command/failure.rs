@@ -160,6 +160,53 @@ fn nothing_of_a_bundle_reaches_the_screen_raw() {
 }
 
 #[test]
+fn no_line_and_no_list_of_a_bundle_is_without_end() {
+    let longest = |text: &str| text.lines().map(str::len).max().unwrap_or_default();
+    let reserved: Vec<_> = (0..3_000).map(|at| format!("  x.kubernetes.io/a{at}: b\n")).collect();
+    let annotations = format!("annotations:\n{}", reserved.concat());
+    let many = Bundle::new().with("metadata/annotations.yaml", annotations);
+    let finished = unlade(["unpack", many.argument(), "-o", "json"]);
+    let warnings: Vec<_> = finished.stderr.lines().collect();
+    assert_eq!(warnings.len(), 1_001);
+    // And two of the bundle itself.
+    assert_eq!(warnings[1_000], "warning: 2002 more findings are not listed");
+    let stdout = unlade(["unpack", many.argument(), "-o", "summary"]).success();
+    assert_eq!(stdout.lines().filter(|line| line.starts_with("warning: ")).count(), 1_001);
+
+    let long = "x".repeat(100_000);
+    let alias = Bundle::new().with("manifests/alias.yaml", format!("kind: K\nname: *{long}\n"));
+    let key = Bundle::new()
+        .with("metadata/annotations.yaml", format!("annotations: {{{long}/b: c, {long}: d}}\n"));
+    let csv = Bundle::new().with(
+        "manifests/csv.yaml",
+        format!("kind: ClusterServiceVersion\nmetadata: {{name: {long}}}\n"),
+    );
+    let name = Bundle::new().with("manifests/a.yaml", format!("kind: {long}\n"));
+    for bundle in [&alias, &key, &csv, &name] {
+        for output in ["summary", "json"] {
+            let finished = unlade(["unpack", bundle.argument(), "-o", output]);
+            assert!(longest(&finished.stderr) < 9_000, "{}", longest(&finished.stderr));
+            if output == "summary" {
+                assert!(longest(&finished.stdout) < 40_000, "{}", longest(&finished.stdout));
+            } else {
+                let loaded = piped(["load"], finished.stdout);
+                assert!(longest(&loaded.stderr) < 9_000, "{}", longest(&loaded.stderr));
+                assert!(longest(&loaded.stdout) < 40_000, "{}", longest(&loaded.stdout));
+            }
+        }
+    }
+
+    // One ConfigMap that is broken, over and over.
+    let broken = "{kind: ConfigMap, apiVersion: v1, metadata: {name: a, annotations: \
+                  {olm.contentEncoding: gzip+base64}}, binaryData: {a: eHg=}}";
+    let items = vec![broken; 3_000].join(", ");
+    let list = format!("{{kind: List, apiVersion: v1, items: [{items}]}}\n");
+    let stderr = piped(["load"], list).failure(3);
+    assert_eq!(stderr.lines().filter(|line| line.starts_with("error: ")).count(), 1_001);
+    assert!(stderr.ends_with("3000 of 3000 ConfigMaps were not loaded\n"));
+}
+
+#[test]
 fn a_reader_that_had_enough_is_no_failure() {
     let large = format!("kind: Large\ntext: {}\n", "x".repeat(900 << 10));
     let bundle = Bundle::new().with("manifests/large.yaml", large);

@@ -121,11 +121,25 @@ fn covers(entry: &str, image: &ImageReference) -> bool {
         && image.repository().starts_with(path)
 }
 
-/// Whether `glob`, in which `*` stands for anything, is `text`.
+/// Whether `glob`, in which `*` stands for anything, is `text`: what `filepath.Match` of Go is for
+/// the host of a URL, in which Go takes none of the other special characters (`?` ends a host; `[`
+/// and `\` are errors).
+///
+/// Each part between two stars is taken where it is found first, which leaves the most room for
+/// the parts after it. Nothing is looked at again, so the time grows with the lengths alone:
+/// whoever writes a pull secret chooses the stars.
 fn matches(glob: &str, text: &str) -> bool {
-    let Some((before, after)) = glob.split_once('*') else { return glob == text };
-    let Some(rest) = text.strip_prefix(before) else { return false };
-    (0..=rest.len()).filter_map(|at| rest.get(at..)).any(|rest| matches(after, rest))
+    let Some((first, rest)) = glob.split_once('*') else { return glob == text };
+    let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
+    let inner = text.strip_prefix(first).and_then(|text| text.strip_suffix(last));
+    let Some(mut inner) = inner else { return false };
+    middle.split('*').all(|part| match inner.split_once(part) {
+        Some((_, rest)) => {
+            inner = rest;
+            true
+        }
+        None => false,
+    })
 }
 
 fn bad(name: &str, problem: &str) -> Failure {
@@ -140,6 +154,7 @@ fn evidence(name: &str) -> Evidence {
 #[cfg(test)]
 mod tests {
     use k8s_openapi::ByteString;
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -202,6 +217,69 @@ mod tests {
             ("sub.registry.example:5000", false),
         ] {
             assert_eq!(covers(entry, &image(IMAGE)), covered, "{entry}");
+        }
+    }
+
+    /// The answers are those of Go's `filepath.Match`.
+    #[test]
+    fn wildcards_match_as_in_go() {
+        for (glob, text, expected) in [
+            ("*", "", true),
+            ("*", "abc", true),
+            ("**", "", true),
+            ("a*", "a", true),
+            ("*a", "a", true),
+            ("a*a", "a", false),
+            ("a*a", "aa", true),
+            ("ab*ba", "aba", false),
+            ("*ab*ab*", "abab", true),
+            ("*ab*ab*", "abb", false),
+            ("a*b*c", "abbc", true),
+            ("a*b*c", "acb", false),
+            ("*a*b", "bab", true),
+            ("*aab", "aaab", true),
+            ("*é*", "aéa", true),
+            ("", "", true),
+            ("", "a", false),
+            ("a", "A", false),
+        ] {
+            assert_eq!(matches(glob, text), expected, "{glob} {text}");
+        }
+    }
+
+    #[test]
+    fn many_wildcards_cost_no_more_than_their_length() {
+        // A matcher that tries each star anew takes longer than the universe has existed.
+        let text = "a".repeat(1 << 16);
+        for (glob, expected) in [
+            ("*a".repeat(1 << 14) + "b", false),
+            ("*aa".repeat(1 << 14) + "*b*", false),
+            ("*".repeat(1 << 16), true),
+        ] {
+            assert_eq!(matches(&glob, &text), expected, "{}", &glob[..4]);
+        }
+        let entry = format!("{}.example", "*a".repeat(1 << 16) + "*b");
+        let image = image(&format!("{}.example/team/etcd:1.0", "a".repeat(60)));
+        assert!(!covers(&entry, &image));
+    }
+
+    /// Tries each star with each length.
+    fn matches_naively(glob: &[u8], text: &[u8]) -> bool {
+        match glob {
+            [] => text.is_empty(),
+            [b'*', rest @ ..] => (0..=text.len()).any(|at| matches_naively(rest, &text[at..])),
+            [c, rest @ ..] => text.first() == Some(c) && matches_naively(rest, &text[1..]),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn wildcards_match_as_when_all_ways_are_tried(
+            glob in "[ab*]{0,9}",
+            text in "[ab]{0,9}",
+        ) {
+            let naive = matches_naively(glob.as_bytes(), text.as_bytes());
+            prop_assert_eq!(matches(&glob, &text), naive);
         }
     }
 

@@ -30,6 +30,11 @@ const BUNDLE_PATH: &str = "/bundle";
 const INJECTED_PATH: &str = "/injected";
 /// Tells the container which Job it belongs to.
 const ATTEMPT: &str = "UNLADE_ATTEMPT";
+/// What the C library of the unpacker reads before its first instruction, with values that change
+/// nothing. The bundle's image can set them too (`ENV`), and some values end the program at once
+/// and without a message. `MALLOC_TOP_PAD_` is an older name of one of the settings in
+/// `GLIBC_TUNABLES`; 128 KiB is what holds without it (`DEFAULT_TOP_PAD` of glibc).
+const NEUTRAL: [(&str, &str); 2] = [("GLIBC_TUNABLES", ""), ("MALLOC_TOP_PAD_", "131072")];
 /// As whom the bundle image's container runs: `nobody` in many images, and no one's on the node.
 const UID: i64 = 65532;
 
@@ -102,7 +107,7 @@ fn injected(plan: &Plan<'_>) -> Container {
         // Without arguments beside it, so that the image's are dropped too.
         command: Some(command),
         working_dir: Some("/".into()),
-        env: Some(vec![attempt()]),
+        env: Some(std::iter::once(attempt()).chain(neutral()).collect()),
         volume_mounts: Some(vec![
             volume::read_only(volume::INJECTED, INJECTED_PATH),
             volume::read_only(volume::ACCOUNT, volume::ACCOUNT_PATH),
@@ -154,6 +159,14 @@ fn attempt() -> EnvVar {
         value_from: Some(EnvVarSource { field_ref: Some(field), ..EnvVarSource::default() }),
         ..EnvVar::default()
     }
+}
+
+fn neutral() -> impl Iterator<Item = EnvVar> {
+    NEUTRAL.into_iter().map(|(name, value)| EnvVar {
+        name: name.into(),
+        value: Some(value.into()),
+        ..EnvVar::default()
+    })
 }
 
 /// What all containers have in common.

@@ -144,7 +144,23 @@ fn the_attempt_is_the_uid_of_the_job() {
         let label = "metadata.labels['batch.kubernetes.io/controller-uid']";
         let expected = json!([{"name": "UNLADE_ATTEMPT",
             "valueFrom": {"fieldRef": {"fieldPath": label}}}]);
-        assert_eq!(unpack["env"], expected);
+        assert_eq!(unpack["env"][0], expected[0]);
+    }
+}
+
+/// `unpacker/tests/integration/environment.rs` shows what they are good for.
+#[test]
+fn variables_of_the_bundle_image_that_its_c_library_reads_are_replaced() {
+    let expected = [("GLIBC_TUNABLES", ""), ("MALLOC_TOP_PAD_", "131072")];
+    let pod = pod(&request(), &options(), Strategy::Inject);
+    let unpack = pod.containers.iter().find(|container| container.name == "unpack").unwrap();
+    let variables: Vec<_> = unpack.env.iter().flatten().collect();
+    let manifest = include_str!("../../../manifests/serve/inject/job.yaml");
+    for (name, value) in expected {
+        let own = variables.iter().find(|variable| variable.name == name).unwrap();
+        assert_eq!(own.value.as_deref(), Some(value));
+        let quoted = format!("- name: {name}\n              value: \"{value}\"\n");
+        assert!(manifest.contains(&quoted), "{quoted}");
     }
 }
 

@@ -35,7 +35,7 @@ impl Ours {
             "clusters": [
                 {"name": "c", "cluster": {"server": format!("http://{}", server.address)}},
             ],
-            "users": [{"name": "u", "user": {"token": "t"}}],
+            "users": [{"name": "u", "user": {}}],
         });
         fs::write(folder.path().join("kubeconfig"), config.to_string()).unwrap();
         Some(Self { program, server, folder })

@@ -20,6 +20,9 @@ pub(crate) struct Kubeconfig {
     pub(crate) access: Access,
     /// The namespace of the context.
     pub(crate) namespace: Option<String>,
+    /// Whether the user has credentials which are not used, because the way to the server has no
+    /// TLS. kubectl leaves them out as well (`ClientConfig` of client-go's clientcmd).
+    pub(crate) withholds_credentials: bool,
 }
 
 /// Why a kubeconfig is not used.
@@ -99,9 +102,11 @@ impl Kubeconfig {
         // Paths in a kubeconfig are relative to it.
         let folder = path.parent().unwrap_or(Path::new(""));
         let access = access(cluster, cluster_name, user, folder)?;
+        let has_credentials = |user| CREDENTIALS.iter().any(|field| is_set(user, field));
+        let withholds_credentials = access.tls.is_none() && user.is_some_and(has_credentials);
         let namespace = string(context, "namespace").filter(|namespace| !namespace.is_empty());
         let namespace = namespace.map(|name| credential::namespace(name.to_owned())).transpose()?;
-        Ok(Self { access, namespace })
+        Ok(Self { access, namespace, withholds_credentials })
     }
 }
 
@@ -149,10 +154,13 @@ fn access(
         address: SocketAddr::new(ip, port),
         host: authority.to_string(),
         base: uri.path().trim_end_matches('/').to_owned(),
-        token: user.map_or(Token::None, |user| token(user, folder)),
+        token: user.filter(|_| tls.is_some()).map_or(Token::None, |user| token(user, folder)),
         tls,
     })
 }
+
+/// The fields of a user that hold or name a secret.
+const CREDENTIALS: [&str; 4] = ["token", "tokenFile", "client-certificate", CERTIFICATE_DATA];
 
 const AUTHORITY_DATA: &str = "certificate-authority-data";
 const CERTIFICATE_DATA: &str = "client-certificate-data";

@@ -2,13 +2,16 @@
 //! out of its image, for a `CatalogSource` with `grpcPodConfig.extractContent`
 //! (OLM `cmd/copy-content/main.go`).
 
+mod tree;
+
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 
 use lexopt::prelude::*;
+
+use self::tree::Limits;
 
 /// Why a folder was not copied.
 #[derive(Debug, thiserror::Error)]
@@ -18,12 +21,19 @@ pub(super) enum Error {
     #[error("--{0} is required")]
     Missing(&'static str),
     #[error("copy {}", path.display())]
-    Copy { path: PathBuf, source: io::Error },
+    Copy { path: PathBuf, source: tree::Error },
+    #[error("the working directory is not known")]
+    WorkingDirectory(#[source] io::Error),
     #[error("replace {}", path.display())]
     Replace { path: PathBuf, source: io::Error },
 }
 
 pub(super) fn run(args: Vec<OsString>) -> Result<(), Error> {
+    run_in(Path::new("/"), args)
+}
+
+/// Runs it with an image whose root is `root`.
+fn run_in(root: &Path, args: Vec<OsString>) -> Result<(), Error> {
     let mut parser = lexopt::Parser::from_args(args);
     let [mut catalog_from, mut catalog_to, mut cache_from, mut cache_to] = [const { None }; 4];
     while let Some(arg) = parser.next()? {
@@ -51,45 +61,22 @@ pub(super) fn run(args: Vec<OsString>) -> Result<(), Error> {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(Error::Replace { path: to, source: error });
             }
-            _ => copy(&from, &to)?,
+            _ => {
+                // Only the root is known to belong to the image, so the way begins there.
+                let path = path::absolute(&from).map_err(Error::WorkingDirectory)?;
+                tree::copy(root, &path, &to, &Limits::default())
+                    .map_err(|source| Error::Copy { path: from, source })?;
+            }
         }
     }
     Ok(())
 }
 
-/// Copies folders, files and, as they are, links. Devices and the like are no part of a catalog.
-fn copy(from: &Path, to: &Path) -> Result<(), Error> {
-    let mut pending = vec![(from.to_owned(), to.to_owned())];
-    while let Some((from, to)) = pending.pop() {
-        let entries =
-            one(&from, &to).map_err(|source| Error::Copy { path: from.clone(), source })?;
-        pending.extend(entries.into_iter().map(|name| (from.join(&name), to.join(&name))));
-    }
-    Ok(())
-}
-
-/// Copies one of them. Gives the names in it, if it is a folder.
-fn one(from: &Path, to: &Path) -> io::Result<Vec<OsString>> {
-    let stat = fs::symlink_metadata(from)?;
-    if stat.is_dir() {
-        fs::create_dir_all(to)?;
-        return fs::read_dir(from)?.map(|entry| Ok(entry?.file_name())).collect();
-    }
-    if stat.is_symlink() {
-        symlink(fs::read_link(from)?, to)?;
-    } else if stat.is_file() {
-        fs::copy(from, to)?;
-    }
-    Ok(Vec::new())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::os::unix::fs::symlink;
 
-    fn copy_content(args: &[String]) -> Result<(), Error> {
-        run(args.iter().map(Into::into).collect())
-    }
+    use super::*;
 
     #[test]
     fn a_catalog_replaces_what_was_there() {
@@ -100,9 +87,9 @@ mod tests {
         symlink("etcd", at("configs/link")).unwrap();
         fs::create_dir_all(at("out/catalog")).unwrap();
         fs::write(at("out/catalog/old"), "").unwrap();
-        let flag = |name: &str, path: &str| format!("--{name}={}", at(path).display());
-        let args = [flag("catalog.from", "configs"), flag("catalog.to", "out/catalog")];
-        copy_content(&args).unwrap();
+        let to = format!("--catalog.to={}", at("out/catalog").display());
+        let args = ["--catalog.from=/configs".into(), to.into()];
+        run_in(folder.path(), args.into()).unwrap();
         assert_eq!(fs::read_to_string(at("out/catalog/etcd/catalog.yaml")).unwrap(), "schema: x");
         assert_eq!(fs::read_link(at("out/catalog/link")).unwrap(), Path::new("etcd"));
         assert!(!at("out/catalog/old").exists());
@@ -110,9 +97,9 @@ mod tests {
 
     #[test]
     fn half_a_pair_is_refused() {
-        let error = copy_content(&["--catalog.from=/a".to_owned()]).unwrap_err();
+        let error = run(vec!["--catalog.from=/a".into()]).unwrap_err();
         assert_eq!(error.to_string(), "--catalog.to is required");
-        let args = ["--catalog.from=/a", "--catalog.to=/b", "--cache.to=/c"].map(str::to_owned);
-        assert_eq!(copy_content(&args).unwrap_err().to_string(), "--cache.from is required");
+        let args = ["--catalog.from=/a", "--catalog.to=/b", "--cache.to=/c"].map(Into::into);
+        assert_eq!(run(args.into()).unwrap_err().to_string(), "--cache.from is required");
     }
 }

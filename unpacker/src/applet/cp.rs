@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use lexopt::prelude::*;
+use rustix::fs::OFlags;
 
 use crate::install;
 
@@ -47,10 +48,14 @@ pub(super) fn run(args: Vec<OsString>, stdout: &mut dyn Write) -> Result<(), Err
     Ok(())
 }
 
-/// Copies what `source` leads to, which may be a link: the names in our image are.
+/// Copies what `source` leads to, which may be a link: the names in our image are. It may lie on any
+/// mount, because it is our image or a volume that OLM names, and never a bundle's or a catalog's.
 fn copy(source: &Path, destination: &Path) -> Result<PathBuf, Error> {
     let read = |error| Error::Read { path: source.to_owned(), source: error };
-    let file = File::open(source).map_err(read)?;
+    // A FIFO is refused and not waited for.
+    let mut options = File::options();
+    let options = options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    let file = options.open(source).map_err(read)?;
     let stat = file.metadata().map_err(read)?;
     if !stat.is_file() {
         return Err(Error::NotAFile(source.to_owned()));
@@ -69,6 +74,8 @@ fn copy(source: &Path, destination: &Path) -> Result<PathBuf, Error> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     use super::*;
 
@@ -101,6 +108,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().to_str().unwrap();
         assert!(matches!(cp(&["-R", path, "/nowhere"]), Err(Error::NotAFile(_))));
+        let fifo = folder.path().join("fifo");
+        mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR, 0).unwrap();
+        assert!(matches!(cp(&[fifo.to_str().unwrap(), "/nowhere"]), Err(Error::NotAFile(_))));
         assert!(matches!(cp(&["a"]), Err(Error::Usage)));
         assert!(matches!(cp(&["-x", "a", "b"]), Err(Error::Syntax(_))));
         assert!(matches!(cp(&["/no/such", "b"]), Err(Error::Read { .. })));

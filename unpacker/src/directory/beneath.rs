@@ -1,15 +1,21 @@
 //! Opening what lies beneath a folder, and nothing else.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, StatxFlags, fstat, open, openat2, statx,
+    AtFlags, FileType, Mode, OFlags, PROC_SUPER_MAGIC, ResolveFlags, Stat, StatxFlags, fstat,
+    fstatfs, open, openat2, statx,
 };
 use rustix::io::Errno;
 
 use super::Error;
+use super::file::read_at_most;
 use super::walk;
+
+/// Most bytes of what `/proc` says of a descriptor: four short lines for a file or folder.
+const FDINFO: usize = 4 << 10;
 
 /// Who resolves paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,11 +52,11 @@ pub(crate) struct Place {
 
 /// The mount that something lies on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mount {
+pub(crate) enum Mount {
     /// The kernel's id of the mount.
     Id(u64),
-    /// The device, where the kernel does not tell the mount (before Linux 5.8). It overlooks a
-    /// bind mount of the same file system.
+    /// The device, where neither the kernel (before Linux 5.8) nor `/proc` gives the id. It
+    /// overlooks a bind mount of the same file system.
     Device(u64),
 }
 
@@ -110,7 +116,7 @@ impl Folder {
         &self.name
     }
 
-    pub(super) fn mount(&self) -> Mount {
+    pub(crate) fn mount(&self) -> Mount {
         self.mount
     }
 
@@ -139,17 +145,51 @@ impl AsFd for Folder {
 }
 
 impl Mount {
-    pub(super) fn of(fd: BorrowedFd<'_>) -> Result<Self, Errno> {
-        if let Ok(found) = statx(fd, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)
-            && StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::MNT_ID)
-        {
-            return Ok(Self::Id(found.stx_mnt_id));
+    pub(crate) fn of(fd: BorrowedFd<'_>) -> Result<Self, Errno> {
+        match id_of_statx(fd).or_else(|| id_of_proc(fd)) {
+            Some(id) => Ok(Self::Id(id)),
+            None => Ok(Self::Device(fstat(fd)?.st_dev)),
         }
-        Ok(Self::Device(fstat(fd)?.st_dev))
     }
+}
+
+fn id_of_statx(fd: BorrowedFd<'_>) -> Option<u64> {
+    let found = statx(fd, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
+    let is_there = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::MNT_ID);
+    is_there.then_some(found.stx_mnt_id)
+}
+
+/// The same id as Linux has told it since 3.15 (proc(5)), for kernels and seccomp filters without
+/// the newer call.
+fn id_of_proc(fd: BorrowedFd<'_>) -> Option<u64> {
+    let path = format!("/proc/self/fdinfo/{}", fd.as_raw_fd());
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let info = open(path, flags, Mode::empty()).ok()?;
+    // A bundle can bring along a folder of this name, but no file system of the kernel.
+    if fstatfs(&info).ok()?.f_type != PROC_SUPER_MAGIC {
+        return None;
+    }
+    let text = read_at_most(File::from(info), FDINFO).ok()??;
+    let text = String::from_utf8(text).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim().parse().ok()
 }
 
 fn resolve_in_kernel(folder: BorrowedFd<'_>, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_XDEV | ResolveFlags::NO_MAGICLINKS;
     openat2(folder, path, flags, Mode::empty(), resolve)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_give_the_same_id_of_a_mount() {
+        for path in ["/", "/proc", "/dev"] {
+            let fd = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
+            let of_proc = id_of_proc(fd.as_fd());
+            assert!(of_proc.is_some(), "{path}");
+            assert_eq!(id_of_statx(fd.as_fd()), of_proc, "{path}");
+        }
+    }
 }

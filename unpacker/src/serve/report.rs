@@ -4,10 +4,13 @@ use std::error::Error;
 use std::io;
 use std::path::Path;
 
+use rustix::io::Errno;
+
 use crate::api;
 use crate::directory;
 use crate::log;
 use unlade_format::outcome::{Outcome, Verdict};
+use unlade_format::text;
 
 /// Why one bundle, or all, failed.
 #[derive(Debug)]
@@ -19,7 +22,7 @@ pub(crate) struct Failure {
 
 impl Failure {
     fn new(verdict: Verdict, error: &dyn Error) -> Self {
-        Self { verdict, message: log::one_line(&log::chain(error)), hint: None }
+        Self { verdict, message: text::line(&log::chain(error)).into_owned(), hint: None }
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
@@ -74,10 +77,24 @@ impl From<directory::Error> for Failure {
             E::Content(error) if error.is_limit() => Verdict::TooLarge,
             E::Layout(error) if error.is_limit() => Verdict::TooLarge,
             E::System { .. } => Verdict::System,
+            E::Root { source, .. } if !is_of_path(source) => Verdict::System,
             _ => Verdict::BadBundle,
         };
         Self { hint: error.hint(), ..Self::new(verdict, &error) }
     }
+}
+
+/// Whether the path alone is at fault, and not what the system can give at the moment, such as
+/// descriptors, memory or a disk that works. The latter is not the same in another attempt.
+fn is_of_path(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::InvalidFilename
+            | io::ErrorKind::InvalidInput
+    ) || error.raw_os_error() == Some(Errno::LOOP.raw_os_error())
 }
 
 impl From<unlade_format::encode::Error> for Failure {

@@ -1,10 +1,12 @@
 //! Whom the program trusts, and by what it is known.
 
 use std::fs;
+use std::process::{Command, Stdio};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::authority::Authority;
 use crate::fixture::{Run, bundle, unpacker};
@@ -13,6 +15,11 @@ use crate::server::Server;
 /// Runs `serve` with a kubeconfig of this cluster and user.
 fn run(cluster: &Value, user: &Value) -> Run {
     let bundle = bundle("one");
+    Run::of(command(&bundle, cluster, user).args(["--deadline", "2s"]))
+}
+
+/// `serve` of a bundle, in whose root a kubeconfig of this cluster and user is.
+fn command(bundle: &TempDir, cluster: &Value, user: &Value) -> Command {
     let config = json!({
         "current-context": "x",
         "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u", "namespace": "olm"}}],
@@ -22,9 +29,9 @@ fn run(cluster: &Value, user: &Value) -> Run {
     let path = bundle.path().join("kubeconfig");
     fs::write(&path, config.to_string()).unwrap();
     let mut command = unpacker();
-    command.arg("serve").arg("--kubeconfig").arg(path).args(["--deadline", "2s"]);
+    command.arg("serve").arg("--kubeconfig").arg(path);
     command.arg(format!("--bundle={}=bundle", bundle.path().display()));
-    Run::of(&mut command)
+    command
 }
 
 fn server(address: &str, config: rustls::ServerConfig) -> Server {
@@ -108,6 +115,56 @@ fn token_with_a_line_end_adds_no_header() {
     assert_ne!(run.code, Some(0), "{}", run.stderr);
     assert_eq!(server.requests(), 0);
     assert!(!run.stderr.contains("Impersonate-User"), "{}", run.stderr);
+}
+
+#[test]
+fn replaced_token_is_read_again() {
+    let authority = Authority::new();
+    let server = server("127.0.0.1:0", authority.server(&["127.0.0.1"]));
+    server.with(|state| state.token = Some("new".to_owned()));
+    let cluster = json!({
+        "server": format!("https://{}", server.address),
+        "certificate-authority-data": data(&authority.pem()),
+    });
+    let bundle = bundle("one");
+    let token = bundle.path().join("token");
+    fs::write(&token, "old\n").unwrap();
+    let mut command = command(&bundle, &cluster, &json!({"tokenFile": "token"}));
+    command.args(["--permission-wait", "20s", "--deadline", "30s"]);
+    let child = command.stderr(Stdio::piped()).spawn().unwrap();
+    // The first answers are 401; only then the kubelet writes the new token.
+    while server.requests() < 2 {
+        std::thread::yield_now();
+    }
+    let next = bundle.path().join("next");
+    fs::write(&next, "new\n").unwrap();
+    fs::rename(next, token).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn credentials_are_not_sent_without_tls_and_that_is_said() {
+    const WARNING: &str = "without TLS; as kubectl does it, the credentials of the kubeconfig";
+    let server = Server::start();
+    server.create("olm", "bundle");
+    let cluster = json!({"server": format!("http://{}", server.address)});
+    // The way of `kubectl proxy`, which needs none.
+    let open = run(&cluster, &json!({}));
+    assert_eq!(open.verdicts(), ["written"], "{}", open.stderr);
+    assert!(!open.stderr.contains(WARNING), "{}", open.stderr);
+
+    server.with(|state| state.token = Some("secret-token".to_owned()));
+    for user in [
+        json!({"token": "secret-token"}),
+        json!({"tokenFile": "/no/such/file"}),
+        json!({"client-certificate-data": "eA==", "client-key-data": "eA=="}),
+    ] {
+        let run = run(&cluster, &user);
+        assert_eq!(run.verdicts(), ["noPermission"], "{user} {}", run.stderr);
+        assert!(run.stderr.contains(WARNING), "{user} {}", run.stderr);
+        assert!(!run.stderr.contains("secret-token"), "{user} {}", run.stderr);
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use crate::text::is_printable;
 use crate::yaml::resolve;
 
 /// Text in block context, behind `key:` or `-`; lines of a literal block are indented by `indent`,
@@ -56,7 +57,7 @@ pub(super) fn flow(out: &mut String, value: &Value) {
 fn line(out: &mut String, text: &str) {
     if is_plain(text) {
         out.push_str(text);
-    } else if text.contains(['"', '\\']) && text.chars().all(is_shown) {
+    } else if text.contains(['"', '\\']) && text.chars().all(is_printable) {
         out.push('\'');
         out.push_str(&text.replace('\'', "''"));
         out.push('\'');
@@ -71,7 +72,7 @@ fn is_literal(text: &str) -> bool {
     text.contains('\n')
         // Some readers take white space at the end for part of the indentation.
         && !last.trim_start_matches([' ', '\t']).is_empty()
-        && text.chars().all(|c| is_shown(c) || c == '\n' || c == '\t')
+        && text.chars().all(|c| is_printable(c) || c == '\n' || c == '\t')
 }
 
 fn literal(out: &mut String, text: &str, indent: usize) {
@@ -101,7 +102,7 @@ fn is_plain(text: &str) -> bool {
     let Some(first) = text.chars().next() else { return false };
     let begins_well = first.is_alphanumeric() || first == '/' || first == '_';
     begins_well
-        && text.chars().all(|c| is_shown(c) && (c == ' ' || !c.is_whitespace()))
+        && text.chars().all(|c| is_printable(c) && (c == ' ' || !c.is_whitespace()))
         && !text.ends_with([' ', ':'])
         && !text.contains(": ")
         && !text.contains(" #")
@@ -134,7 +135,7 @@ fn double_quoted(out: &mut String, text: &str) {
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
-            c if is_shown(c) => out.push(c),
+            c if is_printable(c) => out.push(c),
             c => {
                 let code = u32::from(c);
                 // Writing to a string cannot fail.
@@ -147,13 +148,4 @@ fn double_quoted(out: &mut String, text: &str) {
         }
     }
     out.push('"');
-}
-
-/// Whether a character is written as it is: YAML allows it, no reader takes it for a line break or
-/// a byte order mark, and no terminal obeys it or turns the text around.
-fn is_shown(c: char) -> bool {
-    let obeyed = matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
-    let allowed =
-        matches!(c, ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
-    allowed && !obeyed
 }

@@ -1,0 +1,192 @@
+//! The static program under what an image, a runtime or a node may set around it: variables of the
+//! C library, closed descriptors, limits.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use unlade_tests::{left_out, shipped};
+
+use crate::fixture::{Run, bundle};
+
+const WHAT: &str = "the static unpacker in hostile environments";
+
+/// Settings of an image's `ENV` that end a program with this C library before its first
+/// instruction, or keep it from starting a thread, and those that a pod's own variables replace.
+const ENDING: [(&str, &str); 6] = [
+    ("GLIBC_TUNABLES", "glibc.malloc.top_pad=9000000000000000"),
+    ("GLIBC_TUNABLES", "glibc.malloc.top_pad=18446744073709400000"),
+    ("GLIBC_TUNABLES", "glibc.rtld.optional_static_tls=1000000000000"),
+    ("GLIBC_TUNABLES", "glibc.rtld.optional_static_tls=16777216"),
+    // The older names of the same settings.
+    ("MALLOC_TOP_PAD_", "9000000000000000"),
+    ("MALLOC_TOP_PAD_", "18446744073709400000"),
+];
+
+/// Settings that change nothing.
+const HARMLESS: [(&str, &str); 14] = [
+    // The form of CVE-2023-4911.
+    ("GLIBC_TUNABLES", "glibc.malloc.mxfast=glibc.malloc.mxfast=A"),
+    ("GLIBC_TUNABLES", "glibc.pthread.stack_cache_size=99999999999"),
+    ("GLIBC_TUNABLES", "glibc.rtld.nns=999999999"),
+    ("GLIBC_TUNABLES", "glibc.cpu.hwcaps=-AVX2_Usable"),
+    ("MALLOC_ARENA_MAX", "1"),
+    ("MALLOC_CHECK_", "3"),
+    ("MALLOC_MMAP_MAX_", "0"),
+    ("MALLOC_MMAP_THRESHOLD_", "18446744073709400000"),
+    ("MALLOC_PERTURB_", "255"),
+    ("MALLOC_TRIM_THRESHOLD_", "1"),
+    ("LD_HWCAP_MASK", "0xffffffffffffffff"),
+    ("LD_TRACE_LOADED_OBJECTS", "1"),
+    ("RUST_MIN_STACK", "99999999999999"),
+    ("MALLOC_TRACE", "/no/such"),
+];
+
+/// The variables that a launched pod sets to fixed values.
+fn of_the_pod() -> Vec<(String, String)> {
+    let job = include_str!("../../../launcher/src/object/tests/inject.json");
+    let job: Value = serde_json::from_str(job).unwrap();
+    let variables = &job["spec"]["template"]["spec"]["containers"][0]["env"];
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let pair = |variable: &Value| Some((text(&variable["name"])?, text(&variable["value"])?));
+    variables.as_array().unwrap().iter().filter_map(pair).collect()
+}
+
+/// A run of `program`, with `around` before it.
+fn run(around: &[&str], program: &Path, variables: &[(&str, &str)]) -> Run {
+    let bundle = bundle("one");
+    let mut command = match around {
+        [] => Command::new(program),
+        [first, rest @ ..] => {
+            let mut command = Command::new(first);
+            command.args(rest).arg(program);
+            command
+        }
+    };
+    command.args(["serve", "--dry-run"]).envs(variables.iter().copied());
+    Run::of(command.arg(format!("--bundle={}=x", bundle.path().display())))
+}
+
+#[test]
+fn variables_of_the_c_library_change_nothing_once_the_pod_sets_its_own() {
+    let Some(program) = shipped::unpacker(WHAT) else { return };
+    let own = of_the_pod();
+    let own = own.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    for (name, value) in ENDING.into_iter().chain(HARMLESS) {
+        // The last one counts, as the pod's own does beside the image's.
+        let variables: Vec<_> = [(name, value)].into_iter().chain(own.clone()).collect();
+        let run = run(&[], &program, &variables);
+        assert_eq!((run.code, run.verdicts()), (Some(0), vec!["printed".into()]), "{name}={value}");
+    }
+    for (name, value) in HARMLESS {
+        let run = run(&[], &program, &[(name, value)]);
+        assert_eq!((run.code, run.verdicts()), (Some(0), vec!["printed".into()]), "{name}={value}");
+    }
+}
+
+#[test]
+fn a_large_environment_changes_nothing() {
+    let Some(program) = shipped::unpacker(WHAT) else { return };
+    let value = "x".repeat(120_000);
+    let run = run(&[], &program, &[("A", &value), ("GLIBC_TUNABLES", &value)]);
+    assert_eq!((run.code, run.verdicts()), (Some(0), vec!["printed".into()]));
+}
+
+#[test]
+fn closed_standard_streams_change_nothing() {
+    let Some(program) = shipped::unpacker(WHAT) else { return };
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let bundle = bundle("one");
+    for closed in ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"] {
+        let script =
+            format!("\"$0\" serve --dry-run --bundle=\"$1=x\" --termination-log=\"$2\" {closed}");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).arg(&program).arg(bundle.path()).arg(log.path());
+        let run = Run::of(&mut command);
+        assert_eq!(run.code, Some(0), "{closed} {run:?}");
+        let outcome = std::fs::read_to_string(log.path()).unwrap();
+        assert!(outcome.contains("\"printed\""), "{closed} {outcome}");
+    }
+}
+
+#[test]
+fn what_the_system_cannot_give_is_no_fault_of_the_bundle() {
+    let Some(program) = shipped::unpacker(WHAT) else { return };
+    if Command::new("prlimit").arg("--version").output().is_err() {
+        left_out::say(WHAT, "no prlimit");
+        return;
+    }
+    for limit in [
+        "--nofile=3",
+        "--nofile=4",
+        "--nofile=5",
+        "--nofile=6",
+        "--nofile=8",
+        "--nproc=0",
+        "--as=50000000",
+        "--as=20000000",
+        "--as=10000000",
+        "--as=6000000",
+        "--data=1000000",
+        "--stack=16384",
+        "--fsize=0",
+    ] {
+        let run = run(&["prlimit", limit], &program, &[]);
+        // An allocation that fails ends the program by SIGABRT, which says nothing of the bundle.
+        let is_told = matches!(run.code, None | Some(0 | 31));
+        assert!(is_told, "{limit} {run:?}");
+        assert!(!run.stderr.contains("badBundle"), "{limit} {run:?}");
+        if limit == "--nofile=3" {
+            assert_eq!((run.code, run.verdicts()), (Some(31), vec!["system".into()]), "{run:?}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_may_not_grow_is_a_failure_and_no_signal() {
+    let Some(program) = shipped::unpacker(WHAT) else { return };
+    let bundle = bundle("one");
+    let output = tempfile::NamedTempFile::new().unwrap();
+    let script = "ulimit -f 0; exec \"$0\" serve --dry-run --bundle=\"$1=x\" >\"$2\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).arg(&program).arg(bundle.path()).arg(output.path());
+    let run = Run::of(&mut command);
+    assert_eq!((run.code, run.verdicts()), (Some(31), vec!["system".into()]), "{run:?}");
+}
+
+#[test]
+fn a_working_directory_that_is_gone_changes_nothing() {
+    let Some(program) = shipped::unpacker(WHAT) else { return };
+    let (bundle, folder) = (bundle("one"), tempfile::tempdir().unwrap());
+    let script = "mkdir \"$2/gone\"; cd \"$2/gone\"; rmdir \"$2/gone\"; \
+                  exec \"$0\" serve --dry-run --bundle=\"$1=x\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).arg(&program).arg(bundle.path()).arg(folder.path());
+    assert_eq!(Run::of(&mut command).verdicts(), ["printed"]);
+}
+
+/// As a seccomp profile may refuse them.
+#[test]
+fn calls_that_are_refused_are_replaced() {
+    let Some(program) = shipped::unpacker(WHAT) else { return };
+    if Command::new("strace").arg("--version").output().is_err() {
+        left_out::say(WHAT, "no strace");
+        return;
+    }
+    for (call, error) in [
+        ("openat2", "ENOSYS"),
+        ("openat2", "EPERM"),
+        ("statx", "ENOSYS"),
+        ("statx", "EPERM"),
+        ("clone3", "ENOSYS"),
+        ("signalfd4", "ENOSYS"),
+        // `/dev/urandom` takes its place.
+        ("getrandom", "EPERM"),
+    ] {
+        let inject = format!("--inject={call}:error={error}");
+        let strace = ["strace", "-f", "-qq", "-o", "/dev/null", &inject];
+        let run = run(&strace, &program, &[]);
+        let printed = vec!["printed".to_owned()];
+        assert_eq!((run.code, run.verdicts()), (Some(0), printed), "{call} {error} {run:?}");
+    }
+}

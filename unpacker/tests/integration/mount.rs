@@ -1,0 +1,107 @@
+//! What is mounted in the middle of an image, such as the token of a service account, isn't the
+//! image's.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use unlade_tests::{left_out, shipped};
+
+use crate::fixture::{Run, unpacker, write_bundle};
+
+/// What runs `script` in a mount namespace of its own; none where that is not allowed.
+fn with_mounts(what: &str, script: &str) -> Option<Command> {
+    let mut enter = vec!["--mount"];
+    if !rustix::process::geteuid().is_root() {
+        enter.push("--map-root-user");
+    }
+    let probe = ["sh", "-c", "mount -t tmpfs none /mnt"];
+    let probe = Command::new("unshare").args(&enter).args(probe).output();
+    if !probe.is_ok_and(|run| run.status.success()) {
+        left_out::say(what, "mounting is not allowed here");
+        return None;
+    }
+    let mut command = Command::new("unshare");
+    command.args(enter).args(["sh", "-ec", script]);
+    Some(command)
+}
+
+/// Arguments of `strace` that take the calls from a program, as an old kernel or a seccomp filter
+/// would.
+fn without(calls: &[&str]) -> Vec<String> {
+    let mut arguments = ["strace", "-f", "-qq", "-o", "/dev/null"].map(str::to_owned).to_vec();
+    arguments.extend(calls.iter().map(|call| format!("--inject={call}:error=ENOSYS")));
+    arguments
+}
+
+#[test]
+fn a_bind_mount_of_the_same_file_system_is_noticed_by_old_kernels_too() {
+    const WHAT: &str = "a bind mount, without the calls of newer kernels";
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("root");
+    write_bundle(&root, "one");
+    fs::create_dir(folder.path().join("other")).unwrap();
+    fs::write(folder.path().join("other/token.yaml"), "token: secret\n").unwrap();
+    let traced = Command::new("strace").arg("--version").output().is_ok();
+    if !traced {
+        left_out::say(WHAT, "no strace");
+    }
+    for calls in [&[][..], &["openat2"], &["statx"], &["openat2", "statx"]] {
+        if !calls.is_empty() && !traced {
+            continue;
+        }
+        let script = "mount --bind \"$1/other\" \"$1/root/manifests\"; shift; exec \"$@\"";
+        let Some(mut command) = with_mounts(WHAT, script) else { return };
+        command.arg("sh").arg(folder.path());
+        if !calls.is_empty() {
+            command.args(without(calls));
+        }
+        command.arg(unpacker().get_program()).args(["serve", "--dry-run"]);
+        let run = Run::of(command.arg(format!("--bundle={}=x", root.display())));
+        assert_eq!(run.verdicts(), ["badBundle"], "{calls:?} {run:?}");
+        assert!(run.stderr.contains("manifests is on another mount"), "{calls:?} {run:?}");
+        assert!(!run.stdout.contains("secret"), "{calls:?} {run:?}");
+    }
+}
+
+/// An image can have the kubelet mount the token beneath its catalog, by a link at the place where
+/// tokens are mounted.
+#[test]
+fn copy_content_copies_nothing_that_is_mounted_into_the_catalog() {
+    const WHAT: &str = "copy-content in an image with mounts";
+    // A dynamic program doesn't run in an image.
+    let Some(program) = shipped::unpacker(WHAT) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    for name in ["proc", "configs/etcd", "out", "utilities", "other"] {
+        fs::create_dir_all(root.join(name)).unwrap();
+    }
+    fs::write(root.join("configs/etcd/catalog.yaml"), "schema: x").unwrap();
+    fs::write(root.join("configs/token"), "").unwrap();
+    fs::write(root.join("other/token"), "secret").unwrap();
+    fs::copy(program, root.join("utilities/copy-content")).unwrap();
+    // Where it is mounted, and what from: a file system of its own, the image's own, one file.
+    for mount in [
+        "true",
+        "mount -t tmpfs none \"$1/configs/etcd\" && echo secret > \"$1/configs/etcd/token\"",
+        "mount --bind \"$1/other\" \"$1/configs/etcd\"",
+        "mount --bind \"$1/other/token\" \"$1/configs/token\"",
+        "mount --bind \"$1/other\" \"$1/configs\"",
+    ] {
+        let script = format!(
+            "mount --bind \"$1\" \"$1\"; {mount}; mount -t tmpfs none \"$1/out\"; \
+             code=0; chroot \"$1\" /utilities/copy-content --catalog.from=/configs \
+             --catalog.to=/out/catalog || code=$?; grep -rl secret \"$1/out\" >&2 || true; \
+             ls \"$1/out/catalog\" 2>/dev/null || true; exit $code"
+        );
+        let Some(mut command) = with_mounts(WHAT, &script) else { return };
+        let run = Run::of(command.arg("sh").arg(Path::new(root).canonicalize().unwrap()));
+        if mount == "true" {
+            assert_eq!((run.code, run.stdout.as_str()), (Some(0), "etcd\ntoken\n"), "{run:?}");
+        } else {
+            assert_eq!(run.code, Some(1), "{mount} {run:?}");
+            assert!(run.stderr.contains("is on another mount than the root"), "{mount} {run:?}");
+            assert!(!run.stderr.contains("/out/"), "{mount} {run:?}");
+        }
+    }
+}
