@@ -3,7 +3,7 @@
 use oci_spec::image::{Descriptor, Digest, ImageIndex, OciLayout};
 
 use crate::budget::Budget;
-use crate::manifest::{Error, Manifest, Shape, is_index, is_manifest, parse, read_blob};
+use crate::manifest::{Error, Manifest, is_index, is_manifest, parse, read_blob, shape};
 use crate::reference::normalize_docker_name;
 use crate::store::Store;
 use crate::{Platform, Select};
@@ -35,8 +35,8 @@ pub(crate) fn find(
     };
     for _ in 0..=budget.limits.nesting {
         let bytes = read_blob(store, &at.digest, at.size, budget.limits.json)?;
-        let shape = Shape::of(&bytes, &at.digest)?;
-        let media_type = at.media_type.or(shape.media_type).unwrap_or_default();
+        let found = shape(&bytes, &at.digest)?;
+        let media_type = at.media_type.or(found.media_type).unwrap_or_default();
         if is_manifest(&media_type) {
             return Manifest::read(store, budget, at.name, at.digest, &bytes);
         }
