@@ -31,9 +31,7 @@ pub(crate) enum Exceeded {
     Entries { limit: u64 },
     #[error("more than {limit} bytes have to be read and decompressed")]
     Unpacked { limit: u64 },
-    #[error(
-        "more than {limit} bytes have to be read and decompressed for each byte of the image"
-    )]
+    #[error("more than {limit} bytes have to be read and decompressed for each byte of the image")]
     Ratio { limit: u64 },
     #[error("headers of a tar entry are larger than {limit} bytes")]
     Header { limit: u64 },

@@ -16,8 +16,7 @@ pub(crate) fn excerpt(text: &str) -> String {
 /// The first of `items`, and how many more there are.
 pub(crate) fn list(items: impl IntoIterator<Item = impl AsRef<str>>) -> Vec<String> {
     let mut items = items.into_iter();
-    let mut first: Vec<_> =
-        items.by_ref().take(ITEMS).map(|item| excerpt(item.as_ref())).collect();
+    let mut first: Vec<_> = items.by_ref().take(ITEMS).map(|item| excerpt(item.as_ref())).collect();
     match items.count() {
         0 => {}
         more => first.push(format!("and {more} more")),

@@ -105,7 +105,9 @@ impl<'a> Stack<'a> {
         if entry.kind == Kind::GlobalHeader {
             return Ok(());
         }
-        if let Some(long) = [&entry.path, &entry.link].into_iter().find(|path| path::is_too_long(path)) {
+        if let Some(long) =
+            [&entry.path, &entry.link].into_iter().find(|path| path::is_too_long(path))
+        {
             return Err(Error::Path { path: path::display(long) });
         }
         let path = path::clean(&entry.path)
@@ -186,8 +188,7 @@ impl<'a> Stack<'a> {
     /// The node that a hard link to `target` leads to: it shares the file, whatever becomes of the
     /// other name.
     fn hard_link(&mut self, target: &[u8], path: &[u8]) -> Result<Node, Error> {
-        let fails =
-            || Error::HardLink { path: path::display(path), target: path::display(target) };
+        let fails = || Error::HardLink { path: path::display(path), target: path::display(target) };
         let target = path::clean(target).ok_or_else(fails)?;
         match self.tree.node(&target) {
             Some(Node::Directory) => Err(fails()),

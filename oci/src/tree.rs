@@ -104,9 +104,8 @@ impl Place {
             return 0;
         }
         let removed = self.children.values_mut().map(|child| child.clear(layer)).sum();
-        self.children.retain(|_, child| {
-            child.is_way || child.held.is_some() || !child.children.is_empty()
-        });
+        self.children
+            .retain(|_, child| child.is_way || child.held.is_some() || !child.children.is_empty());
         let layers = self.children.values().map(|child| {
             child.held.as_ref().map_or(usize::MAX, |held| held.layer).min(child.oldest)
         });

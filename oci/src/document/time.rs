@@ -10,9 +10,8 @@ pub(super) fn is_time(text: &[u8]) -> bool {
         let field = date.get(at..at + length).filter(|field| digits(field))?;
         std::str::from_utf8(field).ok()?.parse().ok()
     };
-    let is_punctuated = date.iter().zip(b"____-__-__T__:__:__").all(|(byte, mark)| {
-        *mark == b'_' || byte == mark
-    });
+    let is_punctuated =
+        date.iter().zip(b"____-__-__T__:__:__").all(|(byte, mark)| *mark == b'_' || byte == mark);
     let fields = [(0, 4), (5, 2), (8, 2), (11, 2), (14, 2), (17, 2)].map(|(at, n)| number(at, n));
     let [Some(year), Some(month), Some(day), Some(hour), Some(minute), Some(second)] = fields
     else {
@@ -47,7 +46,9 @@ fn is_zone(zone: &[u8]) -> bool {
 
 fn days(year: u32, month: u32) -> u32 {
     match month {
-        2 if year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) => 29,
+        2 if year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) => {
+            29
+        }
         2 => 28,
         4 | 6 | 9 | 11 => 30,
         1..=12 => 31,

@@ -30,7 +30,8 @@ impl Header {
             return Err(Fault::Checksum);
         }
         let format = format(block);
-        let mut numbers = vec![("mode", 100, 8), ("uid", 108, 8), ("gid", 116, 8), ("mtime", 136, 12)];
+        let mut numbers =
+            vec![("mode", 100, 8), ("uid", 108, 8), ("gid", 116, 8), ("mtime", 136, 12)];
         if format != Format::V7 {
             numbers.extend([("devmajor", 329, 8), ("devminor", 337, 8)]);
         }
@@ -63,7 +64,8 @@ impl Header {
 
 /// Whether the checksum of a header is right, over its bytes with or without a sign.
 pub(super) fn has_checksum(block: &Block) -> bool {
-    let bytes = || (0..).zip(block).map(|(at, byte)| if CHECKSUM.contains(&at) { b' ' } else { *byte });
+    let bytes =
+        || (0..).zip(block).map(|(at, byte)| if CHECKSUM.contains(&at) { b' ' } else { *byte });
     let unsigned: u64 = bytes().map(u64::from).sum();
     let signed: i64 = bytes().map(|byte| i64::from(byte.cast_signed())).sum();
     let found = octal(block.get(CHECKSUM).unwrap_or_default());

@@ -1,7 +1,7 @@
 //! PAX records, which describe the entry after them.
 
-use super::number::decimal;
 use super::Fault;
+use super::number::decimal;
 use super::sparse::Records;
 
 /// The records that say where an entry lies and what it has.

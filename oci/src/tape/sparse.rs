@@ -60,7 +60,8 @@ pub(super) fn in_header(
     loop {
         for piece in field(&block, at, length).chunks(24) {
             // As in GNU and BSD tar, the rest of the block is empty then.
-            let Some((start, length)) = piece.split_at_checked(12).filter(|(start, _)| start.first() != Some(&0))
+            let Some((start, length)) =
+                piece.split_at_checked(12).filter(|(start, _)| start.first() != Some(&0))
             else {
                 break;
             };
@@ -90,7 +91,8 @@ pub(super) fn in_data(mut next: impl FnMut() -> io::Result<Block>) -> io::Result
             line.clear();
             if let [pieces] = numbers.as_slice() {
                 let pieces = usize::try_from(*pieces).map_err(|_| Fault::Sparse)?;
-                wanted = pieces.checked_mul(2).and_then(|n| n.checked_add(1)).ok_or(Fault::Sparse)?;
+                wanted =
+                    pieces.checked_mul(2).and_then(|n| n.checked_add(1)).ok_or(Fault::Sparse)?;
             }
         }
     }

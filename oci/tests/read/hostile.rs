@@ -16,7 +16,11 @@ fn a_bomb_is_refused_by_its_ratio_and_by_its_size() {
     let size = limited(|limits| limits.unpacked = 1 << 18);
     for layer in [Layer::gzip(bomb()), Layer::zstd(bomb())] {
         assert!(read_layers(std::slice::from_ref(&layer)).is_ok());
-        refused(layer.clone(), &ratio, "more than 10 bytes have to be read and decompressed for each byte of the image");
+        refused(
+            layer.clone(),
+            &ratio,
+            "more than 10 bytes have to be read and decompressed for each byte of the image",
+        );
         refused(layer, &size, "more than 262144 bytes have to be read and decompressed");
     }
     // What is not compressed is as large as it is.
@@ -61,7 +65,11 @@ fn links_and_directories_with_data_are_refused() {
     for kind in [EntryType::Symlink, EntryType::Link, EntryType::Directory, EntryType::Fifo] {
         let hidden = Tar::new().file("manifests/hidden.yaml", "hidden").done();
         let tar = Tar::bundle().entry(kind, "usr/x", "y", &hidden);
-        refused(Layer::plain(tar), &Options::default(), "entry is of a kind without data, and has data");
+        refused(
+            Layer::plain(tar),
+            &Options::default(),
+            "entry is of a kind without data, and has data",
+        );
     }
 }
 

@@ -75,13 +75,7 @@ fn paths_are_read_however_they_are_written() {
     let long = long.strip_prefix("manifests/").unwrap();
     assert_eq!(
         manifests(&image),
-        [
-            ("a.yaml", "a"),
-            ("b.yaml", "b"),
-            ("c.yaml", "c"),
-            ("päx.yaml", "pax"),
-            (long, "gnu"),
-        ]
+        [("a.yaml", "a"), ("b.yaml", "b"), ("c.yaml", "c"), ("päx.yaml", "pax"), (long, "gnu"),]
     );
 }
 
