@@ -27,7 +27,7 @@ pub(crate) fn find(
     let (item, name) = choose(&items, select)?;
     let bytes = store.read(&item.config, budget.limits.json)?;
     let id = digest::sha256(&bytes)
-        .map_err(|source| Error::Blob { blob: item.config.clone(), source })?;
+        .map_err(|source| Error::Blob { blob: excerpt(&item.config), source })?;
     // The name is the digest, if it looks like one: nothing else vouches for the configuration.
     if named_digest(&item.config).is_none() && store.is_ambiguous(&item.config) {
         return Err(store::Error::Twice { name: excerpt(&item.config) }.into());
@@ -35,7 +35,7 @@ pub(crate) fn find(
     if let Some(expected) = named_digest(&item.config).filter(|expected| *expected != id) {
         let (expected, found) = (expected.to_string(), id.to_string());
         let source = digest::Error::Differs { expected, found };
-        return Err(Error::Blob { blob: item.config.clone(), source });
+        return Err(Error::Blob { blob: excerpt(&item.config), source });
     }
     let layers = item.layers.iter().flatten().map(|file| (file.clone(), None)).collect();
     let image = Manifest::configured(&bytes, &item.config, id, layers, &budget.limits)?;

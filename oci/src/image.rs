@@ -11,6 +11,7 @@ use crate::budget::{Budget, Exceeded};
 use crate::bundle::{self, Collector, Found, Stop};
 use crate::compression::decompress;
 use crate::digest::{self, Verified};
+use crate::excerpt::excerpt;
 use crate::layer::{self, Stack};
 use crate::manifest::{self, Layer, Manifest};
 use crate::store::{self, Store};
@@ -306,7 +307,7 @@ fn push(
 ) -> Result<(), Error> {
     let name = || match &layer.stored {
         Some((digest, _)) => digest.to_string(),
-        None => layer.file.clone(),
+        None => excerpt(&layer.file),
     };
     let fails = |source: layer::Error| Error::Layer { layer: name(), source };
     let reader = store.open(&layer.file)?;

@@ -330,7 +330,6 @@ impl<R: Read> Tape<'_, R> {
         if text.len() as u64 != size {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        self.position += size;
         self.pass(size, 0)?;
         Ok(text)
     }
@@ -349,7 +348,7 @@ impl<R: Read> Tape<'_, R> {
         // umoci leaves out the last padding, and Go reads on to the end without it.
         let padding = size.next_multiple_of(BLOCK as u64) - size;
         let passed = io::copy(&mut self.reader.by_ref().take(padding), &mut io::sink())?;
-        self.position += left + passed;
+        self.position += size + passed;
         Ok(())
     }
 }

@@ -6,6 +6,19 @@ use super::{Block, Fault};
 /// Where a header has its checksum, which is made with blanks in its place.
 const CHECKSUM: std::ops::Range<usize> = 148..156;
 
+/// Numbers beside the size, with their places and lengths: those of V7, of ustar and GNU, and of
+/// star.
+const NUMBERS: [(&str, usize, usize); 8] = [
+    ("mode", 100, 8),
+    ("uid", 108, 8),
+    ("gid", 116, 8),
+    ("mtime", 136, 12),
+    ("devmajor", 329, 8),
+    ("devminor", 337, 8),
+    ("atime", 476, 12),
+    ("ctime", 488, 12),
+];
+
 /// The dialects whose headers differ, told apart as `archive/tar/format.go` does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
@@ -30,16 +43,13 @@ impl Header {
             return Err(Fault::Checksum);
         }
         let format = format(block);
-        let mut numbers =
-            vec![("mode", 100, 8), ("uid", 108, 8), ("gid", 116, 8), ("mtime", 136, 12)];
-        if format != Format::V7 {
-            numbers.extend([("devmajor", 329, 8), ("devminor", 337, 8)]);
-        }
-        if format == Format::Star {
-            numbers.extend([("atime", 476, 12), ("ctime", 488, 12)]);
-        }
-        for (name, at, length) in numbers {
-            numeric(field(block, at, length)).ok_or(Fault::Number(name))?;
+        let numbers = match format {
+            Format::V7 => NUMBERS.get(..4),
+            Format::Ustar | Format::Gnu => NUMBERS.get(..6),
+            Format::Star => Some(&NUMBERS[..]),
+        };
+        for (name, at, length) in numbers.unwrap_or_default() {
+            numeric(field(block, *at, *length)).ok_or(Fault::Number(name))?;
         }
         let size = numeric(field(block, 124, 12)).and_then(|size| u64::try_from(size).ok());
         let mut path = match format {
@@ -64,12 +74,14 @@ impl Header {
 
 /// Whether the checksum of a header is right, over its bytes with or without a sign.
 pub(super) fn has_checksum(block: &Block) -> bool {
-    let bytes =
-        || (0..).zip(block).map(|(at, byte)| if CHECKSUM.contains(&at) { b' ' } else { *byte });
-    let unsigned: u64 = bytes().map(u64::from).sum();
-    let signed: i64 = bytes().map(|byte| i64::from(byte.cast_signed())).sum();
-    let found = octal(block.get(CHECKSUM).unwrap_or_default());
-    found.is_some_and(|found| found == unsigned || found.cast_signed() == signed)
+    let sum = |bytes: &[u8]| bytes.iter().map(|byte| i64::from(*byte)).sum::<i64>();
+    let written = block.get(CHECKSUM).unwrap_or_default();
+    let unsigned = sum(block) - sum(written) + i64::from(b' ') * 8;
+    let Some(found) = octal(written).map(u64::cast_signed) else { return false };
+    let is_negative = |byte: &&u8| byte.cast_signed() < 0;
+    let negative = |bytes: &[u8]| bytes.iter().filter(is_negative).count();
+    let negative = i64::try_from(negative(block) - negative(written)).unwrap_or_default();
+    found == unsigned || found == unsigned - negative * 256
 }
 
 fn format(block: &Block) -> Format {

@@ -250,6 +250,8 @@ fn entries_that_leave_the_image_are_refused() {
         let text = refusal(read_over_bundle(Tar::new().file(path, "")));
         assert!(text.contains(&format!("entry {path} leads out of the image")), "{text}");
     }
+    let text = refusal(read_over_bundle(Tar::new().pax(&[("path", b"../../x")]).file("x", "")));
+    assert!(text.contains("entry ../../x leads out of the image"), "{text}");
 }
 
 #[test]

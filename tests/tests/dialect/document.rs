@@ -344,7 +344,10 @@ impl Odd {
             1 => key.to_uppercase(),
             2 => key.to_lowercase(),
             3 => key.replacen('s', "\u{17f}", 1).replacen('k', "\u{212a}", 1),
-            4 => key[..1].to_uppercase() + &key[1..],
+            4 => {
+                let first = key.chars().next().unwrap();
+                first.to_uppercase().collect::<String>() + &key[first.len_utf8()..]
+            }
             _ => format!("{key} "),
         }
     }
