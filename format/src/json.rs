@@ -6,9 +6,12 @@
 //! ([`Limits::output`](crate::yaml::Limits::output)).
 
 mod build;
+mod fold;
 mod number;
 mod parse;
 mod write;
+
+pub use fold::{fold, is_folded};
 
 pub(crate) use build::{Builder, Field, Key, NodeId, Unwritable};
 pub(crate) use number::{float_text, key_text};

@@ -9,6 +9,8 @@ use unlade_format::{
     json::{Kind, Value},
 };
 
+pub(crate) use unlade_format::json::is_folded;
+
 /// Reads values of one file, and notes those of the wrong type.
 #[derive(Debug)]
 pub(crate) struct Reader<'r> {
@@ -93,17 +95,6 @@ pub(crate) fn noun(kind: Kind<'_>) -> &'static str {
         Kind::Array => "a list",
         Kind::Object => "a mapping",
     }
-}
-
-/// Whether `key` is `name` but for letter case, with the two letters outside ASCII that Unicode
-/// folds into it (Go's `foldName`).
-pub(crate) fn is_folded(key: &str, name: &str) -> bool {
-    let fold = |letter: char| match letter {
-        'ſ' => 's',
-        '\u{212a}' => 'k',
-        other => other.to_ascii_lowercase(),
-    };
-    key.chars().map(fold).eq(name.chars().map(fold))
 }
 
 /// A scalar as text, as `sigs.k8s.io/yaml` gives it to a field that is a string; none for null and

@@ -1,17 +1,27 @@
-//! What may still be read: one budget for everything that one [`read`](crate::read) does.
+//! What may still be read: one budget for everything that one [`read`](crate::read) does, over all
+//! layers, all documents and all times that a layer is read.
 
-use std::cell::Cell;
-use std::io::{self, Read};
-use std::rc::Rc;
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+use std::io::{self, Read, Seek, SeekFrom};
 
 use crate::Limits;
 
-/// The limits, and how much of them is left.
+/// What a text costs that is kept, beside its bytes: the structures around it.
+const AROUND: u64 = 128;
+
+/// The limits, and how much of them is used.
 #[derive(Debug)]
 pub(crate) struct Budget {
     pub(crate) limits: Limits,
     entries: Cell<u64>,
-    unpacked: Cell<u64>,
+    /// Bytes that were read and decompressed.
+    read: Cell<u64>,
+    /// Bytes of the files that were opened, each counted once.
+    input: Cell<u64>,
+    opened: RefCell<HashSet<String>>,
+    /// Bytes of names and link targets that were kept.
+    kept: Cell<u64>,
 }
 
 /// A limit that was passed. Travels inside of an [`io::Error`].
@@ -19,12 +29,14 @@ pub(crate) struct Budget {
 pub(crate) enum Exceeded {
     #[error("more than {limit} tar entries")]
     Entries { limit: u64 },
-    #[error("more than {limit} decompressed bytes")]
+    #[error("more than {limit} bytes have to be read and decompressed")]
     Unpacked { limit: u64 },
-    #[error("more than {limit} decompressed bytes for each compressed byte")]
+    #[error("more than {limit} bytes have to be read and decompressed for each byte of the image")]
     Ratio { limit: u64 },
     #[error("headers of a tar entry are larger than {limit} bytes")]
     Header { limit: u64 },
+    #[error("names and link targets take more than {limit} bytes")]
+    Names { limit: u64 },
 }
 
 impl From<Exceeded> for io::Error {
@@ -35,74 +47,79 @@ impl From<Exceeded> for io::Error {
 
 impl Budget {
     pub(crate) fn new(limits: Limits) -> Self {
-        let (entries, unpacked) = (Cell::new(limits.entries), Cell::new(limits.unpacked));
-        Self { limits, entries, unpacked }
+        Self {
+            limits,
+            entries: Cell::default(),
+            read: Cell::default(),
+            input: Cell::default(),
+            opened: RefCell::default(),
+            kept: Cell::default(),
+        }
     }
 
     /// Takes one tar entry.
     pub(crate) fn take_entry(&self) -> io::Result<()> {
-        let left = self.entries.get().checked_sub(1);
-        self.entries.set(left.ok_or(Exceeded::Entries { limit: self.limits.entries })?);
+        let limit = self.limits.entries;
+        if add(&self.entries, 1) > limit { Err(Exceeded::Entries { limit }.into()) } else { Ok(()) }
+    }
+
+    /// Takes a name or a link target that is kept.
+    pub(crate) fn take_name(&self, name: &[u8]) -> io::Result<()> {
+        let limit = self.limits.names;
+        if add(&self.kept, AROUND + name.len() as u64) > limit {
+            return Err(Exceeded::Names { limit }.into());
+        }
         Ok(())
     }
 
-    fn take_unpacked(&self, bytes: u64) -> io::Result<()> {
-        let left = self.unpacked.get().checked_sub(bytes);
-        self.unpacked.set(left.ok_or(Exceeded::Unpacked { limit: self.limits.unpacked })?);
+    /// Notes that the file `name` of the input, of so many bytes, is opened. What is opened again
+    /// does not allow for more.
+    pub(crate) fn add_input(&self, name: &str, bytes: u64) {
+        if self.opened.borrow_mut().insert(name.to_owned()) {
+            add(&self.input, bytes);
+        }
+    }
+
+    fn take_read(&self, bytes: u64) -> io::Result<()> {
+        let Limits { unpacked, ratio, ratio_from, .. } = self.limits;
+        let read = add(&self.read, bytes);
+        if read > unpacked {
+            return Err(Exceeded::Unpacked { limit: unpacked }.into());
+        }
+        if read > self.input.get().saturating_mul(ratio).max(ratio_from) {
+            return Err(Exceeded::Ratio { limit: ratio }.into());
+        }
         Ok(())
     }
 }
 
-/// Counts the bytes that are read.
-pub(crate) struct Counted<R> {
-    inner: R,
-    count: Rc<Cell<u64>>,
+fn add(count: &Cell<u64>, more: u64) -> u64 {
+    count.set(count.get().saturating_add(more));
+    count.get()
 }
 
-impl<R> Counted<R> {
-    pub(crate) fn new(inner: R) -> Self {
-        Self { inner, count: Rc::default() }
-    }
-
-    /// The count, to look at while the reader is in use elsewhere.
-    pub(crate) fn count(&self) -> Rc<Cell<u64>> {
-        Rc::clone(&self.count)
-    }
-}
-
-impl<R: Read> Read for Counted<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n = self.inner.read(buffer)?;
-        self.count.set(self.count.get() + n as u64);
-        Ok(n)
-    }
-}
-
-/// Decompressed bytes, as many as the budget allows.
+/// Bytes that are taken from the budget as they are read.
 pub(crate) struct Metered<'a, R> {
     inner: R,
     budget: &'a Budget,
-    /// The compressed bytes that were read so far.
-    compressed: Rc<Cell<u64>>,
-    unpacked: u64,
 }
 
 impl<'a, R> Metered<'a, R> {
-    pub(crate) fn new(inner: R, budget: &'a Budget, compressed: Rc<Cell<u64>>) -> Self {
-        Self { inner, budget, compressed, unpacked: 0 }
+    pub(crate) fn new(inner: R, budget: &'a Budget) -> Self {
+        Self { inner, budget }
     }
 }
 
 impl<R: Read> Read for Metered<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.inner.read(buffer)?;
-        self.budget.take_unpacked(n as u64)?;
-        self.unpacked += n as u64;
-        let limits = &self.budget.limits;
-        let by_ratio = self.compressed.get().saturating_mul(limits.ratio);
-        if self.unpacked > by_ratio.max(limits.ratio_from) {
-            return Err(Exceeded::Ratio { limit: limits.ratio }.into());
-        }
+        self.budget.take_read(n as u64)?;
         Ok(n)
+    }
+}
+
+impl<R: Seek> Seek for Metered<'_, R> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.inner.seek(to)
     }
 }

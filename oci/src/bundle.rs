@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::rc::Rc;
 
 use unlade_format::{Directory, File};
 
@@ -124,8 +125,22 @@ impl From<Error> for Stop {
 pub(crate) struct Collector<'a> {
     tree: &'a Tree,
     limits: &'a Limits,
-    pub(crate) files: Vec<File>,
+    pub(crate) files: Vec<Found>,
     bytes: usize,
+}
+
+/// A file of the bundle, whose bytes the tree still has, too.
+pub(crate) struct Found {
+    directory: Directory,
+    pub(crate) name: String,
+    pub(crate) bytes: Rc<Vec<u8>>,
+}
+
+impl From<Found> for File {
+    /// Copies the bytes only if they are the file's by several names.
+    fn from(Found { directory, name, bytes }: Found) -> Self {
+        Self { directory, name, bytes: Rc::unwrap_or_clone(bytes) }
+    }
 }
 
 impl<'a> Collector<'a> {
@@ -162,21 +177,21 @@ impl<'a> Collector<'a> {
             let Ok(name) = String::from_utf8(name.to_owned()) else {
                 return Err(Error::Name { path }.into());
             };
-            self.push(File { directory, name, bytes: Vec::new() }, node, path)?;
+            self.push(Found { directory, name, bytes: Rc::clone(node) }, path)?;
         }
         Ok(true)
     }
 
-    fn push(&mut self, file: File, bytes: &[u8], path: String) -> Result<(), Error> {
+    fn push(&mut self, file: Found, path: String) -> Result<(), Error> {
         let limits = &self.limits.content;
         if self.files.len() >= limits.files {
             return Err(Error::Files { path, limit: limits.files });
         }
-        self.bytes = self.bytes.saturating_add(bytes.len());
+        self.bytes = self.bytes.saturating_add(file.bytes.len());
         if self.bytes > limits.total_size {
             return Err(Error::TotalSize { path, limit: limits.total_size });
         }
-        self.files.push(File { bytes: bytes.to_owned(), ..file });
+        self.files.push(file);
         Ok(())
     }
 }
@@ -253,7 +268,7 @@ impl<'a> Walk<'a> {
         if target.starts_with(b"/") {
             return Err(self.fault(LinkFault::Absolute));
         }
-        for part in target.split(|byte| *byte == b'/').rev() {
+        for part in target.split(|byte| *byte == b'/').rev().filter(|part| *part != b".") {
             self.pending.push_front(part.to_owned());
         }
         Ok(())

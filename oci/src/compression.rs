@@ -9,7 +9,8 @@ use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-use crate::budget::{Budget, Counted, Metered};
+use crate::budget::{Budget, Metered};
+use crate::limit;
 
 /// The first bytes of formats that are told apart.
 const GZIP: &[u8] = &[0x1f, 0x8b, 0x08];
@@ -34,8 +35,6 @@ pub(crate) struct Plain<'a> {
 
 /// `reader` without its compression, bounded by `budget`.
 pub(crate) fn decompress<'a>(reader: impl Read + 'a, budget: &'a Budget) -> io::Result<Plain<'a>> {
-    let reader = Counted::new(reader);
-    let compressed = reader.count();
     let mut reader = BufReader::with_capacity(1 << 16, reader);
     let mut start = Vec::new();
     reader.by_ref().take(6).read_to_end(&mut start)?;
@@ -58,7 +57,7 @@ pub(crate) fn decompress<'a>(reader: impl Read + 'a, budget: &'a Budget) -> io::
     } else {
         return Ok(Plain { reader: Box::new(reader), was_compressed: false });
     };
-    let reader = Box::new(Metered::new(decoder, budget, compressed));
+    let reader = Box::new(Metered::new(decoder, budget));
     Ok(Plain { reader, was_compressed: true })
 }
 
@@ -71,9 +70,10 @@ struct Zstd<R> {
 }
 
 impl<R: BufRead> Zstd<R> {
-    /// The window is limited to 128 MiB, by default here as in libzstd.
     fn new(source: R) -> Self {
-        Self { source, decoder: FrameDecoder::new(), in_frame: false }
+        let mut decoder = FrameDecoder::new();
+        decoder.set_max_window_size(limit::WINDOW);
+        Self { source, decoder, in_frame: false }
     }
 
     /// Goes to the next frame with content; false at the end of the stream.

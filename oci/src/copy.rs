@@ -6,8 +6,9 @@ use oci_spec::image::{Descriptor, Digest, ImageIndex, ImageManifest};
 
 use crate::budget::Budget;
 use crate::digest::Verified;
+use crate::excerpt::excerpt;
 use crate::image::open;
-use crate::manifest::{self, Shape, blob_path, is_index, is_manifest, parse, read_blob};
+use crate::manifest::{self, blob_path, is_index, is_manifest, parse, read_blob, shape};
 use crate::store::Store;
 use crate::{Limits, Source, Transport, image, layout, store};
 
@@ -97,7 +98,7 @@ impl<D: Destination> Copy<'_, D> {
         let (digest, media_type) = (descriptor.digest(), descriptor.media_type().as_ref());
         let size = Some(descriptor.size());
         let bytes = read_blob(self.store, digest, size, self.budget.limits.json)?;
-        Shape::of(&bytes, digest)?;
+        shape(&bytes, digest)?;
         let name = blob_path(digest);
         if is_index(media_type) {
             let index: ImageIndex = parse(&bytes, &name)?;
@@ -110,7 +111,7 @@ impl<D: Destination> Copy<'_, D> {
                 self.blob(blob)?;
             }
         } else {
-            let (digest, media_type) = (digest.to_string(), media_type.to_owned());
+            let (digest, media_type) = (digest.to_string(), excerpt(media_type));
             return Err(manifest::Error::MediaType { digest, media_type, expected: "image" }.into());
         }
         self.destination.manifest(descriptor, &bytes, depth == 0).map_err(Error::Destination)

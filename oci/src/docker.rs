@@ -1,28 +1,18 @@
 //! Docker archives: what `docker save` writes, and skopeo and podman after it.
 
 use oci_spec::image::Digest;
-use serde::Deserialize;
 
 use crate::Select;
 use crate::budget::Budget;
 use crate::digest;
+use crate::document::{DockerImage, DockerManifest};
+use crate::excerpt::excerpt;
 use crate::manifest::{Error, Manifest, parse};
 use crate::reference::normalize_docker_name;
-use crate::store::Store;
+use crate::store::{self, Store};
 
 /// The file that lists the images.
 pub(crate) const MANIFEST: &str = "manifest.json";
-
-/// An image of `manifest.json` (moby, `image/tarexport`).
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Item {
-    /// Path of the configuration.
-    config: String,
-    repo_tags: Option<Vec<String>>,
-    /// Paths of the layers, lowest first.
-    layers: Option<Vec<String>>,
-}
 
 /// The image that is meant: the one that is selected, else the only one.
 pub(crate) fn find(
@@ -33,16 +23,19 @@ pub(crate) fn find(
     if !store.has(MANIFEST) && store.has("repositories") {
         return Err(Error::Ancient);
     }
-    let items: Vec<Item> = parse(&store.read(MANIFEST, budget.limits.json)?, MANIFEST)?;
+    let DockerManifest(items) = parse(&store.read(MANIFEST, budget.limits.json)?, MANIFEST)?;
     let (item, name) = choose(&items, select)?;
     let bytes = store.read(&item.config, budget.limits.json)?;
     let id = digest::sha256(&bytes)
-        .map_err(|source| Error::Blob { blob: item.config.clone(), source })?;
+        .map_err(|source| Error::Blob { blob: excerpt(&item.config), source })?;
     // The name is the digest, if it looks like one: nothing else vouches for the configuration.
+    if named_digest(&item.config).is_none() && store.is_ambiguous(&item.config) {
+        return Err(store::Error::Twice { name: excerpt(&item.config) }.into());
+    }
     if let Some(expected) = named_digest(&item.config).filter(|expected| *expected != id) {
         let (expected, found) = (expected.to_string(), id.to_string());
         let source = digest::Error::Differs { expected, found };
-        return Err(Error::Blob { blob: item.config.clone(), source });
+        return Err(Error::Blob { blob: excerpt(&item.config), source });
     }
     let layers = item.layers.iter().flatten().map(|file| (file.clone(), None)).collect();
     let image = Manifest::configured(&bytes, &item.config, id, layers, &budget.limits)?;
@@ -50,10 +43,10 @@ pub(crate) fn find(
 }
 
 fn choose<'a>(
-    items: &'a [Item],
+    items: &'a [DockerImage],
     select: Option<&Select>,
-) -> Result<(&'a Item, Option<String>), Error> {
-    let first_tag = |item: &Item| item.repo_tags.iter().flatten().next().cloned();
+) -> Result<(&'a DockerImage, Option<String>), Error> {
+    let first_tag = |item: &DockerImage| item.repo_tags.iter().flatten().next().cloned();
     let not_found =
         |select: &Select| Error::NotFound { select: select.to_string(), images: listed(items) };
     match (select, items) {
@@ -77,7 +70,7 @@ fn choose<'a>(
     }
 }
 
-fn listed(items: &[Item]) -> Vec<String> {
+fn listed(items: &[DockerImage]) -> Vec<String> {
     let names = items.iter().enumerate().flat_map(|(index, item)| {
         let tags: Vec<_> = item.repo_tags.iter().flatten().cloned().collect();
         if tags.is_empty() { vec![format!("@{index}")] } else { tags }

@@ -1,16 +1,17 @@
 //! An image in a file or directory -> the bundle in it.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, BufReader};
 use std::path::{Path as FilePath, PathBuf};
 
 use unlade_format::content::ANNOTATIONS_FILE;
-use unlade_format::{Content, Directory, Reading, layout as bundle_layout};
+use unlade_format::{Content, Directory, File, Layout, Reading, layout as bundle_layout};
 
 use crate::budget::{Budget, Exceeded};
-use crate::bundle::{self, Collector, Stop};
+use crate::bundle::{self, Collector, Found, Stop};
 use crate::compression::decompress;
 use crate::digest::{self, Verified};
+use crate::excerpt::excerpt;
 use crate::layer::{self, Stack};
 use crate::manifest::{self, Layer, Manifest};
 use crate::store::{self, Store};
@@ -126,7 +127,9 @@ impl Error {
                         ..
                     }
                     | Self::Layer {
-                        source: layer::Error::Files { .. } | layer::Error::TotalSize { .. },
+                        source: layer::Error::Files { .. }
+                            | layer::Error::TotalSize { .. }
+                            | layer::Error::Path { .. },
                         ..
                     }
                     | Self::Bundle(
@@ -200,14 +203,14 @@ pub(crate) fn open<'a>(
     match source {
         Source::Image(reference) => {
             let store = match reference.transport {
-                Transport::Oci => Store::directory(path)?,
+                Transport::Oci => Store::directory(path, budget)?,
                 Transport::OciArchive | Transport::DockerArchive => Store::archive(path, budget)?,
             };
             Ok((store, reference.transport))
         }
         Source::Path(_) => {
             let (store, transport) = if path.is_dir() {
-                (Store::directory(path)?, Transport::Oci)
+                (Store::directory(path, budget)?, Transport::Oci)
             } else {
                 (Store::archive(path, budget)?, Transport::OciArchive)
             };
@@ -241,7 +244,7 @@ fn find(
 fn unpack(store: &Store<'_>, layers: &[Layer], budget: &Budget) -> Result<Reading, Error> {
     let mut wanted = bundle::wanted();
     for _ in 0..ROUNDS {
-        let mut stack = Stack::new(wanted.clone(), budget);
+        let mut stack = Stack::new(&wanted, budget);
         for layer in layers {
             push(store, layer, &mut stack, budget)?;
         }
@@ -249,18 +252,31 @@ fn unpack(store: &Store<'_>, layers: &[Layer], budget: &Budget) -> Result<Readin
             wanted.paths.append(&mut stack.missed);
             continue;
         }
-        match collect(&stack.tree, &budget.limits) {
-            Ok(reading) => return reading,
-            Err(Stop::WantsDirectory(path)) => wanted.directories.insert(path),
-            Err(Stop::WantsPath(path)) => wanted.paths.insert(path),
+        let (files, mut layout) = match collect(&stack.tree, &budget.limits) {
+            Ok(collected) => collected?,
+            Err(Stop::WantsDirectory(path)) => {
+                wanted.directories.insert(path);
+                continue;
+            }
+            Err(Stop::WantsPath(path)) => {
+                wanted.paths.insert(path);
+                continue;
+            }
             Err(Stop::Error(error)) => return Err(error.into()),
         };
+        // The tree has the bytes of the files too, which are not to be there twice.
+        drop(stack);
+        let files = files.into_iter().map(File::from).collect();
+        let mut reading = Content::assemble(files, &budget.limits.content)?;
+        reading.findings.splice(0..0, std::mem::take(&mut layout.findings));
+        return Ok(reading);
     }
     Err(Error::Rounds)
 }
 
-/// The outer result tells whether the tree knows enough.
-fn collect(tree: &Tree, limits: &Limits) -> Result<Result<Reading, Error>, Stop> {
+/// The files of the bundle, and where they lie. The outer result tells whether the tree knows
+/// enough.
+fn collect(tree: &Tree, limits: &Limits) -> Result<Result<(Vec<Found>, Layout), Error>, Stop> {
     let missing = |path: &str| Stop::Error(bundle::Error::Missing { path: path.to_owned() });
     let mut collector = Collector::new(tree, limits);
     if !collector.take(Directory::Metadata.as_str(), Directory::Metadata)? {
@@ -279,12 +295,7 @@ fn collect(tree: &Tree, limits: &Limits) -> Result<Result<Reading, Error>, Stop>
             return Err(missing(&layout.manifests));
         }
     }
-    Ok(Content::assemble(collector.files, &limits.content)
-        .map(|mut reading| {
-            reading.findings.splice(0..0, std::mem::take(&mut layout.findings));
-            reading
-        })
-        .map_err(Error::from))
+    Ok(Ok((collector.files, layout)))
 }
 
 /// Lays `layer` over the others, and verifies it. What it left in the stack may be used only then.
@@ -296,7 +307,7 @@ fn push(
 ) -> Result<(), Error> {
     let name = || match &layer.stored {
         Some((digest, _)) => digest.to_string(),
-        None => layer.file.clone(),
+        None => excerpt(&layer.file),
     };
     let fails = |source: layer::Error| Error::Layer { layer: name(), source };
     let reader = store.open(&layer.file)?;
@@ -322,6 +333,6 @@ fn lay(
     let differs = |source| Error::DiffId { layer: name(), source };
     let plain = decompress(reader, budget).map_err(|source| fails(source.into()))?;
     let mut tar = Verified::new(plain.reader, &layer.diff_id, None).map_err(differs)?;
-    stack.push(&mut tar).map_err(fails)?;
+    stack.push(BufReader::with_capacity(1 << 16, &mut tar)).map_err(fails)?;
     tar.finish().map_err(|source| fails(source.into()))?.map_err(differs)
 }

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::rc::Rc;
 
-use tar::{Entry, EntryType};
-
 use crate::budget::Budget;
+use crate::limit;
 use crate::path::{self, Path};
-use crate::tape::{self, pax_record};
+use crate::tape::{self, Entry, Kind};
 use crate::tree::{Interest, Node, Tree, Wanted};
 
 /// Prefix of a file that removes another of a lower layer (image-spec, layer.md).
@@ -25,6 +24,16 @@ pub enum Error {
     /// The stream ends early, does not decompress, is no tar, or passes a limit.
     #[error("cannot be read")]
     Read(#[from] io::Error),
+    /// A path that Linux has no room for, or that no tree in use is as deep as.
+    #[error(
+        "path or link target {path} is longer than {} bytes, or has more than {} slashes",
+        limit::PATH,
+        limit::DEPTH
+    )]
+    Path {
+        /// The start of the path as written.
+        path: String,
+    },
     /// An entry whose path climbs out of the image.
     #[error("entry {path} leads out of the image")]
     Escapes {
@@ -82,27 +91,27 @@ pub(crate) struct Stack<'a> {
 }
 
 impl<'a> Stack<'a> {
-    pub(crate) fn new(wanted: Wanted, budget: &'a Budget) -> Self {
+    pub(crate) fn new(wanted: &Wanted, budget: &'a Budget) -> Self {
         Self { tree: Tree::new(wanted), missed: BTreeSet::new(), budget, layer: 0, bytes: 0 }
     }
 
     /// Lays the tar in `reader` over the layers before it.
     pub(crate) fn push(&mut self, reader: impl Read) -> Result<(), Error> {
         self.layer += 1;
-        tape::each(reader, self.budget, |entry| self.add(entry))
+        tape::each_within(reader, self.budget, |entry| self.add(entry))
     }
 
     fn add<R: Read>(&mut self, entry: &mut Entry<'_, R>) -> Result<(), Error> {
-        let kind = entry.header().entry_type();
-        if kind == EntryType::XGlobalHeader {
+        if entry.kind == Kind::GlobalHeader {
             return Ok(());
         }
-        let written = match pax_record(entry, b"GNU.sparse.name")? {
-            Some(name) => name,
-            None => entry.path_bytes().into_owned(),
-        };
-        let path = path::clean(&written)
-            .ok_or_else(|| Error::Escapes { path: path::display(&written) })?;
+        if let Some(long) =
+            [&entry.path, &entry.link].into_iter().find(|path| path::is_too_long(path))
+        {
+            return Err(Error::Path { path: path::display(long) });
+        }
+        let path = path::clean(&entry.path)
+            .ok_or_else(|| Error::Escapes { path: path::display(&entry.path) })?;
         let name = path::name(&path);
         let directory = path::parent(&path).unwrap_or_default();
         if name == OPAQUE {
@@ -137,18 +146,21 @@ impl<'a> Stack<'a> {
                 }
             }
             Interest::Whole => {
-                let is_directory = kind == EntryType::Directory || written.ends_with(b"/");
-                let node = match kind {
-                    _ if is_sparse(entry)? => Node::Special("sparse file"),
-                    EntryType::Regular | EntryType::Directory if is_directory => Node::Directory,
-                    EntryType::Regular | EntryType::Continuous => self.file(entry, &path)?,
-                    EntryType::Symlink => {
-                        Node::Link(entry.link_name_bytes().unwrap_or_default().into_owned())
+                let node = match entry.kind {
+                    Kind::Directory => Node::Directory,
+                    // Go makes a file of it, and other readers a directory.
+                    Kind::File if entry.path.ends_with(b"/") => {
+                        Node::Special("file whose path ends in a slash")
                     }
-                    EntryType::Link => self.hard_link(entry, &path)?,
-                    EntryType::Char | EntryType::Block => Node::Special("device"),
-                    EntryType::Fifo => Node::Special("FIFO"),
-                    _ => Node::Special("tar entry of an unknown kind"),
+                    Kind::File => self.file(entry, &path)?,
+                    Kind::Symlink => Node::Link(std::mem::take(&mut entry.link)),
+                    Kind::HardLink => self.hard_link(&entry.link, &path)?,
+                    Kind::Sparse => Node::Special("sparse file"),
+                    Kind::Device => Node::Special("device"),
+                    Kind::Fifo => Node::Special("FIFO"),
+                    Kind::GlobalHeader | Kind::Other(_) => {
+                        Node::Special("tar entry of an unknown kind")
+                    }
                 };
                 self.insert(&path, &path, node)
             }
@@ -157,7 +169,7 @@ impl<'a> Stack<'a> {
 
     fn file<R: Read>(&mut self, entry: &mut Entry<'_, R>, path: &[u8]) -> Result<Node, Error> {
         let limits = &self.budget.limits.content;
-        let size = usize::try_from(entry.size()).unwrap_or(usize::MAX);
+        let size = usize::try_from(entry.size).unwrap_or(usize::MAX);
         if size > limits.file_size {
             return Ok(Node::Oversized);
         }
@@ -165,27 +177,28 @@ impl<'a> Stack<'a> {
         if self.bytes > limits.total_size {
             return Err(Error::TotalSize { path: path::display(path), limit: limits.total_size });
         }
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(size);
         entry.read_to_end(&mut bytes)?;
         if bytes.len() != size {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
         }
-        Ok(Node::File(Rc::from(bytes)))
+        Ok(Node::File(Rc::new(bytes)))
     }
 
-    /// The node that a hard link leads to: it shares the file, whatever becomes of the other name.
-    fn hard_link<R: Read>(&mut self, entry: &Entry<'_, R>, path: &[u8]) -> Result<Node, Error> {
-        let written = entry.link_name_bytes().unwrap_or_default();
-        let (path, target) = (path::display(path), path::display(&written));
-        let Some(cleaned) = path::clean(&written) else {
-            return Err(Error::HardLink { path, target });
-        };
-        match self.tree.node(&cleaned) {
-            Some(Node::Directory) => Err(Error::HardLink { path, target }),
+    /// The node that a hard link to `target` leads to: it shares the file, whatever becomes of the
+    /// other name.
+    fn hard_link(&mut self, target: &[u8], path: &[u8]) -> Result<Node, Error> {
+        let fails = || Error::HardLink { path: path::display(path), target: path::display(target) };
+        let target = path::clean(target).ok_or_else(fails)?;
+        match self.tree.node(&target) {
+            Some(Node::Directory) => Err(fails()),
             Some(node) => Ok(node.clone()),
-            None if self.tree.covers(&cleaned) => Err(Error::HardLink { path, target }),
+            None if self.tree.covers(&target) => Err(fails()),
             None => {
-                self.missed.insert(cleaned);
+                if !self.missed.contains(&target) {
+                    self.take_names(&target)?;
+                    self.missed.insert(target);
+                }
                 Ok(Node::Pending)
             }
         }
@@ -198,23 +211,19 @@ impl<'a> Stack<'a> {
         if self.tree.len() > limit.saturating_mul(2).saturating_add(100) {
             return Err(Error::Files { path: path::display(path), limit });
         }
+        if let Node::Link(target) = &node {
+            self.budget.take_name(target)?;
+        }
+        let before = self.tree.len();
         self.tree.insert(path, node, self.layer).map_err(|above| Error::Beneath {
             path: path::display(entry),
             above: path::display(above),
-        })
+        })?;
+        if self.tree.len() > before { self.take_names(path) } else { Ok(()) }
     }
-}
 
-/// GNU tar writes sparse files in an old way, and in three ways by PAX records.
-fn is_sparse<R: Read>(entry: &mut Entry<'_, R>) -> io::Result<bool> {
-    if entry.header().entry_type() == EntryType::GNUSparse {
-        return Ok(true);
+    /// Takes the names of `path` from the budget: the tree keeps each of them.
+    fn take_names(&self, path: &[u8]) -> Result<(), Error> {
+        Ok(path::parts(path).try_for_each(|part| self.budget.take_name(part))?)
     }
-    let Some(records) = entry.pax_extensions()? else { return Ok(false) };
-    for record in records {
-        if record?.key_bytes().starts_with(b"GNU.sparse.") {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }

@@ -3,7 +3,8 @@
 use oci_spec::image::{Descriptor, Digest, ImageIndex, OciLayout};
 
 use crate::budget::Budget;
-use crate::manifest::{Error, Manifest, Shape, is_index, is_manifest, parse, read_blob};
+use crate::excerpt::excerpt;
+use crate::manifest::{Error, Manifest, is_index, is_manifest, parse, read_blob, shape};
 use crate::reference::normalize_docker_name;
 use crate::store::Store;
 use crate::{Platform, Select};
@@ -35,13 +36,13 @@ pub(crate) fn find(
     };
     for _ in 0..=budget.limits.nesting {
         let bytes = read_blob(store, &at.digest, at.size, budget.limits.json)?;
-        let shape = Shape::of(&bytes, &at.digest)?;
-        let media_type = at.media_type.or(shape.media_type).unwrap_or_default();
+        let found = shape(&bytes, &at.digest)?;
+        let media_type = at.media_type.or(found.media_type).unwrap_or_default();
         if is_manifest(&media_type) {
             return Manifest::read(store, budget, at.name, at.digest, &bytes);
         }
         if !is_index(&media_type) {
-            let digest = at.digest.to_string();
+            let (digest, media_type) = (at.digest.to_string(), excerpt(&media_type));
             return Err(Error::MediaType { digest, media_type, expected: "image" });
         }
         let index: ImageIndex = parse(&bytes, &crate::manifest::blob_path(&at.digest))?;
@@ -81,7 +82,7 @@ fn index(store: &Store<'_>, budget: &Budget) -> Result<ImageIndex, Error> {
     if store.has(MARKER) {
         let marker: OciLayout = parse(&store.read(MARKER, budget.limits.json)?, MARKER)?;
         if marker.image_layout_version() != "1.0.0" {
-            let version = marker.image_layout_version().clone();
+            let version = excerpt(marker.image_layout_version());
             return Err(Error::Version { version });
         }
     }

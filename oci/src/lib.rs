@@ -24,6 +24,8 @@ mod compression;
 pub mod copy;
 pub mod digest;
 mod docker;
+pub mod document;
+mod excerpt;
 pub mod image;
 pub mod layer;
 mod layout;
@@ -33,7 +35,7 @@ mod path;
 pub mod platform;
 pub mod reference;
 pub mod store;
-mod tape;
+pub mod tape;
 mod tree;
 
 pub use image::{Error, Image, Options, read};

@@ -1,14 +1,14 @@
 //! What an image is made of: its configuration and its layers.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::Read;
 
 use oci_spec::image::{Descriptor, Digest, ImageManifest};
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 use crate::budget::Budget;
 use crate::digest::{self, Verified};
+use crate::document::{self, Configuration, Document, Shape};
+use crate::excerpt::{self, excerpt};
 use crate::store::{self, Store};
 use crate::{Limits, Platform};
 
@@ -19,13 +19,14 @@ pub enum Error {
     /// A file is missing, unreadable or too large.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// A document is no JSON, or of another shape than its kind has.
+    /// A document is not JSON, is of another shape than its kind has, or is read differently by
+    /// Go.
     #[error("{name} is not the JSON that it should be")]
     Json {
         /// Its path in the layout or archive.
         name: String,
         /// Where it is wrong.
-        source: serde_json::Error,
+        source: document::Error,
     },
     /// A blob is not what its digest says.
     #[error("blob {blob} is not what it should be")]
@@ -45,7 +46,7 @@ pub enum Error {
     #[error("there is no image in it")]
     Empty,
     /// Several images are there, and none is named.
-    #[error("several images are in it, and none is named: {}", images.join(", "))]
+    #[error("several images are in it, and none is named: {}", excerpt::list(images).join(", "))]
     Several {
         /// What they are called; `@N` for the Nth if it has no name.
         images: Vec<String>,
@@ -131,7 +132,10 @@ impl Error {
 }
 
 fn found(items: &[String]) -> String {
-    if items.is_empty() { String::new() } else { format!(", but {}", items.join(", ")) }
+    if items.is_empty() {
+        return String::new();
+    }
+    format!(", but {}", excerpt::list(items).join(", "))
 }
 
 /// An image: what it is, and where its layers are.
@@ -157,50 +161,15 @@ pub(crate) struct Layer {
     pub(crate) diff_id: Digest,
 }
 
-/// Of an image's configuration, what is needed. Docker has written these for longer than the
-/// OCI's types are strict, so no more than this is asked of them.
-#[derive(Deserialize)]
-struct Configuration {
-    os: Option<String>,
-    architecture: Option<String>,
-    variant: Option<String>,
-    config: Option<Execution>,
-    rootfs: RootFs,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Execution {
-    labels: Option<HashMap<String, Option<String>>>,
-}
-
-#[derive(Deserialize)]
-struct RootFs {
-    diff_ids: Option<Vec<Digest>>,
-}
-
-/// The fields by which readers tell the kinds of manifests apart.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Shape {
-    pub(crate) media_type: Option<String>,
-    config: Option<IgnoredAny>,
-    layers: Option<IgnoredAny>,
-    pub(crate) manifests: Option<IgnoredAny>,
-    fs_layers: Option<IgnoredAny>,
-}
-
-impl Shape {
-    /// The shape of the manifest or index in `bytes`. One that could be taken for both is refused:
-    /// two readers of one digest would get two images (CVE-2021-41190).
-    pub(crate) fn of(bytes: &[u8], digest: &Digest) -> Result<Self, Error> {
-        let shape: Self = parse(bytes, &blob_path(digest))?;
-        let is_image = shape.config.is_some() || shape.layers.is_some();
-        if shape.fs_layers.is_some() || (is_image && shape.manifests.is_some()) {
-            return Err(Error::Ambiguous { digest: digest.to_string() });
-        }
-        Ok(shape)
+/// The shape of the manifest or index in `bytes`. One that could be taken for both is refused: two
+/// readers of one digest would get two images (CVE-2021-41190).
+pub(crate) fn shape(bytes: &[u8], digest: &Digest) -> Result<Shape, Error> {
+    let shape: Shape = parse(bytes, &blob_path(digest))?;
+    let is_image = shape.has_config || shape.has_layers;
+    if shape.has_fs_layers || (is_image && shape.has_manifests) {
+        return Err(Error::Ambiguous { digest: digest.to_string() });
     }
+    Ok(shape)
 }
 
 impl Manifest {
@@ -224,7 +193,7 @@ impl Manifest {
             if media_type.contains(".nondistributable.") || media_type.contains(".foreign.") {
                 return Err(Error::Foreign {
                     digest: layer.digest().to_string(),
-                    media_type: media_type.to_owned(),
+                    media_type: excerpt(media_type),
                 });
             }
             expect(layer, is_layer, "layer")?;
@@ -305,9 +274,9 @@ pub(crate) fn read_blob(
     Ok(bytes)
 }
 
-/// The JSON in `bytes`.
-pub(crate) fn parse<'de, T: Deserialize<'de>>(bytes: &'de [u8], name: &str) -> Result<T, Error> {
-    serde_json::from_slice(bytes).map_err(|source| Error::Json { name: name.to_owned(), source })
+/// The document in `bytes`, which lies at `name`.
+pub(crate) fn parse<T: Document>(bytes: &[u8], name: &str) -> Result<T, Error> {
+    document::parse(bytes).map_err(|source| Error::Json { name: excerpt(name), source })
 }
 
 fn expect(
@@ -321,7 +290,7 @@ fn expect(
     }
     Err(Error::MediaType {
         digest: descriptor.digest().to_string(),
-        media_type: media_type.to_owned(),
+        media_type: excerpt(media_type),
         expected,
     })
 }

@@ -1,5 +1,8 @@
 //! Paths inside of an image: bytes between slashes, from the root, without `.` and `..`.
 
+use crate::excerpt::excerpt;
+use crate::limit;
+
 /// `manifests/etcd.yaml`; the root is empty.
 pub(crate) type Path = Vec<u8>;
 
@@ -33,19 +36,22 @@ pub(crate) fn name(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
 }
 
+/// The names of `path`, outermost first.
+pub(crate) fn parts(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.split(|byte| *byte == b'/').filter(|part| !part.is_empty())
+}
+
+/// Whether `written`, a path or the target of a link, is longer or deeper than
+/// [`limit::PATH`] and [`limit::DEPTH`].
+pub(crate) fn is_too_long(written: &[u8]) -> bool {
+    written.len() > limit::PATH
+        || written.iter().filter(|byte| **byte == b'/').count() > limit::DEPTH
+}
+
 /// The directories above `path`, the root excepted, outermost first.
 pub(crate) fn ancestors(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
     slashes.filter_map(|(at, _)| path.get(..at))
-}
-
-/// Whether `path` lies somewhere beneath `directory`.
-pub(crate) fn is_beneath(path: &[u8], directory: &[u8]) -> bool {
-    match path.strip_prefix(directory) {
-        Some(rest) if directory.is_empty() => !rest.is_empty(),
-        Some(rest) => rest.first() == Some(&b'/'),
-        None => false,
-    }
 }
 
 /// `name` in `directory`.
@@ -60,7 +66,7 @@ pub(crate) fn join(directory: &[u8], name: &[u8]) -> Path {
 
 /// `path` for people.
 pub(crate) fn display(path: &[u8]) -> String {
-    String::from_utf8_lossy(path).into_owned()
+    excerpt(&String::from_utf8_lossy(path))
 }
 
 #[cfg(test)]
@@ -91,7 +97,7 @@ mod tests {
         assert_eq!(parent(b""), None);
         assert_eq!(name(b"a/b"), b"b");
         assert_eq!(ancestors(b"a/b/c").collect::<Vec<_>>(), [&b"a"[..], b"a/b"]);
-        assert!(is_beneath(b"a/b", b"a") && is_beneath(b"a", b"") && !is_beneath(b"", b""));
-        assert!(!is_beneath(b"ab", b"a") && !is_beneath(b"a", b"a"));
+        assert_eq!(parts(b"a/b/c").collect::<Vec<_>>(), [b"a", b"b", b"c"]);
+        assert_eq!(parts(b"").count(), 0);
     }
 }

@@ -1,17 +1,18 @@
 //! Files by name, out of a directory or out of a tar archive.
 
-use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+mod input;
+
+use std::collections::{HashMap, HashSet};
+use std::io::{self, BufReader, Read};
 use std::path::{Path as FilePath, PathBuf};
 
-use tar::{Entry, EntryType};
-
-use crate::budget::Budget;
+use self::input::Input;
+use crate::budget::{Budget, Metered};
 use crate::compression::decompress;
+use crate::excerpt::excerpt;
 use crate::limit;
 use crate::path::{self, Path};
-use crate::tape;
+use crate::tape::{self, Entry, Kind};
 
 /// Names that an archive may hold only once: no digest says which one is meant.
 const SINGLE: [&[u8]; 3] = [b"oci-layout", b"index.json", b"manifest.json"];
@@ -79,46 +80,57 @@ pub enum Error {
 }
 
 /// A directory or an archive.
-pub(crate) enum Store<'a> {
+pub(crate) struct Store<'a> {
+    budget: &'a Budget,
+    place: Place,
+}
+
+enum Place {
     Directory(PathBuf),
-    Archive(Archive<'a>),
+    Archive(Archive),
 }
 
 impl<'a> Store<'a> {
-    pub(crate) fn directory(path: &FilePath) -> Result<Self, Error> {
+    pub(crate) fn directory(path: &FilePath, budget: &'a Budget) -> Result<Self, Error> {
         let open = |source| Error::Open { path: path.to_owned(), source };
         std::fs::read_dir(path).map_err(open)?;
-        Ok(Self::Directory(path.to_owned()))
+        Ok(Self { budget, place: Place::Directory(path.to_owned()) })
     }
 
     /// The tar in `path`, compressed or not.
     pub(crate) fn archive(path: &FilePath, budget: &'a Budget) -> Result<Self, Error> {
-        Archive::open(path, budget).map(Self::Archive)
+        let place = Place::Archive(Archive::open(path, budget)?);
+        Ok(Self { budget, place })
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
-        match self {
-            Self::Directory(directory) => directory.join(name).is_file(),
-            Self::Archive(archive) => archive.find(name).is_some(),
+        match &self.place {
+            Place::Directory(directory) => directory.join(name).is_file(),
+            Place::Archive(archive) => archive.find(name).is_some(),
         }
     }
 
-    /// The file `name`, to be streamed. The caller vouches that a name does not climb out.
+    /// Whether several files have the name `name`, so that readers differ about which is meant.
+    pub(crate) fn is_ambiguous(&self, name: &str) -> bool {
+        let Place::Archive(archive) = &self.place else { return false };
+        path::clean(name.as_bytes()).is_some_and(|path| archive.ambiguous.contains(&path))
+    }
+
+    /// The file `name`, to be streamed, as long as it is now. The caller vouches that a name does
+    /// not climb out.
     pub(crate) fn open(&self, name: &str) -> Result<Box<dyn Read + '_>, Error> {
-        let read = |source: io::Error| match source.kind() {
-            io::ErrorKind::NotFound => Error::Missing { name: name.to_owned() },
-            _ => Error::Read { name: name.to_owned(), source },
-        };
-        match self {
-            Self::Directory(directory) => {
+        match &self.place {
+            Place::Directory(directory) => {
                 let path = directory.join(name);
-                // Before it is opened: opening a FIFO waits.
-                if !path.metadata().map_err(read)?.is_file() {
-                    return Err(Error::NotAFile { path });
-                }
-                Ok(Box::new(File::open(path).map_err(read)?))
+                let file = input::open(&path).map_err(|source| match source.kind() {
+                    io::ErrorKind::NotFound => Error::Missing { name: excerpt(name) },
+                    _ => Error::Read { name: excerpt(name), source },
+                })?;
+                let file = file.ok_or(Error::NotAFile { path })?;
+                self.budget.add_input(name, file.stored);
+                Ok(Box::new(Metered::new(file.bytes(0, file.size), self.budget)))
             }
-            Self::Archive(archive) => archive.stream(name),
+            Place::Archive(archive) => archive.stream(name, self.budget),
         }
     }
 
@@ -129,23 +141,24 @@ impl<'a> Store<'a> {
         reader
             .take(limit.saturating_add(1))
             .read_to_end(&mut bytes)
-            .map_err(|source| Error::Read { name: name.to_owned(), source })?;
+            .map_err(|source| Error::Read { name: excerpt(name), source })?;
         if bytes.len() as u64 > limit {
-            return Err(Error::TooLarge { name: name.to_owned(), limit });
+            return Err(Error::TooLarge { name: excerpt(name), limit });
         }
         Ok(bytes)
     }
 }
 
 /// A tar file, and where in it which file lies.
-pub(crate) struct Archive<'a> {
-    path: PathBuf,
-    budget: &'a Budget,
+struct Archive {
+    file: Input,
     is_compressed: bool,
-    files: HashMap<Path, Place>,
+    files: HashMap<Path, Item>,
+    /// Names that occurred more than once.
+    ambiguous: HashSet<Path>,
 }
 
-enum Place {
+enum Item {
     /// Bytes from this offset of the decompressed stream on.
     At { offset: u64, size: u64 },
     /// A small file of a compressed archive.
@@ -154,65 +167,60 @@ enum Place {
     Link(Path),
 }
 
-impl<'a> Archive<'a> {
-    fn open(path: &FilePath, budget: &'a Budget) -> Result<Self, Error> {
-        let open = |source| Error::Open { path: path.to_owned(), source };
-        if !path.metadata().map_err(open)?.is_file() {
-            return Err(Error::NotAFile { path: path.to_owned() });
-        }
-        let mut file = File::open(path).map_err(open)?;
+impl Archive {
+    fn open(path: &FilePath, budget: &Budget) -> Result<Self, Error> {
+        let file = input::open(path)
+            .map_err(|source| Error::Open { path: path.to_owned(), source })?
+            .ok_or_else(|| Error::NotAFile { path: path.to_owned() })?;
+        budget.add_input("", file.stored);
         let broken = |source| Error::Archive { path: path.to_owned(), source };
-        let mut plain = decompress(&file, budget).map_err(broken)?;
+        let bytes = || Metered::new(file.bytes(0, file.size), budget);
+        let mut plain = decompress(bytes(), budget).map_err(broken)?;
         let start = tape::start(&mut plain.reader).map_err(broken)?;
         if !tape::is_tar(&start) {
             return Err(Error::NotAnArchive { path: path.to_owned() });
         }
         let is_compressed = plain.was_compressed;
-        let mut index = Index { files: HashMap::new(), is_compressed, kept: 0 };
+        let mut index = Index { is_compressed, ..Index::default() };
         let result = if is_compressed {
-            tape::each(start.as_slice().chain(plain.reader), budget, |entry| {
-                index.add(entry, budget)
-            })
+            let reader = BufReader::with_capacity(1 << 16, start.as_slice().chain(plain.reader));
+            tape::each_within(reader, budget, |entry| index.add(entry, budget))
         } else {
-            drop(plain);
-            file.seek(SeekFrom::Start(0)).map_err(open)?;
-            tape::each_seeking(file, budget, |entry| index.add(entry, budget))
+            tape::each_seeking(bytes(), budget, |entry| index.add(entry, budget))
         };
         result.map_err(|fault| match fault {
             Fault::Io(source) => broken(source),
             Fault::Twice(name) => Error::Twice { name },
         })?;
-        let files = index.files;
-        Ok(Self { path: path.to_owned(), budget, is_compressed, files })
+        let Index { files, ambiguous, .. } = index;
+        Ok(Self { file, is_compressed, files, ambiguous })
     }
 
-    fn find(&self, name: &str) -> Option<&Place> {
-        let place = self.files.get(&path::clean(name.as_bytes())?)?;
-        match place {
+    fn find(&self, name: &str) -> Option<&Item> {
+        let item = self.files.get(&path::clean(name.as_bytes())?)?;
+        match item {
             // One link, as containers/image follows it: there can be no loop.
-            Place::Link(target) => {
-                self.files.get(target).filter(|place| !matches!(place, Place::Link(_)))
+            Item::Link(target) => {
+                self.files.get(target).filter(|item| !matches!(item, Item::Link(_)))
             }
-            place => Some(place),
+            item => Some(item),
         }
     }
 
-    fn stream(&self, name: &str) -> Result<Box<dyn Read + '_>, Error> {
-        let read = |source| Error::Read { name: name.to_owned(), source };
+    fn stream<'s>(&'s self, name: &str, budget: &'s Budget) -> Result<Box<dyn Read + 's>, Error> {
+        let read = |source| Error::Read { name: excerpt(name), source };
         let (offset, size) = match self.find(name) {
-            Some(Place::At { offset, size }) => (*offset, *size),
-            Some(Place::Here(bytes)) => return Ok(Box::new(bytes.as_slice())),
-            _ => return Err(Error::Missing { name: name.to_owned() }),
+            Some(Item::At { offset, size }) => (*offset, *size),
+            Some(Item::Here(bytes)) => return Ok(Box::new(bytes.as_slice())),
+            _ => return Err(Error::Missing { name: excerpt(name) }),
         };
-        let mut file = File::open(&self.path)
-            .map_err(|source| Error::Open { path: self.path.clone(), source })?;
         if self.is_compressed {
-            let mut plain = decompress(file, self.budget).map_err(read)?.reader;
+            let bytes = Metered::new(self.file.bytes(0, self.file.size), budget);
+            let mut plain = decompress(bytes, budget).map_err(read)?.reader;
             io::copy(&mut plain.by_ref().take(offset), &mut io::sink()).map_err(read)?;
             return Ok(Box::new(plain.take(size)));
         }
-        file.seek(SeekFrom::Start(offset)).map_err(read)?;
-        Ok(Box::new(file.take(size)))
+        Ok(Box::new(Metered::new(self.file.bytes(offset, size), budget)))
     }
 }
 
@@ -227,8 +235,10 @@ impl From<io::Error> for Fault {
     }
 }
 
+#[derive(Default)]
 struct Index {
-    files: HashMap<Path, Place>,
+    files: HashMap<Path, Item>,
+    ambiguous: HashSet<Path>,
     is_compressed: bool,
     /// Bytes of the files that are kept.
     kept: u64,
@@ -236,48 +246,50 @@ struct Index {
 
 impl Index {
     fn add<R: Read>(&mut self, entry: &mut Entry<'_, R>, budget: &Budget) -> Result<(), Fault> {
-        let written = entry.path_bytes().into_owned();
         // What does not lie in the archive cannot be asked for.
-        let Some(path) = path::clean(&written).filter(|path| path.len() <= limit::NAME) else {
+        let Some(path) = path::clean(&entry.path).filter(|path| path.len() <= limit::NAME) else {
             return Ok(());
         };
-        let place = match entry.header().entry_type() {
-            EntryType::Regular | EntryType::Continuous if !written.ends_with(b"/") => {
-                self.place(entry, budget)?
-            }
-            EntryType::Symlink => {
-                let target = entry.link_name_bytes().unwrap_or_default().into_owned();
+        let target = match entry.kind {
+            Kind::File if !entry.path.ends_with(b"/") => None,
+            Kind::Symlink => {
                 let directory = path::parent(&path).unwrap_or_default();
-                match path::clean(&path::join(directory, &target)) {
-                    Some(target) if target.len() <= limit::NAME => Place::Link(target),
-                    _ => return Ok(()),
-                }
+                Some(path::clean(&path::join(directory, &entry.link)))
             }
-            EntryType::Link => match entry.link_name_bytes().as_deref().and_then(path::clean) {
-                Some(target) if target.len() <= limit::NAME => Place::Link(target),
-                _ => return Ok(()),
-            },
+            Kind::HardLink => Some(path::clean(&entry.link)),
             _ => return Ok(()),
+        };
+        let item = match target {
+            None => self.item(entry, budget)?,
+            Some(Some(target)) if target.len() <= limit::NAME => {
+                budget.take_name(&target)?;
+                Item::Link(target)
+            }
+            Some(_) => return Ok(()),
         };
         if self.files.len() >= limit::FILES {
             return Err(io::Error::other("too many files").into());
         }
+        budget.take_name(&path)?;
         let is_single = SINGLE.contains(&path.as_slice());
-        let name = path::display(&path);
-        match self.files.insert(path, place) {
-            Some(_) if is_single => Err(Fault::Twice(name)),
-            _ => Ok(()),
+        match self.files.insert(path.clone(), item) {
+            Some(_) if is_single => Err(Fault::Twice(path::display(&path))),
+            Some(_) => {
+                self.ambiguous.insert(path);
+                Ok(())
+            }
+            None => Ok(()),
         }
     }
 
-    fn place<R: Read>(&mut self, entry: &mut Entry<'_, R>, budget: &Budget) -> io::Result<Place> {
-        let size = entry.size();
+    fn item<R: Read>(&mut self, entry: &mut Entry<'_, R>, budget: &Budget) -> io::Result<Item> {
+        let size = entry.size;
         if !self.is_compressed || size > budget.limits.json || self.kept + size > limit::KEPT {
-            return Ok(Place::At { offset: entry.raw_file_position(), size });
+            return Ok(Item::At { offset: entry.offset, size });
         }
         let mut bytes = Vec::new();
         entry.read_to_end(&mut bytes)?;
         self.kept += bytes.len() as u64;
-        Ok(Place::Here(bytes))
+        Ok(Item::Here(bytes))
     }
 }

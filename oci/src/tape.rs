@@ -1,180 +1,398 @@
-//! Tar streams, entry by entry, against hostile headers.
+//! Tar streams, entry by entry, as Go's `archive/tar` reads them.
 //!
-//! The `tar` crate reads long names and PAX records of any size into memory before it gives back
-//! the entry that they belong to. So its reader stands behind a gate that lets through only so
-//! many bytes between one entry's data and the next.
+//! Every engine that unpacks images is written in Go. A stream that this module and Go read
+//! differently would be two images of one digest, so this is Go's reader once more
+//! (`archive/tar/reader.go` of Go 1.26), and stricter: what Go takes but other readers take
+//! otherwise, such as a PAX record that occurs twice, is an error. A test compares both
+//! (`tests/tests/dialect`).
 
-use std::cell::Cell;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::rc::Rc;
+mod header;
+mod number;
+mod pax;
+mod sparse;
 
-use tar::{Archive, Entries, Entry, EntryType, Header};
+use std::io::{self, Read, Seek, SeekFrom, Take};
 
 use crate::budget::{Budget, Exceeded};
+use crate::limit::Limits;
+use header::{Format, Header};
+use pax::Pax;
 
-const BLOCK: u64 = 512;
-/// Where a header has its checksum, which is made with blanks in its place.
-const CHECKSUM: std::ops::Range<usize> = 148..156;
+const BLOCK: usize = 512;
+const ZEROS: Block = [0; BLOCK];
+
+type Block = [u8; BLOCK];
+
+/// What an entry of a tar is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A regular file with holes, whose data is not laid out as the file is.
+    Sparse,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Symlink,
+    /// Another name of a file.
+    HardLink,
+    /// A character or block device.
+    Device,
+    /// A FIFO.
+    Fifo,
+    /// PAX records for all entries that follow. Engines pass over them.
+    GlobalHeader,
+    /// A kind that Go has no name for, by its type flag.
+    Other(u8),
+}
+
+/// An entry of a tar. Reading it reads its data.
+#[derive(Debug)]
+pub struct Entry<'a, R> {
+    /// The path as written, from whichever place in the headers holds.
+    pub path: Vec<u8>,
+    /// What it is.
+    pub kind: Kind,
+    /// The target of a link, as written.
+    pub link: Vec<u8>,
+    /// How many bytes of data it has in the stream.
+    pub size: u64,
+    /// Where its data begins, in bytes from the beginning of the stream.
+    pub offset: u64,
+    data: Take<&'a mut R>,
+}
+
+impl<R: Read> Read for Entry<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.data.read(buffer)
+    }
+}
+
+/// A tar that Go refuses, or reads otherwise than others do.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("tar header at byte {position}: {fault}")]
+struct Malformed {
+    position: u64,
+    fault: Fault,
+}
+
+/// What is wrong with a header.
+#[derive(Debug, Clone, Copy, thiserror::Error, PartialEq, Eq)]
+enum Fault {
+    #[error("checksum does not match")]
+    Checksum,
+    #[error("zero block is followed by something else")]
+    LoneZeroBlock,
+    #[error("no entry follows the extended header")]
+    Dangling,
+    #[error("field `{0}` is not a number of 63 bits")]
+    Number(&'static str),
+    #[error("size is negative, or overflows 63 bits")]
+    Size,
+    #[error("entry is of a kind without data, and has data")]
+    Data,
+    #[error("entry has two extended headers of a kind")]
+    TwoHeaders,
+    #[error("`{0}` is given twice")]
+    Twice(&'static str),
+    #[error("long name is empty, or has a NUL in it")]
+    LongName,
+    #[error("PAX record is malformed")]
+    Record,
+    #[error("PAX record `{0}` is empty, or is not valid")]
+    Value(&'static str),
+    #[error("global PAX header sets `{0}`, which some readers apply and others do not")]
+    Global(&'static str),
+    #[error("sparse file is malformed")]
+    Sparse,
+}
+
+impl From<Fault> for io::Error {
+    fn from(fault: Fault) -> Self {
+        Self::new(io::ErrorKind::InvalidData, fault)
+    }
+}
+
+/// Calls `visit` for each entry of the tar in `reader`. Data that it leaves is passed over.
+///
+/// # Errors
+///
+/// If `visit` fails, the stream fails or ends early, Go would refuse the tar or others would read
+/// it otherwise, or a limit is passed: [`Limits::entries`], [`Limits::header`].
+pub fn each<R: Read, E: From<io::Error>>(
+    reader: R,
+    limits: &Limits,
+    visit: impl FnMut(&mut Entry<'_, R>) -> Result<(), E>,
+) -> Result<(), E> {
+    each_within(reader, &Budget::new(limits.clone()), visit)
+}
+
+/// As [`each`], within a budget.
+pub(crate) fn each_within<R: Read, E: From<io::Error>>(
+    reader: R,
+    budget: &Budget,
+    visit: impl FnMut(&mut Entry<'_, R>) -> Result<(), E>,
+) -> Result<(), E> {
+    walk(Tape { reader, position: 0, skip: read_over, budget, left: 0 }, visit)
+}
+
+/// As [`each_within`], and seeks over the data that `visit` leaves.
+pub(crate) fn each_seeking<R: Read + Seek, E: From<io::Error>>(
+    reader: R,
+    budget: &Budget,
+    visit: impl FnMut(&mut Entry<'_, R>) -> Result<(), E>,
+) -> Result<(), E> {
+    walk(Tape { reader, position: 0, skip: seek_over, budget, left: 0 }, visit)
+}
 
 /// The first block of `reader`, or all of it if that is less.
 pub(crate) fn start(reader: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
-    reader.take(BLOCK).read_to_end(&mut start)?;
+    reader.take(BLOCK as u64).read_to_end(&mut start)?;
     Ok(start)
 }
 
 /// Whether a stream that begins with this block is a tar: an empty one, or one with a header.
-/// Asked first, since the reader's own words for anything else are about checksums.
 pub(crate) fn is_tar(start: &[u8]) -> bool {
-    let mut bytes = [0_u8; 512];
-    bytes.iter_mut().zip(start).for_each(|(to, from)| *to = *from);
-    let header = Header::from_byte_slice(&bytes);
-    let sum = (0..)
-        .zip(bytes)
-        .map(|(at, byte)| u32::from(if CHECKSUM.contains(&at) { b' ' } else { byte }));
-    bytes.iter().all(|&byte| byte == 0)
-        || header.cksum().is_ok_and(|found| found == sum.sum::<u32>())
-}
-
-/// Calls `visit` for each entry of the tar in `reader`.
-pub(crate) fn each<R: Read, E: From<io::Error>>(
-    reader: R,
-    budget: &Budget,
-    visit: impl FnMut(&mut Entry<'_, Gate<R>>) -> Result<(), E>,
-) -> Result<(), E> {
-    let (gate, state) = Gate::new(reader, budget.limits.header);
-    walk(Archive::new(gate).entries()?, &state, budget, visit)
-}
-
-/// As [`each`], and seeks over the data that `visit` leaves.
-pub(crate) fn each_seeking<R: Read + Seek, E: From<io::Error>>(
-    reader: R,
-    budget: &Budget,
-    visit: impl FnMut(&mut Entry<'_, Gate<R>>) -> Result<(), E>,
-) -> Result<(), E> {
-    let (gate, state) = Gate::new(reader, budget.limits.header);
-    walk(Archive::new(gate).entries_with_seek()?, &state, budget, visit)
+    let mut block = ZEROS;
+    block.iter_mut().zip(start).for_each(|(to, from)| *to = *from);
+    block == ZEROS || header::has_checksum(&block)
 }
 
 fn walk<R: Read, E: From<io::Error>>(
-    mut entries: Entries<'_, Gate<R>>,
-    state: &State,
-    budget: &Budget,
-    mut visit: impl FnMut(&mut Entry<'_, Gate<R>>) -> Result<(), E>,
+    mut tape: Tape<'_, R>,
+    mut visit: impl FnMut(&mut Entry<'_, R>) -> Result<(), E>,
 ) -> Result<(), E> {
-    loop {
-        let end = state.data_end.get().next_multiple_of(BLOCK);
-        let rest = end.saturating_sub(state.position.get());
-        state.left.set(rest.saturating_add(budget.limits.header));
-        let Some(entry) = entries.next() else { return Ok(()) };
-        let mut entry = entry?;
-        budget.take_entry()?;
-        let size = stored_size(&mut entry)?;
-        state.data_end.set(state.position.get() + size);
-        state.left.set(u64::MAX);
+    while let Some(Found { path, kind, link, size }) = tape.next()? {
+        tape.budget.take_entry()?;
+        let offset = tape.position;
+        let data = tape.reader.by_ref().take(size);
+        let mut entry = Entry { path, kind, link, size, offset, data };
         visit(&mut entry)?;
+        let left = entry.data.limit();
+        tape.pass(size, left)?;
+    }
+    Ok(())
+}
+
+/// What the headers say of an entry.
+struct Found {
+    path: Vec<u8>,
+    kind: Kind,
+    link: Vec<u8>,
+    size: u64,
+}
+
+/// Headers that describe the next entry.
+#[derive(Default)]
+struct Pending {
+    pax: Option<Pax>,
+    path: Option<Vec<u8>>,
+    link: Option<Vec<u8>>,
+}
+
+impl Pending {
+    fn is_empty(&self) -> bool {
+        self.pax.is_none() && self.path.is_none() && self.link.is_none()
     }
 }
 
-/// How many bytes of the stream an entry's data takes: for a sparse file its size is another.
-fn stored_size<R: Read>(entry: &mut Entry<'_, R>) -> io::Result<u64> {
-    let size = if entry.header().entry_type() == EntryType::GNUSparse {
-        match pax_record(entry, b"size")?.and_then(|size| String::from_utf8(size).ok()) {
-            Some(size) => size.parse().map_err(io::Error::other)?,
-            None => entry.header().entry_size()?,
+struct Tape<'b, R> {
+    reader: R,
+    /// Bytes from the beginning of the stream.
+    position: u64,
+    skip: fn(&mut R, u64) -> io::Result<()>,
+    budget: &'b Budget,
+    /// Bytes that the headers of the entry may still have.
+    left: u64,
+}
+
+impl<R: Read> Tape<'_, R> {
+    /// The next entry, in front of its data; none at the end.
+    fn next(&mut self) -> io::Result<Option<Found>> {
+        let position = self.position;
+        self.left = self.budget.limits.header;
+        self.found().map_err(|error| match error.downcast::<Fault>() {
+            Ok(fault) => io::Error::new(io::ErrorKind::InvalidData, Malformed { position, fault }),
+            Err(error) => error,
+        })
+    }
+
+    fn found(&mut self) -> io::Result<Option<Found>> {
+        let mut pending = Pending::default();
+        loop {
+            let Some(block) = self.header()? else {
+                return if pending.is_empty() { Ok(None) } else { Err(Fault::Dangling.into()) };
+            };
+            let header = Header::parse(&block)?;
+            let is_first = match header.flag {
+                b'x' => {
+                    let pax = Pax::parse(&self.special(&header)?)?;
+                    pending.pax.replace(pax).is_none()
+                }
+                b'g' => {
+                    Pax::parse(&self.special(&header)?)?.check_global()?;
+                    // Go forgets what came before it.
+                    if !pending.is_empty() {
+                        return Err(Fault::Dangling.into());
+                    }
+                    let (path, link) = (header.path, Vec::new());
+                    return Ok(Some(Found { path, kind: Kind::GlobalHeader, link, size: 0 }));
+                }
+                b'L' => pending.path.replace(long_name(self.special(&header)?)?).is_none(),
+                b'K' => pending.link.replace(long_name(self.special(&header)?)?).is_none(),
+                _ => return self.entry(header, &block, pending).map(Some),
+            };
+            if !is_first {
+                return Err(Fault::TwoHeaders.into());
+            }
         }
-    } else {
-        entry.size()
-    };
-    // Go's reader, and so every engine, takes no data after these, whatever their size says
-    // (`archive/tar`, `isHeaderOnlyType`); this one would. Nobody writes such on purpose.
-    if size > 0 && is_header_only(entry.header().entry_type()) {
-        let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-        let message = format!("tar entry {path} is of a kind without data, and has data");
-        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
     }
-    // Go and Linux hold sizes in 63 bits.
-    if i64::try_from(size).is_err() {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "size of a tar entry overflows"));
+
+    /// The entry that `header` begins, described by that and by what came before.
+    fn entry(&mut self, header: Header, block: &Block, pending: Pending) -> io::Result<Found> {
+        let pax = pending.pax.unwrap_or_default();
+        let path = one_of("path", pending.path, pax.path)?.unwrap_or(header.path);
+        let link = one_of("linkpath", pending.link, pax.link)?.unwrap_or(header.link);
+        let size = pax.size.unwrap_or(header.size);
+        let mut found = Found { kind: kind(header.flag, &path), path, link, size };
+        // Go takes no data after the others, whatever their size says (`isHeaderOnlyType`). Nobody
+        // writes such on purpose.
+        if size > 0 && !matches!(found.kind, Kind::File | Kind::Sparse | Kind::Other(_)) {
+            return Err(Fault::Data.into());
+        }
+        match (found.kind, pax.sparse) {
+            (Kind::Sparse, None) if header.format == Format::Gnu => {
+                // The header counts in Go's limit for maps too.
+                self.take_left(BLOCK as u64)?;
+                sparse::in_header(block, || self.block())?.check(size)?;
+            }
+            (Kind::File, Some(records)) => {
+                let map = if records.is_map_in_data()? {
+                    sparse::in_data(|| {
+                        found.size = found.size.checked_sub(BLOCK as u64).ok_or(Fault::Sparse)?;
+                        self.block()
+                    })?
+                } else {
+                    records.map()?
+                };
+                map.within(records.size().unwrap_or(size)).check(found.size)?;
+                found.path = records.name.unwrap_or(found.path);
+                found.kind = Kind::Sparse;
+            }
+            (Kind::Sparse, _) | (_, Some(_)) => return Err(Fault::Sparse.into()),
+            (_, None) => {}
+        }
+        Ok(found)
     }
-    Ok(size)
-}
 
-fn is_header_only(kind: EntryType) -> bool {
-    matches!(
-        kind,
-        EntryType::Link
-            | EntryType::Symlink
-            | EntryType::Char
-            | EntryType::Block
-            | EntryType::Directory
-            | EntryType::Fifo
-    )
-}
-
-/// The value of a PAX record of `entry`.
-pub(crate) fn pax_record<R: Read>(
-    entry: &mut Entry<'_, R>,
-    key: &[u8],
-) -> io::Result<Option<Vec<u8>>> {
-    let Some(records) = entry.pax_extensions()? else { return Ok(None) };
-    let mut value = None;
-    for record in records {
-        let record = record?;
-        if record.key_bytes() == key {
-            value = Some(record.value_bytes().to_owned());
+    /// The block of a header; none at the end, which one or two blocks of zeros mark, or nothing.
+    fn header(&mut self) -> io::Result<Option<Block>> {
+        match self.block_or_end()? {
+            Some(ZEROS) => match self.block_or_end()? {
+                None | Some(ZEROS) => Ok(None),
+                // GNU tar goes on here, and Go fails.
+                Some(_) => Err(Fault::LoneZeroBlock.into()),
+            },
+            found => Ok(found),
         }
     }
-    Ok(value)
-}
 
-/// Where a [`Gate`] is, and how much it still lets through.
-struct State {
-    position: Cell<u64>,
-    left: Cell<u64>,
-    /// Where the data of the last entry ends.
-    data_end: Cell<u64>,
-}
-
-/// A reader that fails when more is read than it may let through.
-pub(crate) struct Gate<R> {
-    inner: R,
-    state: Rc<State>,
-    limit: u64,
-}
-
-impl<R> Gate<R> {
-    fn new(inner: R, limit: u64) -> (Self, Rc<State>) {
-        let left = Cell::new(limit);
-        let state = Rc::new(State { position: Cell::new(0), left, data_end: Cell::new(0) });
-        (Self { inner, state: Rc::clone(&state), limit }, state)
+    /// A block that has to be there, and counts as a part of the entry's headers.
+    fn block(&mut self) -> io::Result<Block> {
+        self.take_left(BLOCK as u64)?;
+        self.block_or_end()?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
-}
 
-impl<R: Read> Read for Gate<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let State { position, left, data_end } = &*self.state;
-        if left.get() == 0 && !buffer.is_empty() {
-            return Err(Exceeded::Header { limit: self.limit }.into());
+    fn block_or_end(&mut self) -> io::Result<Option<Block>> {
+        let mut block = ZEROS;
+        let mut rest = block.as_mut_slice();
+        while !rest.is_empty() {
+            match self.reader.read(rest) {
+                Ok(0) if rest.len() == BLOCK => return Ok(None),
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(n) => rest = rest.get_mut(n..).unwrap_or_default(),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
         }
-        let mut n = self.inner.by_ref().take(left.get()).read(buffer)?;
-        if n == 0 && position.get() >= data_end.get() {
-            // umoci leaves out the last padding, and Go reads on to the end without it.
-            let padding = position.get().next_multiple_of(BLOCK) - position.get();
-            n = io::repeat(0).take(padding.min(left.get())).read(buffer)?;
+        self.position += BLOCK as u64;
+        Ok(Some(block))
+    }
+
+    /// The data of an entry that describes another: records or a name.
+    fn special(&mut self, header: &Header) -> io::Result<Vec<u8>> {
+        let size = header.size;
+        self.take_left(size)?;
+        let mut text = Vec::new();
+        self.reader.by_ref().take(size).read_to_end(&mut text)?;
+        if text.len() as u64 != size {
+            return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        position.set(position.get() + n as u64);
-        left.set(left.get() - n as u64);
-        Ok(n)
+        self.pass(size, 0)?;
+        Ok(text)
+    }
+
+    fn take_left(&mut self, bytes: u64) -> io::Result<()> {
+        let limit = self.budget.limits.header;
+        self.left = self.left.checked_sub(bytes).ok_or(Exceeded::Header { limit })?;
+        Ok(())
+    }
+
+    /// Passes over what is `left` of data of `size` bytes, and the padding behind it.
+    fn pass(&mut self, size: u64, left: u64) -> io::Result<()> {
+        if left > 0 {
+            (self.skip)(&mut self.reader, left)?;
+        }
+        // umoci leaves out the last padding, and Go reads on to the end without it.
+        let padding = size.next_multiple_of(BLOCK as u64) - size;
+        let passed = io::copy(&mut self.reader.by_ref().take(padding), &mut io::sink())?;
+        self.position += size + passed;
+        Ok(())
     }
 }
 
-impl<R: Seek> Seek for Gate<R> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let position = self.inner.seek(to)?;
-        self.state.position.set(position);
-        // What was skipped was not read; only headers follow.
-        self.state.left.set(self.limit);
-        Ok(position)
+fn read_over<R: Read>(reader: &mut R, bytes: u64) -> io::Result<()> {
+    let passed = io::copy(&mut reader.take(bytes), &mut io::sink())?;
+    if passed < bytes { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
+}
+
+/// The last byte is read: seeking passes over what is not there.
+fn seek_over<R: Read + Seek>(reader: &mut R, bytes: u64) -> io::Result<()> {
+    let far = i64::try_from(bytes - 1).map_err(|_| Fault::Size)?;
+    reader.seek(SeekFrom::Current(far))?;
+    read_over(reader, 1)
+}
+
+fn kind(flag: u8, path: &[u8]) -> Kind {
+    match flag {
+        // Archives of Unix V7 have no flag for directories.
+        0 if path.ends_with(b"/") => Kind::Directory,
+        0 | b'0' => Kind::File,
+        b'1' => Kind::HardLink,
+        b'2' => Kind::Symlink,
+        b'3' | b'4' => Kind::Device,
+        b'5' => Kind::Directory,
+        b'6' => Kind::Fifo,
+        b'S' => Kind::Sparse,
+        other => Kind::Other(other),
     }
+}
+
+/// A long name of GNU tar, which ends at a NUL.
+fn long_name(mut text: Vec<u8>) -> Result<Vec<u8>, Fault> {
+    let end = text.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    text.truncate(end);
+    // Go takes the header's name for an empty one, and cuts the others at a NUL.
+    if text.is_empty() || text.contains(&0) { Err(Fault::LongName) } else { Ok(text) }
+}
+
+/// Which of two places holds is not the same for all readers.
+fn one_of(
+    name: &'static str,
+    long: Option<Vec<u8>>,
+    record: Option<Vec<u8>>,
+) -> Result<Option<Vec<u8>>, Fault> {
+    if long.is_some() && record.is_some() { Err(Fault::Twice(name)) } else { Ok(long.or(record)) }
 }

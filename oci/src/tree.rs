@@ -4,6 +4,8 @@
 //! tree is told which paths are wanted, and keeps these, what lies right in them, and the way to
 //! them. A bundle's directories are flat (003.7): of what lies deeper only the inner directory is
 //! kept, so that it can be named.
+//!
+//! Names are kept once, part by part, so whatever is asked of a path costs as much as it is long.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -14,7 +16,7 @@ use crate::path::{self, Path};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Node {
     Directory,
-    File(Rc<[u8]>),
+    File(Rc<Vec<u8>>),
     /// A file that is larger than a bundle may hold; an error only if no later layer removes it.
     Oversized,
     /// A symbolic link, with its target as written.
@@ -34,13 +36,6 @@ pub(crate) enum Interest<'a> {
     Above(&'a [u8]),
 }
 
-#[derive(Debug)]
-struct Held {
-    node: Node,
-    /// The layer that it came with, or that added something beneath it.
-    layer: usize,
-}
-
 /// What a [`Tree`] is to keep.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
@@ -50,52 +45,123 @@ pub(crate) struct Wanted {
     pub(crate) paths: BTreeSet<Path>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Tree {
-    wanted: Wanted,
-    /// All paths that are wanted, and the way to them.
-    ways: BTreeSet<Path>,
-    nodes: BTreeMap<Path, Held>,
-    /// The directories that were emptied, with the layer that did so. A layer of a million
-    /// whiteouts would else have all that it holds looked at a million times.
-    emptied: BTreeMap<Path, usize>,
+    root: Place,
+    /// How many nodes it has.
+    len: usize,
+}
+
+#[derive(Debug)]
+struct Place {
+    /// Whether it is wanted, or on the way to what is.
+    is_way: bool,
+    /// Whether what lies right in it is wanted.
+    is_directory_wanted: bool,
+    held: Option<Held>,
+    /// No node beneath is of a layer below this one. A layer of a million whiteouts would else
+    /// have all that lies there looked at a million times.
+    oldest: usize,
+    children: BTreeMap<Vec<u8>, Place>,
+}
+
+#[derive(Debug)]
+struct Held {
+    node: Node,
+    /// The layer that it came with, or that added something beneath it.
+    layer: usize,
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self {
+            is_way: false,
+            is_directory_wanted: false,
+            held: None,
+            oldest: usize::MAX,
+            children: BTreeMap::new(),
+        }
+    }
+}
+
+impl Place {
+    fn child(&mut self, name: &[u8]) -> &mut Self {
+        self.children.entry(name.to_owned()).or_default()
+    }
+
+    /// Removes what is of layers below `layer`, here and beneath; how much that was.
+    fn clear(&mut self, layer: usize) -> usize {
+        let removed = self.clear_beneath(layer);
+        let is_old = self.held.as_ref().is_some_and(|held| held.layer < layer);
+        if is_old {
+            self.held = None;
+        }
+        removed + usize::from(is_old)
+    }
+
+    fn clear_beneath(&mut self, layer: usize) -> usize {
+        if self.oldest >= layer {
+            return 0;
+        }
+        let removed = self.children.values_mut().map(|child| child.clear(layer)).sum();
+        self.children
+            .retain(|_, child| child.is_way || child.held.is_some() || !child.children.is_empty());
+        let layers = self.children.values().map(|child| {
+            child.held.as_ref().map_or(usize::MAX, |held| held.layer).min(child.oldest)
+        });
+        self.oldest = layers.min().unwrap_or(usize::MAX);
+        removed
+    }
 }
 
 impl Tree {
     /// An empty tree that wants these.
-    pub(crate) fn new(wanted: Wanted) -> Self {
-        let paths = wanted.directories.iter().chain(&wanted.paths);
-        let ways = paths.flat_map(|path| path::ancestors(path).chain([path.as_slice()]));
-        let ways = ways.map(<[u8]>::to_owned).collect();
-        Self { wanted, ways, ..Self::default() }
+    pub(crate) fn new(wanted: &Wanted) -> Self {
+        let mut root = Place::default();
+        root.is_way = true;
+        for path in wanted.directories.iter().chain(&wanted.paths) {
+            let mut place = &mut root;
+            for part in path::parts(path) {
+                place = place.child(part);
+                place.is_way = true;
+            }
+            place.is_directory_wanted |= wanted.directories.contains(path);
+        }
+        Self { root, len: 0 }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.nodes.len()
+        self.len
     }
 
     pub(crate) fn interest<'a>(&self, path: &'a [u8]) -> Interest<'a> {
-        if self.covers(path) {
-            return Interest::Whole;
+        let mut place = Some(&self.root);
+        // The last directory above that is wanted, or on the way.
+        let mut above = Interest::None;
+        for (part, upto) in path::parts(path).zip(path::ancestors(path).map(Some).chain([None])) {
+            // Beneath what is not a way itself, nothing is wanted.
+            let Some(here) = place else { return above };
+            let child = here.children.get(part).filter(|child| child.is_way);
+            if child.is_none() && !here.is_directory_wanted {
+                return above;
+            }
+            match upto {
+                Some(upto) => above = Interest::Above(upto),
+                None => return Interest::Whole,
+            }
+            place = child;
         }
-        path::ancestors(path)
-            .filter(|above| self.covers(above))
-            .last()
-            .map_or(Interest::None, Interest::Above)
+        above
     }
 
     /// Whether the tree knows what lies at `path`, if anything.
     pub(crate) fn covers(&self, path: &[u8]) -> bool {
-        self.ways.contains(path) || self.is_child(path)
+        path.is_empty() || self.interest(path) == Interest::Whole
     }
 
     /// Whether the tree keeps what lies in `directory`.
     pub(crate) fn wants(&self, directory: &[u8]) -> bool {
-        self.wanted.directories.contains(directory)
-    }
-
-    fn is_child(&self, path: &[u8]) -> bool {
-        path::parent(path).is_some_and(|parent| self.wants(parent))
+        self.place(directory).is_some_and(|place| place.is_directory_wanted)
     }
 
     /// The node at `path`; the root is always a directory.
@@ -103,20 +169,16 @@ impl Tree {
         if path.is_empty() {
             return Some(&Node::Directory);
         }
-        self.nodes.get(path).map(|held| &held.node)
+        self.place(path)?.held.as_ref().map(|held| &held.node)
     }
 
     /// The names and nodes that lie right in `directory`, sorted by name.
-    pub(crate) fn children<'a>(
-        &'a self,
-        directory: &'a [u8],
-    ) -> impl Iterator<Item = (&'a [u8], &'a Node)> {
-        self.beneath(directory)
-            .filter(move |(path, _)| path::parent(path) == Some(directory))
-            .map(|(path, held)| (path::name(path), &held.node))
+    pub(crate) fn children(&self, directory: &[u8]) -> impl Iterator<Item = (&[u8], &Node)> {
+        let children = self.place(directory).into_iter().flat_map(|place| &place.children);
+        children.filter_map(|(name, child)| Some((name.as_slice(), &child.held.as_ref()?.node)))
     }
 
-    /// Puts `node` at `path`, in place of what is there, unless both are directories.
+    /// Puts `node` at `path`, of the layer `layer`. What lies above becomes directories.
     ///
     /// If something above it is no directory, its path is given back: engines disagree whether
     /// `node` then lies behind a link or replaces it.
@@ -126,53 +188,50 @@ impl Tree {
         node: Node,
         layer: usize,
     ) -> Result<(), &'a [u8]> {
-        for above in path::ancestors(path) {
-            let directory = || Held { node: Node::Directory, layer };
-            let held = self.nodes.entry(above.to_owned()).or_insert_with(directory);
-            if held.node != Node::Directory {
-                return Err(above);
+        let mut place = &mut self.root;
+        for (part, upto) in path::parts(path).zip(path::ancestors(path).map(Some).chain([None])) {
+            place.oldest = place.oldest.min(layer);
+            place = place.child(part);
+            match (upto, &mut place.held) {
+                (Some(upto), Some(held)) if held.node != Node::Directory => return Err(upto),
+                (Some(_), Some(held)) => held.layer = layer,
+                (Some(_), empty) => {
+                    *empty = Some(Held { node: Node::Directory, layer });
+                    self.len += 1;
+                }
+                (None, _) => {}
             }
-            held.layer = layer;
+        }
+        if path.is_empty() {
+            return Ok(());
         }
         if node != Node::Directory {
-            self.remove_beneath(path, usize::MAX);
+            self.len -= place.clear_beneath(usize::MAX);
         }
-        if !path.is_empty() {
-            self.nodes.insert(path.to_owned(), Held { node, layer });
-        }
+        self.len += usize::from(place.held.replace(Held { node, layer }).is_none());
         Ok(())
     }
 
     /// Removes `path`, and all beneath it, as far as it is of layers below `layer`: a whiteout
     /// hides nothing of its own layer (image-spec, layer.md).
     pub(crate) fn remove(&mut self, path: &[u8], layer: usize) {
-        self.remove_beneath(path, layer);
-        if self.nodes.get(path).is_some_and(|held| held.layer < layer) {
-            self.nodes.remove(path);
+        if let Some(place) = self.place_mut(path) {
+            self.len -= place.clear(layer);
         }
     }
 
     /// Removes what lies beneath `path`, as far as it is of layers below `layer`.
     pub(crate) fn remove_beneath(&mut self, path: &[u8], layer: usize) {
-        if self.beneath(path).next().is_none() {
-            return;
-        }
-        if layer != usize::MAX && self.emptied.insert(path.to_owned(), layer) == Some(layer) {
-            return;
-        }
-        let removed: Vec<Path> = self
-            .beneath(path)
-            .filter(|(_, held)| held.layer < layer)
-            .map(|(path, _)| path.clone())
-            .collect();
-        for path in removed {
-            self.nodes.remove(&path);
+        if let Some(place) = self.place_mut(path) {
+            self.len -= place.clear_beneath(layer);
         }
     }
 
-    fn beneath<'a>(&'a self, path: &'a [u8]) -> impl Iterator<Item = (&'a Path, &'a Held)> {
-        self.nodes
-            .range(path::join(path, b"")..)
-            .take_while(move |(found, _)| path::is_beneath(found, path))
+    fn place(&self, path: &[u8]) -> Option<&Place> {
+        path::parts(path).try_fold(&self.root, |place, part| place.children.get(part))
+    }
+
+    fn place_mut(&mut self, path: &[u8]) -> Option<&mut Place> {
+        path::parts(path).try_fold(&mut self.root, |place, part| place.children.get_mut(part))
     }
 }

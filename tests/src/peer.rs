@@ -18,6 +18,23 @@ use crate::left_out;
 /// For one answer, of a machine that is busy.
 const PATIENCE: Duration = Duration::from_mins(2);
 
+/// The program that says what Go reads in layers and documents of images, built if that was not
+/// done before; `None`, said aloud, if it cannot be built here.
+///
+/// # Panics
+///
+/// If the settings are invalid.
+pub fn dialect(tests: &str) -> Option<PathBuf> {
+    let settings = Settings::from_env().unwrap_or_else(|error| panic!("{error}"));
+    match unlade_testbed::dialect(&settings.cache, &mut |line| eprintln!("{line}")) {
+        Ok(program) => Some(program),
+        Err(error) => {
+            left_out::say(tests, &format!("the Go code beside ours can't be built: {error}"));
+            None
+        }
+    }
+}
+
 /// The programs, built if that wasn't done before; `None`, said aloud, if they can't be built here.
 ///
 /// # Panics

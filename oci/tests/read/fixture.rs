@@ -84,6 +84,32 @@ impl Tar {
         self
     }
 
+    /// An entry without data whose path may be long.
+    pub fn long_name(self, kind: EntryType, path: &str) -> Self {
+        self.entry(EntryType::GNULongName, "././@LongLink", "", path.as_bytes()).entry(
+            kind,
+            "long",
+            "",
+            &[],
+        )
+    }
+
+    /// A link whose target may be long.
+    pub fn long_link(self, kind: EntryType, path: &str, target: &str) -> Self {
+        self.entry(EntryType::GNULongLink, "././@LongLink", "", target.as_bytes()).entry(
+            kind,
+            path,
+            "",
+            &[],
+        )
+    }
+
+    /// Bytes as they are.
+    pub fn raw(mut self, bytes: &[u8]) -> Self {
+        self.0.get_mut().extend(bytes);
+        self
+    }
+
     /// PAX records for the next entry.
     pub fn pax(mut self, records: &[(&str, &[u8])]) -> Self {
         self.0.append_pax_extensions(records.iter().copied()).unwrap();

@@ -48,6 +48,6 @@ pub use error::Error;
 pub use kubectl::Kubectl;
 pub use node::Node;
 pub use part::{Part, PartStatus, State};
-pub use program::{Olm, Peers, Programs};
+pub use program::{Olm, Peers, Programs, dialect};
 pub use settings::Settings;
 pub use testbed::Testbed;

@@ -18,7 +18,7 @@ use crate::network::outside;
 use module::Source;
 
 pub use olm::Olm;
-pub use peer::Peers;
+pub use peer::{Peers, dialect};
 
 /// The folder that holds the built programs of each Go module, and where the machine's are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -16,6 +16,25 @@ const SOURCE: Source = Source {
     data: None,
 };
 
+const DIALECT: Source = Source {
+    name: "dialect",
+    folder: "../peers/dialect",
+    flags: &[],
+    packages: &["."],
+    data: None,
+};
+
+/// Finds the program that says what Go reads in layers and documents of images
+/// (`tests/peers/dialect`), or builds it, which takes seconds: it is made of Go's own library.
+///
+/// # Errors
+///
+/// As [`Peers::prepare`].
+pub fn dialect(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<PathBuf, Error> {
+    let (folder, _) = module::programs(cache, &DIALECT, tell)?;
+    Ok(folder.join("dialect"))
+}
+
 /// The programs of `tests/peers`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Peers {

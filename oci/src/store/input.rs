@@ -1,0 +1,79 @@
+//! Files of the machine that images are read from.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::rc::Rc;
+
+use rustix::fs::OFlags;
+
+/// Bytes of a block in `st_blocks`, whatever the file system's own are.
+const BLOCK: u64 = 512;
+
+/// A regular file that is open.
+pub(super) struct Input {
+    file: Rc<File>,
+    /// Its length in bytes, when it was opened. Files of `/proc` have none.
+    pub(super) size: u64,
+    /// How many of its bytes are stored: holes are not.
+    pub(super) stored: u64,
+}
+
+/// Opens the file `path`; none if it is not a regular file.
+pub(super) fn open(path: &Path) -> io::Result<Option<Input>> {
+    // Opening a device can have effects.
+    if !path.metadata()?.is_file() {
+        return Ok(None);
+    }
+    // It may be another file by now; opening a FIFO would wait.
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Ok(None);
+    }
+    let size = metadata.len();
+    // File systems that know no holes put one at the end; some of these know no blocks either.
+    let hole = rustix::fs::seek(&file, rustix::fs::SeekFrom::Hole(0)).unwrap_or(size);
+    let stored = if hole < size { size.min(metadata.blocks() * BLOCK) } else { size };
+    Ok(Some(Input { file: Rc::new(file), size, stored }))
+}
+
+impl Input {
+    /// `size` bytes from `offset` on, as far as there are so many.
+    pub(super) fn bytes(&self, offset: u64, size: u64) -> Bytes {
+        let end = offset.saturating_add(size).min(self.size);
+        Bytes { file: Rc::clone(&self.file), start: offset, position: offset, end }
+    }
+}
+
+/// A part of a file. Several may be read at a time.
+pub(super) struct Bytes {
+    file: Rc<File>,
+    start: u64,
+    position: u64,
+    end: u64,
+}
+
+impl Read for Bytes {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.end.saturating_sub(self.position)).unwrap_or(usize::MAX);
+        let n = buffer.len().min(left);
+        let n = self.file.read_at(buffer.get_mut(..n).unwrap_or_default(), self.position)?;
+        self.position += n as u64;
+        Ok(n)
+    }
+}
+
+impl Seek for Bytes {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let position = match to {
+            SeekFrom::Start(offset) => self.start.checked_add(offset),
+            SeekFrom::Current(offset) => self.position.checked_add_signed(offset),
+            SeekFrom::End(offset) => self.end.checked_add_signed(offset),
+        };
+        self.position = position.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.position - self.start.min(self.position))
+    }
+}

@@ -1,0 +1,188 @@
+//! Files of a layout or an archive that are something else.
+
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::fixture::*;
+
+/// The path of the only layer's blob.
+fn blob(layout: &Path, layer: &Layer) -> std::path::PathBuf {
+    layout.join("blobs").join(digest(&layer.stored).replace(':', "/"))
+}
+
+#[test]
+fn a_blob_that_is_no_regular_file_is_refused() {
+    let place = Place::new();
+    let layer = Layer::plain(Tar::bundle());
+    let path = place.layout(&Layout::of(std::slice::from_ref(&layer)));
+    let blob = blob(&path, &layer);
+    let source = format!("oci:{}", path.display());
+    for target in ["/dev/zero", "/", "/dev/tty"] {
+        fs::remove_file(&blob).unwrap();
+        symlink(target, &blob).unwrap();
+        let error = refusal(read(&source));
+        assert!(error.contains("is not a regular file"), "{target}: {error}");
+    }
+    fs::remove_file(&blob).unwrap();
+    assert!(Command::new("mkfifo").arg(&blob).status().unwrap().success());
+    let error = refusal(read(&source));
+    assert!(error.contains("is not a regular file"), "{error}");
+}
+
+#[test]
+fn a_blob_that_is_a_link_is_verified_as_any_other() {
+    let place = Place::new();
+    let layer = Layer::plain(Tar::bundle());
+    let path = place.layout(&Layout::of(std::slice::from_ref(&layer)));
+    let blob = blob(&path, &layer);
+    let elsewhere = place.file("elsewhere", &layer.stored);
+    fs::remove_file(&blob).unwrap();
+    // As Bazel builds layouts.
+    symlink(elsewhere, &blob).unwrap();
+    assert!(read(&format!("oci:{}", path.display())).is_ok());
+    fs::remove_file(&blob).unwrap();
+    symlink("/etc/passwd", &blob).unwrap();
+    let error = refusal(read(&format!("oci:{}", path.display())));
+    assert!(error.contains("is not what it should be"), "{error}");
+    assert!(!error.contains("root"), "{error}");
+}
+
+/// Those of `/proc` look like files of no size; some of them block.
+#[test]
+fn files_of_proc_have_nothing_to_read() {
+    for target in ["/proc/self/environ", "/proc/kmsg", "/proc/self/mem"] {
+        let place = Place::new();
+        let path = place.layout(&Layout::of(&[Layer::plain(Tar::bundle())]));
+        fs::remove_file(path.join("index.json")).unwrap();
+        symlink(target, path.join("index.json")).unwrap();
+        let error = refusal(read(&format!("oci:{}", path.display())));
+        assert!(error.contains("index.json"), "{target}: {error}");
+        let error = refusal(read(&format!("oci-archive:{target}")));
+        assert!(error.contains(target), "{target}: {error}");
+    }
+}
+
+/// A blob of a tebibyte that takes no room, and whose descriptor tells its size rightly.
+#[test]
+fn a_layer_of_holes_is_refused_by_what_is_stored() {
+    let place = Place::new();
+    let mut layout = Layout::new();
+    let layer = Layer::plain(Tar::bundle());
+    let size = 1_u64 << 40;
+    let config = layout.json(CONFIG, &configuration(std::slice::from_ref(&layer), "amd64"));
+    let digest = format!("sha256:{}", "0".repeat(64));
+    let manifest = json!({
+        "schemaVersion": 2, "mediaType": MANIFEST, "config": config,
+        "layers": [{"mediaType": LAYER, "digest": digest, "size": size}],
+    });
+    let image = layout.json(MANIFEST, &manifest);
+    layout.manifests.push(image);
+    let path = place.layout(&layout);
+    let mut tar = Tar::bundle().done();
+    tar.truncate(tar.len() - 1024);
+    let blob = path.join(format!("blobs/sha256/{}", "0".repeat(64)));
+    fs::write(&blob, tar).unwrap();
+    File::options().write(true).open(&blob).unwrap().set_len(size).unwrap();
+    let options = limited(|limits| limits.ratio_from = 8 << 20);
+    let source = format!("oci:{}", path.display()).parse().unwrap();
+    let error = unlade_oci::read(&source, &options).unwrap_err();
+    assert!(error.is_limit(), "{}", chain(&error));
+    assert!(chain(&error).contains("for each byte of the image"), "{}", chain(&error));
+}
+
+#[test]
+fn one_layer_many_times_is_read_so_often_as_its_size_allows() {
+    let layer = Layer::plain(Tar::bundle().file("usr/large", vec![7; 1 << 16]));
+    let options = limited(|limits| (limits.ratio, limits.ratio_from) = (50, 1 << 16));
+    let times = |n| read_with(&vec![layer.clone(); n], &options);
+    assert!(times(10).is_ok());
+    let error = refusal(times(100));
+    assert!(error.contains("50 bytes have to be read and decompressed for each byte"), "{error}");
+}
+
+#[test]
+fn a_compressed_archive_is_decompressed_so_often_as_its_size_allows() {
+    let place = Place::new();
+    // Layers that are too large to be kept, so that the archive is decompressed for each.
+    let layers: Vec<_> =
+        (0..8).map(|n| Layer::plain(Tar::bundle().file("usr/large", vec![n; 5 << 20]))).collect();
+    let file = place.file("a.tgz", &gzip(&Layout::of(&layers).tar()));
+    let source = format!("oci-archive:{}", file.display()).parse().unwrap();
+    let read = unlade_oci::read(&source, &limited(|_| {}));
+    assert!(read.is_ok(), "{}", refusal(read));
+    let error = unlade_oci::read(&source, &limited(|limits| limits.ratio_from = 32 << 20));
+    assert!(refusal(error).contains("for each byte of the image"));
+}
+
+fn docker(manifest: &str, tar: Tar) -> String {
+    let place = Place::new();
+    let file = place.file("a.tar", &tar.file("manifest.json", manifest).done());
+    refusal(read(&format!("docker-archive:{}", file.display())))
+}
+
+#[test]
+fn names_of_a_docker_archive_stay_in_it() {
+    for name in ["../c.json", "/etc/passwd", "a/../../c.json"] {
+        let manifest = json!([{"Config": name, "Layers": []}]).to_string();
+        let error = docker(&manifest, Tar::new());
+        assert!(error.contains("is missing"), "{error}");
+    }
+    let manifest = r#"[{"Config":"c.json","Layers":[]}]"#;
+    for tar in [
+        Tar::new().link("c.json", "../../etc/passwd"),
+        Tar::new().link("c.json", "/etc/passwd"),
+        Tar::new().link("c.json", "c.json"),
+        Tar::new().link("c.json", "b").link("b", "a").file("a", "{}"),
+        Tar::new().entry(tar::EntryType::Fifo, "c.json", "", &[]),
+    ] {
+        let error = docker(manifest, tar);
+        assert!(error.contains("c.json is missing"), "{error}");
+    }
+}
+
+/// skopeo takes the first, Docker the last, and no digest says which is meant.
+#[test]
+fn two_configurations_of_one_name_are_refused() {
+    let layer = Layer::plain(Tar::bundle());
+    let config = configuration(std::slice::from_ref(&layer), "amd64").to_string();
+    let manifest = r#"[{"Config":"c.json","Layers":["l.tar"]}]"#;
+    let tar = || Tar::new().file("l.tar", &layer.tar).file("c.json", &config);
+    let error = docker(manifest, tar().file("c.json", &config));
+    assert!(error.contains("holds c.json twice"), "{error}");
+    let error = docker(manifest, tar().file("manifest.json", "[]"));
+    assert!(error.contains("holds manifest.json twice"), "{error}");
+}
+
+#[test]
+fn what_is_compressed_twice_is_no_layer() {
+    let tar = Tar::bundle().done();
+    let layer = Layer { media_type: LAYER, stored: gzip(&gzip(&tar)), tar: gzip(&tar) };
+    let error = refusal(read_layers(&[layer]));
+    assert!(error.contains("checksum does not match") || error.contains("end of file"), "{error}");
+}
+
+#[test]
+fn many_members_and_frames_are_read() {
+    let tar = Tar::bundle().done();
+    let empty = gzip(&[]);
+    let members = [empty.repeat(50_000), gzip(&tar), empty.repeat(50_000)].concat();
+    let skippable = [0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0].repeat(50_000);
+    let frames = [skippable.clone(), zstd(&tar), skippable].concat();
+    for stored in [members, frames] {
+        let layer = Layer { media_type: LAYER, stored, tar: tar.clone() };
+        assert!(read_layers(&[layer]).is_ok());
+    }
+}
+
+#[test]
+fn a_skippable_frame_longer_than_the_layer_is_refused() {
+    let tar = Tar::bundle().done();
+    let frame = [0x50, 0x2a, 0x4d, 0x18, 0xff, 0xff, 0xff, 0xff];
+    let layer = Layer { media_type: LAYER, stored: [&frame[..], &zstd(&tar)].concat(), tar };
+    let error = refusal(read_layers(&[layer]));
+    assert!(error.contains("unexpected end of file"), "{error}");
+}

@@ -1,0 +1,114 @@
+//! What we take of an image, Go reads the same: layers beside `archive/tar`, documents beside
+//! `encoding/json` and the types of the image spec, over cases that a generator makes of the
+//! formats' own grammar.
+//!
+//! Refusing more than Go is fine. `UNLADE_DIALECT_CASES` sets the number of cases of each kind,
+//! and `UNLADE_DIALECT_SEED` where they begin.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of tests, which clippy does not count as such"
+)]
+
+/// Documents.
+mod document;
+/// Numbers that look random, the same each time.
+mod random;
+/// Layers.
+mod tape;
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::process::Command;
+
+use random::Random;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Cases that are asked together.
+const BATCH: u64 = 5_000;
+
+/// An image's layer or document: its kind, as the peer calls it, and its bytes.
+struct Case {
+    kind: char,
+    bytes: Vec<u8>,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    found: Value,
+    error: String,
+}
+
+/// How many cases were answered how.
+#[derive(Debug, Default)]
+struct Tally {
+    both_take: u64,
+    both_refuse: u64,
+    only_ours_refuses: u64,
+}
+
+/// Asks both for as many cases as are wanted, each made by `make` of numbers of its own.
+fn compare(
+    tests: &str,
+    make: impl Fn(&mut Random) -> Case,
+    ours: impl Fn(&Case) -> Result<Value, String>,
+) {
+    let Some(peer) = unlade_tests::peer::dialect(tests) else { return };
+    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
+    let cases = number("UNLADE_DIALECT_CASES").unwrap_or(10_000);
+    let first = number("UNLADE_DIALECT_SEED").unwrap_or(0);
+    let mut tally = Tally::default();
+    for start in (first..first + cases).step_by(BATCH.try_into().unwrap()) {
+        let seeds = start..(start + BATCH).min(first + cases);
+        let batch: Vec<_> = seeds.clone().map(|seed| make(&mut Random::new(seed))).collect();
+        for ((seed, case), theirs) in seeds.zip(&batch).zip(ask(&peer, &batch)) {
+            match (ours(case), theirs.error.as_str()) {
+                (Ok(ours), "") if ours == theirs.found => tally.both_take += 1,
+                (Ok(ours), error) => panic!(
+                    "seed {seed}, kind {}: ours {ours}, Go {} {error}; {}",
+                    case.kind,
+                    theirs.found,
+                    kept(case)
+                ),
+                (Err(_), "") => tally.only_ours_refuses += 1,
+                (Err(_), _) => tally.both_refuse += 1,
+            }
+        }
+    }
+    println!("{tests}: {cases} cases from seed {first}: {tally:?}");
+    // A generator whose cases are all refused would show nothing.
+    assert!(tally.both_take * 5 > cases, "{tally:?}");
+}
+
+fn ask(peer: &Path, batch: &[Case]) -> Vec<Answer> {
+    let file = || tempfile::tempfile().unwrap();
+    let (mut requests, mut answers) = (BufWriter::new(file()), file());
+    for case in batch {
+        requests.write_all(&[case.kind as u8]).unwrap();
+        requests.write_all(&u32::try_from(case.bytes.len()).unwrap().to_be_bytes()).unwrap();
+        requests.write_all(&case.bytes).unwrap();
+    }
+    let mut requests: File = requests.into_inner().unwrap();
+    requests.seek(SeekFrom::Start(0)).unwrap();
+    let output = answers.try_clone().unwrap();
+    let status = Command::new(peer).stdin(requests).stdout(output).status().unwrap();
+    assert!(status.success(), "{status}");
+    answers.seek(SeekFrom::Start(0)).unwrap();
+    let lines = BufReader::new(answers).lines();
+    lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect()
+}
+
+/// Where the bytes of a case are to be looked at.
+fn kept(case: &Case) -> String {
+    let (mut file, path) = tempfile::NamedTempFile::new().unwrap().keep().unwrap();
+    file.write_all(&case.bytes).unwrap();
+    path.display().to_string()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
