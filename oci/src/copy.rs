@@ -3,10 +3,10 @@
 use std::io::Read;
 
 use oci_spec::image::{Descriptor, Digest, ImageIndex, ImageManifest};
+use unlade_format::excerpt;
 
 use crate::budget::Budget;
 use crate::digest::Verified;
-use crate::excerpt::excerpt;
 use crate::image::open;
 use crate::manifest::{self, blob_path, is_index, is_manifest, parse, read_blob, shape};
 use crate::store::Store;
@@ -111,7 +111,7 @@ impl<D: Destination> Copy<'_, D> {
                 self.blob(blob)?;
             }
         } else {
-            let (digest, media_type) = (digest.to_string(), excerpt(media_type));
+            let (digest, media_type) = (digest.to_string(), excerpt::cut(media_type));
             return Err(manifest::Error::MediaType { digest, media_type, expected: "image" }.into());
         }
         self.destination.manifest(descriptor, &bytes, depth == 0).map_err(Error::Destination)

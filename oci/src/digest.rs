@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use oci_spec::image::{Digest, DigestAlgorithm};
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
 
-use crate::excerpt::excerpt;
+use unlade_format::excerpt;
 
 /// Bytes that are not what their digest or size says.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(crate) fn sha256(bytes: &[u8]) -> Result<Digest, Error> {
 
 /// The digest that `text` writes.
 pub(crate) fn parse(text: &str) -> Result<Digest, Error> {
-    text.parse().map_err(|_| Error::Invalid { text: excerpt(text) })
+    text.parse().map_err(|_| Error::Invalid { text: excerpt::cut(text) })
 }
 
 /// A reader whose bytes are hashed and counted as they pass.

@@ -1,12 +1,12 @@
 //! Docker archives: what `docker save` writes, and skopeo and podman after it.
 
 use oci_spec::image::Digest;
+use unlade_format::excerpt;
 
 use crate::Select;
 use crate::budget::Budget;
 use crate::digest;
 use crate::document::{DockerImage, DockerManifest};
-use crate::excerpt::excerpt;
 use crate::manifest::{Error, Manifest, parse};
 use crate::reference::normalize_docker_name;
 use crate::store::{self, Store};
@@ -27,15 +27,15 @@ pub(crate) fn find(
     let (item, name) = choose(&items, select)?;
     let bytes = store.read(&item.config, budget.limits.json)?;
     let id = digest::sha256(&bytes)
-        .map_err(|source| Error::Blob { blob: excerpt(&item.config), source })?;
+        .map_err(|source| Error::Blob { blob: excerpt::cut(&item.config), source })?;
     // The name is the digest, if it looks like one: nothing else vouches for the configuration.
     if named_digest(&item.config).is_none() && store.is_ambiguous(&item.config) {
-        return Err(store::Error::Twice { name: excerpt(&item.config) }.into());
+        return Err(store::Error::Twice { name: excerpt::cut(&item.config) }.into());
     }
     if let Some(expected) = named_digest(&item.config).filter(|expected| *expected != id) {
         let (expected, found) = (expected.to_string(), id.to_string());
         let source = digest::Error::Differs { expected, found };
-        return Err(Error::Blob { blob: excerpt(&item.config), source });
+        return Err(Error::Blob { blob: excerpt::cut(&item.config), source });
     }
     let layers = item.layers.iter().flatten().map(|file| (file.clone(), None)).collect();
     let image = Manifest::configured(&bytes, &item.config, id, layers, &budget.limits)?;

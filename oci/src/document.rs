@@ -16,7 +16,7 @@ use oci_spec::image::{Digest, ImageIndex, ImageManifest, OciLayout};
 use serde::de::{DeserializeOwned, DeserializeSeed};
 use serde::{Deserialize, Deserializer};
 
-use crate::excerpt::excerpt;
+use unlade_format::excerpt;
 
 pub use schema::Schema;
 
@@ -61,7 +61,7 @@ impl From<serde_json::Error> for Error {
         let text = error.to_string();
         // The parser's own text quotes values of any length, and repeats the position.
         let problem = text.strip_suffix(&format!(" at line {line} column {column}"));
-        Self { problem: excerpt(problem.unwrap_or(&text)), line, column }
+        Self { problem: excerpt::cut(problem.unwrap_or(&text)), line, column }
     }
 }
 

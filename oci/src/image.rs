@@ -5,13 +5,12 @@ use std::io::{self, BufReader};
 use std::path::{Path as FilePath, PathBuf};
 
 use unlade_format::content::ANNOTATIONS_FILE;
-use unlade_format::{Content, Directory, File, Layout, Reading, layout as bundle_layout};
+use unlade_format::{Content, Directory, File, Layout, Reading, excerpt, layout as bundle_layout};
 
 use crate::budget::{Budget, Exceeded};
 use crate::bundle::{self, Collector, Found, Stop};
 use crate::compression::decompress;
 use crate::digest::{self, Verified};
-use crate::excerpt::excerpt;
 use crate::layer::{self, Stack};
 use crate::manifest::{self, Layer, Manifest};
 use crate::store::{self, Store};
@@ -307,7 +306,7 @@ fn push(
 ) -> Result<(), Error> {
     let name = || match &layer.stored {
         Some((digest, _)) => digest.to_string(),
-        None => excerpt(&layer.file),
+        None => excerpt::cut(&layer.file),
     };
     let fails = |source: layer::Error| Error::Layer { layer: name(), source };
     let reader = store.open(&layer.file)?;

@@ -1,9 +1,9 @@
 //! OCI image layouts: from `index.json` to one image's manifest.
 
 use oci_spec::image::{Descriptor, Digest, ImageIndex, OciLayout};
+use unlade_format::excerpt;
 
 use crate::budget::Budget;
-use crate::excerpt::excerpt;
 use crate::manifest::{Error, Manifest, is_index, is_manifest, parse, read_blob, shape};
 use crate::reference::normalize_docker_name;
 use crate::store::Store;
@@ -42,7 +42,7 @@ pub(crate) fn find(
             return Manifest::read(store, budget, at.name, at.digest, &bytes);
         }
         if !is_index(&media_type) {
-            let (digest, media_type) = (at.digest.to_string(), excerpt(&media_type));
+            let (digest, media_type) = (at.digest.to_string(), excerpt::cut(&media_type));
             return Err(Error::MediaType { digest, media_type, expected: "image" });
         }
         let index: ImageIndex = parse(&bytes, &crate::manifest::blob_path(&at.digest))?;
@@ -82,7 +82,7 @@ fn index(store: &Store<'_>, budget: &Budget) -> Result<ImageIndex, Error> {
     if store.has(MARKER) {
         let marker: OciLayout = parse(&store.read(MARKER, budget.limits.json)?, MARKER)?;
         if marker.image_layout_version() != "1.0.0" {
-            let version = excerpt(marker.image_layout_version());
+            let version = excerpt::cut(marker.image_layout_version());
             return Err(Error::Version { version });
         }
     }

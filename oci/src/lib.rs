@@ -25,7 +25,6 @@ pub mod copy;
 pub mod digest;
 mod docker;
 pub mod document;
-mod excerpt;
 pub mod image;
 pub mod layer;
 mod layout;

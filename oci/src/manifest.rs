@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use oci_spec::image::{Descriptor, Digest, ImageManifest};
+use unlade_format::excerpt;
 
 use crate::budget::Budget;
 use crate::digest::{self, Verified};
 use crate::document::{self, Configuration, Document, Shape};
-use crate::excerpt::{self, excerpt};
 use crate::store::{self, Store};
 use crate::{Limits, Platform};
 
@@ -46,7 +46,7 @@ pub enum Error {
     #[error("there is no image in it")]
     Empty,
     /// Several images are there, and none is named.
-    #[error("several images are in it, and none is named: {}", excerpt::list(images).join(", "))]
+    #[error("several images are in it, and none is named: {}", excerpt::list(images, ", "))]
     Several {
         /// What they are called; `@N` for the Nth if it has no name.
         images: Vec<String>,
@@ -135,7 +135,7 @@ fn found(items: &[String]) -> String {
     if items.is_empty() {
         return String::new();
     }
-    format!(", but {}", excerpt::list(items).join(", "))
+    format!(", but {}", excerpt::list(items, ", "))
 }
 
 /// An image: what it is, and where its layers are.
@@ -193,7 +193,7 @@ impl Manifest {
             if media_type.contains(".nondistributable.") || media_type.contains(".foreign.") {
                 return Err(Error::Foreign {
                     digest: layer.digest().to_string(),
-                    media_type: excerpt(media_type),
+                    media_type: excerpt::cut(media_type),
                 });
             }
             expect(layer, is_layer, "layer")?;
@@ -276,7 +276,7 @@ pub(crate) fn read_blob(
 
 /// The document in `bytes`, which lies at `name`.
 pub(crate) fn parse<T: Document>(bytes: &[u8], name: &str) -> Result<T, Error> {
-    document::parse(bytes).map_err(|source| Error::Json { name: excerpt(name), source })
+    document::parse(bytes).map_err(|source| Error::Json { name: excerpt::cut(name), source })
 }
 
 fn expect(
@@ -290,7 +290,7 @@ fn expect(
     }
     Err(Error::MediaType {
         digest: descriptor.digest().to_string(),
-        media_type: excerpt(media_type),
+        media_type: excerpt::cut(media_type),
         expected,
     })
 }

@@ -1,6 +1,7 @@
 //! Paths inside of an image: bytes between slashes, from the root, without `.` and `..`.
 
-use crate::excerpt::excerpt;
+use unlade_format::excerpt;
+
 use crate::limit;
 
 /// `manifests/etcd.yaml`; the root is empty.
@@ -66,7 +67,7 @@ pub(crate) fn join(directory: &[u8], name: &[u8]) -> Path {
 
 /// `path` for people.
 pub(crate) fn display(path: &[u8]) -> String {
-    excerpt(&String::from_utf8_lossy(path))
+    excerpt::cut(&String::from_utf8_lossy(path))
 }
 
 #[cfg(test)]

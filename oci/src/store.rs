@@ -7,9 +7,10 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path as FilePath, PathBuf};
 
 use self::input::Input;
+use unlade_format::excerpt;
+
 use crate::budget::{Budget, Metered};
 use crate::compression::decompress;
-use crate::excerpt::excerpt;
 use crate::limit;
 use crate::path::{self, Path};
 use crate::tape::{self, Entry, Kind};
@@ -123,8 +124,8 @@ impl<'a> Store<'a> {
             Place::Directory(directory) => {
                 let path = directory.join(name);
                 let file = input::open(&path).map_err(|source| match source.kind() {
-                    io::ErrorKind::NotFound => Error::Missing { name: excerpt(name) },
-                    _ => Error::Read { name: excerpt(name), source },
+                    io::ErrorKind::NotFound => Error::Missing { name: excerpt::cut(name) },
+                    _ => Error::Read { name: excerpt::cut(name), source },
                 })?;
                 let file = file.ok_or(Error::NotAFile { path })?;
                 self.budget.add_input(name, file.stored);
@@ -141,9 +142,9 @@ impl<'a> Store<'a> {
         reader
             .take(limit.saturating_add(1))
             .read_to_end(&mut bytes)
-            .map_err(|source| Error::Read { name: excerpt(name), source })?;
+            .map_err(|source| Error::Read { name: excerpt::cut(name), source })?;
         if bytes.len() as u64 > limit {
-            return Err(Error::TooLarge { name: excerpt(name), limit });
+            return Err(Error::TooLarge { name: excerpt::cut(name), limit });
         }
         Ok(bytes)
     }
@@ -208,11 +209,11 @@ impl Archive {
     }
 
     fn stream<'s>(&'s self, name: &str, budget: &'s Budget) -> Result<Box<dyn Read + 's>, Error> {
-        let read = |source| Error::Read { name: excerpt(name), source };
+        let read = |source| Error::Read { name: excerpt::cut(name), source };
         let (offset, size) = match self.find(name) {
             Some(Item::At { offset, size }) => (*offset, *size),
             Some(Item::Here(bytes)) => return Ok(Box::new(bytes.as_slice())),
-            _ => return Err(Error::Missing { name: excerpt(name) }),
+            _ => return Err(Error::Missing { name: excerpt::cut(name) }),
         };
         if self.is_compressed {
             let bytes = Metered::new(self.file.bytes(0, self.file.size), budget);

@@ -8,7 +8,7 @@ use unlade_format::json::{fold, is_folded};
 
 use super::Schema;
 use super::time::is_time;
-use crate::excerpt::excerpt;
+use unlade_format::excerpt;
 
 /// Takes a value that Go takes for this schema.
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +42,7 @@ impl Check {
                 if *name == key {
                     return Ok(schema);
                 }
-                let key = excerpt(key);
+                let key = excerpt::cut(key);
                 Err(E::custom(format_args!("key {key:?} is `{name}` but for letter case")))
             }
             _ => Ok(&Schema::Any),
@@ -106,7 +106,7 @@ impl<'de> Visitor<'de> for Check {
             let schema = self.field(&key)?;
             let is_new = keys.insert(if is_map { key.clone() } else { fold(&key) });
             if !is_new {
-                let key = excerpt(&key);
+                let key = excerpt::cut(&key);
                 let rule = if is_map { "" } else { ", or once more in other letter case" };
                 return Err(A::Error::custom(format_args!("key {key:?} is there twice{rule}")));
             }
