@@ -18,6 +18,8 @@ mod document;
 mod random;
 /// Layers.
 mod tape;
+/// What programs in use write.
+mod writer;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};

@@ -12,7 +12,7 @@ fn what_we_take_of_a_layer_go_reads_the_same() {
     compare("layers beside Go's archive/tar", case, ours);
 }
 
-fn ours(case: &Case) -> Result<Value, String> {
+pub(crate) fn ours(case: &Case) -> Result<Value, String> {
     let mut found = Vec::new();
     each(case.bytes.as_slice(), &Limits::default(), |entry| {
         let kind = match entry.kind {
