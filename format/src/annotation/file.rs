@@ -108,6 +108,9 @@ pub(crate) fn read(
 ) -> Result<AnnotationsFile, Error> {
     let mut yaml_limits = limits.yaml.clone();
     yaml_limits.input = yaml_limits.input.min(limits.annotations_file_size);
+    // The file is read twice, for the layout of a bundle and for its content, beside all others.
+    let work = limits.annotations_file_size as u64 * WORK_PER_BYTE;
+    yaml_limits.work = yaml_limits.work.min(work);
     let document = yaml::read(text, Scalars::Source, &yaml_limits)
         .map_err(|source| Error::Yaml { path: path.to_owned(), source })?;
     let mut reader =
@@ -125,6 +128,9 @@ pub(crate) fn read(
     }
     Ok(reader.file)
 }
+
+/// Most work for each byte that the file may have: one attempt in the worst case.
+const WORK_PER_BYTE: u64 = 32;
 
 struct Reader<'a> {
     path: &'a str,

@@ -168,3 +168,17 @@ fn illegal_entries_are_left_out_where_that_is_asked_for_but_for_the_six() {
     assert_eq!(subjects, ["a/b/c", "list", "map"]);
     assert!(read(&format!("annotations:\n  {PACKAGE}: [p]\n")).is_err());
 }
+
+#[test]
+fn attempts_to_read_the_file_are_bounded_together() {
+    let text = |colons| {
+        format!(
+            "annotations:\n  a: b\nx:\n{}y: [{}z]\n",
+            "- a\n".repeat(100_000),
+            "a:,".repeat(colons)
+        )
+    };
+    assert!(file(&text(1)).is_ok());
+    let error = file(&text(16)).unwrap_err();
+    assert!(error.is_limit(), "{error}");
+}
