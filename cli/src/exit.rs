@@ -45,7 +45,7 @@ pub(crate) const TABLE: &str = "  0  done, or the reader of a pipe had enough
   3  what was read is no bundle, no ConfigMap, or a broken one
   4  too large: for a ConfigMap, or for one of the limits
   5  --strict, and something was reported
-  10 to 79  something on the cluster failed, a code for each reason: docs/reference/exit-codes.md";
+  10 to 89  something on the cluster failed, a code for each reason: docs/reference/exit-codes.md";
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
@@ -72,8 +72,7 @@ mod tests {
             assert!(line.trim_start().starts_with(&format!("{} ", code.code())), "{line}");
         }
         let of_cluster = Reason::ALL.map(|reason| Exit::Cluster(reason).code());
-        assert_eq!(of_cluster.iter().min(), Some(&10));
-        assert_eq!(of_cluster.iter().max(), Some(&79));
+        assert!(of_cluster.iter().all(|code| (10..90).contains(code)), "{of_cluster:?}");
     }
 
     #[test]

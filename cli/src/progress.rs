@@ -67,6 +67,9 @@ impl Progress {
             Step::BundlePulled { digest } => {
                 self.finish(3, at, digest.clone().unwrap_or_default());
             }
+            Step::ImageChanged { requested, admitted } => {
+                self.notes.push(format!("admission changed {requested} to {admitted}"));
+            }
             Step::Running => self.finish(4, at, String::new()),
             Step::Written => self.finish(5, at, String::new()),
             Step::Loaded => self.finish(6, at, String::new()),

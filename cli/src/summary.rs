@@ -15,7 +15,7 @@ pub(crate) use self::{
     check::checked,
     describe::described,
     inventory::inventory,
-    load::loaded,
+    load::{launched, loaded},
     outcome::{Outcome, outcomes},
     unpack::{Unpacked, unpacked},
 };

@@ -83,6 +83,19 @@ pub fn fill_over(existing: ConfigMap, encoded: &ConfigMap) -> Result<ConfigMap, 
     with_content(cleared(existing)?, encoded)
 }
 
+/// `existing` without what a filling wrote: data, binaryData and the same annotations that
+/// [`fill`] removes. What others wrote stays.
+///
+/// # Errors
+///
+/// If `existing` is immutable.
+pub fn emptied(existing: ConfigMap) -> Result<ConfigMap, Error> {
+    let mut emptied = cleared(existing)?;
+    emptied.data.clear();
+    emptied.binary_data.clear();
+    Ok(emptied)
+}
+
 /// Without the annotations of an earlier filling.
 fn cleared(mut existing: ConfigMap) -> Result<ConfigMap, Error> {
     if existing.rest.get("immutable") == Some(&serde_json::Value::Bool(true)) {

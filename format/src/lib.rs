@@ -57,7 +57,7 @@ pub use config_map::ConfigMap;
 pub use content::{Content, Directory, File, Reading};
 pub use decode::{Decoded, decode};
 pub use encode::{Encoding, encode};
-pub use fill::{fill, fill_over};
+pub use fill::{emptied, fill, fill_over};
 pub use finding::{Finding, Findings, Reason};
 pub use key::ConfigMapKey;
 pub use layout::Layout;

@@ -12,6 +12,8 @@ pub const IMAGE_DIGEST: &str = "unlade.dev/image-digest";
 pub const FAILURE: &str = "unlade.dev/failure";
 /// On a Job: the digest of what was asked of the API server, by which launches are compared.
 pub const SPEC_HASH: &str = "unlade.dev/spec-hash";
+/// On the Role of a ConfigMap: the image that its content was verified to come from, as JSON.
+pub const VERIFIED: &str = "unlade.dev/verified";
 
 /// Those that a filling drops.
 pub const OF_CONTENT: [&str; 2] = [IMAGE_DIGEST, FAILURE];

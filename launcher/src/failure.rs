@@ -143,13 +143,13 @@ impl Failure {
 
     /// The same, and whether it may pass by itself, where more is known than the reason.
     #[must_use]
-    fn transient(self, is_transient: bool) -> Self {
+    pub(crate) fn transient(self, is_transient: bool) -> Self {
         Self { is_transient, ..self }
     }
 
     /// The same with this hint in place of its reason's, if there is one.
     #[must_use]
-    fn hinted(self, hint: Option<impl Into<String>>) -> Self {
+    pub(crate) fn hinted(self, hint: Option<impl Into<String>>) -> Self {
         Self { hint: hint.map(Into::into).or(self.hint), ..self }
     }
 }

@@ -91,7 +91,9 @@ impl Inventory {
         name: &str,
     ) -> Result<Option<Description>, Failure> {
         match self.config_map(namespace, name).await? {
-            Some(config_map) => Ok(Some(describe::describe(&self.client, config_map).await)),
+            Some(config_map) => {
+                Ok(Some(Box::pin(describe::describe(&self.client, config_map)).await))
+            }
             None => Ok(None),
         }
     }

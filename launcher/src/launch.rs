@@ -3,8 +3,9 @@
 mod access;
 mod attempt;
 mod backoff;
-mod digest;
+mod confirm;
 mod end;
+mod image;
 mod judge;
 mod patience;
 mod plain;
@@ -13,6 +14,7 @@ pub(crate) mod record;
 mod removal;
 mod report;
 mod reuse;
+pub(crate) mod seal;
 mod watch;
 
 use futures::channel::mpsc::UnboundedSender;
@@ -24,7 +26,8 @@ use kube::{Api, Client, Resource};
 use tokio::time::sleep;
 
 use self::attempt::{Attempted, Ground};
-use self::judge::{Attempt, Budget, Standing, Verdict};
+use self::image::Observed;
+use self::judge::{Attempt, Budget, Standing, Verdict, Written};
 use self::patience::{Answer, Patience};
 use self::prepare::Prepared;
 use self::report::Report;
@@ -77,9 +80,10 @@ impl Launch<'_> {
         let jobs = if is_new { Ok(Vec::new()) } else { self.jobs().await };
         let (config_map, mut ground) = self.take(config_map, &jobs, assigns_uids).await?;
         self.report.step(Step::Prepared { config_map: self.plan.name().to_owned() });
-        if let Some(image_digest) = self.reusable(&config_map) {
+        if let Some(bundle) = self.reusable(&config_map).await {
             self.report.step(Step::Reused);
-            return Ok(self.launched(config_map, None, Some(image_digest)));
+            let images = Observed { bundle, ..Observed::default() };
+            return Ok(self.launched(Written { config_map, images }, None));
         }
         if config_map.immutable == Some(true) {
             let message = format!("the ConfigMap {} is immutable", self.plan.name());
@@ -94,12 +98,12 @@ impl Launch<'_> {
         let mut pauses = backoff::ATTEMPT.waits();
         self.tell(&chosen);
         loop {
-            let Attempted { attempt, verdict, image_digest } =
+            let Attempted { attempt, verdict } =
                 Box::pin(self.attempt(&ground, jobs, chosen.strategy, &mut budget)).await;
             let failure = match verdict {
                 Verdict::Written(written) => {
                     self.report.step(Step::Written);
-                    return Ok(self.launched(*written, attempt.as_ref(), image_digest));
+                    return Ok(self.launched(*written, attempt.as_ref()));
                 }
                 Verdict::Over(failure) if self.may_inject(&chosen, attempt.as_ref(), &failure) => {
                     self.volumes.note_failure(&failure.message);
@@ -176,7 +180,7 @@ impl Launch<'_> {
         failure.reason == Reason::VolumeUnsupported
             && chosen.strategy == Strategy::ImageVolume
             && self.options.strategy == Strategy::Auto
-            && attempt.is_some_and(|attempt| attempt.strategy == Strategy::ImageVolume)
+            && attempt.is_some_and(|attempt| attempt.wanted.strategy == Strategy::ImageVolume)
     }
 
     fn tell(&self, chosen: &Chosen) {
@@ -184,17 +188,13 @@ impl Launch<'_> {
         self.report.step(Step::Chosen { strategy: chosen.strategy, because });
     }
 
-    fn launched(
-        &self,
-        config_map: ConfigMap,
-        attempt: Option<&Attempt>,
-        image_digest: Option<String>,
-    ) -> Launched {
+    fn launched(&self, written: Written, attempt: Option<&Attempt>) -> Launched {
         Launched {
-            config_map,
+            config_map: written.config_map,
             job: attempt.map(|attempt| attempt.job.clone()),
-            strategy: attempt.map(|attempt| attempt.strategy),
-            image_digest,
+            strategy: attempt.map(|attempt| attempt.wanted.strategy),
+            image: written.images.bundle,
+            tool_image: written.images.tool,
             timings: self.report.timings(),
         }
     }

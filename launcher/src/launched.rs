@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde::Serialize;
 use unlade_loader::{self as loader, Manifest};
 
-use crate::Strategy;
+use crate::{ObservedImage, Strategy};
 
 /// A bundle that was unpacked into its ConfigMap.
 #[derive(Debug, Clone)]
@@ -18,8 +18,11 @@ pub struct Launched {
     pub job: Option<String>,
     /// How the unpacker and the bundle came together; none without a Job, and for a Job of others.
     pub strategy: Option<Strategy>,
-    /// The digest of the image, where it is known: `sha256:` and 64 hex digits.
-    pub image_digest: Option<String>,
+    /// The image that the content came from. If it was asked for by its digest, that is the digest
+    /// here, and verified.
+    pub image: ObservedImage,
+    /// The image of the unpacker; empty without a Job, and for a Job of others.
+    pub tool_image: ObservedImage,
     /// How long it took.
     pub timings: Timings,
 }

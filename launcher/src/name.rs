@@ -13,8 +13,10 @@ mod tests;
 /// number of an attempt within the 63 of a label.
 pub(crate) const LENGTH: usize = 52;
 
-/// Hex digits that tell one content from another.
-const HASH_LENGTH: usize = 10;
+/// Hex digits of the hash in a name: 80 bits. Nobody finds a second image for the name of a given
+/// one, and a pair of images of one name, which takes 2^40 tries, is told apart by the annotation
+/// [`IMAGE`](unlade_format::record::IMAGE).
+const HASH_LENGTH: usize = 20;
 /// Most characters of the tag in a name.
 const TAG_LENGTH: usize = 20;
 
@@ -48,7 +50,8 @@ pub(crate) fn generated(image: &ImageReference) -> String {
 /// As many random hex digits as a hash has in a name.
 pub(crate) fn random() -> String {
     // The standard library's only source of randomness: keys of the operating system's.
-    let number = RandomState::new().hash_one(()) & 0xff_ffff_ffff;
+    let number = || u128::from(RandomState::new().hash_one(()));
+    let number = (number() << 64 | number()) & ((1 << (4 * HASH_LENGTH)) - 1);
     format!("{number:0HASH_LENGTH$x}")
 }
 

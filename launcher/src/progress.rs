@@ -62,11 +62,19 @@ pub enum Step {
         /// The node's name.
         node: String,
     },
+    /// Admission changed the reference of an image in the pod. A mirror with the same digest is
+    /// fine; another digest than the one that was asked for ends the launch.
+    ImageChanged {
+        /// The reference that was asked for.
+        requested: String,
+        /// The reference in the pod.
+        admitted: String,
+    },
     /// The tool image is on the node.
     ToolPulled,
     /// The bundle image is on the node.
     BundlePulled {
-        /// Its digest, where the pod tells it.
+        /// Its digest, where it is known by now.
         #[serde(skip_serializing_if = "Option::is_none")]
         digest: Option<String>,
     },

@@ -32,6 +32,9 @@ pub(crate) enum Action {
         /// Another architecture for the last node to claim, such as `arm64`; only its label.
         #[arg(long, value_name = "ARCHITECTURE")]
         last_claims: Option<String>,
+        /// The last node reports the digests of image volumes (ImageVolumeWithDigest).
+        #[arg(long)]
+        last_reports_volumes: bool,
     },
     /// Removes it, whatever state it is in: processes, mounts, namespaces, control groups, files.
     Down,
@@ -62,7 +65,16 @@ pub(crate) enum Action {
 pub(crate) fn run(action: Action) -> Result<(), Error> {
     let settings = Settings::from_env()?;
     match action {
-        Action::Up { nodes, last_claims } => up(&settings, nodes, last_claims),
+        Action::Up { nodes, last_claims, last_reports_volumes } => {
+            let mut nodes = vec![Node::default(); nodes];
+            if let Some(last) = nodes.last_mut() {
+                last.architecture = last_claims;
+                if last_reports_volumes {
+                    *last = std::mem::take(last).with_volume_digests();
+                }
+            }
+            up(&settings, &nodes)
+        }
         Action::Down => {
             match Testbed::down(&settings)? {
                 0 => eprintln!("no testbed {:?} was running", settings.name),
@@ -105,7 +117,11 @@ impl ForTests {
         let name = format!("tests-{:06x}", hasher.finish() & 0xff_ffff);
         let settings = Settings::from_env()?.named(&name)?;
         Testbed::down(&settings)?;
-        let nodes = vec![Node::default(); n_nodes];
+        let mut nodes = vec![Node::default(); n_nodes];
+        // Of several nodes one reports the digests of image volumes, and the others don't.
+        if let [_, .., last] = nodes.as_mut_slice() {
+            *last = std::mem::take(last).with_volume_digests();
+        }
         let testbed = helper()
             .and_then(|helper| Ok(Testbed::up(&settings, &nodes, &helper, &mut tell)?))
             .and_then(|testbed| Ok(testbed.down_after(&settings, process::id())?));
@@ -130,13 +146,9 @@ impl ForTests {
     }
 }
 
-fn up(settings: &Settings, n_nodes: usize, last_claims: Option<String>) -> Result<(), Error> {
+fn up(settings: &Settings, nodes: &[Node]) -> Result<(), Error> {
     let started = Instant::now();
-    let mut nodes = vec![Node::default(); n_nodes];
-    if let Some(last) = nodes.last_mut() {
-        last.architecture = last_claims;
-    }
-    let testbed = Testbed::up(settings, &nodes, &helper()?, &mut tell)?;
+    let testbed = Testbed::up(settings, nodes, &helper()?, &mut tell)?;
     let seconds = started.elapsed().as_secs_f32();
     eprintln!("the testbed {:?} is ready after {seconds:.1} s\n", settings.name);
     let folder = testbed.folder().display();

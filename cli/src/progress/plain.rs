@@ -24,6 +24,9 @@ pub(crate) fn line(image: Option<&str>, event: &Event) -> String {
         Step::ToolPulled => "tool image pulled".to_owned(),
         Step::BundlePulled { digest: None } => "bundle image pulled".to_owned(),
         Step::BundlePulled { digest: Some(digest) } => format!("bundle image pulled, {digest}"),
+        Step::ImageChanged { requested, admitted } => {
+            format!("admission changed {requested} to {admitted}")
+        }
         Step::Running => "running".to_owned(),
         Step::Waiting { failure } => format!("waiting: {failure}"),
         Step::Retrying { failure, after } => {

@@ -124,6 +124,10 @@ fn each_event_is_a_line_where_nothing_can_be_redrawn() {
         (Step::ToolPulled, "tool image pulled"),
         (Step::BundlePulled { digest: None }, "bundle image pulled"),
         (Step::BundlePulled { digest: Some("d".to_owned()) }, "bundle image pulled, d"),
+        (
+            Step::ImageChanged { requested: "a/b:1".to_owned(), admitted: "c/b:1".to_owned() },
+            "admission changed a/b:1 to c/b:1",
+        ),
         (Step::Running, "running"),
         (Step::Waiting { failure: failure() }, "waiting: busy\\u{1b}[1m"),
         (

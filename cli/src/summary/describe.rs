@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use unlade_format::{annotation, mark};
 use unlade_launcher::inventory::{Attempt, Description};
 
-use super::{Summary, inventory::or_none};
+use super::{Summary, inventory::or_none, load::digest_source};
 use crate::{
     age,
     error::evidence,
@@ -26,7 +26,15 @@ pub(crate) fn described(description: &Description, screen: &Screen) -> String {
     summary.field("Status", &item.status());
     summary.field("Created", &time(item.created.as_ref()));
     summary.field("Image", item.image.as_deref().unwrap_or_default());
-    summary.field("Image digest", item.image_digest.as_deref().unwrap_or_default());
+    let verified = description.verified.as_ref();
+    let recorded = item.image_digest.as_deref().unwrap_or_default();
+    summary.field("Image digest", verified.map_or(recorded, |(digest, _)| digest));
+    let verified = match verified {
+        Some(&(_, source)) => digest_source(source),
+        None if item.files.is_some() => "no",
+        None => "",
+    };
+    summary.field("Verified", verified);
     for owner in metadata.owner_references.iter().flatten() {
         summary.field("Owner", &format!("{}/{}", owner.kind, owner.name));
     }

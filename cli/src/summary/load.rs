@@ -1,5 +1,6 @@
-//! The summary of `unlade load`.
+//! The summary of a bundle, for `unlade load` and `unlade launch`.
 
+use unlade_launcher::{DigestSource, Launched, ObservedImage};
 use unlade_loader::{Bundle, Manifest};
 
 use super::{Summary, channels, count, size};
@@ -8,12 +9,51 @@ use crate::{
     table::{Align, Table},
 };
 
-/// What people are shown of a bundle; with `heading` above it if it is one of several.
+/// What people are shown of a bundle, with `heading` above it if it is one of several.
 pub(crate) fn loaded(manifest: &Manifest, heading: Option<&str>, screen: &Screen) -> String {
     let mut summary = Summary::new(screen);
     if let Some(heading) = heading {
         summary.heading(heading);
     }
+    contents(summary, manifest)
+}
+
+/// What people are shown of a bundle that was launched as `image`, and of where it came from.
+pub(crate) fn launched(
+    launched: &Launched,
+    image: &str,
+    manifest: &Manifest,
+    heading: &str,
+    screen: &Screen,
+) -> String {
+    let mut summary = Summary::new(screen);
+    summary.heading(heading);
+    summary.field("Image digest", &digest(&launched.image));
+    let admitted = launched.image.reference.as_deref().filter(|admitted| *admitted != image);
+    summary.field("Admitted as", admitted.unwrap_or_default());
+    contents(summary, manifest)
+}
+
+/// The digest of an image, and how it is known.
+fn digest(image: &ObservedImage) -> String {
+    match (&image.digest, image.digest_source) {
+        (Some(digest), Some(source)) => format!("{digest} ({})", digest_source(source)),
+        _ => "unknown (--resolve-digest finds it out)".to_owned(),
+    }
+}
+
+/// How a digest is known, in words.
+pub(super) fn digest_source(source: DigestSource) -> &'static str {
+    match source {
+        DigestSource::ContainerStatus => "reported for the container",
+        DigestSource::VolumeStatus => "reported for the volume",
+        DigestSource::PodReference => "named by the pod",
+        DigestSource::EarlierLaunch => "verified by an earlier launch",
+        _ => "verified",
+    }
+}
+
+fn contents(mut summary: Summary<'_>, manifest: &Manifest) -> String {
     let bundle = &manifest.bundle;
     identity(&mut summary, bundle);
     edges(&mut summary, bundle);

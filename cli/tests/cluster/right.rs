@@ -22,13 +22,14 @@ const AT_ONCE: usize = 8;
 const DIAGNOSIS: &str = "manifests/launcher/diagnosis";
 
 /// What only launchers need that make the account of each bundle: they may grant it its rights.
-const TO_MAKE_ACCOUNTS: [(&str, &str); 10] = [
+const TO_MAKE_ACCOUNTS: [(&str, &str); 11] = [
     ("configmaps", "update"),
     ("serviceaccounts", "create"),
     ("serviceaccounts", "get"),
     ("serviceaccounts", "delete"),
     ("roles", "create"),
     ("roles", "get"),
+    ("roles", "patch"),
     ("roles", "delete"),
     ("rolebindings", "create"),
     ("rolebindings", "get"),

@@ -170,3 +170,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn emptied_keeps_what_others_wrote_alone() {
+    let filled = fill(existing(&[("theirs", "1")]), &encoded(&[("ours", "2")], Encoding::Plain));
+    let mut filled = filled.unwrap();
+    filled.data.insert("csv.yaml".into(), "kind: A".into());
+    let emptied = emptied(filled).unwrap();
+    let annotations: Vec<_> = emptied.metadata.annotations.keys().map(String::as_str).collect();
+    assert_eq!(annotations, ["theirs"]);
+    assert!(emptied.data.is_empty() && emptied.binary_data.is_empty());
+}

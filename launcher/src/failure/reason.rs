@@ -109,13 +109,17 @@ pub enum Reason {
     System,
     /// The unpacker was ended by a signal.
     Interrupted,
+    /// The pod ran or mounted another image than the one that was asked for.
+    ImageReplaced,
+    /// Nothing shows which image the content came from, and one was asked for by its digest.
+    ImageUnverified,
     /// A bug in unlade.
     Internal,
 }
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 52] = [
+    pub const ALL: [Self; 54] = [
         Self::InvalidReference,
         Self::InvalidOption,
         Self::ImageNotFound,
@@ -167,11 +171,13 @@ impl Reason {
         Self::ApiUnreachableFromPod,
         Self::System,
         Self::Interrupted,
+        Self::ImageReplaced,
+        Self::ImageUnverified,
         Self::Internal,
     ];
 
     /// The exit code of `unlade launch`: those of the unpacker's verdicts
-    /// (`docs/reference/exit-codes.md`), else 40 to 79.
+    /// (`docs/reference/exit-codes.md`), else 40 to 89.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::InvalidReference => 40,
@@ -226,6 +232,8 @@ impl Reason {
             Self::System => 31,
             Self::Interrupted => 32,
             Self::Internal => 70,
+            Self::ImageReplaced => 80,
+            Self::ImageUnverified => 81,
         }
     }
 
@@ -274,6 +282,7 @@ impl Reason {
                 | Self::ApiUnreachableFromPod
                 | Self::System
                 | Self::Interrupted
+                | Self::ImageUnverified
         )
     }
 
@@ -286,7 +295,13 @@ impl Reason {
                 | Self::Deadline
                 | Self::Cancelled
                 | Self::NameTaken
+                | Self::ImageUnverified
         )
+    }
+
+    /// Whether the content of the attempt isn't known to be that of the image.
+    pub(crate) fn is_of_image(self) -> bool {
+        matches!(self, Self::ImageReplaced | Self::ImageUnverified)
     }
 
     /// Whether a Job with other options for its pod may fare better.
@@ -360,6 +375,12 @@ impl Reason {
             }
             Self::NoPermission => "a given service account needs get and update on this ConfigMap",
             Self::ApiUnreachableFromPod => "a NetworkPolicy must let the pod reach the API server",
+            Self::ImageReplaced => {
+                "a mutating admission policy or webhook changed the image; only a mirror that keeps the digest is accepted"
+            }
+            Self::ImageUnverified => {
+                "launch again; --strategy image-volume needs no report from the node"
+            }
             Self::Internal => "please report it",
             _ => return None,
         })
@@ -389,7 +410,7 @@ mod tests {
     fn every_reason_has_an_exit_code_of_its_own() {
         let codes: BTreeSet<_> = Reason::ALL.into_iter().map(Reason::exit_code).collect();
         assert_eq!(codes.len(), Reason::ALL.len());
-        assert!(codes.iter().all(|code| (10..80).contains(code)));
+        assert!(codes.iter().all(|code| (10..90).contains(code)));
     }
 
     #[test]

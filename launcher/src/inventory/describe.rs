@@ -2,14 +2,18 @@
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Pod};
+use k8s_openapi::api::rbac::v1::Role;
 use k8s_openapi::jiff::Timestamp;
 use kube::{Api, Client, api::ListParams};
+use unlade_format::{Limits, decode};
 
 use super::{
     item::{Item, JobsOf},
     list, object, refused, remove,
 };
-use crate::{Failure, object::label};
+use crate::config_map::of_format;
+use crate::launch::seal::Seal;
+use crate::{DigestSource, Failure, object::label};
 
 /// All that is known of one ConfigMap.
 #[derive(Debug, Clone)]
@@ -25,6 +29,9 @@ pub struct Description {
     pub pods: Vec<Pod>,
     /// What happened to any of these, the oldest first. Kubernetes keeps events for an hour.
     pub events: Vec<Event>,
+    /// The digest of the image that the content was verified to come from, and how that was known;
+    /// none if no launch verified it, or it was changed since.
+    pub verified: Option<(String, DigestSource)>,
     /// What goes with the ConfigMap when it is deleted, as `Kind/name`.
     pub owned: Vec<String>,
     /// What isn't told above because it couldn't be read.
@@ -37,10 +44,12 @@ pub(super) async fn describe(client: &Client, config_map: ConfigMap) -> Descript
     let name = config_map.metadata.name.clone().unwrap_or_default();
     let pods: Api<Pod> = Api::namespaced(client.clone(), &namespace);
     let params = ListParams::default().labels(&label::selector(&name));
-    let (jobs, pods, owned) = futures::join!(
+    let roles: Api<Role> = Api::namespaced(client.clone(), &namespace);
+    let (jobs, pods, owned, role) = futures::join!(
         list::jobs(client, Some(&namespace), Some(&name)),
         list::pages(&params, async |page| pods.list(&page).await),
         remove::owned(client, &config_map),
+        roles.get_opt(&name),
     );
     let mut untold = Vec::new();
     let of = object(&namespace, &name);
@@ -60,6 +69,11 @@ pub(super) async fn describe(client: &Client, config_map: ConfigMap) -> Descript
         tell("what belongs", &error);
         Vec::new()
     });
+    let role = role.unwrap_or_else(|error| {
+        tell("the Role", &error);
+        None
+    });
+    let verified = role.and_then(|role| verified(&role, &config_map));
     jobs.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
     pods.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
     let mut uids = vec![config_map.metadata.uid.clone()];
@@ -76,9 +90,18 @@ pub(super) async fn describe(client: &Client, config_map: ConfigMap) -> Descript
         jobs,
         pods,
         events,
+        verified,
         owned,
         untold,
     }
+}
+
+/// What the seal on the Role says of the content that is there.
+fn verified(role: &Role, config_map: &ConfigMap) -> Option<(String, DigestSource)> {
+    let seal = Seal::of(role, config_map)?;
+    let decoded = decode(&[of_format(config_map)], &Limits::default()).ok()?;
+    let image = decoded.source_image?;
+    seal.covers(&image, &decoded.digest?).then_some((seal.image_digest, seal.digest_source))
 }
 
 /// The events of the objects with these uids, the oldest first.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::pin::pin;
+use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -11,6 +12,7 @@ use tokio::time::timeout_at;
 use unlade_format::mark;
 use unlade_format::record::IMAGE;
 
+use super::image::Wanted;
 use super::judge::pod::strategy_of;
 use super::judge::{Attempt, Budget, Judge, Standing, State, Verdict, Waiting, condition};
 use super::patience::Answer;
@@ -18,6 +20,9 @@ use super::watch::Watch;
 use super::{Launch, backoff};
 use crate::object::{Facts, label, spec_hash};
 use crate::{Failure, Reason, Step, Strategy, name};
+
+/// How long it takes until an event that nothing else confirmed is looked into again.
+const CONFIRMATION: Duration = Duration::from_secs(5);
 
 /// What attempts are made on.
 pub(super) struct Ground {
@@ -42,8 +47,6 @@ pub(super) struct Attempted {
     /// The Job; none if none could be made.
     pub(super) attempt: Option<Attempt>,
     pub(super) verdict: Verdict,
-    /// The digest of the image, where it is known.
-    pub(super) image_digest: Option<String>,
 }
 
 impl Launch<'_> {
@@ -68,18 +71,15 @@ impl Launch<'_> {
             Ok(begun) => begun,
             Err(failure) => {
                 let verdict = self.settle(ground, None, Verdict::Over(failure)).await;
-                return Attempted { attempt: None, verdict, image_digest: None };
+                return Attempted { attempt: None, verdict };
             }
         };
         let verdict = self.follow(&attempt, &mut watch, budget).await;
-        let image_digest = self.image_digest(&attempt, &mut watch, &verdict).await;
-        let verdict = match verdict {
-            Verdict::Written(written) => {
-                Verdict::Written(self.record_digest(written, image_digest.as_deref()).await)
-            }
-            failed => self.settle(ground, Some((&attempt, &mut watch)), failed).await,
+        let verdict = match self.settle(ground, Some((&attempt, &mut watch)), verdict).await {
+            Verdict::Written(written) => Verdict::Written(self.noted(written).await),
+            failed => failed,
         };
-        Attempted { attempt: Some(attempt), verdict, image_digest }
+        Attempted { attempt: Some(attempt), verdict }
     }
 
     /// Takes up a Job, or makes one; the watches begin beside it.
@@ -112,16 +112,17 @@ impl Launch<'_> {
             };
             if let Some((job, is_adopted)) = begun {
                 watch.add_job(&job.name_any());
+                let standing = match is_adopted {
+                    false => Standing::Own,
+                    true if spec_hash::is_same(&job, &wanted) => Standing::Same,
+                    true => Standing::Other,
+                };
                 let attempt = Attempt {
                     job: job.name_any(),
                     uid: job.uid().unwrap_or_default(),
-                    strategy: strategy_of(&job),
+                    wanted: self.wanted(strategy_of(&job), standing),
                     config_map_uid: ground.facts.config_map_uid.clone().unwrap_or_default(),
-                    standing: match is_adopted {
-                        false => Standing::Own,
-                        true if spec_hash::is_same(&job, &wanted) => Standing::Same,
-                        true => Standing::Other,
-                    },
+                    standing,
                 };
                 return Ok((attempt, watch));
             }
@@ -129,6 +130,14 @@ impl Launch<'_> {
             patience.wait(Failure::new(Reason::Conflict, message), &mut waits).await?;
             jobs = self.jobs().await?;
         }
+    }
+
+    /// The images that such an attempt is to use.
+    fn wanted(&self, strategy: Strategy, standing: Standing) -> Wanted {
+        let tool = (standing != Standing::Other).then(|| self.plan.tool_image().clone());
+        // A container's is reported in any case.
+        let resolves = strategy == Strategy::Inject || self.options.records_digest();
+        Wanted { bundle: self.plan.image().clone(), tool, strategy, resolves }
     }
 
     /// The Job, and whether someone else made it; none if there is one of that name that is over.
@@ -205,18 +214,29 @@ impl Launch<'_> {
 
     async fn follow(&self, attempt: &Attempt, watch: &mut Watch, budget: &mut Budget) -> Verdict {
         let mut judge = Judge::new(attempt, budget, self.report.elapsed());
+        let mut asked: Option<Duration> = None;
         loop {
             watch.forget_old_trouble();
             let judgement = judge.judge(&watch.seen, self.report.elapsed());
             for step in judgement.steps {
                 self.report.step(step);
             }
-            let Waiting { on, until, events_of } = match judgement.state {
+            let Waiting { on, mut until, events_of, unconfirmed } = match judgement.state {
                 State::Ended(verdict) => return verdict,
                 State::Waiting(waiting) => waiting,
             };
             if let Some(failure) = on {
-                self.report.waiting(failure);
+                self.report.waiting(*failure);
+            }
+            if let Some(failure) = unconfirmed {
+                let now = self.report.elapsed();
+                if asked.is_none_or(|asked| now >= asked + CONFIRMATION) {
+                    if self.confirms(&failure, watch.seen.job.there()).await {
+                        return Verdict::Over(*failure);
+                    }
+                    asked = Some(self.report.elapsed());
+                }
+                until = until.min(asked.unwrap_or(now) + CONFIRMATION);
             }
             if let Some(uid) = events_of {
                 watch.add_events(&uid);

@@ -6,25 +6,30 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, Pod, Secret};
 use kube::api::{ListParams, LogParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::{Instant, timeout, timeout_at};
-use unlade_format::mark;
 use unlade_format::record::FAILURE;
+use unlade_format::{Limits, decode, emptied, mark};
 
 use super::Launch;
 use super::attempt::Ground;
-use super::judge::condition::ENDED;
+use super::image::{Comparison, Observed};
+use super::judge::condition::{ENDED, is_finished};
 use super::judge::pod::has_failed;
-use super::judge::{Attempt, Standing, Verdict, is_written};
+use super::judge::{Attempt, Standing, Verdict, Written, bears_mark, compared};
 use super::patience::{Answer, Patience};
 use super::record::Record;
-use super::watch::Watch;
+use super::watch::{Presence, Seen, Watch};
+use crate::config_map::of_format;
 use crate::failure::{LOG_LINES, of_pull_secret};
 use crate::object::ttl;
 use crate::{Failure, Reason, failure};
 
 /// How long the end may take. What fails is known by then; nothing of this is worth more time.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a Job may take to end: its controller ends the pods, which have half a minute.
+const STOPPING: Duration = Duration::from_secs(45);
 
 /// How long a pod may take to end once its container has.
 const ENDING: Duration = Duration::from_secs(2);
@@ -58,12 +63,24 @@ impl Launch<'_> {
                 !is_late && !failure.reason.is_of_launcher() && !failure.reason.depends_on_options()
             }
         };
-        let kept = self.keep(ground, attempt.as_ref().map(|it| it.0), failure, is_mine).await;
-        let failure = match kept {
+        let Some((attempt, watch)) = attempt else {
+            return match self.keep(ground, None, failure, is_mine).await {
+                Ok(written) => Verdict::Written(written),
+                Err(failure) => told(failure),
+            };
+        };
+        let is_of_image = failure.reason.is_of_image();
+        if is_of_image && is_mine {
+            // First, so that nothing is written after the content is taken away.
+            self.end(attempt, &failure).await;
+            let_job_end(watch, attempt).await;
+        }
+        let failure = match self.keep(ground, Some((attempt, &watch.seen)), failure, is_mine).await
+        {
             Ok(written) => return Verdict::Written(written),
             Err(failure) => failure,
         };
-        if let Some((attempt, watch)) = attempt.filter(|_| is_mine) {
+        if is_mine && !is_of_image {
             let_pod_end(watch, &failure).await;
             self.end(attempt, &failure).await;
         }
@@ -141,15 +158,16 @@ impl Launch<'_> {
         }
     }
 
-    /// Writes the failure down on the ConfigMap if it is to be written, unless that is filled.
-    /// Gives what is to be told.
+    /// Writes the failure down on the ConfigMap if it is to be written, unless that is filled, and
+    /// takes content away that came from another image, or from one that nobody knows. Gives what is
+    /// to be told.
     async fn keep(
         &self,
         ground: &Ground,
-        attempt: Option<&Attempt>,
-        failure: Failure,
+        attempt: Option<(&Attempt, &Seen)>,
+        mut failure: Failure,
         is_written_down: bool,
-    ) -> Result<Box<ConfigMap>, Failure> {
+    ) -> Result<Box<Written>, Failure> {
         let api = self.api::<ConfigMap>();
         let patience = Patience::of(&self.report, PATIENCE);
         loop {
@@ -160,21 +178,30 @@ impl Launch<'_> {
                 // What was to be told matters more than that it couldn't be kept.
                 Err(_) => return Err(failure),
             };
-            if attempt.is_some_and(|attempt| is_written(&found, &attempt.uid)) {
-                return Ok(Box::new(found));
+            let marked = attempt.filter(|(attempt, _)| bears_mark(&found, &attempt.uid));
+            if let Some((attempt, seen)) = marked {
+                match self.accepted(&found, attempt, seen, &failure).await {
+                    Accepted::Yes(images) => {
+                        return Ok(Box::new(Written { config_map: found, images }));
+                    }
+                    Accepted::No(why) => failure = why,
+                    Accepted::Broken => {}
+                }
             }
             if found.metadata.deletion_timestamp.is_some() {
                 return Err(self.of_missing(failure).await);
             }
+            let is_withdrawn = marked.is_some() && failure.reason.is_of_image();
             // Someone else has filled it meanwhile, or fills it with another image.
             let is_others = found.annotations().get(mark::ATTEMPT) != ground.written_by.as_ref()
                 || failure.reason == Reason::NameTaken;
-            if is_others || !is_written_down {
+            if (is_others && !is_withdrawn) || !is_written_down {
                 return Err(failure);
             }
+            let attempt = attempt.map(|it| it.0);
             // The first who saw it saw the cause, and not its consequences.
             let recorded = attempt.and_then(|attempt| Record::read(Some(&found), &attempt.uid));
-            if let Some(recorded) = recorded {
+            if let Some(recorded) = recorded.filter(|_| !is_withdrawn) {
                 return Err(recorded.failure);
             }
             let record = Record {
@@ -182,17 +209,54 @@ impl Launch<'_> {
                 job: attempt.map(|attempt| attempt.job.clone()),
                 failure: failure.clone(),
             };
-            // Only if nothing has been written since it was read.
-            let patch = Patch::Merge(json!({"metadata": {
-                "resourceVersion": found.metadata.resource_version,
-                "annotations": {FAILURE: serde_json::to_string(&record).unwrap_or_default()},
-            }}));
+            let record = serde_json::to_string(&record).unwrap_or_default();
+            let patch = Patch::Merge(noting(&record, &found, is_withdrawn));
             let doing = format!("annotate ConfigMap {}", self.plan.name());
             let params = PatchParams::default();
             let request = || api.patch(self.plan.name(), &params, &patch);
-            if !matches!(patience.ask(&doing, request).await, Ok(Answer::Changed)) {
-                return Err(failure);
+            match patience.ask(&doing, request).await {
+                Ok(Answer::Changed) => {}
+                Err(_) if is_withdrawn => {
+                    let name = self.plan.name();
+                    let hint = format!("delete the ConfigMap {name}: it still holds the content");
+                    return Err(failure.hinted(Some(hint)));
+                }
+                Ok(_) | Err(_) => return Err(failure),
             }
+        }
+    }
+
+    /// Whether content that bears the mark of the attempt is taken, whatever else went wrong.
+    async fn accepted(
+        &self,
+        found: &ConfigMap,
+        attempt: &Attempt,
+        seen: &Seen,
+        failure: &Failure,
+    ) -> Accepted {
+        match failure.reason {
+            Reason::ImageReplaced => return Accepted::No(failure.clone()),
+            // Another launcher may have seen more of the pod.
+            Reason::ImageUnverified => {
+                let content = found.annotations().get(mark::DIGEST);
+                let seal = self.sealed(found).await;
+                let observed = seal.zip(content).and_then(|(seal, content)| {
+                    super::reuse::taken(&seal, self.plan.image(), content)
+                });
+                let is_whole = decode(&[of_format(found)], &Limits::default()).is_ok();
+                return match observed.filter(|_| is_whole) {
+                    Some(bundle) => Accepted::Yes(Observed { bundle, ..Observed::default() }),
+                    None => Accepted::No(failure.clone()),
+                };
+            }
+            _ => {}
+        }
+        if decode(&[of_format(found)], &Limits::default()).is_err() {
+            return Accepted::Broken;
+        }
+        match compared(seen, attempt) {
+            Comparison::Same(images) | Comparison::Open(images, None) => Accepted::Yes(images),
+            Comparison::Open(_, Some(why)) | Comparison::Replaced(why) => Accepted::No(why),
         }
     }
 
@@ -244,6 +308,55 @@ impl Launch<'_> {
         let doing = format!("end Job {}", attempt.job);
         let params = PatchParams::default();
         let _ = patience.ask(&doing, || api.patch(&attempt.job, &params, &patch)).await;
+    }
+}
+
+/// Whether content is taken.
+enum Accepted {
+    Yes(Observed),
+    /// It isn't known to be that of the image.
+    No(Failure),
+    /// It isn't what was written.
+    Broken,
+}
+
+/// The patch that writes `record` down, and takes content and marks away where it `is_withdrawn`. It
+/// applies only if nothing was written since `found` was read.
+fn noting(record: &str, found: &ConfigMap, is_withdrawn: bool) -> Value {
+    let version = &found.metadata.resource_version;
+    if !is_withdrawn {
+        return json!({"metadata": {"resourceVersion": version, "annotations": {FAILURE: record}}});
+    }
+    let full = of_format(found);
+    let all: Vec<_> = full.metadata.annotations.keys().cloned().collect();
+    let kept = emptied(full).map(|emptied| emptied.metadata.annotations).unwrap_or_default();
+    let removed = all.into_iter().filter(|key| !kept.contains_key(key));
+    let annotations: serde_json::Map<_, _> = removed
+        .map(|key| (key, Value::Null))
+        .chain([(FAILURE.to_owned(), Value::from(record))])
+        .collect();
+    json!({
+        "metadata": {"resourceVersion": version, "annotations": annotations},
+        "data": null,
+        "binaryData": null,
+    })
+}
+
+/// Waits until nothing of the Job can write any more, or has written already.
+async fn let_job_end(watch: &mut Watch, attempt: &Attempt) {
+    let end = Instant::now() + STOPPING;
+    loop {
+        let seen = &watch.seen;
+        let is_over = match &seen.job {
+            Presence::There(job) => is_finished(job),
+            Presence::Gone => true,
+            Presence::Unknown => false,
+        };
+        let is_marked = seen.config_map.there().is_none_or(|there| bears_mark(there, &attempt.uid));
+        if is_over || is_marked {
+            return;
+        }
+        let Ok(Ok(())) = timeout_at(end, watch.changed()).await else { return };
     }
 }
 

@@ -4,22 +4,23 @@
 mod budget;
 pub(crate) mod condition;
 pub(super) mod pod;
+mod written;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{ConfigMap, Event, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::ResourceExt;
-use unlade_format::{Limits, decode, mark};
 
+use super::image::{Comparison, Observed, Sighting, Wanted, compare};
 use super::record::Record;
 use super::watch::{Presence, Seen};
-use crate::config_map::of_format;
 use crate::strategy::{WithPod, keeps_volume};
 use crate::{Failure, Reason, Step, Strategy, failure};
 
 pub(super) use budget::{Budget, Phase};
+pub(super) use written::{bears_mark, compared};
 
 /// How long things may take before events are asked for. Where everything goes well they aren't.
 const QUIET: Duration = Duration::from_secs(1);
@@ -34,8 +35,8 @@ pub(super) struct Attempt {
     pub(super) job: String,
     /// The Job's uid: the attempt's id.
     pub(super) uid: String,
-    /// How the Job's pod is made.
-    pub(super) strategy: Strategy,
+    /// The images that it is to use.
+    pub(super) wanted: Wanted,
     /// The uid of the ConfigMap that is to be filled.
     pub(super) config_map_uid: String,
     /// Whose Job it is.
@@ -71,8 +72,8 @@ pub(super) enum State {
 /// How an attempt ended.
 #[derive(Debug)]
 pub(super) enum Verdict {
-    /// The ConfigMap bears its mark.
-    Written(Box<ConfigMap>),
+    /// The ConfigMap bears its mark, and the content came from the image that was asked for.
+    Written(Box<Written>),
     /// It has failed, and another won't help.
     Over(Failure),
     /// It has failed, and another may help.
@@ -83,15 +84,26 @@ pub(super) enum Verdict {
     Leave(Failure),
 }
 
+/// A ConfigMap that an attempt filled.
+#[derive(Debug, Clone)]
+pub(super) struct Written {
+    pub(super) config_map: ConfigMap,
+    /// The images that it used.
+    pub(super) images: Observed,
+}
+
 /// What an attempt waits for.
 #[derive(Debug)]
 pub(super) struct Waiting {
     /// What it is, if it is more than time.
-    pub(super) on: Option<Failure>,
+    pub(super) on: Option<Box<Failure>>,
     /// When it has to be looked at again even if nothing changes.
     pub(super) until: Duration,
     /// The uid of the object whose events would tell more.
     pub(super) events_of: Option<String>,
+    /// What would end the attempt, if it weren't for events alone that say so: anyone who may create
+    /// events may say anything. Something else has to confirm it.
+    pub(super) unconfirmed: Option<Box<Failure>>,
 }
 
 /// Judges one attempt. The budget is the whole launch's.
@@ -100,6 +112,8 @@ pub(super) struct Judge<'a> {
     attempt: &'a Attempt,
     budget: &'a mut Budget,
     began: Duration,
+    /// When the mark was seen first.
+    written: Option<Duration>,
     /// The pod that the steps were told of, and which.
     told_of: String,
     told: BTreeSet<&'static str>,
@@ -109,7 +123,14 @@ impl<'a> Judge<'a> {
     /// Of an attempt that began at `now`.
     pub(super) fn new(attempt: &'a Attempt, budget: &'a mut Budget, now: Duration) -> Self {
         budget.enter(Phase::Schedule, now);
-        Self { attempt, budget, began: now, told_of: String::new(), told: BTreeSet::new() }
+        Self {
+            attempt,
+            budget,
+            began: now,
+            written: None,
+            told_of: String::new(),
+            told: BTreeSet::new(),
+        }
     }
 
     /// What `seen` means at the time `now`, counted from the beginning of the launch.
@@ -123,12 +144,15 @@ impl<'a> Judge<'a> {
             // Until there is another, what a pod failed at takes the time.
             None => {}
         }
-        let verdict = written(seen, self.attempt)
-            .or_else(|| self.interfered(seen))
-            .or_else(|| self.ended(seen, &pods));
+        let verdict = self.replaced(seen).or_else(|| self.written(seen, now));
+        if let Some(state) = verdict {
+            return Judgement { steps, state };
+        }
+        let mut unconfirmed = None;
+        let verdict = self.interfered(seen).or_else(|| self.ended(seen, &pods, &mut unconfirmed));
         let state = match verdict {
             Some(verdict) => State::Ended(verdict),
-            None => self.waiting(seen, current, &pods, now),
+            None => self.waiting(seen, current, &pods, unconfirmed, now),
         };
         Judgement { steps, state }
     }
@@ -171,7 +195,8 @@ impl<'a> Judge<'a> {
             }
             // Who asks for the volume gets it unasked: there was no dry run.
             (_, Presence::There(there))
-                if self.attempt.strategy == Strategy::ImageVolume && !keeps_volume(there.pod()) =>
+                if self.attempt.wanted.strategy == Strategy::ImageVolume
+                    && !keeps_volume(there.pod()) =>
             {
                 let message = format!("the API server drops the image volume of the Job {job}");
                 Failure::new(Reason::VolumeUnsupported, message)
@@ -182,10 +207,21 @@ impl<'a> Judge<'a> {
     }
 
     /// What the end of the Job or of its pod means.
-    fn ended(&self, seen: &Seen, pods: &[&Pod]) -> Option<Verdict> {
+    fn ended(
+        &self,
+        seen: &Seen,
+        pods: &[&Pod],
+        unconfirmed: &mut Option<Failure>,
+    ) -> Option<Verdict> {
         let of_pods: Vec<_> = pods.iter().filter_map(|pod| of_pod(pod, seen)).collect();
+        // Events explain what pods and Jobs show; by themselves they decide nothing.
+        let is_shown =
+            |pod: &&Pod| failure::of_pod(pod, &[]).is_some_and(|failure| !failure.is_transient);
         if let Some(failure) = of_pods.iter().find(|failure| !failure.is_transient) {
-            return Some(Verdict::Over(failure.clone()));
+            if pods.iter().any(is_shown) {
+                return Some(Verdict::Over(failure.clone()));
+            }
+            *unconfirmed = Some(failure.clone());
         }
         let job = seen.job.there()?;
         let name = &self.attempt.job;
@@ -197,22 +233,38 @@ impl<'a> Judge<'a> {
             return Some(Verdict::Again(Failure::new(Reason::Conflict, message)));
         }
         if !condition::has_failed(job) {
-            return of_job(job, seen)
-                .filter(|failure| pods.is_empty() && !failure.is_transient)
-                .map(Verdict::Over);
+            // The only thing that says why a Job has no pod is an event.
+            let of_job = of_job(job, seen);
+            if let Some(failure) = of_job.filter(|failure| pods.is_empty() && !failure.is_transient)
+            {
+                *unconfirmed = Some(failure);
+            }
+            return None;
         }
         // What another launcher saw may be gone by now: it has ended the Job.
         let recorded = Record::read(seen.config_map.there(), &self.attempt.uid);
+        let is_recorded = recorded.is_some();
         let failure = recorded
             .map(|record| record.failure)
             .or_else(|| failure::worst(of_pods.into_iter().chain(of_job(job, seen))))
             .unwrap_or_else(|| {
                 Failure::new(Reason::Killed, format!("the Job {name} failed without saying why"))
             });
-        Some(if may_help(&failure) { Verdict::Again(failure) } else { Verdict::Over(failure) })
+        let shown = pods.iter().filter_map(|pod| failure::of_pod(pod, &[]));
+        let shown = failure::worst(shown.chain(failure::of_job(job, &[])));
+        let may_help =
+            may_help(&failure) || (!is_recorded && shown.is_some_and(|it| may_help(&it)));
+        Some(if may_help { Verdict::Again(failure) } else { Verdict::Over(failure) })
     }
 
-    fn waiting(&self, seen: &Seen, current: Option<&Pod>, pods: &[&Pod], now: Duration) -> State {
+    fn waiting(
+        &self,
+        seen: &Seen,
+        current: Option<&Pod>,
+        pods: &[&Pod],
+        unconfirmed: Option<Failure>,
+        now: Duration,
+    ) -> State {
         // A pod that failed tells why there is none; a Job does where there hasn't been one.
         let of_pods = || pods.first().and_then(|pod| of_pod(pod, seen));
         let of_job = || seen.job.there().and_then(|job| of_job(job, seen));
@@ -235,9 +287,10 @@ impl<'a> Judge<'a> {
         let is_quiet = on.is_none() && now < quiet_until;
         let uid = current.map_or_else(|| Some(self.attempt.uid.clone()), ResourceExt::uid);
         State::Waiting(Waiting {
-            on,
+            on: on.map(Box::new),
             until: if is_quiet { end.min(quiet_until) } else { end },
             events_of: uid.filter(|_| !is_quiet),
+            unconfirmed: unconfirmed.map(Box::new),
         })
     }
 
@@ -257,10 +310,29 @@ impl<'a> Judge<'a> {
             }
         };
         tell("scheduled", pod::node(pod).map(|node| Step::Scheduled { node: node.to_owned() }));
-        let pulled =
-            pod::pulled(pod, self.attempt.strategy, &events_of(pod.metadata.uid.as_ref(), seen));
+        let wanted = &self.attempt.wanted;
+        let events = seen.events.of(pod.metadata.uid.as_ref());
+        let pulled = pod::pulled(pod, wanted.strategy, &events);
+        let mut sighting = Sighting::default();
+        sighting.note(pod);
+        let images = match compare(wanted, None, &[&sighting]) {
+            Comparison::Same(images) | Comparison::Open(images, _) => images,
+            Comparison::Replaced(_) => Observed::default(),
+        };
+        for (name, image, observed) in [
+            ("changed bundle", Some(&wanted.bundle), &images.bundle),
+            ("changed tool", wanted.tool.as_ref(), &images.tool),
+        ] {
+            let admitted = observed.reference.as_ref();
+            let changed = image.zip(admitted).filter(|(image, it)| image.as_str() != it.as_str());
+            let step = changed.map(|(image, admitted)| Step::ImageChanged {
+                requested: image.to_string(),
+                admitted: admitted.clone(),
+            });
+            tell(name, step);
+        }
         tell("tool", pulled.tool.then_some(Step::ToolPulled));
-        let digest = pod::image_digest(pod, self.attempt.strategy);
+        let digest = images.bundle.digest;
         tell("bundle", pulled.bundle.then_some(Step::BundlePulled { digest }));
         tell("running", pod::has_started(pod).then_some(Step::Running));
         steps
@@ -285,36 +357,10 @@ pub(super) fn may_help(failure: &Failure) -> bool {
     failure.is_transient && !is_over
 }
 
-/// Whether the ConfigMap bears the mark of this attempt, and holds what was written.
-pub(super) fn is_written(config_map: &ConfigMap, uid: &str) -> bool {
-    bears_mark(config_map, uid) && decode(&[of_format(config_map)], &Limits::default()).is_ok()
-}
-
-fn bears_mark(config_map: &ConfigMap, uid: &str) -> bool {
-    config_map.annotations().get(mark::ATTEMPT).is_some_and(|attempt| attempt == uid)
-}
-
-fn written(seen: &Seen, attempt: &Attempt) -> Option<Verdict> {
-    let config_map = seen.config_map.there().filter(|there| bears_mark(there, &attempt.uid))?;
-    Some(match decode(&[of_format(config_map)], &Limits::default()) {
-        Ok(_) => Verdict::Written(Box::new(config_map.clone())),
-        Err(error) => {
-            let name = config_map.name_any();
-            let message = format!("the ConfigMap {name} was changed after it was filled: {error}");
-            Verdict::Again(Failure::new(Reason::Conflict, message))
-        }
-    })
-}
-
 fn of_pod(pod: &Pod, seen: &Seen) -> Option<Failure> {
-    failure::of_pod(pod, &events_of(pod.metadata.uid.as_ref(), seen))
+    failure::of_pod(pod, &seen.events.of(pod.metadata.uid.as_ref()))
 }
 
 fn of_job(job: &Job, seen: &Seen) -> Option<Failure> {
-    failure::of_job(job, &events_of(job.metadata.uid.as_ref(), seen))
-}
-
-fn events_of(uid: Option<&String>, seen: &Seen) -> Vec<Event> {
-    let events = seen.events.values().filter(|event| event.involved_object.uid.as_ref() == uid);
-    events.cloned().collect()
+    failure::of_job(job, &seen.events.of(job.metadata.uid.as_ref()))
 }

@@ -10,7 +10,7 @@ use super::Launch;
 use super::backoff;
 use super::patience::Answer;
 use crate::object::label;
-use crate::{Failure, Reason};
+use crate::{Failure, Name, Reason};
 
 /// The ConfigMap that is to be filled.
 pub(super) struct Prepared {
@@ -55,7 +55,17 @@ impl Launch<'_> {
 
     /// The ConfigMap with what this request wants of it; none if it is gone.
     pub(super) async fn adapted(&self, found: ConfigMap) -> Result<Option<ConfigMap>, Failure> {
-        let is_of_image = found.annotations().get(IMAGE) == Some(&self.request.image);
+        let image = found.annotations().get(IMAGE);
+        let is_of_image = image == Some(&self.request.image);
+        // A name that was given may be used for one image after the other.
+        let is_given = matches!(self.request.name, Name::Given(_));
+        if let Some(other) = image.filter(|_| !is_of_image && !is_given) {
+            let name = self.plan.name();
+            let message = format!("the ConfigMap {name} is that of another image, {other}");
+            return Err(Failure::new(Reason::NameTaken, message)
+                .hinted(Some("delete it, or choose another name (--name)"))
+                .bounded());
+        }
         let lacks_owner =
             self.request.owner.as_ref().filter(|wanted| {
                 !found.owner_references().iter().any(|owner| owner.uid == wanted.uid)

@@ -1,47 +1,64 @@
 //! Whether the content is there already.
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::ResourceExt;
-use unlade_format::record::IMAGE_DIGEST;
 use unlade_format::{Encoding, Limits, decode};
 
 use super::Launch;
+use super::seal::Seal;
 use crate::config_map::of_format;
-use crate::{ImageReference, Request, Reuse};
+use crate::{DigestSource, ImageReference, ObservedImage, Request, Reuse};
 
 impl Launch<'_> {
-    /// The digest of the image whose content the ConfigMap holds, if it may be taken.
-    pub(super) fn reusable(&self, config_map: &ConfigMap) -> Option<String> {
-        reusable(config_map, self.request, self.plan.image(), self.options.reuse)
+    /// The image whose content the ConfigMap holds, if it may be taken.
+    pub(super) async fn reusable(&self, config_map: &ConfigMap) -> Option<ObservedImage> {
+        let (image, reuse) = (self.plan.image(), self.options.reuse);
+        let content = content(config_map, self.request, image, reuse)?;
+        let seal = self.sealed(config_map).await?;
+        taken(&seal, image, &content)
     }
 }
 
-fn reusable(
+/// The digest of the content, if the ConfigMap says that it is what is asked for. Whoever may write
+/// it may have written that.
+fn content(
     config_map: &ConfigMap,
     request: &Request,
     image: &ImageReference,
     reuse: Reuse,
 ) -> Option<String> {
-    let recorded = config_map.annotations().get(IMAGE_DIGEST);
-    let digest = match (image.digest(), reuse) {
+    match (image.digest(), reuse) {
         (_, Reuse::Never) | (None, Reuse::Digest) => return None,
-        (Some(digest), Reuse::Digest | Reuse::Tag) => digest,
-        (None, Reuse::Tag) => recorded?,
-    };
+        (Some(_), Reuse::Digest | Reuse::Tag) | (None, Reuse::Tag) => {}
+    }
     let decoded = decode(&[of_format(config_map)], &Limits::default()).ok()?;
     let is_encoded = request.encoding == Encoding::Auto || request.encoding == decoded.encoding;
     let is_of_image = decoded.source_image.as_ref() == Some(&request.image);
-    // Only what unlade wrote has a digest, which was verified.
-    (decoded.digest.is_some() && is_of_image && is_encoded).then(|| digest.to_owned())
+    decoded.digest.filter(|_| is_of_image && is_encoded)
+}
+
+/// The image that a launch has verified, if it was for this content.
+pub(super) fn taken(seal: &Seal, image: &ImageReference, content: &str) -> Option<ObservedImage> {
+    let is_of_digest = image.digest().is_none_or(|digest| digest == seal.image_digest);
+    (is_of_digest && seal.covers(image.as_str(), content)).then(|| ObservedImage {
+        digest: Some(seal.image_digest.clone()),
+        digest_source: Some(DigestSource::EarlierLaunch),
+        ..ObservedImage::default()
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use unlade_format::{Content, Directory, File, encode};
+    use k8s_openapi::api::rbac::v1::Role;
+    use kube::ResourceExt;
+    use serde_json::json;
+    use unlade_format::record::VERIFIED;
+    use unlade_format::{Content, Directory, File, encode, mark};
 
     use super::*;
 
     const DIGEST: &str = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    const OTHER: &str = "sha256:fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210";
+    const UID: &str = "22222222-2222-2222-2222-222222222222";
 
     fn filled(image: &str) -> ConfigMap {
         let file = File {
@@ -56,37 +73,125 @@ mod tests {
             ..encode::Options::default()
         };
         let encoded = encode(&reading.content, &options).unwrap();
-        serde_json::from_value(serde_json::to_value(&encoded[0]).unwrap()).unwrap()
+        let mut filled: ConfigMap =
+            serde_json::from_value(serde_json::to_value(&encoded[0]).unwrap()).unwrap();
+        filled.metadata.uid = Some(UID.to_owned());
+        filled
     }
 
-    fn check(config_map: &ConfigMap, image: &str, reuse: Reuse) -> Option<String> {
+    /// The Role of the ConfigMap with `uid`, sealed for `image` and the content of `config_map`.
+    fn role(uid: &str, config_map: &ConfigMap, image: &str, digest: &str) -> Role {
+        let seal = json!({
+            "configMap": UID,
+            "content": config_map.annotations().get(mark::DIGEST),
+            "image": image,
+            "imageDigest": digest,
+            "digestSource": "containerStatus",
+        });
+        let role = json!({"metadata": {
+            "name": "etcd",
+            "labels": {"app.kubernetes.io/managed-by": "unlade"},
+            "ownerReferences": [
+                {"apiVersion": "v1", "kind": "ConfigMap", "name": "etcd", "uid": uid},
+            ],
+            "annotations": {VERIFIED: seal.to_string()},
+        }});
+        serde_json::from_value(role).unwrap()
+    }
+
+    /// The digest of the image, if the content is reused.
+    fn reused(config_map: &ConfigMap, role: &Role, image: &str, reuse: Reuse) -> Option<String> {
         let request = Request::new(image, "default");
-        reusable(config_map, &request, &ImageReference::parse(image).unwrap(), reuse)
+        let image = ImageReference::parse(image).unwrap();
+        let content = content(config_map, &request, &image, reuse)?;
+        let seal = Seal::of(role, config_map)?;
+        taken(&seal, &image, &content).and_then(|observed| observed.digest)
     }
 
     #[test]
-    fn content_is_reused_where_its_image_is_known_for_sure() {
-        let by_digest = format!("registry.example/etcd@{DIGEST}");
+    fn content_is_reused_where_a_launch_has_verified_its_image() {
+        let by_digest = &format!("registry.example/etcd@{DIGEST}");
         let by_tag = "registry.example/etcd:1.0";
-        let mut recorded = filled(by_tag);
-        recorded.annotations_mut().insert(IMAGE_DIGEST.into(), DIGEST.into());
-        let mut altered = filled(&by_digest);
-        let data = altered.data.as_mut().unwrap();
-        data.insert("csv.yaml".into(), "kind: Secret\n".into());
+        let (of_digest, of_tag) = (filled(by_digest), filled(by_tag));
+        let mut altered = of_digest.clone();
+        altered.data.as_mut().unwrap().insert("csv.yaml".into(), "kind: Secret\n".into());
+        let mut foreign = role(UID, &of_digest, by_digest, DIGEST);
+        foreign.metadata.labels = None;
+        let mut unsealed = role(UID, &of_digest, by_digest, DIGEST);
+        unsealed.metadata.annotations = None;
+        let of = |config_map, image: &str| role(UID, config_map, image, DIGEST);
         let digest = Some(DIGEST.to_owned());
         let cases = [
-            ("a digest", filled(&by_digest), by_digest.as_str(), Reuse::Digest, &digest),
-            ("a digest", filled(&by_digest), &by_digest, Reuse::Tag, &digest),
-            ("a digest", filled(&by_digest), &by_digest, Reuse::Never, &None),
-            ("another image", filled(by_tag), &by_digest, Reuse::Digest, &None),
-            ("altered content", altered, &by_digest, Reuse::Digest, &None),
-            ("an empty one", ConfigMap::default(), &by_digest, Reuse::Digest, &None),
-            ("a tag", filled(by_tag), by_tag, Reuse::Tag, &None),
-            ("a tag of a known digest", recorded.clone(), by_tag, Reuse::Tag, &digest),
-            ("a tag of a known digest", recorded, by_tag, Reuse::Digest, &None),
+            (
+                "a digest",
+                &of_digest,
+                of(&of_digest, by_digest),
+                by_digest.as_str(),
+                Reuse::Digest,
+                &digest,
+            ),
+            ("a digest", &of_digest, of(&of_digest, by_digest), by_digest, Reuse::Tag, &digest),
+            ("a digest", &of_digest, of(&of_digest, by_digest), by_digest, Reuse::Never, &None),
+            ("a tag", &of_tag, of(&of_tag, by_tag), by_tag, Reuse::Tag, &digest),
+            ("a tag", &of_tag, of(&of_tag, by_tag), by_tag, Reuse::Digest, &None),
+            ("another image", &of_tag, of(&of_tag, by_tag), by_digest, Reuse::Digest, &None),
+            (
+                "altered content",
+                &altered,
+                of(&of_digest, by_digest),
+                by_digest,
+                Reuse::Digest,
+                &None,
+            ),
+            (
+                "no content",
+                &ConfigMap::default(),
+                of(&of_digest, by_digest),
+                by_digest,
+                Reuse::Digest,
+                &None,
+            ),
+            ("no seal", &of_digest, unsealed, by_digest, Reuse::Digest, &None),
+            ("a Role of others", &of_digest, foreign, by_digest, Reuse::Digest, &None),
+            (
+                "a Role of another ConfigMap",
+                &of_digest,
+                role("gone", &of_digest, by_digest, DIGEST),
+                by_digest,
+                Reuse::Digest,
+                &None,
+            ),
+            (
+                "a seal of other content",
+                &of_digest,
+                of(&ConfigMap::default(), by_digest),
+                by_digest,
+                Reuse::Digest,
+                &None,
+            ),
+            (
+                "a seal of another digest",
+                &of_digest,
+                role(UID, &of_digest, by_digest, OTHER),
+                by_digest,
+                Reuse::Digest,
+                &None,
+            ),
+            (
+                "a seal of another image",
+                &of_digest,
+                of(&of_digest, by_tag),
+                by_digest,
+                Reuse::Digest,
+                &None,
+            ),
         ];
-        for (name, config_map, image, reuse, expected) in cases {
-            assert_eq!(&check(&config_map, image, reuse), expected, "{name} under {reuse:?}");
+        for (name, config_map, role, image, reuse, expected) in cases {
+            assert_eq!(
+                &reused(config_map, &role, image, reuse),
+                expected,
+                "{name} under {reuse:?}"
+            );
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What is there, kept up to date by watches that come back by themselves.
 
+mod event;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::time::Duration;
@@ -16,7 +18,10 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use super::backoff;
+use super::image::Sighting;
 use crate::{Failure, Reason, failure};
+
+pub(super) use event::Events;
 
 /// How long one watch lasts, in seconds; then it is asked for anew. A connection that was lost
 /// without a word is noticed five seconds later.
@@ -28,9 +33,6 @@ const STARTING: Duration = Duration::from_secs(10);
 /// After this time trouble that is still there has been seen again: a request may take
 /// half a minute, and the next one comes two seconds later.
 const TROUBLE: Duration = Duration::from_secs(35);
-
-/// Most events that are kept. Repeated ones are one object with a count.
-const MOST_EVENTS: usize = 100;
 
 const EVENTS: &str = "events";
 const NAMESPACES: &str = "namespaces";
@@ -64,12 +66,22 @@ pub(super) struct Seen {
     pub(super) job: Presence<Job>,
     /// The pods of the Job, by name.
     pub(super) pods: BTreeMap<String, Pod>,
+    /// What they showed of their images, by uid, also of those that are gone.
+    pub(super) images: BTreeMap<String, Sighting>,
     /// Unknown as well to those who mayn't read namespaces.
     pub(super) namespace: Presence<Namespace>,
-    /// The events of the Job and of its pods, by name.
-    pub(super) events: BTreeMap<String, Event>,
+    /// The events of the Job and of its pods.
+    pub(super) events: Events,
     /// Why nothing new can be seen, while that is so.
     pub(super) trouble: Option<Failure>,
+}
+
+impl Seen {
+    /// Takes in what a version of a pod shows of its images.
+    pub(super) fn note(&mut self, pod: &Pod) {
+        let uid = pod.uid().unwrap_or_default();
+        self.images.entry(uid).or_default().note(pod);
+    }
 }
 
 /// The watches of one attempt.
@@ -224,17 +236,16 @@ impl Watch {
             }
             Update::Pod(change) => {
                 let is_answer = !matches!(change, Change::Init);
+                if let Change::Apply(pod) | Change::InitApply(pod) | Change::Delete(pod) = &change {
+                    self.seen.note(pod);
+                }
                 several(change, &mut self.seen.pods, &mut self.listing.pods);
                 is_answer.then_some("pods")
             }
             Update::Event(change) => {
                 // What was said stays said, though the API server forgets events.
                 if let Change::Apply(event) | Change::InitApply(event) = change {
-                    let events = &mut self.seen.events;
-                    let name = event.name_any();
-                    if events.len() < MOST_EVENTS || events.contains_key(&name) {
-                        events.insert(name, event);
-                    }
+                    self.seen.events.note(event);
                 }
                 None
             }

@@ -25,7 +25,7 @@ pub(crate) const UNPACK: &str = "unpack";
 pub(crate) const INSTALL: &str = "install";
 
 /// Where the unpacker finds a bundle that is mounted.
-const BUNDLE_PATH: &str = "/bundle";
+pub(crate) const BUNDLE_PATH: &str = "/bundle";
 /// Where the unpacker lies in the bundle image's own container.
 const INJECTED_PATH: &str = "/injected";
 /// Tells the container which Job it belongs to.

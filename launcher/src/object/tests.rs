@@ -10,7 +10,7 @@ use super::*;
 use crate::{PodOptions, PullPolicy};
 
 const IMAGE: &str = "registry.example/bundles/etcd:0.9.4";
-const NAME: &str = "etcd-0-9-4-e1d7adc1aa";
+const NAME: &str = "etcd-0-9-4-e1d7adc1aa359aeac13f";
 const BOTH: [Strategy; 2] = [Strategy::Inject, Strategy::ImageVolume];
 
 fn request() -> Request {
@@ -296,7 +296,7 @@ fn everything_goes_with_the_config_map_and_that_with_its_owner() {
     assert_eq!(plan.config_map().metadata.owner_references, Some(vec![owner]));
     let access = plan.access(&facts()).unwrap();
     let job = plan.job(3, Strategy::Inject, &facts());
-    assert_eq!(job.metadata.name.as_deref(), Some("etcd-0-9-4-e1d7adc1aa-3"));
+    assert_eq!(job.metadata.name.as_deref(), Some("etcd-0-9-4-e1d7adc1aa359aeac13f-3"));
     for metadata in [
         access.service_account.metadata,
         access.role.metadata,

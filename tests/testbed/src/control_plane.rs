@@ -55,6 +55,7 @@ impl Plan<'_> {
                 // The service's address is on `lo` of the namespace: nobody has to route to endpoints.
                 "--endpoint-reconciler-type=none".into(),
                 format!("--etcd-servers={ETCD}"),
+                format!("--feature-gates={}=true", node::VOLUME_DIGEST_GATE),
                 "--kubelet-preferred-address-types=InternalIP".into(),
                 "--profiling=false".into(),
                 "--secure-port=443".into(),

@@ -46,7 +46,7 @@ mod wait;
 pub use address::{REGISTRY, UNREACHABLE, node_address};
 pub use error::Error;
 pub use kubectl::Kubectl;
-pub use node::Node;
+pub use node::{Node, VOLUME_DIGESTS};
 pub use part::{Part, PartStatus, State};
 pub use program::{Olm, Peers, Programs, dialect};
 pub use settings::Settings;

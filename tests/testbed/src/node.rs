@@ -47,7 +47,27 @@ pub struct Node {
     pub labels: BTreeMap<String, String>,
     /// Taints from the start, as `key=value:Effect`.
     pub taints: Vec<String>,
+    /// Feature gates that its kubelet has on, beside those that are on by default.
+    pub features: Vec<String>,
 }
+
+impl Node {
+    /// One whose kubelet reports the digests of image volumes (`ImageVolumeWithDigest`, which is off
+    /// by default). The label [`VOLUME_DIGESTS`] tells it from the others.
+    #[must_use]
+    pub fn with_volume_digests(mut self) -> Self {
+        self.features.push(VOLUME_DIGEST_GATE.to_owned());
+        self.labels.insert(VOLUME_DIGESTS.to_owned(), "true".to_owned());
+        self
+    }
+}
+
+/// The label of nodes that report the digests of image volumes.
+pub const VOLUME_DIGESTS: &str = "unlade.test/volume-digests";
+
+/// The feature gate by which kubelets report the digests of image volumes. The API server of a
+/// testbed has it on, or it would drop what they report.
+pub(crate) const VOLUME_DIGEST_GATE: &str = "ImageVolumeWithDigest";
 
 /// The name of the node with this index.
 pub(crate) fn name(index: usize) -> String {
@@ -102,7 +122,7 @@ impl Plan<'_> {
         ctr.arg("--address").arg(self.place.runtime_socket(index));
         run(ctr.args(["--namespace", "k8s.io", "images", "import"]).arg(&pause))?;
         let config = folder.join("kubelet.json");
-        file::write_json(&config, &self.kubelet_config(index))?;
+        file::write_json(&config, &self.kubelet_config(index, node))?;
         let kubeconfig = self.place.kubelet_kubeconfig(&name(index));
         let mut args = vec![
             format!("--cert-dir={}", folder.join("kubelet-pki").display()),
@@ -200,7 +220,8 @@ disabled_plugins = ["io.containerd.nri.v1.nri"]
         )
     }
 
-    fn kubelet_config(&self, index: usize) -> serde_json::Value {
+    fn kubelet_config(&self, index: usize, node: &Node) -> serde_json::Value {
+        let features: BTreeMap<_, _> = node.features.iter().map(|name| (name, true)).collect();
         json!({
             "apiVersion": "kubelet.config.k8s.io/v1beta1",
             "kind": "KubeletConfiguration",
@@ -224,6 +245,7 @@ disabled_plugins = ["io.containerd.nri.v1.nri"]
             },
             "failCgroupV1": false,
             "failSwapOn": false,
+            "featureGates": features,
             "healthzBindAddress": node_address(index),
             "imageGCHighThresholdPercent": 100,
             "podLogsDir": "/var/log/pods",

@@ -22,6 +22,7 @@ use unlade_launcher::{Failure, Launcher, Options, Reason, Request, Step};
 
 use crate::stage::{PATIENCE, Stage, given};
 use observer::{Knows, Observer};
+pub(crate) use start::changed;
 
 /// How long a reason may take once the cluster knows of it.
 const AT_ONCE: Duration = Duration::from_secs(5);

@@ -9,6 +9,7 @@
 
 mod batch;
 mod failure;
+mod image;
 mod killed;
 mod left;
 mod meddling;
@@ -80,6 +81,7 @@ fn cluster_a_launch_makes_no_more_than_its_writes() {
     Stage::open("launch-writes", async |stage| {
         let image = stage.push_example("writes");
         let own = [
+            "PATCH roles",
             "POST configmaps",
             "POST jobs",
             "POST rolebindings",
@@ -92,12 +94,12 @@ fn cluster_a_launch_makes_no_more_than_its_writes() {
         // The pod's is one: the ConfigMap was created and filled, no more.
         assert_eq!(stage.versions(&launched.config_map).await, 2);
 
-        // A tag's digest, which is asked for.
+        // A tag's digest, which is noted on the ConfigMap too.
         let mut options = stage.options();
         options.resolve_digest = true;
         let launched = stage.launch(&options, &stage.request(&image.by_tag)).await.0.unwrap();
         assert_eq!(stage.writes(), [&["PATCH configmaps"], &own[..]].concat(), "and the pod's");
-        assert_eq!(launched.image_digest.as_ref(), Some(&image.digest));
+        assert_eq!(launched.image.digest.as_ref(), Some(&image.digest));
         assert_eq!(launched.config_map.annotations()[record::IMAGE_DIGEST], image.digest);
 
         // With an account that is there.
@@ -118,11 +120,11 @@ fn cluster_content_that_is_there_needs_no_job() {
         let image = stage.push_example("again");
         let request = stage.request(&image.by_digest);
         let first = stage.launch(&stage.options(), &request).await.0.unwrap();
-        assert_eq!(first.image_digest.as_ref(), Some(&image.digest));
+        assert_eq!(first.image.digest.as_ref(), Some(&image.digest));
         let (again, steps) = stage.launch(&stage.options(), &request).await;
         let again = again.unwrap();
         assert!(matches!(steps.last(), Some(Step::Reused)), "{steps:?}");
-        assert_eq!((again.job, again.image_digest), (None, Some(image.digest.clone())));
+        assert_eq!((again.job, again.image.digest), (None, Some(image.digest.clone())));
         assert_eq!(again.config_map.resource_version(), first.config_map.resource_version());
 
         let mut options = stage.options();

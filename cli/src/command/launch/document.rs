@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 use unlade_format::Finding;
-use unlade_launcher::{Event, Failure, Launched, Strategy, Timings, progress};
+use unlade_launcher::{
+    DigestSource, Event, Failure, Launched, ObservedImage, Strategy, Timings, progress,
+};
 use unlade_loader::Manifest;
 
 use super::one::name;
@@ -34,6 +36,13 @@ pub(super) enum Result<'a> {
         strategy: Option<Strategy>,
         #[serde(skip_serializing_if = "Option::is_none")]
         image_digest: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        image_digest_source: Option<DigestSource>,
+        /// The reference in the pod, as admission left it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        admitted_image: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tool_image: Option<&'a ObservedImage>,
         timings: Timings,
         bundle: Bundle<'a>,
         report: &'a [Finding],
@@ -78,7 +87,10 @@ impl<'a> Result<'a> {
             config_map: name(launched),
             job: launched.job.as_deref(),
             strategy: launched.strategy,
-            image_digest: launched.image_digest.as_deref(),
+            image_digest: launched.image.digest.as_deref(),
+            image_digest_source: launched.image.digest_source,
+            admitted_image: launched.image.reference.as_deref(),
+            tool_image: Some(&launched.tool_image).filter(|it| it.reference.is_some()),
             timings: launched.timings,
             bundle: Bundle {
                 package_name: &bundle.package_name,

@@ -57,7 +57,7 @@ pub(super) async fn launch(job: &Job<'_>, request: &Request) -> Result<(), Error
     report.leave();
     let what = document::Result::launched(&launched, &manifest, report.elapsed());
     report.json(&Line { image, namespace, what })?;
-    write(job, &launched, &manifest)?;
+    write(job, image, &launched, &manifest)?;
     if job.is_removed {
         remove(job, namespace, &launched).await?;
     }
@@ -168,7 +168,12 @@ async fn interrupted(job: &Job<'_>, image: &str, progress: &Progress, stop: &mut
     Error::launch(image, failure)
 }
 
-fn write(job: &Job<'_>, launched: &Launched, manifest: &Manifest) -> Result<(), Error> {
+fn write(
+    job: &Job<'_>,
+    image: &str,
+    launched: &Launched,
+    manifest: &Manifest,
+) -> Result<(), Error> {
     match job.output {
         Output::Json => Ok(()),
         Output::Name => output::print(format!("configmap/{}\n", name(launched)).as_bytes()),
@@ -181,7 +186,7 @@ fn write(job: &Job<'_>, launched: &Launched, manifest: &Manifest) -> Result<(), 
         }
         Output::Summary => {
             let heading = format!("ConfigMap {}/{}", job.namespace, name(launched));
-            let text = summary::loaded(manifest, Some(&heading), job.screen);
+            let text = summary::launched(launched, image, manifest, &heading, job.screen);
             output::print(text.as_bytes())
         }
     }

@@ -25,6 +25,8 @@ pub(super) enum Usage {
     Remade,
     /// A launch into a ConfigMap that was made for another image.
     Adapted,
+    /// A launch of what was launched before.
+    Sealed,
     /// A launch whose Job's name is taken.
     Taken,
     /// A launch of an image that there isn't: its Job is ended.
@@ -60,7 +62,7 @@ const fn right(
 }
 
 /// Those of all manifests for launchers.
-pub(super) const RIGHTS: [Right; 30] = [
+pub(super) const RIGHTS: [Right; 31] = [
     right("configmaps", "create", Usage::Launch, (FORBIDDEN, "cannot create ConfigMap")),
     right("configmaps", "get", Usage::Adapted, (FORBIDDEN, "cannot read ConfigMap")),
     right("configmaps", "list", Usage::Launch, (FORBIDDEN, "cannot watch configmaps")),
@@ -73,6 +75,7 @@ pub(super) const RIGHTS: [Right; 30] = [
     right("serviceaccounts", "delete", Usage::Remade, (FORBIDDEN, "cannot delete ServiceAccount")),
     right("roles", "create", Usage::Launch, (FORBIDDEN, "cannot create Role ")),
     right("roles", "get", Usage::Remade, (FORBIDDEN, "cannot read Role ")),
+    right("roles", "patch", Usage::Sealed, (0, "made anew")),
     right("roles", "delete", Usage::Remade, (FORBIDDEN, "cannot delete Role ")),
     right("rolebindings", "create", Usage::Launch, (FORBIDDEN, "cannot create RoleBinding")),
     right("rolebindings", "get", Usage::Remade, (FORBIDDEN, "cannot read RoleBinding")),
@@ -95,11 +98,12 @@ pub(super) const RIGHTS: [Right; 30] = [
 ];
 
 impl Usage {
-    pub(super) const ALL: [Self; 14] = [
+    pub(super) const ALL: [Self; 15] = [
         Self::Awaited,
         Self::Launch,
         Self::Remade,
         Self::Adapted,
+        Self::Sealed,
         Self::Taken,
         Self::Ended,
         Self::Logged,
@@ -116,6 +120,7 @@ impl Usage {
     pub(super) fn with_all_rights(self) -> (i32, &'static str) {
         match self {
             Self::Launch | Self::Remade | Self::Adapted | Self::Removed => (0, ""),
+            Self::Sealed => (0, "is reused"),
             Self::Awaited => (58, "gave up after 25 s"),
             Self::Taken => (76, "that unlade hasn't made"),
             Self::Ended => (41, "the Job is over"),
@@ -190,6 +195,15 @@ impl Usage {
             Self::Launch | Self::Remade | Self::Adapted | Self::Taken => launch("right", &[]),
             Self::Awaited => {
                 launch("right", &["--node-selector=no=such", "--schedule-timeout=25s"])
+            }
+            Self::Sealed => {
+                // A tag is injected for it, and the namespace has a range of uids.
+                let flags = ["--reuse=tag", "--user=65532"];
+                let _ = launch("right", &flags);
+                let (code, told) = launch("right", &flags);
+                let is_reused = told.contains("it holds the content already");
+                let becomes = if is_reused { "is reused" } else { "is made anew" };
+                (code, format!("{told}\nthe content {becomes}"))
             }
             Self::Removed => launch("right", &["--rm"]),
             Self::Ended => {

@@ -56,6 +56,12 @@ pub(in crate::launch) fn has_failed(pod: &Pod) -> bool {
     phase == Some("Failed") || pod.metadata.deletion_timestamp.is_some()
 }
 
+/// Whether none of its containers runs any more.
+pub(super) fn is_over(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    matches!(phase, Some("Failed" | "Succeeded"))
+}
+
 /// Whether the container that writes has started.
 pub(super) fn has_started(pod: &Pod) -> bool {
     unpack(pod).is_some_and(was_created)
@@ -86,18 +92,6 @@ pub(super) fn pulled(pod: &Pod, strategy: Strategy, events: &[Event]) -> Pulled 
     }
     let install = install(pod).is_some_and(was_created);
     Pulled { tool: started || install, bundle: started || is_pulled(image) }
-}
-
-/// The digest of the bundle's image, if the runtime tells it: `sha256:` and 64 hex digits. It does
-/// of images that containers are made of; what stands alone is no digest of an image.
-pub(in crate::launch) fn image_digest(pod: &Pod, strategy: Strategy) -> Option<String> {
-    if strategy == Strategy::ImageVolume {
-        return None;
-    }
-    let (_, digest) = unpack(pod)?.image_id.rsplit_once('@')?;
-    let hex = digest.strip_prefix("sha256:")?;
-    let is_digest = hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_digest.then(|| digest.to_owned())
 }
 
 fn was_created(status: &ContainerStatus) -> bool {

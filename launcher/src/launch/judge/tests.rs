@@ -2,17 +2,24 @@ use serde_json::{Value, json};
 use unlade_format::{Content, Directory, File, Limits, encode, record};
 
 use super::*;
-use crate::Deadlines;
+use crate::{Deadlines, ImageReference};
 
 const JOB: &str = "11111111-1111-1111-1111-111111111111";
 const CONFIG_MAP: &str = "22222222-2222-2222-2222-222222222222";
+const IMAGE: &str = "registry.example/etcd:1";
+const TOOL: &str = "registry.example/unlade-unpacker:1";
 const HEX: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
 fn attempt(strategy: Strategy) -> Attempt {
     Attempt {
         job: "etcd-1".into(),
         uid: JOB.into(),
-        strategy,
+        wanted: Wanted {
+            bundle: ImageReference::parse(IMAGE).unwrap(),
+            tool: Some(ImageReference::parse(TOOL).unwrap()),
+            strategy,
+            resolves: false,
+        },
         config_map_uid: CONFIG_MAP.into(),
         standing: Standing::Own,
     }
@@ -93,12 +100,16 @@ fn ended(name: &str, code: i32) -> Pod {
 }
 
 fn seen(config_map: ConfigMap, job: Job, pods: Vec<Pod>) -> Seen {
-    Seen {
+    let mut seen = Seen {
         config_map: Presence::There(Box::new(config_map)),
         job: Presence::There(Box::new(job)),
-        pods: pods.into_iter().map(|pod| (pod.name_any(), pod)).collect(),
         ..Seen::default()
+    };
+    for pod in pods {
+        seen.note(&pod);
+        seen.pods.insert(pod.name_any(), pod);
     }
+    seen
 }
 
 fn deadlines() -> Deadlines {
@@ -330,4 +341,57 @@ fn what_other_options_may_mend_ends_the_wait_for_a_job_with_other_options() {
         let mut judge = Judge::new(&attempt, &mut budget, Duration::ZERO);
         assert_eq!(short(&judge.judge(&seen, Duration::from_secs(5)).state), expected);
     }
+}
+
+#[test]
+fn what_only_an_event_says_ends_nothing_by_itself() {
+    let mut seen = seen(empty(), job(&json!([])), vec![]);
+    seen.events.note(read(json!({
+        "metadata": {"name": "refused", "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "involvedObject": {"uid": JOB},
+        "reason": "FailedCreate",
+        "message": "Error creating: pods \"x\" is forbidden: violates PodSecurity \"restricted:latest\"",
+    })));
+    let State::Waiting(waiting) = judged(&seen, 5).state else { panic!("it has ended") };
+    let unconfirmed = waiting.unconfirmed.map(|failure| failure.reason);
+    assert_eq!(unconfirmed, Some(Reason::PodSecurity));
+}
+
+#[test]
+fn content_counts_once_its_image_is_verified() {
+    let mut by_digest = attempt(Strategy::Inject);
+    by_digest.wanted.bundle =
+        ImageReference::parse(&format!("registry.example/etcd@sha256:{HEX}")).unwrap();
+    let running = |image: &str, report: &str| {
+        let mut pod = unpacking("a", "Running", &json!({"running": {}}));
+        pod.spec.as_mut().unwrap().containers[0].image = Some(image.to_owned());
+        let statuses = pod.status.as_mut().unwrap().container_statuses.as_mut().unwrap();
+        report.clone_into(&mut statuses[0].image_id);
+        pod
+    };
+    let image = by_digest.wanted.bundle.to_string();
+    let other = format!("registry.example/etcd@sha256:{}", HEX.replace('0', "f"));
+    let gone = || {
+        let mut seen = seen(filled(JOB), job(&json!([])), vec![running(&image, "")]);
+        seen.pods.clear();
+        seen
+    };
+    let of = |pod| seen(filled(JOB), job(&json!([])), vec![pod]);
+    for (name, seen, expected) in [
+        ("verified", of(running(&image, &image)), "written"),
+        ("not reported yet", of(running(&image, "")), "waiting"),
+        ("another", of(running(&other, "")), "over ImageReplaced"),
+        ("gone before it was reported", gone(), "again ImageUnverified"),
+        ("no pod seen yet", seen(filled(JOB), job(&json!([])), vec![]), "waiting"),
+    ] {
+        let mut budget = Budget::new(deadlines(), Duration::ZERO);
+        let mut judge = Judge::new(&by_digest, &mut budget, Duration::ZERO);
+        assert_eq!(short(&judge.judge(&seen, Duration::from_secs(5)).state), expected, "{name}");
+    }
+    let mut budget = Budget::new(deadlines(), Duration::ZERO);
+    let mut judge = Judge::new(&by_digest, &mut budget, Duration::ZERO);
+    let silent = of(running(&image, ""));
+    assert_eq!(short(&judge.judge(&silent, Duration::from_secs(5)).state), "waiting");
+    let late = judge.judge(&silent, Duration::from_secs(35)).state;
+    assert_eq!(short(&late), "again ImageUnverified", "the node is silent");
 }

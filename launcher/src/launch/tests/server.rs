@@ -13,7 +13,7 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Bytes, Frame};
 use kube::client::Body;
 use serde_json::{Value, json};
-use unlade_format::{Content, Directory, File, Limits, encode, fill};
+use unlade_format::{Content, Directory, File, Limits, encode, fill, record};
 
 type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
 type OnJob = Box<dyn FnMut(&mut State, &Value) + Send>;
@@ -81,7 +81,7 @@ impl Server {
         let mut parts = head.uri.path().split('/').skip_while(|part| *part != "namespaces").skip(2);
         let (kind, name) = (parts.next().unwrap_or("namespaces"), parts.next().unwrap_or_default());
         let query = head.uri.query().unwrap_or_default().replace("%3D", "=").replace("%2C", ",");
-        let query = query.replace("%2F", "/");
+        let query = query.replace("%2F", "/").replace("%20", " ").replace('+', " ");
         let key = (kind.to_owned(), name.to_owned());
         let sent = || serde_json::from_slice::<Value>(body).unwrap();
         if parts.next() == Some("log") {
@@ -94,6 +94,9 @@ impl Server {
             return json_of(200, &json!({"metadata": {"name": "default"}}));
         }
         match head.method {
+            Method::POST if query.contains("dryRun") && self.1.contains(&"dry runs of pods") => {
+                refused(403, "pods \"x\" is forbidden: violates PodSecurity \"restricted:latest\"")
+            }
             Method::POST if query.contains("dryRun") => json_of(201, &sent()),
             Method::POST => {
                 let mut object = sent();
@@ -114,7 +117,10 @@ impl Server {
             Method::PATCH => {
                 let Some(object) = state.objects.get(&key) else { return refused(404, "NotFound") };
                 let (mut object, mut patch) = (object.clone(), sent());
-                let expected = patch["metadata"]["resourceVersion"].take();
+                let expected = patch["metadata"]
+                    .as_object_mut()
+                    .and_then(|metadata| metadata.remove("resourceVersion"))
+                    .unwrap_or_default();
                 if !expected.is_null() && expected != object["metadata"]["resourceVersion"] {
                     return refused(409, "Conflict");
                 }
@@ -185,7 +191,9 @@ impl State {
         };
         let content = Content::assemble(vec![file], &Limits::default()).unwrap().content;
         let attempt = job["metadata"]["uid"].as_str().map(str::to_owned);
-        let options = encode::Options { attempt, ..encode::Options::default() };
+        let image = job["metadata"]["annotations"][record::IMAGE].as_str();
+        let source_image = image.map(str::to_owned);
+        let options = encode::Options { attempt, source_image, ..encode::Options::default() };
         let encoded = encode(&content, &options).unwrap();
         let owner = job["metadata"]["ownerReferences"][0]["name"].as_str().unwrap();
         let config_map = self.objects[&("configmaps".to_owned(), owner.to_owned())].clone();
@@ -244,8 +252,12 @@ fn is_selected(object: &Value, query: &str) -> bool {
 fn merge(object: &mut Value, patch: &Value) {
     match (object.as_object_mut(), patch.as_object()) {
         (Some(object), Some(patch)) => {
-            for (key, value) in patch.iter().filter(|(_, value)| !value.is_null()) {
-                merge(object.entry(key.clone()).or_insert(Value::Null), value);
+            for (key, value) in patch {
+                if value.is_null() {
+                    object.remove(key);
+                } else {
+                    merge(object.entry(key.clone()).or_insert(Value::Null), value);
+                }
             }
         }
         _ => {

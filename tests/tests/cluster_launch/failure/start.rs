@@ -110,7 +110,7 @@ fn cluster_a_pod_that_no_node_takes_is_told_at_once() {
 }
 
 /// A namespace whose pods are changed so on their way in, once they are.
-pub(super) async fn changed<'s>(
+pub(crate) async fn changed<'s>(
     stage: &'s Stage<'_>,
     name: &str,
     spec: &str,
@@ -131,7 +131,7 @@ pub(super) async fn changed<'s>(
                 "image": "unlade.test/none:1",
                 "volumeMounts": [{"name": "bundle", "mountPath": "/bundle"}],
             }],
-            "volumes": [{"name": "bundle", "emptyDir": {}}],
+            "volumes": [{"name": "bundle", "image": {"reference": "unlade.test/none:1"}}],
         },
     });
     let probe: Pod = serde_json::from_value(probe).unwrap();

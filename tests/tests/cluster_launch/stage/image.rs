@@ -32,6 +32,14 @@ impl Stage<'_> {
         self.push(name, &example())
     }
 
+    /// The example bundle with one more object.
+    pub(crate) fn other_image() -> Image {
+        let mut image = bundle::image(&example(), Platform::host(), &Limits::default()).unwrap();
+        let object = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: other\n";
+        image.layers.push(Layer::new([Entry::file("manifests/other.yaml", object)]));
+        image
+    }
+
     /// Puts any image into the registry.
     pub(crate) fn push_image(&self, name: &str, image: &Image) -> Pushed {
         let by_digest = self.cluster.push(image, &format!("launch/{name}:1"));

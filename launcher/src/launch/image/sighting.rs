@@ -1,0 +1,174 @@
+//! What the versions of one pod, or the template of a Job, show of the images.
+
+use jiff::Timestamp;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod, PodSpec};
+use kube::ResourceExt;
+
+use crate::ImageReference;
+use crate::object::pod::{BUNDLE, BUNDLE_PATH, INSTALL, UNPACK};
+use crate::strategy::WithPod;
+
+/// What the versions of one pod showed, since it was seen first. It outlives the pod.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(in crate::launch) struct Sighting {
+    /// Such as `pod/NAME`.
+    pub(super) object: String,
+    /// The uids of its owners.
+    owners: Vec<String>,
+    pub(in crate::launch) created: Option<Timestamp>,
+    /// Whether its specification was changed after it was created (Kubernetes 1.33 counts that).
+    pub(super) is_changed: bool,
+    /// The container that installs the unpacker.
+    pub(super) install: Said,
+    /// The container that writes.
+    pub(super) unpack: Said,
+    /// The image volume.
+    pub(super) volume: Said,
+}
+
+/// What is said of one image. Of several different values the first two are kept: that they differ
+/// is enough.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Said {
+    references: Values,
+    reports: Values,
+    /// Whether the node has reported all that it will.
+    pub(super) has_reported: bool,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Values {
+    first: Option<String>,
+    other: Option<String>,
+}
+
+impl Sighting {
+    /// Of the template of a Job.
+    pub(in crate::launch) fn of_job(job: &Job) -> Self {
+        let mut seen = Self { object: format!("job/{}", job.name_any()), ..Self::default() };
+        if let Some(spec) = job.pod() {
+            seen.note_spec(spec);
+        }
+        seen
+    }
+
+    /// Takes in a version of the pod.
+    pub(in crate::launch) fn note(&mut self, pod: &Pod) {
+        self.object = format!("pod/{}", pod.name_any());
+        self.owners = pod.owner_references().iter().map(|owner| owner.uid.clone()).collect();
+        self.created = pod.creation_timestamp().map(|time| time.0);
+        // A deletion counts as a change too.
+        let is_going = pod.metadata.deletion_timestamp.is_some();
+        self.is_changed |= !is_going && pod.metadata.generation.is_some_and(|it| it > 1);
+        if let Some(spec) = &pod.spec {
+            self.note_spec(spec);
+        }
+        let Some(status) = &pod.status else { return };
+        let init = status.init_container_statuses.iter().flatten();
+        if let Some(install) = init.clone().find(|status| status.name == INSTALL) {
+            self.install.note_container(install);
+        }
+        let mut main = status.container_statuses.iter().flatten();
+        if let Some(unpack) = main.find(|status| status.name == UNPACK) {
+            self.unpack.note_container(unpack);
+            self.volume.note_volume(unpack);
+        }
+    }
+
+    /// Whether the object with this uid owns the pod.
+    pub(in crate::launch) fn is_owned_by(&self, uid: &str) -> bool {
+        self.owners.iter().any(|owner| owner == uid)
+    }
+
+    fn note_spec(&mut self, spec: &PodSpec) {
+        let init = spec.init_containers.iter().flatten().find(|it| it.name == INSTALL);
+        let main = spec.containers.iter().find(|it| it.name == UNPACK);
+        let image = |container: Option<&Container>| {
+            container.and_then(|container| container.image.clone()).unwrap_or_default()
+        };
+        self.install.references.note(&image(init));
+        self.unpack.references.note(&image(main));
+        self.volume.references.note(&mounted(spec, main).unwrap_or_default());
+    }
+}
+
+/// The reference of the image volume, if it is mounted where the unpacker looks for it.
+fn mounted(spec: &PodSpec, main: Option<&Container>) -> Option<String> {
+    let mut mounts = main?.volume_mounts.iter().flatten();
+    mounts.find(|mount| mount.name == BUNDLE && mount.mount_path == BUNDLE_PATH)?;
+    let mut volumes = spec.volumes.iter().flatten();
+    volumes.find(|volume| volume.name == BUNDLE)?.image.as_ref()?.reference.clone()
+}
+
+impl Said {
+    fn note_container(&mut self, status: &ContainerStatus) {
+        if !status.image_id.is_empty() {
+            self.reports.note(&status.image_id);
+            self.has_reported = true;
+        }
+    }
+
+    fn note_volume(&mut self, status: &ContainerStatus) {
+        let mut mounts = status.volume_mounts.iter().flatten();
+        let mount = mounts.find(|mount| mount.name == BUNDLE);
+        let image = mount.and_then(|mount| mount.volume_status.as_ref()?.image.as_ref());
+        if let Some(image) = image.filter(|image| !image.image_ref.is_empty()) {
+            self.reports.note(&image.image_ref);
+        }
+        // Both come with the container's own report, if the node has the feature.
+        self.has_reported |= !status.image_id.is_empty();
+    }
+
+    /// The references of the pod's versions; an empty one where there was none.
+    pub(super) fn references(&self) -> impl Iterator<Item = &str> {
+        self.references.all()
+    }
+
+    /// What the node reported.
+    pub(super) fn reports(&self) -> impl Iterator<Item = &str> {
+        self.reports.all()
+    }
+
+    /// The reference, if there is one.
+    pub(super) fn reference(&self) -> Option<&str> {
+        self.references.first.as_deref().filter(|reference| !reference.is_empty())
+    }
+
+    /// The digest that the reference names, if it has always been the same.
+    pub(super) fn named(&self) -> Option<String> {
+        let reference = self.reference().filter(|_| self.references.other.is_none())?;
+        ImageReference::parse(reference).ok()?.digest().map(str::to_owned)
+    }
+
+    /// The digest that the node reported, if it has always been the same.
+    pub(super) fn reported(&self) -> Option<String> {
+        let report = self.reports.first.as_deref().filter(|_| self.reports.other.is_none())?;
+        digest_of(report).map(str::to_owned)
+    }
+}
+
+impl Values {
+    fn note(&mut self, value: &str) {
+        match &self.first {
+            None => self.first = Some(value.to_owned()),
+            Some(first) if first != value && self.other.is_none() => {
+                self.other = Some(value.to_owned());
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &str> {
+        self.first.iter().chain(&self.other).map(String::as_str)
+    }
+}
+
+/// The digest in what a node reports, such as `registry.example/etcd@sha256:...`. What stands alone
+/// is the id of an image in the runtime, and no digest in a registry.
+pub(in crate::launch) fn digest_of(report: &str) -> Option<&str> {
+    let (_, digest) = report.rsplit_once('@')?;
+    let hex = digest.strip_prefix("sha256:")?;
+    let is_digest = hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_digest.then_some(digest)
+}

@@ -1,0 +1,281 @@
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::{Value, json};
+
+use super::*;
+
+const ONE: &str = "sha256:1111111111111111111111111111111111111111111111111111111111111111";
+const TWO: &str = "sha256:2222222222222222222222222222222222222222222222222222222222222222";
+
+fn reference(text: &str) -> String {
+    text.replace("ONE", ONE).replace("TWO", TWO)
+}
+
+/// A version of a pod that was made by a strategy.
+#[derive(Clone, Copy)]
+struct Shown {
+    strategy: Strategy,
+    bundle: &'static str,
+    tool: &'static str,
+    /// What the node reports of the bundle image, and of the tool image; none before it does.
+    reports: Option<(&'static str, &'static str)>,
+    generation: i64,
+}
+
+const INJECTED: Shown = Shown {
+    strategy: Strategy::Inject,
+    bundle: "registry.example/one@ONE",
+    tool: "registry.example/tool:1",
+    reports: None,
+    generation: 1,
+};
+const MOUNTED: Shown = Shown { strategy: Strategy::ImageVolume, ..INJECTED };
+
+fn pod(shown: Shown) -> Pod {
+    let status = |name: &str, report: &str, mounts: Value| {
+        json!({
+            "name": name, "image": "", "imageID": reference(report), "ready": true,
+            "restartCount": 0, "state": {"running": {}}, "volumeMounts": mounts,
+        })
+    };
+    let none = || json!([]);
+    let (bundle, tool) = (reference(shown.bundle), reference(shown.tool));
+    let (spec, status) = if shown.strategy == Strategy::Inject {
+        let spec = json!({
+            "initContainers": [{"name": "install", "image": tool}],
+            "containers": [{"name": "unpack", "image": bundle}],
+        });
+        let status = shown.reports.map(|(bundle, tool)| {
+            json!({
+                "initContainerStatuses": [status("install", tool, none())],
+                "containerStatuses": [status("unpack", bundle, none())],
+            })
+        });
+        (spec, status)
+    } else {
+        let volume = match shown.bundle {
+            "" => json!({"name": "bundle", "emptyDir": {}}),
+            _ => json!({"name": "bundle", "image": {"reference": bundle}}),
+        };
+        let mount = json!({"name": "bundle", "mountPath": "/bundle"});
+        let spec = json!({
+            "containers": [{"name": "unpack", "image": tool, "volumeMounts": [mount]}],
+            "volumes": [volume],
+        });
+        let status = shown.reports.map(|(bundle, tool)| {
+            let mut mount = mount;
+            if !bundle.is_empty() {
+                mount["volumeStatus"] = json!({"image": {"imageRef": reference(bundle)}});
+            }
+            json!({"containerStatuses": [status("unpack", tool, json!([mount]))]})
+        });
+        (spec, status)
+    };
+    let metadata = json!({"name": "etcd-1-x7k2p", "generation": shown.generation});
+    serde_json::from_value(json!({"metadata": metadata, "spec": spec, "status": status})).unwrap()
+}
+
+fn seen(versions: &[Shown]) -> Sighting {
+    let mut seen = Sighting::default();
+    for &shown in versions {
+        seen.note(&pod(shown));
+    }
+    seen
+}
+
+/// In short: `same DIGEST SOURCE`, `open`, `open unverified` or `replaced`.
+fn short(comparison: &Comparison) -> String {
+    match comparison {
+        Comparison::Same(Observed { bundle, .. }) => {
+            let digest = match bundle.digest.as_deref() {
+                Some(ONE) => "ONE",
+                Some(TWO) => "TWO",
+                _ => "unknown",
+            };
+            let source = bundle.digest_source.map(|source| format!(" {source:?}"));
+            format!("same {digest}{}", source.unwrap_or_default())
+        }
+        Comparison::Open(_, None) => "open".to_owned(),
+        Comparison::Open(_, Some(failure)) => {
+            assert_eq!(failure.reason, Reason::ImageUnverified);
+            let lasting = if failure.is_transient { "" } else { " for good" };
+            format!("open unverified{lasting}")
+        }
+        Comparison::Replaced(failure) => {
+            assert_eq!(failure.reason, Reason::ImageReplaced);
+            "replaced".to_owned()
+        }
+    }
+}
+
+fn compared(image: &str, tool: &str, resolves: bool, versions: &[Shown]) -> Comparison {
+    let strategy = versions.first().map_or(Strategy::Inject, |shown| shown.strategy);
+    let parse = |text: &str| ImageReference::parse(&reference(text)).unwrap();
+    let wanted = Wanted { bundle: parse(image), tool: Some(parse(tool)), strategy, resolves };
+    compare(&wanted, None, &[&seen(versions)])
+}
+
+#[test]
+fn an_image_is_compared_with_the_one_that_was_asked_for() {
+    const BY_DIGEST: &str = "registry.example/one@ONE";
+    const BY_TAG: &str = "registry.example/one:1";
+    let bundle = |shown, bundle| Shown { bundle, ..shown };
+    let report =
+        |shown, report| Shown { reports: Some((report, "registry.example/tool@TWO")), ..shown };
+    let changed = |shown| Shown { generation: 2, ..shown };
+    let of_one = "registry.example/one@ONE";
+    let of_two = "registry.example/two@TWO";
+    let cases: Vec<(&str, &str, Vec<Shown>, &str)> = vec![
+        // By digest, injected: the node has to report.
+        ("admitted", BY_DIGEST, vec![INJECTED], "open unverified"),
+        ("reported", BY_DIGEST, vec![report(INJECTED, of_one)], "same ONE ContainerStatus"),
+        ("another at once", BY_DIGEST, vec![bundle(INJECTED, of_two)], "replaced"),
+        (
+            "a mirror",
+            BY_DIGEST,
+            vec![report(bundle(INJECTED, "mirror.example/a@ONE"), "mirror.example/a@ONE")],
+            "same ONE ContainerStatus",
+        ),
+        (
+            "another digest of it",
+            BY_DIGEST,
+            vec![report(INJECTED, of_two)],
+            "same ONE PodReference",
+        ),
+        ("an id of the runtime", BY_DIGEST, vec![report(INJECTED, ONE)], "same ONE PodReference"),
+        (
+            "changed and changed back",
+            BY_DIGEST,
+            vec![INJECTED, bundle(INJECTED, of_two), INJECTED],
+            "replaced",
+        ),
+        (
+            "changed and changed back unseen",
+            BY_DIGEST,
+            vec![INJECTED, changed(report(INJECTED, of_two))],
+            "open unverified",
+        ),
+        (
+            "changed otherwise",
+            BY_DIGEST,
+            vec![changed(report(INJECTED, of_one))],
+            "same ONE ContainerStatus",
+        ),
+        ("a tag for it", BY_DIGEST, vec![bundle(INJECTED, BY_TAG)], "open unverified for good"),
+        (
+            "a tag for it, the same",
+            BY_DIGEST,
+            vec![report(bundle(INJECTED, BY_TAG), of_one)],
+            "same ONE ContainerStatus",
+        ),
+        (
+            "a tag for it, another",
+            BY_DIGEST,
+            vec![report(bundle(INJECTED, BY_TAG), of_two)],
+            "replaced",
+        ),
+        // By digest, mounted: the node mounts what the pod names.
+        ("admitted", BY_DIGEST, vec![MOUNTED], "same ONE PodReference"),
+        ("reported", BY_DIGEST, vec![report(MOUNTED, of_one)], "same ONE VolumeStatus"),
+        ("not reported", BY_DIGEST, vec![report(MOUNTED, "")], "same ONE PodReference"),
+        ("another", BY_DIGEST, vec![bundle(MOUNTED, of_two)], "replaced"),
+        ("a tag for it", BY_DIGEST, vec![bundle(MOUNTED, BY_TAG)], "open unverified for good"),
+        (
+            "a tag for it, the same",
+            BY_DIGEST,
+            vec![report(bundle(MOUNTED, BY_TAG), of_one)],
+            "same ONE VolumeStatus",
+        ),
+        (
+            "a tag for it, another",
+            BY_DIGEST,
+            vec![report(bundle(MOUNTED, BY_TAG), of_two)],
+            "replaced",
+        ),
+        // By tag.
+        ("admitted", BY_TAG, vec![bundle(INJECTED, BY_TAG)], "open"),
+        (
+            "reported",
+            BY_TAG,
+            vec![report(bundle(INJECTED, BY_TAG), of_one)],
+            "same ONE ContainerStatus",
+        ),
+        ("a digest for it", BY_TAG, vec![INJECTED], "same ONE PodReference"),
+        (
+            "an id of the runtime",
+            BY_TAG,
+            vec![report(bundle(INJECTED, BY_TAG), ONE)],
+            "same unknown",
+        ),
+        ("admitted", BY_TAG, vec![bundle(MOUNTED, BY_TAG)], "open"),
+        ("not reported", BY_TAG, vec![report(bundle(MOUNTED, BY_TAG), "")], "same unknown"),
+        (
+            "reported",
+            BY_TAG,
+            vec![report(bundle(MOUNTED, BY_TAG), of_two)],
+            "same TWO VolumeStatus",
+        ),
+    ];
+    for (name, image, versions, expected) in cases {
+        let found = compared(image, "registry.example/tool:1", true, &versions);
+        assert_eq!(short(&found), expected, "{image} by {:?}: {name}", versions[0].strategy);
+    }
+}
+
+#[test]
+fn the_digest_behind_a_tag_is_waited_for_only_where_it_is_asked_for() {
+    let by_tag = "registry.example/one:1";
+    let mounted = [Shown { bundle: by_tag, ..MOUNTED }];
+    let found = compared(by_tag, "registry.example/tool:1", false, &mounted);
+    assert_eq!(short(&found), "same unknown");
+}
+
+#[test]
+fn the_tool_image_is_compared_too() {
+    let by_digest = "registry.example/tool@TWO";
+    let by_tag = "registry.example/tool:1";
+    let mounted = |tool, report: Option<&'static str>| Shown {
+        tool,
+        reports: report.map(|tool| ("", tool)),
+        ..MOUNTED
+    };
+    for (name, wanted, shown, expected) in [
+        ("a tag", by_tag, mounted(by_tag, None), "same ONE PodReference"),
+        ("a digest", by_digest, mounted(by_digest, None), "same ONE PodReference"),
+        ("another", by_digest, mounted("registry.example/tool@ONE", None), "replaced"),
+        ("a tag for it", by_digest, mounted(by_tag, None), "open unverified for good"),
+        ("the same", by_digest, mounted(by_tag, Some(by_digest)), "same ONE PodReference"),
+        ("others", by_digest, mounted(by_tag, Some("a.example/b@ONE")), "replaced"),
+    ] {
+        let found = compared("registry.example/one@ONE", wanted, false, &[shown]);
+        assert_eq!(short(&found), expected, "{name}");
+        if let (Comparison::Same(images), Some(_)) = (&found, shown.reports) {
+            assert_eq!(images.tool.digest.as_deref(), Some(TWO), "{name}");
+            assert_eq!(images.tool.reference.as_deref(), Some(by_tag), "{name}");
+        }
+    }
+}
+
+#[test]
+fn every_pod_of_a_job_counts() {
+    let image = ImageReference::parse(&reference("registry.example/one@ONE")).unwrap();
+    let wanted = Wanted { bundle: image, tool: None, strategy: Strategy::Inject, resolves: true };
+    let verified = seen(&[Shown { reports: Some(("a.example/b@ONE", "")), ..INJECTED }]);
+    let other = seen(&[Shown { bundle: "registry.example/two@TWO", ..INJECTED }]);
+    let silent = seen(&[INJECTED]);
+    let compared = |pods: &[&Sighting]| short(&compare(&wanted, None, pods));
+    assert_eq!(compared(&[]), "open unverified");
+    assert_eq!(compared(&[&silent, &verified]), "same ONE ContainerStatus");
+    assert_eq!(compared(&[&verified, &other]), "replaced");
+    assert_eq!(short(&compare(&wanted, Some(&other), &[&verified])), "replaced", "the Job's");
+}
+
+#[test]
+fn a_pod_without_the_bundle_is_another_image_where_the_job_has_it() {
+    let image = ImageReference::parse("registry.example/one:1").unwrap();
+    let wanted =
+        Wanted { bundle: image, tool: None, strategy: Strategy::ImageVolume, resolves: false };
+    let (with, without) = (seen(&[MOUNTED]), seen(&[Shown { bundle: "", ..MOUNTED }]));
+    assert_eq!(short(&compare(&wanted, Some(&with), &[&without])), "replaced");
+    // An API server without image volumes drops them from both.
+    assert_eq!(short(&compare(&wanted, Some(&without), &[&without])), "same unknown");
+}

@@ -1,0 +1,80 @@
+//! Whether the content that an attempt wrote came from the images that were asked for.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::ResourceExt;
+use unlade_format::{Limits, decode, mark};
+
+use super::{Attempt, Judge, State, Verdict, Waiting, Written, pod};
+use crate::config_map::of_format;
+use crate::launch::image::{Comparison, Sighting, compare};
+use crate::launch::watch::{Presence, Seen};
+use crate::{Failure, Reason};
+
+/// How long the kubelet may take to report the image of a container whose work is done already. It
+/// reports about once a second, and later on a node that is busy.
+const REPORT: Duration = Duration::from_secs(30);
+
+impl Judge<'_> {
+    /// Another image in the Job or in one of its pods, which needn't run for that.
+    pub(super) fn replaced(&self, seen: &Seen) -> Option<State> {
+        match compared(seen, self.attempt) {
+            Comparison::Replaced(failure) => Some(State::Ended(Verdict::Over(failure))),
+            Comparison::Same(_) | Comparison::Open(..) => None,
+        }
+    }
+
+    /// What the mark of the attempt means. The ConfigMap is often seen before the last status of the
+    /// pod that wrote it, which is waited for.
+    pub(super) fn written(&mut self, seen: &Seen, now: Duration) -> Option<State> {
+        let config_map = marked(seen, self.attempt)?;
+        if let Err(error) = decode(&[of_format(config_map)], &Limits::default()) {
+            let name = config_map.name_any();
+            let message = format!("the ConfigMap {name} was changed after it was filled: {error}");
+            let failure = Failure::new(Reason::Conflict, message);
+            return Some(State::Ended(Verdict::Again(failure)));
+        }
+        let since = *self.written.get_or_insert(now);
+        let until = since + REPORT;
+        let may_come = now < until && may_report(seen, self.attempt);
+        let failure = match compared(seen, self.attempt) {
+            Comparison::Open(..) if may_come => {
+                let waiting = Waiting { on: None, until, events_of: None, unconfirmed: None };
+                return Some(State::Waiting(waiting));
+            }
+            Comparison::Same(images) | Comparison::Open(images, None) => {
+                let written = Written { config_map: config_map.clone(), images };
+                return Some(State::Ended(Verdict::Written(Box::new(written))));
+            }
+            Comparison::Open(_, Some(failure)) | Comparison::Replaced(failure) => failure,
+        };
+        let is_over = !failure.is_transient;
+        Some(State::Ended(if is_over { Verdict::Over(failure) } else { Verdict::Again(failure) }))
+    }
+}
+
+/// Whether the ConfigMap bears the mark of this attempt.
+pub(in crate::launch) fn bears_mark(config_map: &ConfigMap, uid: &str) -> bool {
+    config_map.annotations().get(mark::ATTEMPT).is_some_and(|attempt| attempt == uid)
+}
+
+fn marked<'s>(seen: &'s Seen, attempt: &Attempt) -> Option<&'s ConfigMap> {
+    seen.config_map.there().filter(|there| bears_mark(there, &attempt.uid))
+}
+
+/// The images of the attempt, beside those that were asked for.
+pub(in crate::launch) fn compared(seen: &Seen, attempt: &Attempt) -> Comparison {
+    let job = seen.job.there().map(Sighting::of_job);
+    let mut pods: Vec<_> =
+        seen.images.values().filter(|image| image.is_owned_by(&attempt.uid)).collect();
+    pods.sort_by_key(|pod| std::cmp::Reverse(pod.created));
+    compare(&attempt.wanted, job.as_ref(), &pods)
+}
+
+/// Whether a node may still report of a pod of the attempt: none was seen yet, or one isn't over.
+fn may_report(seen: &Seen, attempt: &Attempt) -> bool {
+    let is_known = seen.images.values().any(|image| image.is_owned_by(&attempt.uid));
+    let is_to_come = !is_known && seen.job != Presence::Gone;
+    is_to_come || pod::of_attempt(seen, attempt).into_iter().any(|pod| !pod::is_over(pod))
+}

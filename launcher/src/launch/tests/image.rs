@@ -1,0 +1,221 @@
+//! What becomes of content whose image isn't the one that was asked for.
+
+use unlade_format::Encoding;
+
+use super::server::State;
+use super::*;
+use crate::{DigestSource, ImageReference, Reuse};
+
+const ONE: &str = "sha256:1111111111111111111111111111111111111111111111111111111111111111";
+const TWO: &str = "sha256:2222222222222222222222222222222222222222222222222222222222222222";
+
+fn by_digest() -> String {
+    format!("registry.example/one@{ONE}")
+}
+
+async fn launch(server: &Server, options: Options, image: &str) -> Result<Launched, Failure> {
+    let launcher = Launcher::new(server.client(), options);
+    launcher.launch(&Request::new(image, "default")).await
+}
+
+fn inject() -> Options {
+    Options { strategy: Strategy::Inject, ..options() }
+}
+
+/// A pod of the Job that has written, and whose node reports this image.
+fn reported(job: &Value, report: &str) -> Value {
+    let mut pod = pod(job, "Succeeded", &json!({"terminated": {"exitCode": 0}}));
+    pod["status"]["containerStatuses"][0]["imageID"] = json!(report);
+    pod
+}
+
+/// The same, and admission has put another image in place of the bundle.
+fn replaced(job: &Value, image: &str) -> Value {
+    let mut pod = reported(job, image);
+    for container in pod["spec"]["containers"].as_array_mut().unwrap() {
+        container["image"] = json!(image);
+    }
+    pod
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_image_that_was_replaced_fails_and_leaves_no_content() {
+    let other = format!("registry.example/two@{TWO}");
+    let server = Server::new({
+        let other = other.clone();
+        move |server, job| {
+            server.fill(job);
+            server.put("pods", replaced(job, &other));
+        }
+    });
+    let failure = launch(&server, inject(), &by_digest()).await.unwrap_err();
+    assert_eq!(failure.reason, Reason::ImageReplaced, "{failure:?}");
+    assert!(failure.message.contains(&other), "{failure:?}");
+    assert!(!failure.is_transient);
+    let config_map = server.object("configmaps", "");
+    assert_eq!(config_map.get("data"), None, "{config_map}");
+    let annotations = config_map["metadata"]["annotations"].as_object().unwrap();
+    let keys: Vec<_> = annotations.keys().map(String::as_str).collect();
+    assert_eq!(keys, [record::FAILURE, record::IMAGE]);
+    assert_eq!(server.object("jobs", "-1")["spec"]["activeDeadlineSeconds"], 1, "it was ended");
+    assert_eq!(server.object("roles", "")["metadata"].get("annotations"), None, "no seal");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_image_that_was_replaced_fails_before_it_runs() {
+    let other = format!("registry.example/two@{TWO}");
+    let server = Server::new(move |server, job| {
+        let mut pod = replaced(job, &other);
+        pod["status"] = json!({"phase": "Pending"});
+        server.put("pods", pod);
+    });
+    let failure = launch(&server, inject(), &by_digest()).await.unwrap_err();
+    assert_eq!(failure.reason, Reason::ImageReplaced, "{failure:?}");
+    let server = Server::new(|server, job| {
+        let mut changed = job.clone();
+        let unpack = &mut changed["spec"]["template"]["spec"]["containers"][0];
+        unpack["image"] = json!(format!("registry.example/two@{TWO}"));
+        server.put("jobs", changed);
+    });
+    let failure = launch(&server, inject(), &by_digest()).await.unwrap_err();
+    assert_eq!(failure.reason, Reason::ImageReplaced, "the Job's: {failure:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn content_of_a_pod_that_was_replaced_is_no_success_in_the_last_moment() {
+    // The watch doesn't tell of the filling before it tells of the failure.
+    let server = Server::new(|server, job| {
+        server.fill_unseen(job);
+        let mut pod =
+            pod(job, "Failed", &json!({"terminated": {"exitCode": 137, "reason": "Error"}}));
+        pod["status"]["containerStatuses"][0]["imageID"] = json!("");
+        server.put("pods", pod);
+        let mut failed = job.clone();
+        failed["status"]["conditions"] =
+            json!([{"type": "Failed", "status": "True", "reason": "DeadlineExceeded"}]);
+        server.put("jobs", failed);
+    });
+    let failure = launch(&server, inject(), &by_digest()).await.unwrap_err();
+    assert_eq!(failure.reason, Reason::ImageUnverified, "{failure:?}");
+    assert_eq!(server.object("configmaps", "").get("data"), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_is_gone_before_it_was_seen_is_followed_by_another() {
+    let server = Server::new(|server, job| {
+        server.fill(job);
+        if server.count("jobs") > 1 {
+            server.put("pods", reported(job, &by_digest()));
+        }
+    });
+    let launched = launch(&server, inject(), &by_digest()).await.unwrap();
+    assert!(launched.job.as_ref().unwrap().ends_with("-2"), "{launched:?}");
+    assert_eq!(launched.image.digest.as_deref(), Some(ONE));
+    assert_eq!(launched.image.digest_source, Some(DigestSource::ContainerStatus));
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_content_that_a_launch_has_verified_is_reused() {
+    let server = Server::new(|server, job| {
+        server.fill(job);
+        server.put("pods", reported(job, &by_digest()));
+    });
+    let first = launch(&server, inject(), &by_digest()).await.unwrap();
+    let again = launch(&server, inject(), &by_digest()).await.unwrap();
+    assert_eq!(again.job, None);
+    assert_eq!(again.image.digest.as_deref(), Some(ONE));
+    assert_eq!(again.image.digest_source, Some(DigestSource::EarlierLaunch));
+
+    // The same ConfigMap on another cluster, where no launch has made it.
+    let forged = Server::new(|server, job| {
+        server.fill(job);
+        server.put("pods", reported(job, &by_digest()));
+    });
+    forged.put("configmaps", serde_json::to_value(&first.config_map).unwrap());
+    let launched = launch(&forged, inject(), &by_digest()).await.unwrap();
+    assert!(launched.job.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_interrupted_launch_has_not_verified_is_not_reused() {
+    let server = Server::new(|server, job| {
+        server.fill(job);
+        if server.count("jobs") > 1 {
+            server.put("pods", reported(job, &by_digest()));
+        }
+    });
+    // It waits for the pod, which doesn't come in this time.
+    let image = by_digest();
+    let interrupted =
+        tokio::time::timeout(Duration::from_secs(5), launch(&server, inject(), &image));
+    assert!(interrupted.await.is_err());
+    assert!(server.object("configmaps", "").get("data").is_some());
+    let launched = launch(&server, inject(), &image).await.unwrap();
+    assert!(launched.job.unwrap().ends_with("-2"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_digest_behind_a_tag_is_recorded_where_the_node_reports_it() {
+    let server = Server::new(|server, job| {
+        server.fill(job);
+        server.put("pods", reported(job, &format!("registry.example/etcd@{TWO}")));
+    });
+    let launched = launch(&server, inject(), IMAGE).await.unwrap();
+    assert_eq!(launched.image.digest.as_deref(), Some(TWO));
+    let config_map = server.object("configmaps", "");
+    assert_eq!(config_map["metadata"]["annotations"][record::IMAGE_DIGEST], TWO);
+    let by_tag = Options { reuse: Reuse::Tag, ..inject() };
+    assert_eq!(launch(&server, by_tag, IMAGE).await.unwrap().job, None);
+
+    let server = Server::new(State::fill);
+    let mounted = Options { strategy: Strategy::ImageVolume, ..options() };
+    let launched = launch(&server, mounted, IMAGE).await.unwrap();
+    assert_eq!(launched.image.digest, None, "it isn't guessed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_config_map_of_another_image_is_left_alone() {
+    let server = Server::new(|_, _| panic!("there is a Job"));
+    let image = ImageReference::parse(IMAGE).unwrap();
+    let name = crate::name::derived(&image, Encoding::Auto);
+    let theirs = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {
+            "name": name, "uid": "theirs",
+            "labels": {"app.kubernetes.io/managed-by": "unlade"},
+            "annotations": {record::IMAGE: "registry.example/other:1"},
+        },
+        "data": {"csv.yaml": "kind: A"},
+    });
+    server.put("configmaps", theirs);
+    let failure = launch(&server, options(), IMAGE).await.unwrap_err();
+    assert_eq!(failure.reason, Reason::NameTaken, "{failure:?}");
+    assert!(failure.message.contains("registry.example/other:1"), "{failure:?}");
+    let config_map = server.object("configmaps", "");
+    assert_eq!(config_map["metadata"]["resourceVersion"], "1", "nothing was written");
+}
+
+/// An event of a Job's controller, or so it says.
+fn refusal(job: &Value) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Event", "type": "Warning", "reason": "FailedCreate",
+        "metadata": {"name": "forged", "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "involvedObject": {"uid": job["metadata"]["uid"]},
+        "message": "Error creating: pods \"x\" is forbidden: violates PodSecurity \"restricted:latest\"",
+        "source": {"component": "job-controller"},
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_ends_a_launch_only_if_the_api_server_confirms_it() {
+    let server = Server::new(|server, job| drop(server.put("events", refusal(job))));
+    let failure = launch(&server, options(), IMAGE).await.unwrap_err();
+    assert_eq!(failure.reason, Reason::PodSecurity, "{failure:?}");
+    assert!(failure.message.starts_with("gave up after 120 s"), "{failure:?}");
+
+    let confirming = Server::new(|server, job| drop(server.put("events", refusal(job))));
+    let confirming = confirming.without(&["dry runs of pods"]);
+    let failure = launch(&confirming, inject(), IMAGE).await.unwrap_err();
+    assert_eq!(failure.reason, Reason::PodSecurity, "{failure:?}");
+    assert!(!failure.message.starts_with("gave up"), "{failure:?}");
+}

@@ -1,0 +1,35 @@
+//! [`ObservedImage`]: which image a pod ran or mounted.
+
+use serde::Serialize;
+
+/// Which image a pod ran or mounted, as far as that is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ObservedImage {
+    /// The reference in the pod as it was admitted; none if no pod was seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// The digest of the image: `sha256:` and 64 hex digits, or what else the reference has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// How the digest is known; none exactly if the digest is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest_source: Option<DigestSource>,
+}
+
+/// How the digest of an image is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum DigestSource {
+    /// The node reports it for the container: `imageID`.
+    ContainerStatus,
+    /// The node reports it for the volume: `volumeStatus.image.imageRef`, which needs the feature
+    /// gate `ImageVolumeWithDigest` of Kubernetes 1.35.
+    VolumeStatus,
+    /// The admitted pod names it, and the node pulls what the pod names.
+    PodReference,
+    /// An earlier launch verified it, and the content is the same since.
+    EarlierLaunch,
+}
