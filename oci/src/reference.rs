@@ -193,7 +193,7 @@ impl Reference {
             Some(index) if !index.is_empty() && index.bytes().all(|b| b.is_ascii_digit()) => {
                 Some(Select::Index(index.parse().map_err(|_| refused(select.clone()))?))
             }
-            Some(digest) if !is_docker => {
+            Some(digest) if !is_docker && is_digest(digest) => {
                 Some(Select::Digest(digest.parse().map_err(|_| refused(select.clone()))?))
             }
             None if is_name(&select) && !(is_docker && select.contains('@')) => {

@@ -136,7 +136,8 @@ pub(crate) fn fill(
     }
 }
 
-fn attempt(
+/// One try of [`fill()`].
+pub(crate) fn attempt(
     server: &impl Server,
     encoded: &ConfigMap,
     put: Fill,

@@ -31,6 +31,9 @@ mod end;
 #[cfg(feature = "serve")]
 mod file;
 #[cfg(feature = "serve")]
+#[doc(hidden)]
+pub mod fuzz;
+#[cfg(feature = "serve")]
 pub mod install;
 #[cfg(feature = "serve")]
 mod interrupt;

@@ -12,12 +12,11 @@ use crate::{
 };
 
 mod cluster;
-mod measure;
+mod hostile;
+pub(crate) mod measure;
 mod peer;
 mod sample;
 mod table;
-
-pub(crate) use measure::measure;
 
 use measure::Run;
 use peer::Peers;
@@ -43,6 +42,8 @@ pub(crate) struct Arguments {
 enum What {
     /// Measures launches on a real cluster, beside OLM's own unpack Job.
     Cluster(cluster::Arguments),
+    /// Measures the programs on hostile inputs.
+    Hostile(hostile::Arguments),
 }
 
 /// Our programs.
@@ -59,8 +60,10 @@ struct Task {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
-    if let Some(What::Cluster(arguments)) = &arguments.what {
-        return cluster::run(arguments);
+    match &arguments.what {
+        Some(What::Cluster(arguments)) => return cluster::run(arguments),
+        Some(What::Hostile(arguments)) => return hostile::run(arguments),
+        None => {}
     }
     let bundles = sample::bundles()?;
     let unpacker = dist::build()?.program;

@@ -9,6 +9,7 @@ mod check;
 mod cluster;
 mod command;
 mod dist;
+mod fuzz;
 mod image;
 mod metadata;
 mod need;
@@ -35,13 +36,11 @@ enum Task {
     Image(image::Arguments),
     /// Measures us beside the Go code that we replace.
     Bench(bench::Arguments),
+    /// Runs fuzz targets, and says what they found.
+    Fuzz(fuzz::Arguments),
     /// Runs one program and prints what it took; `bench` calls it.
     #[command(hide = true)]
-    Measure {
-        /// The program and its arguments.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        program: Vec<String>,
-    },
+    Measure(bench::measure::Arguments),
     /// Brings a real Kubernetes up, uses it and takes it down.
     #[command(subcommand)]
     Cluster(cluster::Action),
@@ -61,7 +60,8 @@ fn main() -> ExitCode {
         Task::Dist(arguments) => dist::run(&arguments),
         Task::Image(arguments) => image::run(&arguments),
         Task::Bench(arguments) => bench::run(&arguments),
-        Task::Measure { program } => bench::measure(&program),
+        Task::Measure(arguments) => bench::measure::measure(&arguments),
+        Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Cluster(action) => cluster::run(action),
     };
     match outcome {

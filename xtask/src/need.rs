@@ -18,7 +18,7 @@ pub(crate) struct Need {
 }
 
 /// Every need of every test. A test that needs more adds a line here.
-pub(crate) const NEEDS: [Need; 4] = [
+pub(crate) const NEEDS: [Need; 5] = [
     Need {
         name: "the corpus of published bundles",
         tests: "comparisons with the answers of the Go original over real bundles",
@@ -32,6 +32,13 @@ pub(crate) const NEEDS: [Need; 4] = [
         packages: &["strace"],
         hint: "install strace",
         is_there: || command::is_there("strace"),
+    },
+    Need {
+        name: "valgrind",
+        tests: "how the cost of hostile inputs grows with their size",
+        packages: &["valgrind"],
+        hint: "install valgrind",
+        is_there: || command::is_there("valgrind"),
     },
     Need {
         name: "skopeo and umoci",

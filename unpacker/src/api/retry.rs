@@ -100,7 +100,8 @@ impl<'a, C: Clock> Pace<'a, C> {
         Ok(())
     }
 
-    fn next_wait(&mut self, error: &Error) -> Option<Duration> {
+    /// How long to wait after `error`; none if another try has no sense or no time is left.
+    pub(crate) fn next_wait(&mut self, error: &Error) -> Option<Duration> {
         let wait = match error {
             Error::Denied { .. } => {
                 let now = self.clock.now();

@@ -37,7 +37,7 @@ const KUBECONFIG_YAML: &[&str] = &["serde_saphyr"];
 const OUTSIDE: &[&str] =
     &["std::fs", "std::net", "std::env", "std::process", "std::thread", "fs::read", "env::var"];
 
-const BOUNDARIES: [Boundary; 10] = [
+const BOUNDARIES: [Boundary; 11] = [
     Boundary {
         crate_name: "unlade-format",
         folder: "format",
@@ -101,6 +101,19 @@ const BOUNDARIES: [Boundary; 10] = [
         ],
         without: &[OTHER_YAML],
         unsaid: KUBECONFIG_YAML,
+    },
+    Boundary {
+        crate_name: "unlade-hostile",
+        folder: "tests/hostile",
+        may_name: &[
+            "unlade-format",
+            "unlade-launcher",
+            "unlade-loader",
+            "unlade-oci",
+            "unlade-unpacker",
+        ],
+        without: &[TERMINAL, OTHER_YAML],
+        unsaid: &["std::net", "std::process::Command"],
     },
     Boundary {
         crate_name: "unlade-registry",

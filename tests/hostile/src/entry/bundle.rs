@@ -1,0 +1,143 @@
+//! Bundles and the ConfigMaps that hold them.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use unlade_format::{
+    ConfigMap, Content, Directory, Encoding, File, Limits, config_map::Bytes, decode, encode, fill,
+    fill_over, layout,
+};
+use unlade_loader::{Options, Strictness, load_config_maps};
+
+use super::explain;
+use crate::image::parts;
+
+pub(super) fn annotations(input: &[u8]) {
+    let limits = Limits::default();
+    if let Err(error) = layout::read(Some(input), &limits) {
+        explain(&error);
+    }
+    let file =
+        |directory, name: &str| File { directory, name: name.to_owned(), bytes: input.into() };
+    assemble(vec![
+        file(Directory::Metadata, "annotations.yaml"),
+        file(Directory::Manifests, "annotations.yaml"),
+    ]);
+}
+
+pub(super) fn files(input: &[u8]) {
+    let names = [
+        (Directory::Metadata, "annotations.yaml"),
+        (Directory::Metadata, "dependencies.yaml"),
+        (Directory::Metadata, "properties.yaml"),
+        (Directory::Manifests, "csv.yaml"),
+        (Directory::Manifests, "crd.yaml"),
+    ];
+    let files = names.into_iter().zip(parts(input));
+    let file = |((directory, name), part): ((_, &str), &[u8])| File {
+        directory,
+        name: name.to_owned(),
+        bytes: part.to_vec(),
+    };
+    if let Some(content) = assemble(files.map(file).collect()) {
+        manifest(unlade_loader::load(&content, &Options::default()));
+    }
+}
+
+/// The content of a bundle, as we take it and as upstream would.
+fn assemble(files: Vec<File>) -> Option<Content> {
+    let limits = Limits::default();
+    let _ = Content::assemble_as_upstream(files.clone(), &limits);
+    match Content::assemble(files, &limits) {
+        Ok(reading) => {
+            there_and_back(&reading.content);
+            Some(reading.content)
+        }
+        Err(error) => {
+            explain(&error);
+            None
+        }
+    }
+}
+
+pub(super) fn config_map(input: &[u8]) {
+    let config_map = match ConfigMap::parse_json(input) {
+        Ok(config_map) => config_map,
+        Err(error) => {
+            explain(&error);
+            return;
+        }
+    };
+    let written = serde_json::to_vec(&config_map).unwrap_or_default();
+    let again = ConfigMap::parse_json(&written).ok();
+    assert!(again.as_ref() == Some(&config_map), "written and read again it is another ConfigMap");
+
+    match decode(std::slice::from_ref(&config_map), &Limits::default()) {
+        Ok(decoded) => {
+            there_and_back(&decoded.content);
+            let options = encode::Options { name: "x".to_owned(), ..encode::Options::default() };
+            if let Ok(encoded) = encode(&decoded.content, &options)
+                && let [encoded] = encoded.as_slice()
+            {
+                let _ = fill_over(config_map.clone(), encoded);
+                if let Ok(filled) = fill(config_map, encoded) {
+                    let found = decode(&[filled], &Limits::default()).ok();
+                    let digest = found.and_then(|found| found.digest);
+                    assert!(
+                        digest == Some(decoded.content.digest()),
+                        "filled with another content"
+                    );
+                }
+            }
+        }
+        Err(error) => {
+            explain(&error);
+        }
+    }
+}
+
+pub(super) fn load(input: &[u8]) {
+    let Ok(config_map) = ConfigMap::parse_json(input) else { return };
+    loaded(config_map);
+}
+
+fn loaded(config_map: ConfigMap) {
+    let config_maps = [config_map];
+    manifest(load_config_maps(&config_maps, &Options::default()));
+    let options = Options { strictness: Strictness::Strict, ..Options::default() };
+    let _ = load_config_maps(&config_maps, &options);
+}
+
+pub(super) fn gzip(input: &[u8]) {
+    let mut config_map = ConfigMap::new("x", "x");
+    let annotations = &mut config_map.metadata.annotations;
+    annotations.insert("olm.contentEncoding".to_owned(), "gzip+base64".to_owned());
+    let value = Bytes(STANDARD.encode(input).into_bytes());
+    config_map.binary_data.insert("csv.yaml".to_owned(), value);
+    loaded(config_map);
+}
+
+fn manifest(loaded: Result<unlade_loader::Manifest, unlade_loader::Error>) {
+    match loaded {
+        Ok(manifest) => {
+            let json = serde_json::to_string(&manifest);
+            assert!(json.is_ok(), "the manifest can't be written: {json:?}");
+        }
+        Err(error) => {
+            explain(&error);
+        }
+    }
+}
+
+/// What is encoded is decoded, in either encoding.
+fn there_and_back(content: &Content) {
+    for encoding in [Encoding::Plain, Encoding::Gzip] {
+        let options = encode::Options { name: "x".into(), encoding, ..encode::Options::default() };
+        let Ok(encoded) = encode(content, &options) else { continue };
+        let decoded = decode(&encoded, &Limits::default());
+        assert!(decoded.is_ok(), "what was encoded as {encoding} is not decoded: {decoded:?}");
+        if let Ok(decoded) = decoded {
+            assert!(decoded.content == *content, "{encoding} gives another content back");
+            assert_eq!(decoded.digest, Some(content.digest()));
+        }
+    }
+}

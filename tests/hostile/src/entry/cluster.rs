@@ -1,0 +1,93 @@
+//! What clusters say: API servers, pods, pull secrets.
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{Event, Pod, Secret};
+use unlade_format::{Content, Directory, File, Limits, encode};
+use unlade_launcher::{Failure, ImageReference, failure};
+use unlade_unpacker::fuzz;
+
+use crate::image::parts;
+
+/// Most bytes of an answer that the unpacker reads.
+const ANSWER: usize = 8 << 20;
+
+/// Most bytes of a failure, as JSON.
+const FAILURE: usize = 4 << 10;
+
+/// Types of pull secrets, and the keys of their entries.
+const SECRETS: [(&str, &str); 2] = [
+    ("kubernetes.io/dockerconfigjson", ".dockerconfigjson"),
+    ("kubernetes.io/dockercfg", ".dockercfg"),
+];
+
+pub(super) fn api_answer(input: &[u8]) {
+    let mut answers = parts(input).into_iter().map(answer);
+    let (read, written) = (answers.next(), answers.next());
+    let file = File {
+        directory: Directory::Manifests,
+        name: "csv.yaml".to_owned(),
+        bytes: b"kind: ClusterServiceVersion\n".to_vec(),
+    };
+    let options = encode::Options { name: "x".to_owned(), ..encode::Options::default() };
+    let content = Content::assemble(vec![file], &Limits::default());
+    let encoded = content.ok().and_then(|reading| encode(&reading.content, &options).ok());
+    let encoded = encoded.into_iter().flatten().next();
+    assert!(encoded.is_some(), "the ConfigMap that is to be filled");
+    if let Some(encoded) = encoded {
+        let _ = fuzz::fill(read.unwrap_or_default(), written.unwrap_or((200, None, b"")), &encoded);
+    }
+}
+
+/// A line `STATUS [RETRY-AFTER]`, and the body.
+fn answer(part: &[u8]) -> fuzz::Answer<'_> {
+    let end = part.iter().position(|byte| *byte == b'\n').unwrap_or(part.len());
+    let (line, body) = part.split_at(end);
+    let body = body.get(1..).unwrap_or_default();
+    let line = String::from_utf8_lossy(line);
+    let mut words = line.split(' ');
+    let status = words.next().and_then(|word| word.parse().ok()).unwrap_or(200);
+    let seconds = words.next().and_then(|word| word.parse().ok());
+    (status, seconds, body.get(..ANSWER).unwrap_or(body))
+}
+
+pub(super) fn kubeconfig(input: &[u8]) {
+    super::image::scratch(|folder| {
+        let path = folder.join("kubeconfig");
+        let written = std::fs::write(&path, input);
+        assert!(written.is_ok(), "{written:?}");
+        let _ = fuzz::kubeconfig(&path);
+    });
+}
+
+pub(super) fn pod(input: &[u8]) {
+    let parts = parts(input);
+    let mut parts = parts.iter();
+    let pod = parts.next().and_then(|part| serde_json::from_slice::<Pod>(part).ok());
+    let events = parts.next().and_then(|part| serde_json::from_slice::<Vec<Event>>(part).ok());
+    if let Some(pod) = pod {
+        let failure = failure::of_pod(&pod, &events.unwrap_or_default());
+        assert_bounded(failure.as_ref());
+    }
+}
+
+/// A failure is kept on an object: it has an end, whatever others said.
+fn assert_bounded(failure: Option<&Failure>) {
+    let size = serde_json::to_vec(&failure).unwrap_or_default().len();
+    assert!(size <= FAILURE, "a failure of {size} bytes");
+}
+
+pub(super) fn pull_secret(input: &[u8]) {
+    let parts = parts(input);
+    let [image, entries, ..] = parts.as_slice() else { return };
+    let image = String::from_utf8_lossy(image);
+    let Ok(image) = ImageReference::parse(image.trim()) else { return };
+    for (kind, key) in SECRETS {
+        let secret = Secret {
+            type_: Some(kind.to_owned()),
+            data: Some([(key.to_owned(), ByteString(entries.to_vec()))].into()),
+            ..Secret::default()
+        };
+        let failure = failure::of_pull_secret("pull", Some(&secret), &image);
+        assert_bounded(failure.as_ref());
+    }
+}

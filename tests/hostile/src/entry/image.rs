@@ -1,0 +1,77 @@
+//! Images in files and directories.
+
+use std::cell::RefCell;
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use super::explain;
+use crate::image;
+use crate::program::image_file;
+
+pub(super) fn layout(input: &[u8]) {
+    scratch(|folder| {
+        let path = folder.join("layout");
+        let _ = fs::remove_dir_all(&path);
+        for (name, bytes) in image::layout(input) {
+            let file = path.join(name);
+            if let Some(folder) = file.parent() {
+                let _ = fs::create_dir_all(folder);
+            }
+            write(&file, &bytes);
+        }
+        read("oci", &path);
+    });
+}
+
+pub(super) fn oci_archive(input: &[u8]) {
+    archive("oci-archive", input, |template| image::archive(&image::layout(template)));
+}
+
+pub(super) fn docker_archive(input: &[u8]) {
+    archive("docker-archive", input, |template| image::archive(&image::docker(template)));
+}
+
+pub(super) fn tar(input: &[u8]) {
+    docker_archive(&image::over_bundle(input));
+}
+
+fn archive(transport: &str, input: &[u8], build: fn(&[u8]) -> Vec<u8>) {
+    scratch(|folder| {
+        let path = folder.join("image.tar");
+        write(&path, &image_file(input, build));
+        read(transport, &path);
+    });
+}
+
+fn read(transport: &str, path: &Path) {
+    let source = format!("{transport}:{}", path.display()).parse();
+    assert!(source.is_ok(), "{source:?}");
+    let Ok(source) = source else { return };
+    if let Err(error) = unlade_oci::read(&source, &unlade_oci::Options::default()) {
+        explain(&error);
+        let _ = (error.hint(), error.is_limit());
+    }
+}
+
+fn write(path: &Path, bytes: &[u8]) {
+    let written = fs::write(path, bytes);
+    assert!(written.is_ok(), "{}: {written:?}", path.display());
+}
+
+/// Calls `work` with a directory of this thread's own, in memory where that can be.
+pub(super) fn scratch(work: impl FnOnce(&Path)) {
+    thread_local! {
+        static FOLDER: RefCell<Option<TempDir>> = const { RefCell::new(None) };
+    }
+    FOLDER.with_borrow_mut(|folder| {
+        if folder.is_none() {
+            *folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).ok();
+        }
+        assert!(folder.is_some(), "no temporary directory");
+        if let Some(folder) = folder {
+            work(folder.path());
+        }
+    });
+}

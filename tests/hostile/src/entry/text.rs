@@ -1,0 +1,71 @@
+//! YAML and JSON.
+
+use unlade_format::yaml::{self, Scalars};
+use unlade_format::{Limits, outcome};
+use unlade_loader::constraint;
+
+use super::explain;
+
+pub(super) fn yaml(input: &[u8]) {
+    let limits = Limits::default().yaml;
+    for scalars in [Scalars::Resolved, Scalars::Source] {
+        match yaml::read(input, scalars, &limits) {
+            Ok(document) => {
+                let json = document.tree.root().to_json();
+                written_and_read_again(&json, &limits);
+            }
+            Err(error) => {
+                explain(&error);
+            }
+        }
+        let _ = yaml::decode_document(input, scalars, &limits);
+    }
+    decoded_is_json(input, &limits);
+}
+
+/// What our writer makes of a value is that value for our reader.
+fn written_and_read_again(json: &str, limits: &yaml::Limits) {
+    // Nothing else writes so deep, and neither does the writer read so deep.
+    let Ok(value) = serde_json::from_str::<serde_json::Value>(json) else { return };
+    let written = yaml::write(&value);
+    match yaml::to_json(written.as_bytes(), limits) {
+        Ok(again) => {
+            let again = serde_json::from_str::<serde_json::Value>(&again).unwrap_or_default();
+            assert_eq!(again.to_string(), value.to_string(), "read back another value");
+        }
+        Err(error) => assert!(error.is_limit(), "what was written is not read: {error}"),
+    }
+}
+
+/// Whether the object of a manifest is JSON for others too.
+fn decoded_is_json(input: &[u8], limits: &yaml::Limits) {
+    if let Ok(decoded) = yaml::decode_unstructured(input, limits)
+        && let Some(object) = decoded.object
+    {
+        let json = object.root().to_json();
+        match serde_json::from_str::<serde_json::Value>(&json) {
+            Ok(_) => {}
+            // serde_json ends at 128 levels, and at the numbers that a float can hold.
+            Err(error) => {
+                let text = error.to_string();
+                let is_known = text.contains("recursion limit") || text.contains("out of range");
+                assert!(is_known, "the object isn't JSON: {error}");
+            }
+        }
+    }
+}
+
+pub(super) fn json(input: &[u8]) {
+    let limits = Limits::default().yaml;
+    decoded_is_json(input, &limits);
+    let text = String::from_utf8_lossy(input);
+    if let Err(error) = constraint::parse(&text) {
+        explain(&error);
+    }
+    let outcomes = outcome::parse(&text);
+    if !outcomes.is_empty() {
+        let _ = outcome::decisive(&outcomes);
+        let message = outcome::message(&outcomes);
+        assert!(message.len() <= outcome::MESSAGE_SIZE, "{} bytes of message", message.len());
+    }
+}

@@ -1,0 +1,129 @@
+//! [`Family`]: inputs of one idea, at any size.
+
+mod annotation;
+mod bundle;
+mod cluster;
+mod config_map;
+mod document;
+mod image;
+mod name;
+mod tar;
+mod yaml;
+
+use crate::Entry;
+
+/// Inputs of one idea.
+#[derive(Debug, Clone, Copy)]
+pub struct Family {
+    /// What reads them.
+    pub entry: Entry,
+    /// The idea, unlike that of every other family of the entry.
+    pub name: &'static str,
+    /// The size from which the cost grows as it does for all larger ones; below, a limit that is
+    /// constant and allows more than linear work, such as that of nesting, hasn't been reached.
+    pub from: usize,
+    generate: fn(usize) -> Vec<u8>,
+}
+
+/// The size from which costs are compared where nothing else is said: below, what is done once
+/// for any input counts for much.
+const FROM: usize = 8 << 10;
+
+impl Family {
+    const fn new(entry: Entry, name: &'static str, generate: fn(usize) -> Vec<u8>) -> Self {
+        Self { entry, name, from: FROM, generate }
+    }
+
+    const fn from(self, from: usize) -> Self {
+        Self { from, ..self }
+    }
+
+    /// Every family of every entry.
+    pub fn all() -> impl Iterator<Item = Self> {
+        [
+            annotation::FAMILIES,
+            bundle::FAMILIES,
+            cluster::FAMILIES,
+            config_map::FAMILIES,
+            document::FAMILIES,
+            image::FAMILIES,
+            name::FAMILIES,
+            tar::FAMILIES,
+            yaml::FAMILIES,
+        ]
+        .into_iter()
+        .flatten()
+        .copied()
+    }
+
+    /// Entry and name, which no other family has both of.
+    pub fn id(&self) -> String {
+        format!("{}/{}", self.entry, self.name)
+    }
+
+    /// The input of some `size` bytes: never more than an eighth and 16 KiB above, and far less
+    /// where the idea has an end, such as for names.
+    pub fn input(&self, size: usize) -> Vec<u8> {
+        (self.generate)(size)
+    }
+}
+
+/// `text`, again and again up to `size` bytes.
+fn repeat(text: &str, size: usize) -> String {
+    text.repeat(size / text.len().max(1))
+}
+
+/// What `item` makes of 0, 1, 2 and so on, up to `size` bytes.
+fn count(size: usize, mut item: impl FnMut(usize) -> String) -> String {
+    let mut text = String::with_capacity(size);
+    let mut n = 0;
+    while text.len() < size {
+        text.push_str(&item(n));
+        n += 1;
+    }
+    text
+}
+
+/// Bytes that no compressor makes smaller, the same each time.
+fn noise(size: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut bytes = Vec::with_capacity(size + 8);
+    while bytes.len() < size {
+        // xorshift64: enough for what is to look like nothing.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend(state.to_le_bytes());
+    }
+    bytes.truncate(size);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_family_has_an_id_of_its_own_and_every_entry_a_family() {
+        let ids: BTreeSet<_> = Family::all().map(|family| family.id()).collect();
+        assert_eq!(ids.len(), Family::all().count());
+        let entries: BTreeSet<_> = Family::all().map(|family| family.entry).collect();
+        assert_eq!(entries, Entry::ALL.into());
+    }
+
+    #[test]
+    fn inputs_have_about_the_size_that_was_asked_for() {
+        for family in Family::all() {
+            for size in [100, 5_000, 200_000] {
+                let length = family.input(size).len();
+                assert!(
+                    length <= size + size / 8 + (16 << 10),
+                    "{}: {size} gives {length}",
+                    family.id()
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! ConfigMaps: keys, compressed values, marks.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use unlade_format::{Content, Directory, Encoding, File, Limits, encode};
+
+use super::{Family, count, noise, repeat};
+use crate::Entry;
+use crate::image::gzip;
+
+const fn family(name: &'static str, generate: fn(usize) -> Vec<u8>) -> Family {
+    Family::new(Entry::ConfigMap, name, generate)
+}
+
+const fn loaded(name: &'static str, generate: fn(usize) -> Vec<u8>) -> Family {
+    Family::new(Entry::Load, name, generate)
+}
+
+const fn value(name: &'static str, generate: fn(usize) -> Vec<u8>) -> Family {
+    Family::new(Entry::Gzip, name, generate)
+}
+
+/// Bytes of a gzip stream that has most of its bytes saved.
+const BOMB: usize = 1 << 20;
+
+pub(super) const FAMILIES: &[Family] = &[
+    family("keys", |n| data(&count(n, |n| format!("\"k{n}\":\"v\",")))),
+    family("same-keys", |n| data(&repeat("\"k\":\"v\",", n))),
+    family("illegal-keys", |n| data(&count(n, |n| format!("\"k/{n}\":\"v\",")))),
+    family("long-key", |n| data(&format!("\"{}\":\"v\",", "k".repeat(n)))),
+    family("long-value", |n| data(&format!("\"k\":\"{}\",", "v".repeat(n)))),
+    family("escapes", |n| data(&format!("\"k\":\"{}\",", repeat("\\u0041", n)))),
+    family("binary", |n| object("", "", &count(n, |n| format!("\"k{n}\":\"AAAA\",")), &[])),
+    family("binary-not-base64", |n| object("", "", &format!("\"k\":\"{}\",", "!".repeat(n)), &[])),
+    family("other-annotations", |n| object(&count(n, |n| format!("\"k{n}\":\"v\",")), "", "", &[])),
+    family("mark-of-names", |n| {
+        let names = count(n, |n| format!("\\\"k{n}\\\":\\\"k {n}\\\","));
+        marked(&format!("\"unlade.dev/names\":\"{{{names}\\\"k\\\":\\\"k\\\"}}\","))
+    }),
+    family("mark-of-names-deep", |n| {
+        marked(&format!("\"unlade.dev/names\":\"{}\",", "[".repeat(n)))
+    }),
+    family("mark-of-metadata", |n| {
+        let names = count(n, |n| format!("\\\"k{n}\\\","));
+        marked(&format!("\"unlade.dev/metadata\":\"[{names}\\\"k\\\"]\","))
+    }),
+    family("other-fields-deep", |n| {
+        format!("{{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"x\":{}", "[".repeat(n)).into()
+    }),
+    family("other-fields", |n| {
+        let fields = count(n, |n| format!("\"x{n}\":{n},"));
+        format!("{{{fields}\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\"}}").into()
+    }),
+    family("incompressible", |n| {
+        let file = |name: String, bytes| File { directory: Directory::Manifests, name, bytes };
+        let files = (0..3).map(|file_n| file(format!("f{file_n}"), noise(n / 4))).collect();
+        let options = encode::Options { encoding: Encoding::Plain, ..encode::Options::default() };
+        let content = Content::assemble(files, &Limits::default()).map(|reading| reading.content);
+        let encoded = content.ok().and_then(|content| encode(&content, &options).ok());
+        let first = encoded.into_iter().flatten().next();
+        serde_json::to_vec(&first).unwrap_or_default()
+    }),
+    loaded("objects", |n| {
+        data(&count(n, |n| {
+            format!("\"k{n}\":\"kind: A\\napiVersion: v1\\nmetadata: {{name: a{n}}}\\n\",")
+        }))
+    }),
+    loaded("definitions", |n| {
+        data(&count(n, |n| {
+            format!(
+                "\"k{n}\":\"kind: CustomResourceDefinition\\nspec: {{group: a.b, names: {{kind: A{n}}}, version: v1}}\\n\","
+            )
+        }))
+    }),
+    loaded("csvs", |n| {
+        data(&count(n, |n| {
+            format!("\"k{n}\":\"kind: ClusterServiceVersion\\nmetadata: {{name: a{n}}}\\n\",")
+        }))
+    }),
+    loaded("broken", |n| data(&count(n, |n| format!("\"k{n}\":\"a: [\",")))),
+    loaded("flow-files", |n| {
+        let file = nested_flow();
+        zipped(&count(n, |n| format!("\"f{n}\":\"{file}\",")))
+    })
+    .from(32 << 10),
+    loaded("alias-files", |n| {
+        let file = aliases();
+        zipped(&count(n, |n| format!("\"f{n}\":\"{file}\",")))
+    })
+    .from(32 << 10),
+    loaded("alias-file", |n| {
+        let text = format!(
+            "kind: ClusterServiceVersion\na: &a {}\nb: [{}]\n",
+            "x".repeat(n / 2),
+            repeat("*a,", n / 2),
+        );
+        zipped(&format!("\"csv.yaml\":\"{}\",", packed(text.as_bytes())))
+    }),
+    value("zeros", |n| bombs(n, &vec![0; BOMB])),
+    value("yaml-lines", |n| bombs(n, repeat("a: b\n", BOMB).as_bytes())),
+    value("nested-flow", |n| gzip(format!("kind: A\na: {}", "[".repeat(n)).as_bytes()))
+        .from(32 << 10),
+    value("empty-members", |n| gzip(b"").repeat(n / gzip(b"").len())),
+    value("trailing", |n| [gzip(b"kind: A\n"), vec![b'x'; n]].concat()),
+    value("header-name", |n| [&b"\x1f\x8b\x08\x08\0\0\0\0\0\xff"[..], &vec![b'x'; n]].concat()),
+    value("header-extra", |n| {
+        let length = u16::try_from(n.min(65_535)).unwrap_or_default().to_le_bytes();
+        [&b"\x1f\x8b\x08\x04\0\0\0\0\0\xff"[..], &length, &vec![b'x'; n]].concat()
+    }),
+    value("stored-blocks", |n| {
+        [&b"\x1f\x8b\x08\0\0\0\0\0\0\xff"[..], &[0, 0, 0, 0xff, 0xff].repeat(n / 5)].concat()
+    }),
+    value("incompressible", |n| gzip(&noise(n))),
+];
+
+fn data(entries: &str) -> Vec<u8> {
+    object("", entries, "", &[])
+}
+
+fn marked(annotations: &str) -> Vec<u8> {
+    let marks = "\"unlade.dev/format\":\"1\",\"unlade.dev/files\":\"1\",\"unlade.dev/digest\":\"sha256:00\",";
+    object(&format!("{marks}{annotations}"), "\"k\":\"v\",", "", &[])
+}
+
+/// A ConfigMap of upstream's with compressed values.
+fn zipped(entries: &str) -> Vec<u8> {
+    object("", "", entries, &[("olm.contentEncoding", "gzip+base64")])
+}
+
+/// The lists of entries each end in a comma.
+fn object(annotations: &str, data: &str, binary: &str, more: &[(&str, &str)]) -> Vec<u8> {
+    let more: Vec<_> = more.iter().map(|(key, value)| format!("\"{key}\":\"{value}\",")).collect();
+    let more = more.concat();
+    let map = |entries: &str| format!("{{{}}}", entries.trim_end_matches(','));
+    format!(
+        r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"x","annotations":{}}},"data":{},"binaryData":{}}}"#,
+        map(&format!("{annotations}{more}")),
+        map(data),
+        map(binary),
+    )
+    .into()
+}
+
+/// As a value of binaryData in JSON: base64 of upstream's base64.
+fn packed(text: &[u8]) -> String {
+    STANDARD.encode(STANDARD.encode(gzip(text)))
+}
+
+/// A file of 39 kB whose brackets are as deep as they may be.
+fn nested_flow() -> String {
+    let text = format!("a: {}{}x{}\n", "[".repeat(9_990), "a,".repeat(9_500), "]".repeat(9_990));
+    packed(text.as_bytes())
+}
+
+/// A file of 56 kB that has 256 MiB as JSON.
+fn aliases() -> String {
+    let text = format!("kind: A\na: &a {}\nb: [{}]\n", "x".repeat(28_000), "*a,".repeat(9_400));
+    packed(text.as_bytes())
+}
+
+/// Streams one behind the other, which are one stream.
+fn bombs(size: usize, plain: &[u8]) -> Vec<u8> {
+    let one = gzip(plain);
+    one.repeat((size / one.len()).max(1))
+}

@@ -1,0 +1,177 @@
+//! Layers: names, links, records and streams that expand.
+
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
+use super::{Family, noise, repeat};
+use crate::Entry;
+use crate::image::gzip;
+use crate::tape::{Tape, flag};
+
+const fn family(name: &'static str, generate: fn(usize) -> Vec<u8>) -> Family {
+    Family::new(Entry::Tar, name, generate)
+}
+
+/// Bytes of a stream that has most of its bytes saved.
+const BOMB: usize = 1 << 20;
+
+pub(super) const FAMILIES: &[Family] = &[
+    family("files", |n| entries(n, 512, |tape, n| tape.file(&format!("manifests/f{n}"), b""))),
+    family("same-file", |n| entries(n, 1024, |tape, _| tape.file("manifests/a", b"x"))),
+    family("other-files", |n| entries(n, 512, |tape, n| tape.file(&format!("usr/f{n}"), b""))),
+    family("directories", |n| {
+        entries(n, 512, |tape, n| {
+            tape.entry(flag::DIRECTORY, format!("manifests/{n}/").as_bytes(), b"", b"")
+        })
+    }),
+    family("deep-directories", |n| {
+        entries(n, 512, |tape, n| {
+            let name = format!("manifests/{}", "d/".repeat(n % 45));
+            tape.entry(flag::DIRECTORY, name.as_bytes(), b"", b"")
+        })
+    }),
+    family("long-names", |n| {
+        let name = "n".repeat(4_000);
+        entries(n, 5_632, |tape, n| tape.long(flag::FILE, &format!("manifests/{name}{n}"), "", b""))
+    }),
+    family("long-name", |n| {
+        tar(Tape::new().long(flag::FILE, &format!("manifests/{}", "n".repeat(n)), "", b""))
+    }),
+    family("deep-name", |n| {
+        tar(Tape::new().long(flag::FILE, &format!("manifests/{}x", repeat("a/", n)), "", b""))
+    }),
+    family("deep-names", |n| {
+        let name = "a/".repeat(2_000);
+        entries(n, 5_632, |tape, n| tape.long(flag::FILE, &format!("manifests/{name}{n}"), "", b""))
+    }),
+    family("hard-link-deep", |n| {
+        let target = repeat("a/", n) + "x";
+        tar(Tape::new().long(flag::HARD_LINK, "manifests/h.yaml", &target, b""))
+    }),
+    family("hard-links-deep", |n| {
+        let target = "a/".repeat(2_000);
+        entries(n, 5_632, |tape, n| {
+            tape.long(flag::HARD_LINK, &format!("manifests/h{n}"), &format!("{target}{n}"), b"")
+        })
+    }),
+    family("hard-links", |n| {
+        entries(n, 512, |tape, n| {
+            let target = format!("usr/f{n}");
+            tape.entry(
+                flag::HARD_LINK,
+                format!("manifests/h{n}").as_bytes(),
+                target.as_bytes(),
+                b"",
+            )
+        })
+    }),
+    family("hard-links-in-a-row", |n| {
+        entries(n, 512, |tape, n| {
+            let (name, target) = (format!("manifests/h{n}"), format!("manifests/h{}", n + 1));
+            tape.entry(flag::HARD_LINK, name.as_bytes(), target.as_bytes(), b"")
+        })
+    }),
+    family("links", |n| {
+        entries(n, 512, |tape, n| {
+            let target = format!("../usr/f{n}");
+            tape.entry(flag::SYMLINK, format!("manifests/l{n}").as_bytes(), target.as_bytes(), b"")
+        })
+    }),
+    family("link-deep", |n| {
+        let target = repeat("../a/", n) + "x";
+        tar(Tape::new().long(flag::SYMLINK, "manifests/l.yaml", &target, b""))
+    }),
+    family("links-long", |n| {
+        let target = "t".repeat(4_000);
+        entries(n, 5_632, |tape, n| {
+            tape.long(flag::SYMLINK, &format!("manifests/l{n}"), &target, b"")
+        })
+    }),
+    family("links-in-a-row", |n| {
+        entries(n, 512, |tape, n| {
+            let target = format!("l{}", n + 1);
+            tape.entry(flag::SYMLINK, format!("manifests/l{n}").as_bytes(), target.as_bytes(), b"")
+        })
+    }),
+    family("links-of-directories", |n| {
+        entries(n, 512, |tape, n| {
+            let target = format!("l{}", n + 1);
+            tape.entry(flag::SYMLINK, format!("l{n}").as_bytes(), target.as_bytes(), b"")
+        })
+    }),
+    family("whiteouts", |n| {
+        entries(n, 1024, |tape, n| {
+            tape.file(&format!("manifests/f{n}"), b"").file(&format!("manifests/.wh.f{n}"), b"")
+        })
+    }),
+    family("opaque", |n| {
+        entries(n, 1024, |tape, n| {
+            tape.file(&format!("manifests/f{n}"), b"").file("manifests/.wh..wh..opq", b"")
+        })
+    }),
+    family("pax-records", |n| {
+        let records = (0..n / 12).map(|_| ("a", "v"));
+        tar(Tape::new().pax(records).file("manifests/a", b""))
+    }),
+    family("pax-paths", |n| {
+        let path = "manifests/".to_owned() + &"p".repeat(1_000);
+        entries(n, 2_560, |tape, n| {
+            let path = format!("{path}{n}");
+            tape.pax([("path", path.as_str())]).file("manifests/a", b"")
+        })
+    }),
+    family("pax-headers", |n| entries(n, 1024, |tape, _| tape.pax([("a", "v")]))),
+    family("long-name-headers", |n| {
+        entries(n, 1024, |tape, _| tape.entry(flag::LONG_NAME, b"././@LongLink", b"", b"name"))
+    }),
+    family("incompressible", |n| tar(Tape::new().file("manifests/a", &noise(n)))),
+    family("gzip-of-zeros", |n| {
+        let zeros = gzip(&vec![0; BOMB]);
+        let members = (n / zeros.len()).max(1);
+        let mut tar = Tape::new().entry(flag::FILE, b"usr/zeros", b"", b"").end();
+        set_size(&mut tar, members * BOMB);
+        [gzip(tar.get(..512).unwrap_or_default()), zeros.repeat(members)].concat()
+    }),
+    family("gzip-of-names", |n| {
+        // A name of a MiB takes a KiB.
+        let entry = |n: usize| {
+            let name = format!("manifests/{}{n}", "n".repeat((1 << 20) - 4_096));
+            let tar = Tape::new().long(flag::FILE, &name, "", b"").end();
+            gzip(tar.get(..tar.len() - 1024).unwrap_or_default())
+        };
+        let size = entry(0).len();
+        (0..(n / size).max(1)).flat_map(entry).collect()
+    }),
+    family("gzip-of-entries", |n| {
+        let tar = entries(BOMB, 512, |tape, n| tape.file(&format!("usr/f{n}"), b""));
+        let one = gzip(tar.get(..tar.len() - 1024).unwrap_or_default());
+        one.repeat((n / one.len()).max(1))
+    }),
+    family("gzip-empty-members", |n| gzip(b"").repeat(n / gzip(b"").len())),
+    family("zstd-of-zeros", |n| {
+        let zeros = compress_to_vec(&vec![0_u8; BOMB][..], CompressionLevel::Fastest);
+        zeros.repeat((n / zeros.len()).max(1))
+    }),
+    family("zstd-frames", |n| {
+        let empty = compress_to_vec(&[][..], CompressionLevel::Fastest);
+        empty.repeat(n / empty.len())
+    }),
+    family("no-tar", |n| vec![b'x'; n]),
+    family("zeros", |n| vec![0; n]),
+];
+
+/// As many entries as `size` bytes hold, at `each` bytes for one.
+fn entries(size: usize, each: usize, add: impl Fn(Tape, usize) -> Tape) -> Vec<u8> {
+    tar((0..size / each).fold(Tape::new(), add))
+}
+
+fn tar(tape: Tape) -> Vec<u8> {
+    tape.end()
+}
+
+/// Has the first header say that its file has `size` bytes.
+fn set_size(tar: &mut [u8], size: usize) {
+    if let Some(field) = tar.get_mut(124..135) {
+        field.iter_mut().zip(format!("{size:011o}").bytes()).for_each(|(to, from)| *to = from);
+    }
+    crate::tape::mend(tar);
+}

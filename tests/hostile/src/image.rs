@@ -1,0 +1,227 @@
+//! Images out of templates: documents whose digests and sizes are filled in.
+//!
+//! A mutated image is refused for its first digest, before anything of interest is read. So what
+//! the entry points of images take is a template: `index.json`, the manifest, the configuration
+//! and the layers, with [`SEPARATOR`] between them. `@manifest`, `@config` and `@layer0` in a
+//! document become the `digest` and `size` of what they name, `@diff0` the digest of a layer's
+//! tar, and the headers of plain layers get fitting checksums.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{Read as _, Write as _};
+
+use flate2::Compression;
+use flate2::bufread::MultiGzDecoder;
+use flate2::write::GzEncoder;
+use ruzstd::decoding::StreamingDecoder;
+use sha2::{Digest as _, Sha256};
+
+use crate::tape::{self, Tape};
+
+/// What stands between the parts of an input that has several.
+pub const SEPARATOR: &[u8] = b"\n=====\n";
+
+const GZIP: &[u8] = b"\x1f\x8b";
+const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
+/// Most bytes of a layer that are decompressed for its digest; what has more keeps a wrong one.
+const PLAIN: u64 = 1 << 30;
+
+/// The parts of `input`; at least one.
+pub fn parts(input: &[u8]) -> Vec<&[u8]> {
+    let mut parts = Vec::new();
+    let mut rest = input;
+    while let Some(at) = find(rest, SEPARATOR) {
+        let (part, behind) = rest.split_at(at);
+        parts.push(part);
+        rest = behind.get(SEPARATOR.len()..).unwrap_or_default();
+    }
+    parts.push(rest);
+    parts
+}
+
+/// The input that has these parts.
+pub fn join(parts: &[&[u8]]) -> Vec<u8> {
+    parts.join(SEPARATOR)
+}
+
+/// An `index.json` with one image.
+pub const INDEX: &str = r#"{"schemaVersion":2,"manifests":[{"mediaType":"application/vnd.oci.image.manifest.v1+json",@manifest}]}"#;
+
+/// The `manifest.json` of a docker archive with one image of one layer.
+pub const DOCKER_MANIFEST: &str =
+    r#"[{"Config":"config.json","RepoTags":["hello:1"],"Layers":["layer0.tar"]}]"#;
+
+/// A manifest with `n_layers` layers.
+pub fn manifest(n_layers: usize) -> String {
+    let layer =
+        |n| format!(r#"{{"mediaType":"application/vnd.oci.image.layer.v1.tar",@layer{n}}}"#);
+    let layers: Vec<_> = (0..n_layers).map(layer).collect();
+    format!(
+        r#"{{"schemaVersion":2,"config":{{"mediaType":"application/vnd.oci.image.config.v1+json",@config}},"layers":[{}]}}"#,
+        layers.join(",")
+    )
+}
+
+/// A configuration with `n_layers` layers.
+pub fn config(n_layers: usize) -> String {
+    let diffs: Vec<_> = (0..n_layers).map(|n| format!(r#""@diff{n}""#)).collect();
+    format!(
+        r#"{{"os":"linux","architecture":"amd64","rootfs":{{"type":"layers","diff_ids":[{}]}}}}"#,
+        diffs.join(",")
+    )
+}
+
+/// The template of an image with these layers.
+pub fn template(layers: &[&[u8]]) -> Vec<u8> {
+    let (manifest, config) = (manifest(layers.len()), config(layers.len()));
+    let mut parts = vec![INDEX.as_bytes(), manifest.as_bytes(), config.as_bytes()];
+    parts.extend(layers);
+    join(&parts)
+}
+
+/// The template of a docker archive with a small bundle and `layer` over it: the format with the
+/// fewest documents around a layer.
+pub fn over_bundle(layer: &[u8]) -> Vec<u8> {
+    let below = Tape::bundle().end();
+    let manifest = DOCKER_MANIFEST.replace(r#""layer0.tar""#, r#""layer0.tar","layer1.tar""#);
+    join(&[manifest.as_bytes(), b"", config(2).as_bytes(), &below, layer])
+}
+
+/// The files of the OCI image layout that a template describes.
+pub fn layout(template: &[u8]) -> BTreeMap<String, Vec<u8>> {
+    let image = Image::of(template);
+    let mut files = BTreeMap::new();
+    files.insert("oci-layout".to_owned(), br#"{"imageLayoutVersion":"1.0.0"}"#.to_vec());
+    files.insert("index.json".to_owned(), image.index);
+    for blob in [vec![image.manifest, image.config], image.layers].concat() {
+        files.insert(format!("blobs/sha256/{}", hex(&blob)), blob);
+    }
+    files
+}
+
+/// The files of the docker archive that a template describes; its first part is `manifest.json`.
+pub fn docker(template: &[u8]) -> BTreeMap<String, Vec<u8>> {
+    let image = Image::of(template);
+    let layers = (0..).zip(image.layers).map(|(n, layer)| (format!("layer{n}.tar"), layer));
+    let documents = [("manifest.json", image.index), ("config.json", image.config)];
+    layers.chain(documents.map(|(name, bytes)| (name.to_owned(), bytes))).collect()
+}
+
+/// A tar file of these files.
+pub fn archive(files: &BTreeMap<String, Vec<u8>>) -> Vec<u8> {
+    files.iter().fold(Tape::new(), |tape, (name, bytes)| tape.file(name, bytes)).end()
+}
+
+struct Image {
+    index: Vec<u8>,
+    manifest: Vec<u8>,
+    config: Vec<u8>,
+    layers: Vec<Vec<u8>>,
+}
+
+impl Image {
+    fn of(template: &[u8]) -> Self {
+        let parts = parts(template);
+        let part = |n: usize| parts.get(n).copied().unwrap_or_default();
+        let mut names = Vec::new();
+        let mut layers = Vec::new();
+        for (n, layer) in parts.iter().skip(3).enumerate() {
+            let mut layer = layer.to_vec();
+            let plain = plain(&layer);
+            if plain.is_none() {
+                tape::mend(&mut layer);
+            }
+            let diff = hex(plain.as_ref().unwrap_or(&layer));
+            names.push((format!("@diff{n}"), format!("sha256:{diff}")));
+            names.push((format!("@layer{n}"), descriptor(&layer)));
+            layers.push(layer);
+        }
+        // `@layer10` before `@layer1`.
+        names.reverse();
+        let config = replace(part(2), &names);
+        names.push(("@config".to_owned(), descriptor(&config)));
+        let manifest = replace(part(1), &names);
+        names.push(("@manifest".to_owned(), descriptor(&manifest)));
+        Self { index: replace(part(0), &names), manifest, config, layers }
+    }
+}
+
+/// The gzip stream of `bytes`.
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    // Writing to a vector does not fail.
+    let _ = encoder.write_all(bytes);
+    encoder.finish().unwrap_or_default()
+}
+
+/// What a compressed layer holds; none of one that isn't compressed.
+fn plain(layer: &[u8]) -> Option<Vec<u8>> {
+    let mut plain = Vec::new();
+    if layer.starts_with(GZIP) {
+        // What is no gzip stream to its end has the digest of what there is.
+        let _ = MultiGzDecoder::new(layer).take(PLAIN).read_to_end(&mut plain);
+        Some(plain)
+    } else if layer.starts_with(ZSTD) {
+        let decoder = StreamingDecoder::new(layer).ok()?;
+        let _ = decoder.take(PLAIN).read_to_end(&mut plain);
+        Some(plain)
+    } else {
+        None
+    }
+}
+
+fn descriptor(blob: &[u8]) -> String {
+    format!(r#""digest":"sha256:{}","size":{}"#, hex(blob), blob.len())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let hash = Sha256::digest(bytes);
+    hash.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = fmt::Write::write_fmt(&mut text, format_args!("{byte:02x}"));
+        text
+    })
+}
+
+/// `text` with each of the names replaced by what stands for it.
+fn replace(text: &[u8], names: &[(String, String)]) -> Vec<u8> {
+    let mut replaced = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|byte| *byte == b'@') {
+        let (before, found) = rest.split_at(at);
+        replaced.extend(before);
+        let name = names.iter().find(|(name, _)| found.starts_with(name.as_bytes()));
+        let (taken, instead) = match name {
+            Some((name, instead)) => (name.len(), instead.as_bytes()),
+            None => (1, &b"@"[..]),
+        };
+        replaced.extend(instead);
+        rest = found.get(taken..).unwrap_or_default();
+    }
+    replaced.extend(rest);
+    replaced
+}
+
+fn find(text: &[u8], pattern: &[u8]) -> Option<usize> {
+    text.windows(pattern.len()).position(|window| window == pattern)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_found_again() {
+        let all: [&[u8]; 3] = [b"a", b"", b"b\n"];
+        assert_eq!(parts(&join(&all)), all);
+        assert_eq!(parts(b""), [b""]);
+    }
+
+    #[test]
+    fn more_than_ten_layers_have_digests_of_their_own() {
+        let layers: Vec<_> =
+            (0..12).map(|n| Tape::new().file(&format!("{n}"), b"").end()).collect();
+        let layers: Vec<_> = layers.iter().map(Vec::as_slice).collect();
+        assert_eq!(layout(&template(&layers)).len(), 2 + 2 + 12);
+    }
+}

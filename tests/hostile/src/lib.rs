@@ -1,0 +1,20 @@
+//! Hostile inputs by family and size, and the entry points that they are for.
+//!
+//! Whoever publishes a bundle chooses every byte of it. A [`Family`] makes inputs of one idea at
+//! any size: nesting, aliases, long names, streams that expand. An [`Entry`] is a reader of outside
+//! bytes, with what must hold whatever it reads. Both are used three times: fuzz targets (`fuzz/`)
+//! start from the families and run entries, `tests/cost.rs` compares the cost of a family at
+//! several sizes, and `cargo xtask bench hostile` gives the families to the real programs.
+//!
+//! Nothing here is taken from a published bundle.
+
+pub mod cost;
+pub mod entry;
+pub mod family;
+pub mod image;
+pub mod program;
+pub mod tape;
+
+pub use cost::Cost;
+pub use entry::Entry;
+pub use family::Family;

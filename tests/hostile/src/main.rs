@@ -1,0 +1,83 @@
+//! `hostile`: families of hostile inputs, as files; and one input through its entry point.
+//!
+//! ```text
+//! hostile entries                  the entry points, one on each line
+//! hostile families                 the families, one on each line
+//! hostile input FAMILY SIZE FILE   writes an input
+//! hostile run ENTRY FILE           reads it, and prints what that took
+//! hostile runs FAMILY SIZE FOLDER  writes an input for the real programs, and prints how each
+//!                                  of them is run
+//! hostile seeds FOLDER             writes what fuzzing starts from, below FOLDER/ENTRY
+//! ```
+
+use std::error::Error;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde_json::json;
+use unlade_hostile::{Cost, Entry, Family, program};
+
+/// Bytes of the inputs that fuzzing starts from.
+const SEEDS: [usize; 2] = [64, 2_048];
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let words: Vec<_> = arguments.iter().map(String::as_str).collect();
+    match command(&words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn command(words: &[&str]) -> Result<(), Box<dyn Error>> {
+    let mut output = io::stdout().lock();
+    match words {
+        ["entries"] => Entry::ALL.iter().try_for_each(|entry| writeln!(output, "{entry}"))?,
+        ["families"] => Family::all().try_for_each(|family| writeln!(output, "{}", family.id()))?,
+        ["input", family, size, file] => fs::write(file, find(family)?.input(size.parse()?))?,
+        ["run", entry, file] => {
+            let cost = Cost::of(entry.parse()?, &fs::read(file)?);
+            writeln!(output, "{:.3} s, {} MiB", cost.cpu.as_secs_f64(), cost.memory >> 20)?;
+        }
+        ["runs", family, size, folder] => {
+            let family = find(family)?;
+            let input = family.input(size.parse()?);
+            for run in program::write(family.entry, &input, folder.as_ref())? {
+                let run = json!({"program": run.program.name(), "arguments": run.arguments});
+                writeln!(output, "{run}")?;
+            }
+            let file = Path::new(folder).join("input");
+            fs::write(&file, input)?;
+            let arguments = ["run".into(), family.entry.to_string(), file.display().to_string()];
+            writeln!(output, "{}", json!({"program": "hostile", "arguments": arguments}))?;
+        }
+        ["seeds", folder] => seeds(folder.as_ref())?,
+        _ => return Err("entries | families | input | run | runs | seeds".into()),
+    }
+    Ok(())
+}
+
+fn find(id: &str) -> Result<Family, String> {
+    Family::all().find(|family| family.id() == id).ok_or_else(|| format!("no family {id:?}"))
+}
+
+fn seeds(folder: &Path) -> io::Result<()> {
+    for entry in Entry::ALL {
+        fs::create_dir_all(folder.join(entry.name()))?;
+        for (n, input) in program::ordinary(entry).iter().enumerate() {
+            fs::write(folder.join(entry.name()).join(format!("ordinary-{n}")), input)?;
+        }
+    }
+    for family in Family::all() {
+        for size in SEEDS {
+            let file = folder.join(family.entry.name()).join(format!("{}-{size}", family.name));
+            fs::write(file, family.input(size))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! What inputs cost, family by family: the cost grows no faster than the input.
+//!
+//! The cost is the number of instructions, which cachegrind counts. It is the same on every run,
+//! however busy the machine is, so that the exponent of the growth is known to a few hundredths;
+//! a clock would tell a slope of 1.1 from one of 1.2 on an idle machine only.
+
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use unlade_hostile::{Cost, Entry, Family, cost};
+use unlade_tests::left_out;
+
+/// The steepest slope of cost over size, on logarithmic scales. What sorts, or keeps keys in a
+/// tree, has 1.08 at these sizes.
+const SLOPE: f64 = 1.1;
+/// How many sizes are compared, each twice the one before.
+const SIZES: u32 = 3;
+/// Fewer instructions are not told from those of the start of the program.
+const LEAST: f64 = 2e6;
+/// A run with more is ended: some minutes of a fast machine.
+const SECONDS: &str = "120";
+
+/// One test for each entry: the harness runs several beside each other.
+macro_rules! entries {
+    ($($test:ident $entry:ident,)*) => {
+        $(#[test]
+        fn $test() {
+            assert_linear(Entry::$entry);
+        })*
+
+        #[test]
+        fn every_entry_is_measured() {
+            assert_eq!([$(Entry::$entry),*], Entry::ALL);
+        }
+    };
+}
+
+entries! {
+    cost_of_annotations_grows_with_their_size_only Annotations,
+    cost_of_api_answers_grows_with_their_size_only ApiAnswer,
+    cost_of_bundles_grows_with_their_size_only Bundle,
+    cost_of_config_maps_grows_with_their_size_only ConfigMap,
+    cost_of_docker_archives_grows_with_their_size_only DockerArchive,
+    cost_of_gzip_values_grows_with_their_size_only Gzip,
+    cost_of_image_layouts_grows_with_their_size_only ImageLayout,
+    cost_of_json_grows_with_its_size_only Json,
+    cost_of_kubeconfigs_grows_with_their_size_only Kubeconfig,
+    cost_of_loading_grows_with_the_size_only Load,
+    cost_of_oci_archives_grows_with_their_size_only OciArchive,
+    cost_of_pods_grows_with_their_size_only Pod,
+    cost_of_pull_secrets_grows_with_their_size_only PullSecret,
+    cost_of_ranges_grows_with_their_size_only Range,
+    cost_of_references_grows_with_their_size_only Reference,
+    cost_of_layers_grows_with_their_size_only Tar,
+    cost_of_yaml_grows_with_its_size_only Yaml,
+}
+
+/// In this process: what is allocated is the same on every machine and in every build.
+#[test]
+fn memory_is_bounded_in_every_family() {
+    for family in Family::all() {
+        let input = family.input(1 << 20);
+        let Cost { memory, .. } = Cost::of(family.entry, &input);
+        let bytes = input.len();
+        assert!(memory <= cost::MEMORY, "{}: {bytes} bytes hold {memory}", family.id());
+    }
+}
+
+fn assert_linear(entry: Entry) {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        return left_out::say("slopes of cost over size", "no valgrind");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let start = instructions(entry, b"", folder.path()).unwrap();
+    let mut steep = Vec::new();
+    for family in Family::all().filter(|family| family.entry == entry) {
+        let mut points = Vec::new();
+        for step in 0..SIZES {
+            let input = family.input(family.from << step);
+            let Some(n) = instructions(entry, &input, folder.path()) else {
+                steep.push(format!("{}: {} bytes take too long", family.id(), input.len()));
+                break;
+            };
+            #[expect(clippy::cast_precision_loss, reason = "both are below 2^52")]
+            points.push((input.len() as f64, (n.saturating_sub(start) as f64).max(LEAST)));
+        }
+        let slope = slope(&points);
+        // Shown by `--nocapture`: the plot, as numbers.
+        println!("{:>6.2} {} {points:.0?}", slope, family.id());
+        if slope > SLOPE {
+            steep.push(format!("{}: {slope:.2} {points:.0?}", family.id()));
+        }
+    }
+    assert!(steep.is_empty(), "steeper than {SLOPE}:\n{}", steep.join("\n"));
+}
+
+/// Instructions of the program that reads `input`; none if they are far too many.
+fn instructions(entry: Entry, input: &[u8], folder: &Path) -> Option<u64> {
+    let file = folder.join("input");
+    fs::write(&file, input).unwrap();
+    // An address space without an end is as bad as a time without one.
+    let limits = format!("ulimit -t {SECONDS} -v 8000000; exec \"$@\"");
+    let mut valgrind = Command::new("sh");
+    valgrind.args(["-c", &limits, "sh", "valgrind", "--tool=cachegrind", "--cache-sim=no"]);
+    valgrind.args(["--cachegrind-out-file=/dev/null", env!("CARGO_BIN_EXE_hostile"), "run"]);
+    let output = valgrind.arg(entry.name()).arg(&file).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let count = text.lines().find_map(|line| line.split_once("refs:")).map(|(_, count)| count);
+    match count.map(|count| count.trim().replace(',', "").parse()) {
+        Some(Ok(count)) if output.status.success() => Some(count),
+        // Ended by the limit of time or of memory, and not by a failure of its own.
+        _ if !text.contains("panicked") => None,
+        _ => panic!("{entry}: {text}"),
+    }
+}
+
+/// The exponent of the growth, by least squares; 0 of inputs that don't grow.
+fn slope(points: &[(f64, f64)]) -> f64 {
+    let n = f64::from(SIZES);
+    let logarithms: Vec<_> = points.iter().map(|(x, y)| (x.ln(), y.ln())).collect();
+    let mean = |of: fn(&(f64, f64)) -> f64| logarithms.iter().map(of).sum::<f64>() / n;
+    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+    let covariance: f64 = logarithms.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
+    let variance: f64 = logarithms.iter().map(|point| (point.0 - x).powi(2)).sum();
+    if variance < 0.01 { 0.0 } else { covariance / variance }
+}
+
+#[test]
+fn slope_is_the_exponent() {
+    let of = |exponent: i32| [1.0, 2.0, 4.0].map(|x: f64| (x * 100.0, 3.0 * x.powi(exponent)));
+    assert!((slope(&of(1)) - 1.0).abs() < 1e-9);
+    assert!((slope(&of(2)) - 2.0).abs() < 1e-9);
+    assert!(slope(&[(7.0, 1.0), (7.0, 1.0), (7.0, 2.0)]).abs() < 1e-9);
+}

@@ -1,0 +1,45 @@
+//! Private readers of outside bytes, for fuzzing and for measurements. No part of the API.
+
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use unlade_format::ConfigMap;
+
+use crate::api::{self, Kubeconfig, Pace, Policy, Request, Response, Server, SystemClock, connect};
+use crate::{args, log};
+
+/// Reads a command line, without the program's name, and says what is wrong with it.
+pub fn arguments(args: impl IntoIterator<Item = OsString>) -> Result<(), String> {
+    args::parse(args).map(|_| ()).map_err(|error| log::chain(&error))
+}
+
+/// Reads the current context of the kubeconfig at `path`, and says what is wrong with it.
+pub fn kubeconfig(path: &Path) -> Result<(), String> {
+    Kubeconfig::read(path, None).map(|_| ()).map_err(|error| log::chain(&error))
+}
+
+/// One answer of an API server: its status, its `Retry-After` in seconds, and its body.
+pub type Answer<'a> = (u16, Option<u64>, &'a [u8]);
+
+/// Fills a ConfigMap through an API server that gives `read` to the first request and `written` to
+/// the second; says why it fails, and how long it waits then before it tries again.
+pub fn fill(read: Answer<'_>, written: Answer<'_>, encoded: &ConfigMap) -> Result<(), String> {
+    let server = Script(RefCell::new(vec![written, read]));
+    let (policy, clock) = (Policy::default(), SystemClock::start());
+    let mut pace = Pace::new(&policy, &clock);
+    api::attempt(&server, encoded, unlade_format::fill, &pace).map(|_| ()).map_err(|error| {
+        format!("{} {:?}", log::one_line(&log::chain(&error)), pace.next_wait(&error))
+    })
+}
+
+/// Answers from the last to the first.
+struct Script<'a>(RefCell<Vec<Answer<'a>>>);
+
+impl Server for Script<'_> {
+    fn call(&self, _: &Request, _: Duration) -> Result<Response, connect::Error> {
+        let (status, seconds, body) = self.0.borrow_mut().pop().unwrap_or_default();
+        Ok(Response { status, retry_after: seconds.map(Duration::from_secs), body: body.to_vec() })
+    }
+}

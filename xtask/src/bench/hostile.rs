@@ -1,0 +1,144 @@
+//! `cargo xtask bench hostile`.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde::Deserialize;
+
+use super::measure::{Arguments as Measure, Run, run_within};
+use crate::{
+    command::{self, Error, capture, cargo},
+    dist, workspace,
+};
+
+/// Most processor time for an input, in seconds.
+const CPU: f64 = 5.0;
+/// Most resident memory for an input, in MiB.
+const MEMORY: i64 = 256;
+/// A run is ended at so many seconds of processor time, and at so many MiB of address space: far
+/// above what is allowed, so that the table says by how much.
+const END: (u64, u64) = (60, 8 << 10);
+
+/// Gives every family of hostile inputs to the real programs, and measures processor time and
+/// resident memory of each: `unlade unpack`, `unlade load`, `unlade-unpacker serve --dry-run`, and
+/// the readers alone where no program reads such input from a file.
+///
+/// Prints a Markdown table of the runs that take more than 5 seconds or 256 MiB, and fails if
+/// there are any.
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    /// Bytes of each input, in Mi.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 10])]
+    size: Vec<usize>,
+    /// Every run in the table.
+    #[arg(long)]
+    all: bool,
+    /// Only families whose name contains this.
+    filter: Option<String>,
+}
+
+/// How a program is run, as `hostile runs` prints it.
+#[derive(Deserialize)]
+struct Planned {
+    program: String,
+    arguments: Vec<String>,
+}
+
+struct Programs {
+    hostile: PathBuf,
+    unlade: PathBuf,
+    unpacker: PathBuf,
+}
+
+impl Programs {
+    fn build() -> Result<Self, Error> {
+        let packages = ["--package", "unlade", "--package", "unlade-hostile"];
+        command::run(cargo(["build", "--release", "--locked"]).args(packages))?;
+        let release = workspace::target().join("release");
+        Ok(Self {
+            hostile: release.join("hostile"),
+            unlade: release.join("unlade"),
+            unpacker: dist::build()?.program,
+        })
+    }
+
+    fn named(&self, name: &str) -> &Path {
+        match name {
+            "unlade" => &self.unlade,
+            "unlade-unpacker" => &self.unpacker,
+            _ => &self.hostile,
+        }
+    }
+
+    /// What `hostile` prints.
+    fn hostile(&self, arguments: &[&str]) -> Result<String, Error> {
+        let output = capture(Command::new(&self.hostile).args(arguments))?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Error> {
+    let programs = Programs::build()?;
+    let families = programs.hostile(&["families"])?;
+    let filter = arguments.filter.as_deref().unwrap_or_default();
+    let (mut n_runs, mut n_above) = (0, 0);
+    println!("| family | bytes | program | CPU | memory | end |\n|---|--:|---|--:|--:|---|");
+    for family in families.lines().filter(|family| family.contains(filter)) {
+        for size in &arguments.size {
+            for row in rows(&programs, family, size << 20)? {
+                n_runs += 1;
+                n_above += usize::from(row.is_above());
+                if row.is_above() || arguments.all {
+                    println!("{}", row.text(family));
+                }
+            }
+        }
+    }
+    println!("\n{n_above} of {n_runs} runs take more than {CPU} s or {MEMORY} MiB.");
+    if n_above > 0 { Err(Error::Found("hostile inputs take too much".into())) } else { Ok(()) }
+}
+
+struct Row {
+    program: String,
+    bytes: u64,
+    run: Run,
+}
+
+fn rows(programs: &Programs, family: &str, size: usize) -> Result<Vec<Row>, Error> {
+    let folder = workspace::target().join("hostile");
+    let file = |source| Error::File { path: folder.display().to_string(), source };
+    if folder.exists() {
+        fs::remove_dir_all(&folder).map_err(file)?;
+    }
+    fs::create_dir_all(&folder).map_err(file)?;
+    let text = programs.hostile(&["runs", family, &size.to_string(), &folder.to_string_lossy()])?;
+    let bytes = fs::metadata(folder.join("input")).map_err(file)?.len();
+    let mut rows = Vec::new();
+    for line in text.lines() {
+        let planned: Planned = serde_json::from_str(line)
+            .map_err(|source| Error::Answer { program: "hostile".into(), source })?;
+        let mut command = Command::new(programs.named(&planned.program));
+        command.args(&planned.arguments);
+        let run = run_within(&command, &Measure::limits(END.0, END.1))?;
+        let words = planned.arguments.iter().filter(|word| !word.contains('/'));
+        let words = words.take(4).fold(planned.program.clone(), |text, word| text + " " + word);
+        rows.push(Row { program: words, bytes, run });
+    }
+    Ok(rows)
+}
+
+impl Row {
+    fn is_above(&self) -> bool {
+        self.run.cpu > CPU || self.run.memory > MEMORY << 10 || self.run.code.is_none()
+    }
+
+    fn text(&self, family: &str) -> String {
+        let Self { program, bytes, run } = self;
+        let end = run.code.map_or("a signal".to_owned(), |code| code.to_string());
+        let memory = run.memory >> 10;
+        format!("| {family} | {bytes} | `{program}` | {:.2} s | {memory} MiB | {end} |", run.cpu)
+    }
+}

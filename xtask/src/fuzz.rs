@@ -1,0 +1,238 @@
+//! `cargo xtask fuzz`.
+
+use std::{
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::Mutex,
+    thread,
+    time::{Duration, SystemTime},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    bench::measure::{Arguments as Measure, Run, run_within},
+    command::{self, Error, cargo},
+    dist::Architecture,
+    workspace,
+};
+
+mod report;
+
+use report::Report;
+
+/// What cargo-fuzz builds with where it is given no sanitizer: coverage for libFuzzer, and checks
+/// of overflows. A stable toolchain has all of it.
+const FLAGS: [&str; 11] = [
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+    "--cfg",
+    "fuzzing",
+    "-Cllvm-args=-simplifycfg-branch-fold-threshold=0",
+    "-Cllvm-args=-sanitizer-coverage-stack-depth",
+    "-Cdebug-assertions",
+    "-Ccodegen-units=1",
+];
+/// Most bytes of an input; what needs larger ones is a family of `unlade-hostile`.
+const LENGTH: u32 = 64 << 10;
+/// A target ends after so many seconds of one input. A busy machine is slow; each input's processor
+/// time has a limit of its own, in the targets.
+const TIMEOUT: u32 = 120;
+/// Most resident memory of a target, in MiB: its corpus and what freed memory the allocator keeps
+/// count. What one input may hold has a limit of its own, in the targets.
+const MEMORY: u32 = 2_048;
+
+/// Runs fuzz targets, and prints a table of what they did.
+///
+/// Builds them with the stable toolchain and without cargo-fuzz, in the layout of which they are.
+/// Inputs of interest are kept in fuzz/corpus, findings in fuzz/artifacts, and the processor time
+/// of all runs in target/fuzz/runs.jsonl. Fails if there is a finding.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// How long each target runs, in seconds.
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+    /// How many targets run beside each other.
+    #[arg(long, default_value_t = 1)]
+    jobs: usize,
+    /// Runs one target with this file alone, and shows what it says.
+    #[arg(long, value_name = "FILE", requires = "targets")]
+    reproduce: Option<PathBuf>,
+    /// The targets; all of them if none is named.
+    targets: Vec<String>,
+}
+
+/// One run of a target, as it is kept.
+#[derive(Debug, Serialize, Deserialize)]
+struct Record {
+    target: String,
+    /// Seconds since 1970, at its end.
+    at: u64,
+    cpu_seconds: f64,
+    executions: u64,
+    findings: usize,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
+    let all = targets()?;
+    if let Some(unknown) = arguments.targets.iter().find(|name| !all.contains(name)) {
+        return Err(Error::Found(format!("no target {unknown:?}; there are {}", all.join(", "))));
+    }
+    let chosen = if arguments.targets.is_empty() { &all } else { &arguments.targets };
+    let programs = build(chosen)?;
+    if let (Some(file), Some(target)) = (&arguments.reproduce, chosen.first()) {
+        let timeout = format!("-timeout={TIMEOUT}");
+        return command::run(Command::new(programs.join(target)).arg(timeout).arg(file));
+    }
+    let seeds = place().join("seeds");
+    let seeds_argument = seeds.to_string_lossy().into_owned();
+    command::run(&mut cargo(
+        ["run", "--locked", "--quiet", "--package", "unlade-hostile", "--", "seeds"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain([seeds_argument]),
+    ))?;
+
+    let waiting = Mutex::new(chosen.iter());
+    let reports = Mutex::new(Vec::new());
+    let next = || waiting.lock().ok().and_then(|mut waiting| waiting.next());
+    let work = || {
+        while let Some(target) = next() {
+            let report = one(target, &programs, &seeds, arguments.seconds);
+            if let Ok(mut reports) = reports.lock() {
+                reports.push(report);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..arguments.jobs.max(1) {
+            scope.spawn(work);
+        }
+    });
+    let reports = reports.into_inner().unwrap_or_default();
+    let mut reports: Vec<Report> = reports.into_iter().collect::<Result<_, _>>()?;
+    reports.sort_by(|one, other| one.target.cmp(&other.target));
+    keep(&reports)?;
+    summarize(&reports)
+}
+
+/// Where builds, seeds and logs are.
+fn place() -> PathBuf {
+    workspace::target().join("fuzz")
+}
+
+/// The names of all targets.
+fn targets() -> Result<Vec<String>, Error> {
+    let folder = workspace::root().join("fuzz/fuzz_targets");
+    let mut names: Vec<_> = entries(&folder)?
+        .iter()
+        .filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned()))
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+/// Builds targets; the directory that they are in.
+fn build(targets: &[String]) -> Result<PathBuf, Error> {
+    if !command::is_there("c++") {
+        return Err(Error::Missing {
+            what: "libFuzzer is built with a C++ compiler".to_owned(),
+            hint: "install g++ or clang".to_owned(),
+        });
+    }
+    let triple = Architecture::host()?.target();
+    let mut build = cargo(["build", "--release", "--locked", "--target", triple]);
+    build.args(["--manifest-path", "fuzz/Cargo.toml", "--target-dir"]).arg(place());
+    build.args(targets.iter().flat_map(|target| ["--bin", target]));
+    command::run(build.env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\u{1f}")))?;
+    Ok(place().join(triple).join("release"))
+}
+
+fn one(target: &str, programs: &Path, seeds: &Path, seconds: u64) -> Result<Report, Error> {
+    let fuzz = workspace::root().join("fuzz");
+    let corpus = fuzz.join("corpus").join(target);
+    let artifacts = fuzz.join("artifacts").join(target);
+    let logs = place().join("logs");
+    for folder in [&corpus, &artifacts, &logs] {
+        fs::create_dir_all(folder)
+            .map_err(|source| Error::File { path: folder.display().to_string(), source })?;
+    }
+    let before = entries(&artifacts)?;
+    let mut libfuzzer = Command::new(programs.join(target));
+    libfuzzer.args([&corpus, &seeds.join(target)]);
+    libfuzzer.arg(format!("-max_total_time={seconds}")).arg(format!("-max_len={LENGTH}"));
+    libfuzzer.arg(format!("-timeout={TIMEOUT}")).arg(format!("-rss_limit_mb={MEMORY}"));
+    libfuzzer.arg("-print_final_stats=1");
+    libfuzzer.arg(format!("-artifact_prefix={}/", artifacts.display()));
+    let dictionary = fuzz.join("dictionaries").join(format!("{target}.dict"));
+    if dictionary.is_file() {
+        libfuzzer.arg(format!("-dict={}", dictionary.display()));
+    }
+    let log = logs.join(format!("{target}.log"));
+    let Run { cpu, code, .. } = run_within(&libfuzzer, &Measure::log(log.clone()))?;
+    let text =
+        fs::read(&log).map_err(|source| Error::File { path: log.display().to_string(), source })?;
+    let findings = entries(&artifacts)?.into_iter().filter(|path| !before.contains(path)).collect();
+    let text = String::from_utf8_lossy(&text);
+    Ok(Report::read(target, &text, cpu, findings, code == Some(0), log))
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let file = |source| Error::File { path: folder.display().to_string(), source };
+    let entries = fs::read_dir(folder).map_err(file)?;
+    entries.map(|entry| Ok(entry.map_err(file)?.path())).collect()
+}
+
+/// Adds the runs to those before, and says how long each target has been run in all.
+fn keep(reports: &[Report]) -> Result<(), Error> {
+    let path = place().join("runs.jsonl");
+    let file = |source| Error::File { path: path.display().to_string(), source };
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let at = now.unwrap_or(Duration::ZERO).as_secs();
+    let mut kept = fs::File::options().append(true).create(true).open(&path).map_err(file)?;
+    for report in reports {
+        let record = Record {
+            target: report.target.clone(),
+            at,
+            cpu_seconds: report.cpu,
+            executions: report.executions,
+            findings: report.findings.len(),
+        };
+        let line = serde_json::to_string(&record)
+            .map_err(|source| Error::Answer { program: "fuzz".into(), source })?;
+        writeln!(kept, "{line}").map_err(file)?;
+    }
+    Ok(())
+}
+
+/// Seconds of processor time and executions in all runs, this one too.
+fn total() -> (f64, u64) {
+    let text = fs::read_to_string(place().join("runs.jsonl")).unwrap_or_default();
+    let records = text.lines().filter_map(|line| serde_json::from_str::<Record>(line).ok());
+    records.fold((0.0, 0), |(cpu, executions), record| {
+        (cpu + record.cpu_seconds, executions + record.executions)
+    })
+}
+
+fn summarize(reports: &[Report]) -> Result<(), Error> {
+    println!("{}", report::HEADING);
+    for report in reports {
+        println!("{}", report.row());
+    }
+    let (cpu, executions) = total();
+    println!("\nAll runs on this machine: {:.2} CPU hours, {executions} executions.", cpu / 3600.0);
+    let failed: Vec<_> = reports.iter().filter(|report| report.is_finding()).collect();
+    for report in &failed {
+        eprintln!("{}", report.explain());
+    }
+    if failed.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::Found(format!("{} of {} targets found something", failed.len(), reports.len())))
+    }
+}
