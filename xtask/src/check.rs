@@ -11,6 +11,8 @@ mod boundary;
 mod document;
 mod package;
 mod source;
+mod suite;
+mod threat;
 
 /// The version of cargo-deny that `deny.toml` is written for.
 const DENY: &str = "0.20";

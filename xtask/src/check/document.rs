@@ -1,19 +1,19 @@
 //! The documents: what they point at must be there.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
-use super::source;
+use super::{source, suite::Suite, threat};
 use crate::{command::Error, workspace};
 
 /// The table in which each row names its test.
 const COMPATIBILITY: &str = "docs/compatibility.md";
 
-/// Links to files that aren't there, and differences from upstream without a test.
+/// Links to files that aren't there, and differences from upstream and attacks without a test.
 pub(super) fn check() -> Result<Vec<String>, Error> {
     let mut wrong = Vec::new();
     for path in source::tracked(".")? {
         if path.extension().is_some_and(|extension| extension == "md") {
-            let text = read(&path)?;
+            let text = source::read(&path)?;
             wrong.extend(
                 links(&text)
                     .filter(|link| !is_there(&path, link))
@@ -21,7 +21,9 @@ pub(super) fn check() -> Result<Vec<String>, Error> {
             );
         }
     }
-    wrong.extend(untested()?);
+    let suite = Suite::of_tree()?;
+    wrong.extend(untested(&suite)?);
+    wrong.extend(threat::check(&suite)?);
     Ok(wrong)
 }
 
@@ -37,15 +39,8 @@ fn is_there(document: &Path, link: &str) -> bool {
 }
 
 /// The rows of the table of differences whose last cell names no test that there is.
-fn untested() -> Result<Vec<String>, Error> {
-    let mut tests = String::new();
-    for path in source::tracked(".")? {
-        if path.extension().is_some_and(|extension| extension == "rs") {
-            tests.push_str(&read(&path)?);
-        }
-    }
-    let is_test = |name: &str| tests.contains(&format!("fn {name}("));
-    let table = read(Path::new(COMPATIBILITY))?;
+fn untested(suite: &Suite) -> Result<Vec<String>, Error> {
+    let table = source::read(Path::new(COMPATIBILITY))?;
     let differences = table.split_once("## What differs").map_or("", |(_, rest)| rest);
     let rows = differences.lines().filter(|line| {
         line.starts_with("| ") && !line.starts_with("| difference") && !line.starts_with("|--")
@@ -53,14 +48,9 @@ fn untested() -> Result<Vec<String>, Error> {
     let untested = rows.filter(|row| {
         let cell = row.trim_end_matches('|').rsplit('|').next().unwrap_or_default();
         let mut names = cell.split('`').skip(1).step_by(2).peekable();
-        names.peek().is_none() || !names.all(is_test)
+        names.peek().is_none() || !names.all(|name| suite.has(name))
     });
     Ok(untested.map(|row| format!("{COMPATIBILITY}: no such test: {row}")).collect())
-}
-
-fn read(path: &Path) -> Result<String, Error> {
-    fs::read_to_string(workspace::root().join(path))
-        .map_err(|source| Error::File { path: path.display().to_string(), source })
 }
 
 #[cfg(test)]

@@ -58,3 +58,9 @@ pub(super) fn tracked(folder: &str) -> Result<Vec<PathBuf>, Error> {
     let names = output.stdout.split(|&byte| byte == 0).filter(|name| !name.is_empty());
     Ok(names.map(|name| PathBuf::from(String::from_utf8_lossy(name).into_owned())).collect())
 }
+
+/// The text of a file, whose path is relative to the root.
+pub(super) fn read(path: &Path) -> Result<String, Error> {
+    fs::read_to_string(workspace::root().join(path))
+        .map_err(|source| Error::File { path: path.display().to_string(), source })
+}
