@@ -5,7 +5,6 @@ use std::io::{self, Read, Write};
 
 use oci_spec::image::{Digest, DigestAlgorithm};
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
-
 use unlade_format::excerpt;
 
 /// Bytes that are not what their digest or size says.

@@ -13,9 +13,8 @@ mod time;
 use std::collections::HashMap;
 
 use oci_spec::image::{Digest, ImageIndex, ImageManifest, OciLayout};
-use serde::de::{DeserializeOwned, DeserializeSeed};
-use serde::{Deserialize, Deserializer};
-
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, DeserializeSeed, IgnoredAny};
 use unlade_format::excerpt;
 
 pub use schema::Schema;
@@ -31,7 +30,7 @@ pub trait Document: DeserializeOwned {
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 #[error("{problem} at line {line} column {column}")]
 pub struct Error {
-    /// What is wrong, in at most 300 characters.
+    /// What is wrong, in a few hundred bytes at most.
     pub problem: String,
     /// The line, from 1.
     pub line: usize,
@@ -118,29 +117,20 @@ pub struct DockerImage {
 }
 
 /// The fields by which readers tell the kinds of manifests apart.
-#[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Shape {
     /// `mediaType`
     pub media_type: Option<String>,
-    /// Whether there is a `config`.
-    #[serde(default, deserialize_with = "is_there", rename = "config")]
-    pub has_config: bool,
-    /// Whether there are `layers`.
-    #[serde(default, deserialize_with = "is_there", rename = "layers")]
-    pub has_layers: bool,
-    /// Whether there are `manifests`.
-    #[serde(default, deserialize_with = "is_there", rename = "manifests")]
-    pub has_manifests: bool,
-    /// Whether there are `fsLayers`: an image of the first version of Docker's format.
-    #[serde(default, deserialize_with = "is_there", rename = "fsLayers")]
-    pub has_fs_layers: bool,
-}
-
-/// Null is as good as absent, in Go too.
-fn is_there<'de, D: Deserializer<'de>>(value: D) -> Result<bool, D::Error> {
-    Ok(Option::<serde::de::IgnoredAny>::deserialize(value)?.is_some())
+    /// `config`; null is as good as absent, in Go too.
+    pub config: Option<IgnoredAny>,
+    /// `layers`
+    pub layers: Option<IgnoredAny>,
+    /// `manifests`
+    pub manifests: Option<IgnoredAny>,
+    /// `fsLayers`: of the first version of Docker's format.
+    pub fs_layers: Option<IgnoredAny>,
 }
 
 impl Document for OciLayout {

@@ -165,8 +165,8 @@ pub(crate) struct Layer {
 /// readers of one digest would get two images (CVE-2021-41190).
 pub(crate) fn shape(bytes: &[u8], digest: &Digest) -> Result<Shape, Error> {
     let shape: Shape = parse(bytes, &blob_path(digest))?;
-    let is_image = shape.has_config || shape.has_layers;
-    if shape.has_fs_layers || (is_image && shape.has_manifests) {
+    let is_image = shape.config.is_some() || shape.layers.is_some();
+    if shape.fs_layers.is_some() || (is_image && shape.manifests.is_some()) {
         return Err(Error::Ambiguous { digest: digest.to_string() });
     }
     Ok(shape)

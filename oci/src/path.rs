@@ -46,7 +46,7 @@ pub(crate) fn parts(path: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// [`limit::PATH`] and [`limit::DEPTH`].
 pub(crate) fn is_too_long(written: &[u8]) -> bool {
     written.len() > limit::PATH
-        || written.iter().filter(|byte| **byte == b'/').count() > limit::DEPTH
+        || written.split(|byte| *byte == b'/').nth(limit::DEPTH + 1).is_some()
 }
 
 /// The directories above `path`, the root excepted, outermost first.

@@ -6,8 +6,9 @@ use std::collections::{HashMap, HashSet};
 use std::io::{self, BufReader, Read};
 use std::path::{Path as FilePath, PathBuf};
 
-use self::input::Input;
 use unlade_format::excerpt;
+
+use self::input::Input;
 
 use crate::budget::{Budget, Metered};
 use crate::compression::decompress;

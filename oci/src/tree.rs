@@ -117,8 +117,7 @@ impl Place {
 impl Tree {
     /// An empty tree that wants these.
     pub(crate) fn new(wanted: &Wanted) -> Self {
-        let mut root = Place::default();
-        root.is_way = true;
+        let mut root = Place { is_way: true, ..Place::default() };
         for path in wanted.directories.iter().chain(&wanted.paths) {
             let mut place = &mut root;
             for part in path::parts(path) {

@@ -48,6 +48,13 @@ pub(crate) const NEEDS: [Need; 5] = [
         is_there: || command::is_there("skopeo") && command::is_there("umoci"),
     },
     Need {
+        name: "busybox and Python",
+        tests: "layers of other programs beside Go's archive/tar",
+        packages: &["busybox", "python3"],
+        hint: "install busybox and python3",
+        is_there: || command::is_there("busybox") && command::is_there("python3"),
+    },
+    Need {
         name: "buildah",
         tests: "the image that an engine makes of images/Containerfile, beside ours",
         packages: &["buildah"],

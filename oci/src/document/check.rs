@@ -4,11 +4,11 @@ use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use unlade_format::excerpt;
 use unlade_format::json::{fold, is_folded};
 
 use super::Schema;
 use super::time::is_time;
-use unlade_format::excerpt;
 
 /// Takes a value that Go takes for this schema.
 #[derive(Debug, Clone, Copy)]

@@ -23,7 +23,10 @@ const ALL: [Which; 5] =
 fn read_changed(change: impl Fn(Which, String) -> String) -> Result<Image, Error> {
     let mut layout = Layout::new();
     let layer = Layer::plain(Tar::bundle());
-    let text = change(Which::Configuration, configuration(&[layer.clone()], "amd64").to_string());
+    let text = change(
+        Which::Configuration,
+        configuration(std::slice::from_ref(&layer), "amd64").to_string(),
+    );
     let config = layout.blob(CONFIG, text.as_bytes());
     let stored = layout.blob(LAYER, &layer.stored);
     let manifest = json!({

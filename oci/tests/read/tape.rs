@@ -5,9 +5,9 @@ use unlade_oci::{Error, Image};
 
 use crate::fixture::*;
 
-const USTAR: &[u8; 8] = b"ustar\x0000";
-const GNU: &[u8; 8] = b"ustar  \0";
-const V7: &[u8; 8] = &[0; 8];
+const USTAR: [u8; 8] = *b"ustar\x0000";
+const GNU: [u8; 8] = *b"ustar  \0";
+const V7: [u8; 8] = [0; 8];
 
 /// A header with its fields as given, and its data.
 struct Raw {
@@ -16,7 +16,7 @@ struct Raw {
 }
 
 impl Raw {
-    fn new(magic: &[u8; 8], flag: u8, name: &str, data: &[u8]) -> Self {
+    fn new(magic: [u8; 8], flag: u8, name: &str, data: &[u8]) -> Self {
         let mut raw = Self { block: [0; 512], data: data.to_owned() };
         for (at, value) in [(100, "0000644"), (108, "0000000"), (116, "0000000")] {
             raw = raw.with(at, value.as_bytes());
@@ -26,7 +26,7 @@ impl Raw {
             .with(124, size.as_bytes())
             .with(136, b"00000000000")
             .with(156, &[flag])
-            .with(257, magic)
+            .with(257, &magic)
     }
 
     fn with(mut self, at: usize, bytes: &[u8]) -> Self {
@@ -46,15 +46,15 @@ impl Raw {
 }
 
 /// PAX records, sound or not, for the next entry.
-fn records(magic: &[u8; 8], flag: u8, records: &[(&str, &str)]) -> Vec<u8> {
-    let text: String = records
-        .iter()
-        .map(|(key, value)| {
-            let rest = format!(" {key}={value}\n");
-            let length = (1..).find(|n: &usize| n.to_string().len() + rest.len() == *n).unwrap();
-            format!("{length}{rest}")
-        })
-        .collect();
+fn records(magic: [u8; 8], flag: u8, records: &[(&str, &str)]) -> Vec<u8> {
+    let mut text = String::new();
+    for (key, value) in records {
+        let rest = format!(" {key}={value}\n");
+        // The length counts its own digits.
+        let digits = if rest.len() + 1 < 10 { 1 } else { 2 };
+        text.push_str(&(rest.len() + digits).to_string());
+        text.push_str(&rest);
+    }
     Raw::new(magic, flag, "x", text.as_bytes()).bytes()
 }
 
@@ -134,7 +134,7 @@ fn sparse_records_that_make_no_sparse_file_are_refused() {
 
 #[test]
 fn extended_headers_count_whatever_their_magic() {
-    for magic in [USTAR, GNU, V7, b"ustar\x0011"] {
+    for magic in [USTAR, GNU, V7, *b"ustar\x0011"] {
         let path = records(magic, b'x', &[("path", "manifests/evil.yaml")]);
         taken(&[&path, &file("docs/readme")], "evil.yaml");
         let name = Raw::new(magic, b'L', "x", b"manifests/evil.yaml\0").bytes();
@@ -145,7 +145,7 @@ fn extended_headers_count_whatever_their_magic() {
 #[test]
 fn prefixes_count_as_they_do_for_go() {
     let prefixed = |magic| Raw::new(magic, b'0', "evil.yaml", b"evil").with(345, b"manifests");
-    for magic in [USTAR, b"ustar\x0011", b"ustar\0\0\0", GNU] {
+    for magic in [USTAR, *b"ustar\x0011", *b"ustar\0\0\0", GNU] {
         taken(&[&prefixed(magic).bytes()], "evil.yaml");
     }
     // Star's has its times where ustar's prefix ends.

@@ -255,7 +255,7 @@ impl Odd {
                 into.extend(text.as_bytes());
             }
             Size => {
-                into.extend(random.of::<[u8]>(&[b"2", b"0", b"1234567", b"9223372036854775807"]))
+                into.extend(random.of::<[u8]>(&[b"2", b"0", b"1234567", b"9223372036854775807"]));
             }
             Bool => into.extend(random.of::<[u8]>(&[b"true", b"false"])),
             Time => into.extend(if random.once_in(self.every / 10) {
@@ -324,31 +324,32 @@ impl Odd {
         if !fields.is_empty() && random.once_in(self.every / 3) {
             // Once more, in the same letters or others; the values differ.
             let (key, shape) = fields[random.below(fields.len())].clone();
-            let key = self.folded(random, &key);
+            let key = folded(random, &key);
             fields.insert(random.below(fields.len() + 1), (key, shape));
         }
         into.push(b'{');
         for (at, (key, shape)) in fields.into_iter().enumerate() {
             into.extend(if at == 0 { &b""[..] } else { b"," });
-            let key = if random.once_in(self.every) { self.folded(random, &key) } else { key };
+            let key = if random.once_in(self.every) { folded(random, &key) } else { key };
             into.extend(json!(key).to_string().as_bytes());
             into.extend(random.of::<[u8]>(&[b":", b" : "]));
             self.value(random, shape, into);
         }
         into.push(b'}');
     }
+}
 
-    fn folded(&mut self, random: &mut Random, key: &str) -> String {
-        match random.below(6) {
-            0 => key.to_owned(),
-            1 => key.to_uppercase(),
-            2 => key.to_lowercase(),
-            3 => key.replacen('s', "\u{17f}", 1).replacen('k', "\u{212a}", 1),
-            4 => {
-                let first = key.chars().next().unwrap();
-                first.to_uppercase().collect::<String>() + &key[first.len_utf8()..]
-            }
-            _ => format!("{key} "),
+/// `key` as Go may take it for the same.
+fn folded(random: &mut Random, key: &str) -> String {
+    match random.below(6) {
+        0 => key.to_owned(),
+        1 => key.to_uppercase(),
+        2 => key.to_lowercase(),
+        3 => key.replacen('s', "\u{17f}", 1).replacen('k', "\u{212a}", 1),
+        4 => {
+            let first = key.chars().next().unwrap();
+            first.to_uppercase().collect::<String>() + &key[first.len_utf8()..]
         }
+        _ => format!("{key} "),
     }
 }

@@ -71,7 +71,7 @@ const MAGICS: [&[u8]; 8] = [
     b"ustar\x0011",
     b"ustar 00",
 ];
-const FLAGS: [u8; 25] = *b"0000000\0\012345672SVMDNAXZ";
+const FLAGS: [u8; 25] = *b"0000000\x00\x0012345672SVMDNAXZ";
 
 fn case(random: &mut Random) -> Case {
     let mut bytes = Vec::new();
