@@ -60,8 +60,9 @@ pub enum Reason {
     Omitted,
 }
 
-/// Most findings of one reader that are kept; the others are counted.
-pub const MOST: usize = 1_000;
+/// Most findings of one reader that are kept; the others are counted. People are shown fewer
+/// ([`FINDINGS`](crate::text::FINDINGS)).
+pub const MOST: usize = 10_000;
 
 /// Findings as they come: the first [`MOST`], and the number of the others.
 #[derive(Debug, Clone, Default)]
@@ -107,7 +108,7 @@ impl Findings {
     pub fn into_vec(mut self) -> Vec<Finding> {
         let omitted = self.count - self.kept.len();
         if omitted > 0 {
-            let message = format!("{omitted} more findings are not listed");
+            let message = format!("{omitted} more findings are not kept");
             self.kept.push(Finding::new(Reason::Omitted, "", message));
         }
         self.kept
@@ -160,6 +161,6 @@ mod tests {
         let all = all.into_vec();
         assert_eq!(all.len(), MOST + 1);
         assert_eq!(all[MOST].reason, Reason::Omitted);
-        assert_eq!(all[MOST].message, "3 more findings are not listed");
+        assert_eq!(all[MOST].message, "3 more findings are not kept");
     }
 }

@@ -190,7 +190,8 @@ fn container(plan: &Plan<'_>) -> Container {
 /// is never above its limit.
 ///
 /// The largest of the 181 bundles of the corpus (6 MiB) passes with a limit of 24 MiB, and is killed
-/// with 16; a made-up one of 124 MiB, near the unpacker's own limit, needs 252.
+/// with 16. Made-up ones of 32 MiB, the unpacker's own limit, needed at most 43 MiB: noise with large
+/// files in metadata/, which does not fit, and text, which does.
 fn resources(given: ResourceRequirements) -> ResourceRequirements {
     let (mut requests, mut limits) =
         (given.requests.unwrap_or_default(), given.limits.unwrap_or_default());
