@@ -29,9 +29,9 @@ pub fn fill(read: Answer<'_>, written: Answer<'_>, encoded: &ConfigMap) -> Resul
     let server = Script(RefCell::new(vec![written, read]));
     let (policy, clock) = (Policy::default(), SystemClock::start());
     let mut pace = Pace::new(&policy, &clock);
-    api::attempt(&server, encoded, unlade_format::fill, &pace).map(|_| ()).map_err(|error| {
-        format!("{} {:?}", log::one_line(&log::chain(&error)), pace.next_wait(&error))
-    })
+    api::attempt(&server, encoded, unlade_format::fill, &pace)
+        .map(|_| ())
+        .map_err(|error| format!("{} {:?}", log::chain(&error), pace.next_wait(&error)))
 }
 
 /// Answers from the last to the first.
