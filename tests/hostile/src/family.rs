@@ -29,6 +29,10 @@ pub struct Family {
 /// for any input counts for much.
 const FROM: usize = 8 << 10;
 
+/// The size from which aliases of a long value pass the limit of what an input may grow to, which
+/// for small inputs is a constant.
+const FROM_BOUNDED: usize = 128 << 10;
+
 impl Family {
     const fn new(entry: Entry, name: &'static str, generate: fn(usize) -> Vec<u8>) -> Self {
         Self { entry, name, from: FROM, generate }

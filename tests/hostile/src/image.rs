@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{Read as _, Write as _};
+use std::io::{Read, Write as _};
 
 use flate2::Compression;
 use flate2::bufread::MultiGzDecoder;
@@ -23,7 +23,7 @@ pub const SEPARATOR: &[u8] = b"\n=====\n";
 
 const GZIP: &[u8] = b"\x1f\x8b";
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
-/// Most bytes of a layer that are decompressed for its digest; what has more keeps a wrong one.
+/// Most bytes of a layer that are decompressed for its digest; what has more gets a wrong one.
 const PLAIN: u64 = 1 << 30;
 
 /// The parts of `input`; at least one.
@@ -127,11 +127,10 @@ impl Image {
         let mut layers = Vec::new();
         for (n, layer) in parts.iter().skip(3).enumerate() {
             let mut layer = layer.to_vec();
-            let plain = plain(&layer);
-            if plain.is_none() {
+            let diff = diff(&layer).unwrap_or_else(|| {
                 tape::mend(&mut layer);
-            }
-            let diff = hex(plain.as_ref().unwrap_or(&layer));
+                hex(&layer)
+            });
             names.push((format!("@diff{n}"), format!("sha256:{diff}")));
             names.push((format!("@layer{n}"), descriptor(&layer)));
             layers.push(layer);
@@ -154,17 +153,12 @@ pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap_or_default()
 }
 
-/// What a compressed layer holds; none of one that isn't compressed.
-fn plain(layer: &[u8]) -> Option<Vec<u8>> {
-    let mut plain = Vec::new();
+/// The digest of what a compressed layer holds; none of one that isn't compressed.
+fn diff(layer: &[u8]) -> Option<String> {
     if layer.starts_with(GZIP) {
-        // What is no gzip stream to its end has the digest of what there is.
-        let _ = MultiGzDecoder::new(layer).take(PLAIN).read_to_end(&mut plain);
-        Some(plain)
+        Some(hex_of(MultiGzDecoder::new(layer).take(PLAIN)))
     } else if layer.starts_with(ZSTD) {
-        let decoder = StreamingDecoder::new(layer).ok()?;
-        let _ = decoder.take(PLAIN).read_to_end(&mut plain);
-        Some(plain)
+        Some(hex_of(StreamingDecoder::new(layer).ok()?.take(PLAIN)))
     } else {
         None
     }
@@ -175,8 +169,17 @@ fn descriptor(blob: &[u8]) -> String {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    let hash = Sha256::digest(bytes);
-    hash.iter().fold(String::new(), |mut text, byte| {
+    hex_of(bytes)
+}
+
+/// The digest of a stream, which isn't kept: what breaks off has the digest of what there is.
+fn hex_of(mut stream: impl Read) -> String {
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 64 << 10];
+    while let Ok(n @ 1..) = stream.read(&mut buffer) {
+        hash.update(buffer.get(..n).unwrap_or_default());
+    }
+    hash.finalize().iter().fold(String::new(), |mut text, byte| {
         // Writing to a string does not fail.
         let _ = fmt::Write::write_fmt(&mut text, format_args!("{byte:02x}"));
         text

@@ -1,6 +1,6 @@
 //! The file annotations.yaml.
 
-use super::{Family, count, repeat};
+use super::{FROM_BOUNDED, Family, count, repeat};
 use crate::Entry;
 
 const fn family(name: &'static str, generate: fn(usize) -> Vec<u8>) -> Family {
@@ -19,7 +19,8 @@ pub(super) const FAMILIES: &[Family] = &[
         let value = "v".repeat(n / 2);
         let aliases = count(n / 2, |n| format!("  example.com/k{n}: *a\n"));
         annotations(&format!("  example.com/k: &a {value}\n{aliases}"))
-    }),
+    })
+    .from(FROM_BOUNDED),
     family("manifests-path", |n| {
         let path = repeat("a/../", n);
         annotations(&format!("  operators.operatorframework.io.bundle.manifests.v1: {path}\n"))

@@ -1,6 +1,6 @@
 //! Files of bundles: dependencies, properties, CSVs, CRDs.
 
-use super::{Family, count, repeat};
+use super::{FROM_BOUNDED, Family, count, repeat};
 use crate::Entry;
 use crate::image::join;
 
@@ -48,7 +48,8 @@ pub(super) const FAMILIES: &[Family] = &[
     family("properties-by-alias", |n| {
         let (value, aliases) = ("v".repeat(n / 2), repeat("- {type: t, value: *a}\n", n / 2));
         bundle("", &format!("a: &a {value}\nproperties:\n{aliases}"), "")
-    }),
+    })
+    .from(FROM_BOUNDED),
     family("owned-definitions", |n| {
         let of = |n| format!("    - {{name: as{n}.b.c, kind: A{n}, version: v1}}\n");
         let rest = format!("spec:\n  customresourcedefinitions:\n    owned:\n{}", count(n, of));
@@ -85,7 +86,8 @@ pub(super) const FAMILIES: &[Family] = &[
     family("csv-by-alias", |n| {
         let (text, aliases) = ("x".repeat(n / 2), repeat("*a,", n / 2));
         bundle("", "", &format!("a: &a {text}\nb: [{aliases}]\n"))
-    }),
+    })
+    .from(FROM_BOUNDED),
 ];
 
 fn bundle(dependencies: &str, properties: &str, rest_of_csv: &str) -> Vec<u8> {

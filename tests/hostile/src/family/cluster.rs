@@ -1,6 +1,6 @@
 //! What clusters say.
 
-use super::{Family, count, repeat};
+use super::{FROM_BOUNDED, Family, count, repeat};
 use crate::Entry;
 use crate::image::join;
 
@@ -78,7 +78,8 @@ pub(super) const FAMILIES: &[Family] = &[
     kubeconfig("authority", |n| kubeconfig_of(&repeat("QUFB", n))),
     kubeconfig("aliases", |n| {
         format!("a: &a {}\nb: [{}]\n", "x".repeat(n / 2), repeat("*a,", n / 2)).into()
-    }),
+    })
+    .from(FROM_BOUNDED),
 ];
 
 /// An answer with the ConfigMap that is to be filled; the lists of entries each end in a comma.

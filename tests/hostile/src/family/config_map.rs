@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use unlade_format::{Content, Directory, Encoding, File, Limits, encode};
 
-use super::{Family, count, noise, repeat};
+use super::{FROM_BOUNDED, Family, count, noise, repeat};
 use crate::Entry;
 use crate::image::gzip;
 
@@ -95,7 +95,8 @@ pub(super) const FAMILIES: &[Family] = &[
             repeat("*a,", n / 2),
         );
         zipped(&format!("\"csv.yaml\":\"{}\",", packed(text.as_bytes())))
-    }),
+    })
+    .from(FROM_BOUNDED),
     value("zeros", |n| bombs(n, &vec![0; BOMB])),
     value("yaml-lines", |n| bombs(n, repeat("a: b\n", BOMB).as_bytes())),
     value("nested-flow", |n| gzip(format!("kind: A\na: {}", "[".repeat(n)).as_bytes()))

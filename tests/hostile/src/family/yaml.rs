@@ -1,6 +1,6 @@
 //! YAML files: nesting, aliases, and what our reader changes for the library.
 
-use super::{Family, count, repeat};
+use super::{FROM_BOUNDED, Family, count, repeat};
 use crate::Entry;
 
 /// As deep as Go lets flow collections be, and a bit less.
@@ -52,7 +52,8 @@ pub(super) const FAMILIES: &[Family] = &[
     family("aliases-of-long", |n| {
         let (text, aliases) = ("x".repeat(n / 2), repeat("*a,", n / 2));
         object(&format!("a: &a {text}\nb: [{aliases}]"))
-    }),
+    })
+    .from(FROM_BOUNDED),
     family("aliases-of-short", |n| object(&format!("a: &a x\nb: [{}]", repeat("*a,", n)))),
     family("alias-unknown", |n| object(&format!("a: *{}", "x".repeat(n)))),
     family("anchors", |n| object(&count(n, |n| format!("a{n}: &a{n} *a0\n")))),
@@ -60,7 +61,8 @@ pub(super) const FAMILIES: &[Family] = &[
     family("merges-wide", |n| {
         let keys = count(n / 2, |n| format!("k{n}: x, "));
         object(&format!("a: &a {{{keys}}}\n{}", count(n / 2, |n| format!("b{n}: {{<<: *a}}\n"))))
-    }),
+    })
+    .from(FROM_BOUNDED),
     family("merges-in-a-row", |n| {
         object(&count(n, |n| match n {
             0 => "a0: &a0 {k: x}\n".to_owned(),
