@@ -10,7 +10,7 @@ const TYPED: &str = "crafted/annotations-typed";
 const TYPED2: &str = "crafted/annotations-typed2";
 
 /// Bundle, encoding and difference.
-const DELIBERATE: [(&str, &str, &str); 19] = [
+const DELIBERATE: [(&str, &str, &str); 21] = [
     // Scalars of annotations.yaml are copied as they are written.
     (TYPED, BOTH, "annotation operators.operatorframework.io.bundle.channel.default.v1"),
     (TYPED, BOTH, "annotation operators.operatorframework.io.bundle.channels.v1"),
@@ -32,6 +32,9 @@ const DELIBERATE: [(&str, &str, &str); 19] = [
     // Files without a legal key are left out.
     ("crafted/name-dotdot", BOTH, "taken"),
     ("crafted/name-long", BOTH, "taken"),
+    // Flow collections nest at most 128 deep.
+    ("crafted/deep-nesting", BOTH, "our loader of ours"),
+    ("crafted/deep-nesting", BOTH, "our loader of upstream's"),
     // A link that leaves its directory is an error.
     ("crafted/symlink-outside", BOTH, "refused"),
 ];
