@@ -1,8 +1,8 @@
 //! What every fuzz target does with an input.
 
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::Once;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use unlade_hostile::{Cost, Entry};
@@ -35,7 +35,11 @@ fn record(cost: Cost) {
     let larger = is_new(&MEMORY, cost.memory);
     if slower || larger {
         let cpu = Duration::from_micros(MICROSECONDS.load(Relaxed) as u64);
-        eprintln!("unlade: slowest {} ms, peak {} KiB", cpu.as_millis(), MEMORY.load(Relaxed) >> 10);
+        eprintln!(
+            "unlade: slowest {} ms, peak {} KiB",
+            cpu.as_millis(),
+            MEMORY.load(Relaxed) >> 10
+        );
     }
 }
 

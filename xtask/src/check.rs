@@ -25,6 +25,8 @@ pub(crate) fn run() -> Result<(), Error> {
         return Err(Error::Found(wrong.join("\n  ")));
     }
     command::run(&mut cargo(["fmt", "--all", "--check"]))?;
+    // A workspace of its own, which is built by `cargo xtask fuzz` alone.
+    command::run(&mut cargo(["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]))?;
     let lints = ["--workspace", "--all-targets", "--locked"];
     for features in [&[][..], &["--all-features"]] {
         let arguments = [&["clippy"][..], &lints, features, &["--", "-D", "warnings"]].concat();

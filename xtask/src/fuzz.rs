@@ -167,7 +167,8 @@ fn one(target: &str, programs: &Path, seeds: &Path, seconds: u64) -> Result<Repo
     libfuzzer.args([&corpus, &seeds.join(target)]);
     libfuzzer.arg(format!("-max_total_time={seconds}")).arg(format!("-max_len={LENGTH}"));
     libfuzzer.arg(format!("-timeout={TIMEOUT}")).arg(format!("-rss_limit_mb={MEMORY}"));
-    libfuzzer.arg("-print_final_stats=1");
+    // What is slow is told by processor time, not by the clock.
+    libfuzzer.arg(format!("-report_slow_units={TIMEOUT}")).arg("-print_final_stats=1");
     libfuzzer.arg(format!("-artifact_prefix={}/", artifacts.display()));
     let dictionary = fuzz.join("dictionaries").join(format!("{target}.dict"));
     if dictionary.is_file() {

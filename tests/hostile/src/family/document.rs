@@ -15,7 +15,8 @@ pub(super) const FAMILIES: &[Family] = &[
     family("lists", |n| object(&format!("[{}1]", repeat("[],", n)))),
     family("keys", |n| {
         object(&format!("{{{}}}", count(n, |n| format!("\"k{n}\":1,")) + "\"k\":1"))
-    }),
+    })
+    .from(16 << 10),
     family("same-keys", |n| object(&format!("{{{}\"k\":1}}", repeat("\"k\":1,", n)))),
     family("folded-keys", |n| object(&format!("{{{}\"k\":1}}", repeat("\"K\":1,\"k\":1,", n)))),
     family("escapes", |n| object(&format!("\"{}\"", repeat("\\u0041", n)))),
