@@ -13,6 +13,9 @@ use crate::stage::Stage;
 /// More than a ConfigMap can hold, however it is compressed.
 const TOO_LARGE: usize = 3 << 20;
 
+/// More than the pod's memory in the case that runs out of it, and a legal file of a bundle.
+const MORE_THAN_MEMORY: usize = 15 << 20;
+
 /// The example bundle with something else on top.
 fn with(stage: &Stage<'_>, name: &str, entries: impl IntoIterator<Item = Entry>) -> String {
     let limits = unlade_format::Limits::default();
@@ -42,6 +45,8 @@ fn cluster_what_is_wrong_with_a_bundle_is_told_at_once() {
         let leaving = with(stage, "leaving", [Entry::link("manifests/a.yaml", "/etc/passwd")]);
         let nested = with(stage, "nested", [Entry::file("manifests/more/a.yaml", "kind: A\n")]);
         let large = with(stage, "large", [Entry::file("manifests/a.bin", noise(TOO_LARGE))]);
+        let huge = Entry::file("manifests/a.bin", noise(MORE_THAN_MEMORY));
+        let huge = with(stage, "huge", [huge]);
         let secret = Entry::file("manifests/secret.yaml", "kind: Secret\n").with_mode(0o600);
         let unreadable = with(stage, "unreadable", [secret]);
         let bad = |name, image: &str, says| {
@@ -62,7 +67,7 @@ fn cluster_what_is_wrong_with_a_bundle_is_told_at_once() {
                 .saying("secret.yaml"),
             case("unreadable-volume", &unreadable, Reason::Unreadable, Strategy::ImageVolume)
                 .saying("secret.yaml"),
-            case("memory", &large, Reason::OutOfMemory, Strategy::ImageVolume)
+            case("memory", &huge, Reason::OutOfMemory, Strategy::ImageVolume)
                 .with(|options| memory(options, "7Mi")),
         ])
         .await;
