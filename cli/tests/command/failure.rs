@@ -206,6 +206,20 @@ fn no_line_and_no_list_of_a_bundle_is_without_end() {
     assert!(stderr.ends_with("3000 of 3000 ConfigMaps were not loaded\n"));
 }
 
+/// Kilobytes that stand for gigabytes.
+#[test]
+fn a_list_that_repeats_a_config_map_by_aliases_is_refused() {
+    let config_map = format!(
+        "- &a {{kind: ConfigMap, apiVersion: v1, metadata: {{name: a}}, data: {{a: '{}'}}}}\n",
+        "x".repeat(20_000)
+    );
+    let list =
+        format!("kind: List\napiVersion: v1\nitems:\n{config_map}{}", "- *a\n".repeat(9_000));
+    let stderr = piped(["load"], list).failure(4);
+    assert!(stderr.contains("the JSON is larger than 16777216 bytes"), "{stderr}");
+    assert!(stderr.contains("--max-yaml-size"), "{stderr}");
+}
+
 #[test]
 fn a_reader_that_had_enough_is_no_failure() {
     let large = format!("kind: Large\ntext: {}\n", "x".repeat(900 << 10));

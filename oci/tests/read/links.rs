@@ -108,7 +108,7 @@ fn a_hard_link_keeps_what_it_shared_when_the_other_name_changes() {
 
 #[test]
 fn a_hard_link_to_no_file_is_refused() {
-    for target in ["manifests/none", "manifests/x", "etc/none", "../x", "metadata"] {
+    for target in ["manifests/none", "manifests/x", "etc/none", "/etc/none", "../x", "metadata"] {
         let text = refusal(read_over_bundle(Tar::new().hard_link("manifests/x", target)));
         assert!(text.contains(&format!("manifests/x -> {target} leads to no file")), "{text}");
     }
