@@ -1,4 +1,6 @@
-//! Names of Kubernetes objects.
+//! Names of Kubernetes objects and of images.
+
+use unlade_oci::{Source, reference};
 
 /// Longest name of an object (DNS-1123 subdomain).
 const LONGEST: usize = 253;
@@ -18,6 +20,15 @@ pub(crate) enum Error {
          digit, also beside each `.`"
     )]
     Subdomain,
+    /// Another kind of object than a ConfigMap, such as `pod/a`.
+    #[error("expected NAME or configmap/NAME")]
+    Kind,
+    /// An image on this machine, such as `oci-archive:bundle.tar`.
+    #[error(
+        "the nodes pull the image, so it cannot be a file or directory of this machine; write \
+         docker.io/library/{0} if that is its name"
+    )]
+    LocalImage(String),
     /// The same for namespaces.
     #[error(
         "a namespace has lower case letters, digits and `-`, and starts and ends with a letter or \
@@ -44,6 +55,27 @@ pub(crate) fn parse(text: &str) -> Result<String, Error> {
         return Err(Error::TooLong(LONGEST));
     }
     Ok(text.to_owned())
+}
+
+/// Checks the name of a ConfigMap, which may follow its kind as `-o name` prints it.
+pub(crate) fn parse_config_map(text: &str) -> Result<String, Error> {
+    match text.split_once('/') {
+        None => parse(text),
+        Some(("configmap" | "configmaps" | "cm", name)) => parse(name),
+        Some(_) => Err(Error::Kind),
+    }
+}
+
+/// Checks that an image is not one that only `unlade unpack` reads, by the rule that it goes by.
+///
+/// The launcher checks the rest of the reference.
+pub(crate) fn parse_image(text: &str) -> Result<String, Error> {
+    match text.parse() {
+        Ok(Source::Image(_)) | Err(reference::Error::Select { .. }) => {
+            Err(Error::LocalImage(text.to_owned()))
+        }
+        _ => Ok(text.to_owned()),
+    }
 }
 
 /// Checks the name of a namespace (DNS-1123 label).
@@ -103,6 +135,17 @@ mod tests {
         }
         for name in ["", "A", "a_b", "-a", "a-", "a..b", ".a", "a.", "a.-b", "é"] {
             assert_eq!(parse(name), Err(Error::Subdomain), "{name}");
+        }
+        for text in ["a.b", "configmap/a.b", "configmaps/a.b", "cm/a.b"] {
+            assert_eq!(parse_config_map(text).as_deref(), Ok("a.b"), "{text}");
+        }
+        assert_eq!(parse_config_map("pod/a"), Err(Error::Kind));
+        assert_eq!(parse_config_map("configmap/a/b"), Err(Error::Subdomain));
+        for text in ["oci:a", "oci-archive:a.tar", "docker-archive:a:b", "oci:a:@x"] {
+            assert_eq!(parse_image(text), Err(Error::LocalImage(text.to_owned())), "{text}");
+        }
+        for text in ["a/b:1", "docker:27", "docker://a/b", "docker.io/library/oci:a", "./a"] {
+            assert_eq!(parse_image(text).as_deref(), Ok(text));
         }
         assert_eq!(parse(&"a".repeat(LONGEST + 1)), Err(Error::TooLong(LONGEST)));
         assert_eq!(parse_namespace("a.b"), Err(Error::Label));

@@ -1,8 +1,8 @@
 //! The arguments of `unlade check`.
 
-use clap::{Args as Group, ValueEnum, builder::NonEmptyStringValueParser};
+use clap::{Args as Group, ValueEnum};
 
-use super::{Connection, JobArgs, PodArgs};
+use super::{Connection, JobArgs, PodArgs, launch::image};
 
 /// Find out whether launches would go well
 ///
@@ -12,7 +12,7 @@ use super::{Connection, JobArgs, PodArgs};
 #[derive(Debug, Group)]
 pub(crate) struct Check {
     /// A bundle image, as the nodes pull it; without one only the namespace is looked at
-    #[arg(value_name = "IMAGE", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(value_name = "IMAGE", value_parser = image())]
     pub(crate) image: Option<String>,
 
     /// Also whether the unpacker's image fits in place of those of OLM's catalog-operator

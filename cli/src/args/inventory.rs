@@ -8,7 +8,7 @@ use super::{Connection, DryRun};
 #[derive(Debug, Group)]
 pub(crate) struct Get {
     /// Names of ConfigMaps; all of the namespace without any
-    #[arg(value_name = "NAME", value_parser = crate::name::parse)]
+    #[arg(value_name = "NAME", value_parser = crate::name::parse_config_map)]
     pub(crate) names: Vec<String>,
 
     /// In all namespaces
@@ -37,7 +37,7 @@ pub(crate) struct Get {
 #[derive(Debug, Group)]
 pub(crate) struct Describe {
     /// Names of ConfigMaps
-    #[arg(value_name = "NAME", required = true, value_parser = crate::name::parse)]
+    #[arg(value_name = "NAME", required = true, value_parser = crate::name::parse_config_map)]
     pub(crate) names: Vec<String>,
 
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub(crate) struct Describe {
 #[derive(Debug, Group)]
 pub(crate) struct Delete {
     /// Names of ConfigMaps
-    #[arg(value_name = "NAME", value_parser = crate::name::parse)]
+    #[arg(value_name = "NAME", value_parser = crate::name::parse_config_map)]
     #[arg(required_unless_present_any = ["all", "selector"])]
     pub(crate) names: Vec<String>,
 

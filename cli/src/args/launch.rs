@@ -5,7 +5,10 @@ mod pod;
 
 use std::path::PathBuf;
 
-use clap::{Args as Group, ValueEnum, builder::NonEmptyStringValueParser};
+use clap::{
+    Args as Group, ValueEnum,
+    builder::{NonEmptyStringValueParser, TypedValueParser},
+};
 
 pub(crate) use self::{
     job::{JobArgs, Reuse},
@@ -24,7 +27,7 @@ use super::{Connection, Encoding};
 pub(crate) struct Launch {
     /// The bundle images, as the nodes pull them
     #[arg(value_name = "IMAGE", required_unless_present = "filename")]
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    #[arg(value_parser = image())]
     pub(crate) images: Vec<String>,
 
     /// A file with one image a line, `#` begins a comment; `-` is standard input
@@ -138,6 +141,11 @@ pub(crate) enum DryRun {
     Client,
     /// The API server checks and changes, and keeps nothing
     Server,
+}
+
+/// The parser of an image that the nodes pull.
+pub(super) fn image() -> impl TypedValueParser<Value = String> {
+    NonEmptyStringValueParser::new().try_map(|text| crate::name::parse_image(&text))
 }
 
 fn owner(text: &str) -> Result<String, &'static str> {

@@ -1,5 +1,7 @@
 //! `unlade completion`.
 
+use clap::{Arg, ArgAction};
+
 use crate::{
     args::{Completion, Program},
     error::Error,
@@ -10,6 +12,15 @@ pub(super) fn run(program: Program, args: &Completion) -> Result<(), Error> {
     let mut script = Vec::new();
     // A shell completes the binary that is typed, not the name that kubectl gives it.
     let mut command = program.command().bin_name(program.binary());
+    // The scripts would offer the values behind a blank too, where they would be images.
+    for name in ["launch", "delete"] {
+        command = command.mut_subcommand(name, |command| {
+            command.mut_arg("dry_run", |arg| {
+                let help = arg.get_help().cloned().unwrap_or_default();
+                Arg::new("dry_run").long("dry-run").action(ArgAction::SetTrue).help(help)
+            })
+        });
+    }
     clap_complete::generate(args.shell, &mut command, program.binary(), &mut script);
     output::print(&script).map_err(Error::Output)
 }

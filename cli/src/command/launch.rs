@@ -12,6 +12,7 @@ use std::fmt::Display;
 use std::path::Path;
 
 use k8s_openapi::api::core::v1::Affinity;
+use serde_json::Value;
 use unlade_format::yaml;
 use unlade_launcher::{Launcher, Name, Options, Request, owner};
 use unlade_loader::{self as loader, Strictness};
@@ -127,9 +128,33 @@ fn request(image: &str, namespace: &str, config_map: &args::ConfigMapArgs) -> Re
 fn affinity(path: &Path) -> Result<Affinity, Error> {
     let origin = Origin::new(Some(path.to_owned()))?;
     let text = origin.bytes(AFFINITY_SIZE)?;
-    let failed =
-        |cause: &dyn Display| Error::Usage(format!("{} is no Affinity: {cause}", origin.name()));
+    let failed = |cause: &dyn Display| {
+        Error::Usage(format!("{} is not an Affinity: {cause}", origin.name()))
+    };
     let json = yaml::to_json(&text, &yaml::Limits::default()).map_err(|error| failed(&error))?;
-    let json = &mut serde_json::Deserializer::from_str(&json);
-    serde_path_to_error::deserialize(json).map_err(|error| failed(&error))
+    let given: Value = serde_json::from_str(&json).map_err(|error| failed(&error))?;
+    let affinity = serde_path_to_error::deserialize(&given).map_err(|error| failed(&error))?;
+    // k8s-openapi ignores the fields that it does not know, as in the whole of another object.
+    let read = serde_json::to_value(&affinity).map_err(|error| failed(&error))?;
+    match ignored_field(&given, &read) {
+        Some(field) => Err(failed(&format!("unknown field {field}"))),
+        None => Ok(affinity),
+    }
+}
+
+/// The path of the first field that has a value and was not read.
+fn ignored_field(given: &Value, read: &Value) -> Option<String> {
+    match (given, read) {
+        (Value::Object(given), Value::Object(read)) => given
+            .iter()
+            .filter(|(_, value)| !value.is_null())
+            .find_map(|(key, value)| match read.get(key) {
+                None => Some(key.clone()),
+                Some(read) => ignored_field(value, read).map(|field| format!("{key}.{field}")),
+            }),
+        (Value::Array(given), Value::Array(read)) => {
+            given.iter().zip(read).find_map(|(given, read)| ignored_field(given, read))
+        }
+        _ => None,
+    }
 }

@@ -1,6 +1,14 @@
 //! `unlade man`.
 
 use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use clap::Command;
+use clap_mangen::{
+    Man as Page,
+    roff::{Roff, roman},
+};
 
 use crate::{
     args::{Man, Program},
@@ -10,16 +18,61 @@ use crate::{
 
 pub(super) fn run(program: Program, args: Man) -> Result<(), Error> {
     let Man { directory } = args;
-    // Pages are named after binaries: `kubectl-unlade-load.1`.
-    let command = program.command().bin_name(program.binary());
+    let command = documented(program);
     if let Some(directory) = directory {
-        return fs::create_dir_all(&directory)
-            .and_then(|()| clap_mangen::generate_to(command, &directory))
+        return write_all(&command, &directory)
             .map_err(|source| Error::Man { directory: directory.display().to_string(), source });
     }
+    page(&command).and_then(|page| output::print(&page)).map_err(Error::Output)
+}
+
+/// The command as its pages describe it.
+fn documented(program: Program) -> Command {
+    // clap_mangen omits the help of an option that `-h` hides, and lists a page of `help`, which it
+    // does not write.
+    let reveal = |command: Command| command.mut_args(|arg| arg.hide_short_help(false));
+    // Pages are named after binaries: `kubectl-unlade-load.1`.
+    let command = program.command().bin_name(program.binary()).disable_help_subcommand(true);
+    let mut command = reveal(command).mut_subcommands(reveal);
+    command.build();
+    command
+}
+
+fn write_all(command: &Command, directory: &Path) -> io::Result<()> {
+    fs::create_dir_all(directory)?;
+    for command in std::iter::once(command).chain(command.get_subcommands()) {
+        let path = directory.join(Page::new(command.clone()).get_filename());
+        fs::write(path, page(command)?)?;
+    }
+    Ok(())
+}
+
+fn page(command: &Command) -> io::Result<Vec<u8>> {
+    let source = format!("unlade {}", env!("CARGO_PKG_VERSION"));
+    let writer = Page::new(command.clone()).source(source);
     let mut page = Vec::new();
-    clap_mangen::Man::new(command)
-        .render(&mut page)
-        .and_then(|()| output::print(&page))
-        .map_err(Error::Output)
+    writer.render_title(&mut page)?;
+    writer.render_name_section(&mut page)?;
+    writer.render_synopsis_section(&mut page)?;
+    writer.render_description_section(&mut page)?;
+    writer.render_options_section(&mut page)?;
+    if command.has_subcommands() {
+        writer.render_subcommands_section(&mut page)?;
+    }
+    if let Some(text) = command.get_after_long_help() {
+        page.write_all(preformatted(&text.to_string()).as_bytes())?;
+    }
+    Ok(page)
+}
+
+/// A section of its own, whose lines stay as they are: examples, or the table of exit codes.
+fn preformatted(text: &str) -> String {
+    let (heading, lines) = text.split_once(":\n").unwrap_or(("Notes", text));
+    let mut section = Roff::new();
+    section.control("SH", [heading.to_uppercase().as_str()]).control("nf", []);
+    for line in lines.lines() {
+        section.text([roman(line)]);
+    }
+    section.control("fi", []);
+    section.render()
 }

@@ -79,6 +79,22 @@ fn arguments_of_clusters_that_make_no_sense_are_2() {
 }
 
 #[test]
+fn an_affinity_with_unknown_fields_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("affinity.yaml");
+    for (text, field) in [
+        ("kind: Deployment\nspec: {replicas: 1}\n", "kind"),
+        ("podAffinity: {required: []}\n", "podAffinity.required"),
+    ] {
+        fs::write(&path, text).unwrap();
+        let arguments = ["launch", IMAGE, "--dry-run", "--affinity", path.to_str().unwrap()];
+        let stderr = with_nobody(&arguments).failure(2);
+        let message = format!("affinity.yaml is not an Affinity: unknown field {field}\n");
+        assert!(stderr.contains(&message), "{stderr}");
+    }
+}
+
+#[test]
 fn the_image_of_the_unpacker_has_to_be_named() {
     let stderr = bare(&["launch", IMAGE, "--dry-run"], &[]).failure(2);
     assert_eq!(

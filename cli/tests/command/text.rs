@@ -44,14 +44,19 @@ fn every_shell_gets_completions_for_both_binaries() {
         assert!(script.contains("unlade") && script.contains("max-total-size"), "{shell}");
         let script = plugin(["completion", shell]).success();
         assert!(script.contains("kubectl-unlade"), "{shell}");
+        // `--dry-run client` launches an image that is called client.
+        let values = ["none client server", "client\\t", "(none"];
+        assert!(!values.iter().any(|values| script.contains(values)), "{shell}");
     }
 }
 
 #[test]
 fn man_pages_are_written_one_for_each_command() {
     let page = unlade(["man"]).success();
-    assert!(page.contains(".TH unlade 1"), "{page}");
-    assert!(page.contains("Exit codes"), "{page}");
+    let title = format!(".TH unlade 1  \"unlade {}\"", env!("CARGO_PKG_VERSION"));
+    assert!(page.contains(&title), "{page}");
+    assert!(page.contains(".SH \"EXIT CODES\"\n.nf\n"), "{page}");
+    assert!(!page.contains("unlade\\-help"), "{page}");
     let directory = tempfile::tempdir().unwrap();
     let target = directory.path().join("share/man1");
     assert_eq!(unlade(["man", target.to_str().unwrap()]).success(), "");
@@ -73,6 +78,14 @@ fn man_pages_are_written_one_for_each_command() {
             "unlade.1"
         ]
     );
+    let page = fs::read_to_string(target.join("unlade-unpack.1")).unwrap();
+    let title = format!(".TH unlade\\-unpack 1  \"unlade {}\"", env!("CARGO_PKG_VERSION"));
+    assert!(page.starts_with(".ie") || page.contains(&title), "{page}");
+    // Options that `-h` hides are described too.
+    let limit = page.split("max\\-total\\-size").last().unwrap();
+    let description = limit.lines().nth(1).unwrap();
+    assert!(description.starts_with(char::is_alphabetic), "{limit}");
+    assert!(page.contains(".SH EXAMPLES\n.nf\n"), "{page}");
     let page = fs::read_to_string(target.join("unlade-unpack.1")).unwrap();
     assert!(page.contains("kubectl create"), "{page}");
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::{error::Error, input::Origin};
+use crate::{error::Error, input::Origin, name};
 
 /// Most bytes of a list: some ten thousand images.
 const SIZE: usize = 4 << 20;
@@ -16,7 +16,11 @@ pub(super) fn images(given: Vec<String>, list: Option<&Path>) -> Result<Vec<Stri
         let bytes = origin.bytes(SIZE)?;
         let text = String::from_utf8(bytes)
             .map_err(|_| Error::Usage(format!("{} is not UTF-8", origin.name())))?;
-        images.extend(parse(&text).map(str::to_owned));
+        for image in parse(&text) {
+            images.push(name::parse_image(image).map_err(|error| {
+                Error::Usage(format!("invalid image {image:?} in {}: {error}", origin.name()))
+            })?);
+        }
         if images.is_empty() {
             return Err(Error::Usage(format!("no image in {}", origin.name())));
         }
