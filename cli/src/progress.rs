@@ -43,6 +43,9 @@ impl Progress {
     /// Takes an event in.
     pub(crate) fn see(&mut self, event: &Event) {
         let at = event.at;
+        if !matches!(event.step, Step::ImageChanged { .. }) {
+            self.waiting = None;
+        }
         match &event.step {
             Step::Prepared { config_map } => self.config_map = Some(config_map.clone()),
             Step::Reused => self.is_reused = true,
@@ -75,10 +78,9 @@ impl Progress {
             Step::Loaded => self.finish(6, at, String::new()),
             Step::Waiting { failure } => self.waiting = Some(failure.to_string()),
             Step::Retrying { failure, after } => {
-                self.notes.push(format!("failed: {failure}; again in {}", seconds(*after)));
+                self.notes.push(format!("failed: {failure}; {}", again(*after)));
                 // The next attempt is another Job.
                 self.phases = Default::default();
-                self.waiting = None;
                 self.job = None;
             }
             Step::Failed { .. } => self.fail(),
@@ -179,7 +181,15 @@ impl Progress {
         if let Some(place) = self.phases.get_mut(phase) {
             *place = Some((at, detail));
         }
-        self.waiting = None;
+    }
+}
+
+/// When the next attempt comes.
+fn again(after: Duration) -> String {
+    if after.is_zero() {
+        "trying again now".to_owned()
+    } else {
+        format!("trying again in {}", seconds(after))
     }
 }
 

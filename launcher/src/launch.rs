@@ -17,6 +17,8 @@ mod reuse;
 pub(crate) mod seal;
 mod watch;
 
+use std::time::Duration;
+
 use futures::channel::mpsc::UnboundedSender;
 use futures::join;
 use k8s_openapi::NamespaceResourceScope;
@@ -24,6 +26,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::{Api, Client, Resource};
 use tokio::time::sleep;
+use tracing::{Instrument, info_span};
 
 use self::attempt::{Attempted, Ground};
 use self::image::Observed;
@@ -64,9 +67,11 @@ pub(crate) async fn launch(
 ) -> Result<Launched, Failure> {
     let report = Report::start(events);
     let plan = Plan::new(request, options)?;
+    let (image, namespace) = (request.image.as_str(), request.namespace.as_str());
+    let span = info_span!("launch", image, namespace, config_map = plan.name());
     let launch = Launch { client, volumes, options, request, plan, report };
     // On the heap: it holds all that any of its steps needs.
-    Box::pin(launch.run()).await
+    Box::pin(launch.run()).instrument(span).await
 }
 
 impl Launch<'_> {
@@ -107,6 +112,8 @@ impl Launch<'_> {
                 }
                 Verdict::Over(failure) if self.may_inject(&chosen, attempt.as_ref(), &failure) => {
                     self.volumes.note_failure(&failure.message);
+                    let after = Duration::ZERO;
+                    self.report.step(Step::Retrying { failure: Box::new(failure.clone()), after });
                     chosen = Chosen { strategy: Strategy::Inject, because: Some(failure.message) };
                     self.tell(&chosen);
                     ground.left.extend(attempt.map(|attempt| attempt.uid));

@@ -21,6 +21,12 @@ pub struct Launcher {
 
 impl Launcher {
     /// A launcher on the cluster of `client`.
+    ///
+    /// The launcher tries again by itself, and reports what it waits for. So the client should not:
+    /// make it with [`Config::default_retry`](kube::Config::default_retry) off. Otherwise kube
+    /// repeats requests that were answered with 429, 503 or 504 out of sight, for as long as a
+    /// request may take, and the server's words are lost. [`client::observe`](crate::client::observe)
+    /// adds what kube's client lacks.
     pub fn new(client: kube::Client, options: Options) -> Self {
         Self { client, options, volumes: Arc::default() }
     }

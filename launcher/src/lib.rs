@@ -4,7 +4,11 @@
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use unlade_launcher::{Launcher, Options, Request};
 //!
-//! let client = kube::Client::try_default().await?;
+//! let mut config = kube::Config::infer().await?;
+//! // The launcher has its own way of trying again.
+//! config.default_retry = false;
+//! let server = config.cluster_url.to_string();
+//! let client = unlade_launcher::client::observe(kube::Client::try_from(config)?, &server);
 //! let launcher = Launcher::new(client, Options::new("registry.example/unlade/unlade-unpacker:0.1.0"));
 //! let launched = launcher.launch(&Request::new("registry.example/bundles/etcd:0.9.4", "default")).await?;
 //! let manifest = launched.load(&unlade_loader::Options::default())?;
@@ -15,6 +19,7 @@
 
 pub mod batch;
 pub mod check;
+pub mod client;
 mod condition;
 mod config_map;
 mod dry_run;

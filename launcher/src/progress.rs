@@ -80,16 +80,22 @@ pub enum Step {
     },
     /// The container that writes has started.
     Running,
-    /// Something keeps the launch from going on that may pass.
+    /// The launch waits for something that may pass. It waits until [`Step::Resumed`] or until any
+    /// other step except [`Step::ImageChanged`]. What it waits for can change meanwhile; each cause
+    /// is reported once until then.
     Waiting {
-        /// What.
+        /// What it waits for.
         failure: Box<Failure>,
     },
-    /// An attempt failed for a reason that may pass; another will be made.
+    /// What the launch waited for has passed.
+    Resumed,
+    /// An attempt has ended without content, and another will be made: the reason may pass, or the
+    /// next attempt avoids it, as injection does where image volumes do not work. All phases start
+    /// over.
     Retrying {
-        /// What failed.
+        /// Why the attempt failed.
         failure: Box<Failure>,
-        /// When the next attempt is made, in JSON as seconds.
+        /// The time until the next attempt, in JSON as seconds.
         #[serde(rename = "afterSeconds", serialize_with = "seconds")]
         after: Duration,
     },

@@ -3,7 +3,7 @@
 use unlade_format::text;
 use unlade_launcher::{Event, Step};
 
-use super::{seconds, strategy_name};
+use super::{again, seconds, strategy_name};
 
 /// What happened, in a line without its end; with the image if it is one of many.
 pub(crate) fn line(image: Option<&str>, event: &Event) -> String {
@@ -29,8 +29,9 @@ pub(crate) fn line(image: Option<&str>, event: &Event) -> String {
         }
         Step::Running => "running".to_owned(),
         Step::Waiting { failure } => format!("waiting: {failure}"),
+        Step::Resumed => "no longer waiting".to_owned(),
         Step::Retrying { failure, after } => {
-            format!("failed: {failure}; again in {}", seconds(*after))
+            format!("failed: {failure}; {}", again(*after))
         }
         Step::Failed { failure } => format!("failed: {failure}"),
         Step::Written => "written".to_owned(),

@@ -62,6 +62,33 @@ fn what_is_waited_for_stands_below_its_phase_until_it_passes() {
 }
 
 #[test]
+fn a_wait_that_is_over_is_no_longer_shown_within_its_phase() {
+    let mut events = created();
+    events.push(waiting());
+    events.push(at(950, Step::ImageChanged { requested: "a:1".into(), admitted: "b:1".into() }));
+    assert!(shown(&events).contains("waiting: the registry is busy"));
+    events.push(at(1000, Step::Resumed));
+    let text = shown(&events);
+    assert!(!text.contains("waiting"), "{text}");
+    assert!(text.contains("⠋ scheduled        2.00s\n"), "{text}");
+    events.push(waiting());
+    assert!(shown(&events).contains("waiting: the registry is busy"));
+}
+
+#[test]
+fn the_switch_to_injection_starts_the_phases_over_and_says_why() {
+    let mut events = created();
+    events.push(at(210, Step::Scheduled { node: "worker-1".to_owned() }));
+    events.push(at(400, Step::ToolPulled));
+    let failure = Box::new(Failure::new(Reason::VolumeUnsupported, "no image volumes here"));
+    events.push(at(500, Step::Retrying { failure, after: Duration::ZERO }));
+    events.push(at(500, Step::Chosen { strategy: Strategy::Inject, because: None }));
+    let text = shown(&events);
+    assert!(text.contains("  failed: no image volumes here; trying again now\n⠋ job "), "{text}");
+    assert!(!text.contains("✓"), "{text}");
+}
+
+#[test]
 fn a_phase_that_nobody_saw_is_over_without_a_time() {
     let mut events = created();
     events.push(at(300, Step::Written));
@@ -89,7 +116,7 @@ fn another_attempt_begins_anew_and_says_why() {
     let after = Duration::from_secs(3);
     events.push(at(500, Step::Retrying { failure: Box::new(failure), after }));
     let text = shown(&events);
-    assert!(text.contains("  failed: pod x was evicted; again in 3.00s\n⠋ job "), "{text}");
+    assert!(text.contains("  failed: pod x was evicted; trying again in 3.00s\n⠋ job "), "{text}");
     assert!(!text.contains("worker-1"), "{text}");
 }
 
@@ -132,8 +159,13 @@ fn each_event_is_a_line_where_nothing_can_be_redrawn() {
         (Step::Waiting { failure: failure() }, "waiting: busy\\u{1b}[1m"),
         (
             Step::Retrying { failure: failure(), after: Duration::from_millis(1500) },
-            "failed: busy\\u{1b}[1m; again in 1.50s",
+            "failed: busy\\u{1b}[1m; trying again in 1.50s",
         ),
+        (
+            Step::Retrying { failure: failure(), after: Duration::ZERO },
+            "failed: busy\\u{1b}[1m; trying again now",
+        ),
+        (Step::Resumed, "no longer waiting"),
         (Step::Failed { failure: failure() }, "failed: busy\\u{1b}[1m"),
         (Step::Written, "written"),
         (Step::Loaded, "loaded"),

@@ -6,6 +6,9 @@ use kube::core::Status;
 
 use super::bound::quoted;
 use super::{Evidence, Failure, Reason, admission};
+use crate::client::Unreached;
+
+const UNTRUSTED: &str = "check the certificate authority of the cluster in the kubeconfig";
 
 /// Why a request failed that was to be `doing` something, such as `create Job etcd-1`.
 ///
@@ -34,6 +37,10 @@ pub fn of_api(error: &kube::Error, doing: &str) -> Failure {
             let said = quoted(&chain(error));
             Failure::new(Reason::ApiUnreachable, format!("cannot {doing}: {said}")).transient(false)
         }
+        kube::Error::Service(cause) => match cause.downcast_ref() {
+            Some(unreached) => of_unreached(unreached),
+            None => unreachable(&chain(error), doing),
+        },
         _ => unreachable(&chain(error), doing),
     };
     failure.bounded()
@@ -77,7 +84,7 @@ fn of_code(status: &Status, refused: impl Fn(Reason, &str) -> Failure) -> Failur
         409 => refused(Reason::Conflict, "it was changed by others"),
         // `Expired`: a list or watch was too slow, and begins anew.
         408 | 410 | 429 | 500..=599 => {
-            refused(Reason::ApiUnreachable, "the API server can't serve now")
+            refused(Reason::ApiUnreachable, &format!("the API server answered {}", status.code))
         }
         _ => refused(Reason::ApiRefused, "the API server refuses it"),
     }
@@ -95,6 +102,16 @@ fn is_terminating(status: &Status) -> bool {
     causes.map(|cause| cause.reason.as_str()).any(|reason| reason == "NamespaceTerminating")
 }
 
+/// No answer ever. That is not waited for, whatever was to be done.
+fn of_unreached(unreached: &Unreached) -> Failure {
+    let hint = if unreached.is_untrusted {
+        UNTRUSTED
+    } else {
+        "check the address of the server in the kubeconfig, and that the cluster runs"
+    };
+    Failure::new(Reason::ApiUnreachable, unreached).transient(false).hinted(Some(hint))
+}
+
 /// No answer at all. What the client says of it has no types of its own.
 fn unreachable(said: &str, doing: &str) -> Failure {
     let is_untrusted = said.contains("certificate") || said.contains("UnknownIssuer");
@@ -105,8 +122,7 @@ fn unreachable(said: &str, doing: &str) -> Failure {
     };
     let failure =
         Failure::new(Reason::ApiUnreachable, format!("cannot {doing}: {what}: {}", quoted(said)));
-    let hint = is_untrusted
-        .then_some("look at the certificate authority of the cluster in the kubeconfig");
+    let hint = is_untrusted.then_some(UNTRUSTED);
     failure
         .transient(!is_untrusted)
         .hinted(hint)

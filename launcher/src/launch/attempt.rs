@@ -215,6 +215,7 @@ impl Launch<'_> {
     async fn follow(&self, attempt: &Attempt, watch: &mut Watch, budget: &mut Budget) -> Verdict {
         let mut judge = Judge::new(attempt, budget, self.report.elapsed());
         let mut asked: Option<Duration> = None;
+        let wait = self.report.wait();
         loop {
             watch.forget_old_trouble();
             let judgement = judge.judge(&watch.seen, self.report.elapsed());
@@ -225,8 +226,9 @@ impl Launch<'_> {
                 State::Ended(verdict) => return verdict,
                 State::Waiting(waiting) => waiting,
             };
-            if let Some(failure) = on {
-                self.report.waiting(*failure);
+            match on {
+                Some(failure) => wait.on(*failure),
+                None => wait.end(),
             }
             if let Some(failure) = unconfirmed {
                 let now = self.report.elapsed();

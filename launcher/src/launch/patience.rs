@@ -1,4 +1,5 @@
-//! Requests to the API server: tried again while it can't be reached, up to a time.
+//! Requests to the API server: tried again while it cannot serve, up to a time. This is the only
+//! place that repeats a request: the clients that we make do not.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +8,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::backoff::{self, Waits};
-use super::report::{Report, later};
+use super::report::{Report, Wait, later};
 use crate::{Failure, Reason, failure};
 
 #[cfg(test)]
@@ -19,6 +20,10 @@ const ANSWER: Duration = Duration::from_secs(35);
 
 /// How long the last answer may take at the least.
 const LEAST: Duration = Duration::from_secs(1);
+
+/// The longest time that a server may ask us to wait for. Kubernetes asks for one second where it
+/// is busy, and for thirty where a feature is not ready yet.
+const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(30);
 
 /// How long a 401 or 403 may come from a server that has just started: its caches of rules come
 /// after its socket.
@@ -64,15 +69,20 @@ impl<T> Answer<T> {
 /// Asks until it is answered, or `until`.
 #[derive(Debug)]
 pub(super) struct Patience<'r> {
-    report: &'r Report,
     until: Instant,
     had_outage: AtomicBool,
+    /// What [`Patience::wait`] waits for.
+    wait: Wait<'r>,
 }
 
 impl<'r> Patience<'r> {
     /// For this long, from now on.
     pub(super) fn of(report: &'r Report, time: Duration) -> Self {
-        Self { report, until: later(Instant::now(), time), had_outage: AtomicBool::new(false) }
+        Self {
+            until: later(Instant::now(), time),
+            had_outage: AtomicBool::new(false),
+            wait: report.wait(),
+        }
     }
 
     /// Makes a request; `doing` completes "failed to" for people.
@@ -86,17 +96,26 @@ impl<'r> Patience<'r> {
     {
         let mut waits = backoff::REQUEST.waits();
         let mut first_denial = None;
+        let wait = self.wait.another();
         loop {
             // Someone who has little patience isn't kept for longer.
             let now = Instant::now();
             let end = (now + ANSWER).min(self.until.max(now + LEAST));
-            let failure = match timeout_at(end, request()).await {
-                Ok(Ok(value)) => return Ok(Answer::Done(value)),
-                Ok(Err(error)) => match answer(&error) {
-                    Some(answer) => return Ok(answer),
-                    None => failure::of_api(&error, doing),
-                },
-                Err(_) => unanswered(doing, end.duration_since(now)),
+            let mut at_least = Duration::ZERO;
+            let answered = match timeout_at(end, request()).await {
+                Ok(Ok(value)) => Ok(Answer::Done(value)),
+                Ok(Err(error)) => answer(&error).ok_or_else(|| {
+                    at_least = retry_after(&error);
+                    failure::of_api(&error, doing)
+                }),
+                Err(_) => Err(unanswered(doing, end.duration_since(now))),
+            };
+            let failure = match answered {
+                Ok(answer) => {
+                    wait.end();
+                    return Ok(answer);
+                }
+                Err(failure) => failure,
             };
             if failure.reason == Reason::ApiUnreachable {
                 self.had_outage.store(true, Ordering::Relaxed);
@@ -107,20 +126,30 @@ impl<'r> Patience<'r> {
             if !failure.is_transient && !is_starting {
                 return Err(failure);
             }
-            self.wait(failure, &mut waits).await?;
+            self.pause(failure, waits.pause().max(at_least), &wait).await?;
         }
     }
 
     /// Waits for the next try, if there is time for one.
     pub(super) async fn wait(&self, failure: Failure, waits: &mut Waits) -> Result<(), Failure> {
-        let wait = waits.pause();
-        if Instant::now() + wait >= self.until {
-            return Err(failure);
+        self.pause(failure, waits.pause(), &self.wait).await
+    }
+
+    async fn pause(&self, why: Failure, time: Duration, wait: &Wait<'_>) -> Result<(), Failure> {
+        if Instant::now() + time >= self.until {
+            return Err(why);
         }
-        self.report.waiting(failure);
-        sleep(wait).await;
+        wait.on(why);
+        sleep(time).await;
         Ok(())
     }
+}
+
+/// How long the server asks us to wait.
+fn retry_after(error: &kube::Error) -> Duration {
+    let kube::Error::Api(status) = error else { return Duration::ZERO };
+    let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
+    Duration::from_secs(seconds.into()).min(LONGEST_RETRY_AFTER)
 }
 
 /// The answers that aren't failures.

@@ -1,11 +1,13 @@
-//! Telling what happens, with the time since the launch began.
+//! Reports what happens, with the time since the launch began.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::channel::mpsc::UnboundedSender;
 use tokio::time::Instant;
+use tracing::info;
 
 use crate::{Event, Failure, Reason, Step, Timings};
 
@@ -23,8 +25,18 @@ pub(super) struct Report {
 #[derive(Debug, Default)]
 struct Told {
     timings: Timings,
-    /// What has been waited for already: the kubelet says the same again and again.
+    /// How many parts of the launch wait for something.
+    n_waiting: usize,
+    /// What was reported since any of them began to wait: the kubelet says the same again and again.
     waits: HashSet<(Reason, String)>,
+}
+
+/// A part of a launch that may wait for something. Dropped while it waits, it reports nothing: what
+/// ended the wait is reported then, a step or a failure.
+#[derive(Debug)]
+pub(super) struct Wait<'r> {
+    report: &'r Report,
+    is_waiting: AtomicBool,
 }
 
 impl Report {
@@ -43,10 +55,11 @@ impl Report {
         later(self.start, elapsed)
     }
 
-    /// Tells a step.
+    /// Reports a step.
     pub(super) fn step(&self, step: Step) {
         let at = self.elapsed();
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        log(&step);
+        let mut told = self.told();
         let timings = &mut told.timings;
         match &step {
             Step::Created { .. } | Step::Adopted { .. } => timings.created = Some(at),
@@ -60,21 +73,78 @@ impl Report {
         let _ = self.events.unbounded_send(Event { at, step });
     }
 
-    /// Tells what is waited for, once for each thing that it says.
-    pub(super) fn waiting(&self, failure: Failure) {
-        let words = (failure.reason, failure.message.clone());
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_new = told.waits.insert(words);
-        drop(told);
-        if is_new {
-            self.step(Step::Waiting { failure: Box::new(failure) });
-        }
+    /// A part of the launch that may wait.
+    pub(super) fn wait(&self) -> Wait<'_> {
+        Wait { report: self, is_waiting: AtomicBool::new(false) }
+    }
+
+    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// When what was first or last seen to happen.
     pub(super) fn timings(&self) -> Timings {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).timings
+        self.told().timings
     }
+}
+
+impl<'r> Wait<'r> {
+    /// Another part of the same launch.
+    pub(super) fn another(&self) -> Wait<'r> {
+        self.report.wait()
+    }
+
+    /// Waits for this; reported unless it was since the launch began to wait.
+    pub(super) fn on(&self, failure: Failure) {
+        let words = (failure.reason, failure.message.clone());
+        let mut told = self.report.told();
+        if !self.is_waiting.swap(true, Ordering::Relaxed) {
+            told.n_waiting += 1;
+        }
+        let is_new = told.waits.insert(words);
+        drop(told);
+        if is_new {
+            self.report.step(Step::Waiting { failure: Box::new(failure) });
+        }
+    }
+
+    /// Goes on; reported if no other part of the launch waits.
+    pub(super) fn end(&self) {
+        if self.stop() {
+            self.report.step(Step::Resumed);
+        }
+    }
+
+    /// Whether it was the last that waited.
+    fn stop(&self) -> bool {
+        if !self.is_waiting.swap(false, Ordering::Relaxed) {
+            return false;
+        }
+        let mut told = self.report.told();
+        told.n_waiting = told.n_waiting.saturating_sub(1);
+        let is_last = told.n_waiting == 0;
+        if is_last {
+            told.waits.clear();
+        }
+        is_last
+    }
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Phases and decisions, for whoever debugs a launch.
+fn log(step: &Step) {
+    let (what, failure) = match step {
+        Step::Waiting { failure } => ("waiting", failure),
+        Step::Retrying { failure, .. } => ("retrying", failure),
+        Step::Failed { failure } => ("failed", failure),
+        step => return info!("{step:?}"),
+    };
+    info!(reason = ?failure.reason, message = failure.message, "{what}");
 }
 
 /// So much later, or as late as makes no difference.

@@ -37,7 +37,7 @@ const KUBECONFIG_YAML: &[&str] = &["serde_saphyr"];
 const OUTSIDE: &[&str] =
     &["std::fs", "std::net", "std::env", "std::process", "std::thread", "fs::read", "env::var"];
 
-const BOUNDARIES: [Boundary; 11] = [
+const BOUNDARIES: [Boundary; 12] = [
     Boundary {
         crate_name: "unlade-format",
         folder: "format",
@@ -101,6 +101,13 @@ const BOUNDARIES: [Boundary; 11] = [
         ],
         without: &[OTHER_YAML],
         unsaid: KUBECONFIG_YAML,
+    },
+    Boundary {
+        crate_name: "unlade-api-server",
+        folder: "tests/api-server",
+        may_name: &["unlade-format"],
+        without: &[&["openssl", "native-tls"], TERMINAL, OTHER_YAML],
+        unsaid: &["std::process::Command"],
     },
     Boundary {
         crate_name: "unlade-hostile",

@@ -19,7 +19,7 @@ fn missing(kind: &str) -> kube::Error {
 }
 
 /// What comes of these answers, the last one given for ever, within a minute; how often it was
-/// asked, and what was told.
+/// asked, and how often a wait was reported.
 async fn asked(
     answers: &[fn() -> kube::Result<u8>],
 ) -> (Result<Answer<u8>, Failure>, usize, usize) {
@@ -102,4 +102,27 @@ async fn answers_about_the_object_are_no_failures() {
     let fine: fn() -> kube::Result<u8> = || Ok(1);
     assert!(matches!(asked(&[quota, quota, fine]).await.0, Ok(Answer::Done(1))));
     assert_eq!(asked(&[no_namespace]).await.0.unwrap_err().reason, Reason::Namespace);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_that_the_server_asks_for_is_waited_within_bounds() {
+    let busy = |seconds: u32| {
+        let details = serde_json::json!({"retryAfterSeconds": seconds});
+        let status = serde_json::from_value(serde_json::json!({
+            "code": 429, "reason": "TooManyRequests", "message": "busy", "details": details,
+        }));
+        kube::Error::Api(Box::new(status.unwrap()))
+    };
+    for (asked, waited) in [(0, 0), (7, 7), (30, 30), (3600, 30)] {
+        let report = Report::start(unbounded().0);
+        let patience = Patience::of(&report, Duration::from_mins(2));
+        let n_asked = Cell::new(0);
+        let request = || {
+            n_asked.set(n_asked.get() + 1);
+            let answer = if n_asked.get() == 1 { Err(busy(asked)) } else { Ok(1) };
+            async move { answer }
+        };
+        patience.ask("read it", request).await.unwrap();
+        assert_eq!(report.elapsed().as_secs(), waited, "where {asked} s were asked for");
+    }
 }

@@ -2,9 +2,9 @@
 
 use unlade_format::Encoding;
 
-use super::server::State;
 use super::*;
 use crate::{DigestSource, ImageReference, Reuse};
+use unlade_api_server::State;
 
 const ONE: &str = "sha256:1111111111111111111111111111111111111111111111111111111111111111";
 const TWO: &str = "sha256:2222222222222222222222222222222222222222222222222222222222222222";

@@ -1,7 +1,7 @@
 //! Objects under the names and labels of a launch that someone else in the namespace made.
 
-use super::server::State;
 use super::*;
+use unlade_api_server::State;
 
 const NAME: &str = "etcd";
 

@@ -1,83 +1,37 @@
-//! An API server in memory, as far as the launcher needs one, and in place of the Job controller
-//! and the pods a closure.
+//! [`State`]: what the server holds, and what requests make of it.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures::channel::mpsc::{UnboundedSender, unbounded};
 use futures::{StreamExt, stream};
-use http::{Method, Request, Response};
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full, StreamBody};
+use http::{Method, Response, request::Parts};
+use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Bytes, Frame};
-use kube::client::Body;
 use serde_json::{Value, json};
 use unlade_format::{Content, Directory, File, Limits, encode, fill, record};
 
-type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
-type OnJob = Box<dyn FnMut(&mut State, &Value) + Send>;
+use crate::OnJob;
+use crate::answer::{Answer, json_of, refused, whole};
 
-/// The server, and the kinds that it denies. Clones are the same.
-#[derive(Clone)]
-pub(super) struct Server(Arc<Mutex<(State, OnJob)>>, &'static [&'static str]);
-
-/// What it holds.
+/// What the server holds.
 #[derive(Default)]
-pub(super) struct State {
+pub struct State {
     objects: BTreeMap<(String, String), Value>,
     version: u64,
     watches: Vec<(String, String, UnboundedSender<Value>)>,
 }
 
-impl Server {
-    /// `on_job` is called with each Job that was created.
-    pub(super) fn new(on_job: impl FnMut(&mut State, &Value) + Send + 'static) -> Self {
-        Self(Arc::new(Mutex::new((State::default(), Box::new(on_job)))), &[])
-    }
-
-    /// The same, and these kinds may not be read.
-    pub(super) fn without(self, kinds: &'static [&'static str]) -> Self {
-        Self(self.0, kinds)
-    }
-
-    pub(super) fn client(&self) -> kube::Client {
-        let server = self.clone();
-        let service = tower::service_fn(move |request: Request<Body>| {
-            let server = server.clone();
-            async move {
-                let (head, body) = request.into_parts();
-                let body = body.collect_bytes().await.unwrap();
-                Ok::<_, Infallible>(server.answer(&head, &body))
-            }
-        });
-        kube::Client::new(service, "default")
-    }
-
-    /// Has an object there.
-    pub(super) fn put(&self, kind: &str, object: Value) {
-        self.lock().0.put(kind, object);
-    }
-
-    /// How many objects of a kind there are.
-    pub(super) fn count(&self, kind: &str) -> usize {
-        self.lock().0.count(kind)
-    }
-
-    /// The only object of a kind whose name ends so.
-    pub(super) fn object(&self, kind: &str, suffix: &str) -> Value {
-        let server = self.lock();
-        let mut found = server.0.objects.iter();
-        let found = found.find(|((its, name), _)| its == kind && name.ends_with(suffix));
-        found.unwrap().1.clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, (State, OnJob)> {
-        self.0.lock().unwrap()
-    }
-
-    fn answer(&self, head: &http::request::Parts, body: &[u8]) -> Answer {
-        let (state, on_job) = &mut *self.lock();
+impl State {
+    /// Carries a request out.
+    pub(crate) fn answer(
+        &mut self,
+        head: &Parts,
+        body: &[u8],
+        denied: &[&str],
+        on_job: &mut OnJob,
+    ) -> Answer {
+        let state = self;
         let mut parts = head.uri.path().split('/').skip_while(|part| *part != "namespaces").skip(2);
         let (kind, name) = (parts.next().unwrap_or("namespaces"), parts.next().unwrap_or_default());
         let query = head.uri.query().unwrap_or_default().replace("%3D", "=").replace("%2C", ",");
@@ -87,14 +41,14 @@ impl Server {
         if parts.next() == Some("log") {
             return whole(200, "the last words\n".to_owned());
         }
-        if self.1.contains(&kind) {
+        if denied.contains(&kind) {
             return refused(403, "Forbidden");
         }
         if head.uri.path().ends_with("/namespaces/default") {
             return json_of(200, &json!({"metadata": {"name": "default"}}));
         }
         match head.method {
-            Method::POST if query.contains("dryRun") && self.1.contains(&"dry runs of pods") => {
+            Method::POST if query.contains("dryRun") && denied.contains(&"dry runs of pods") => {
                 refused(403, "pods \"x\" is forbidden: violates PodSecurity \"restricted:latest\"")
             }
             Method::POST if query.contains("dryRun") => json_of(201, &sent()),
@@ -111,7 +65,7 @@ impl Server {
                 }
                 json_of(201, &object)
             }
-            Method::PATCH if self.1.contains(&"patches of jobs") && kind == "jobs" => {
+            Method::PATCH if denied.contains(&"patches of jobs") && kind == "jobs" => {
                 refused(403, "Forbidden")
             }
             Method::PATCH => {
@@ -143,11 +97,9 @@ impl Server {
             },
         }
     }
-}
 
-impl State {
-    /// Stores an object, and tells those who watch.
-    pub(super) fn put(&mut self, kind: &str, object: Value) -> Value {
+    /// Stores an object, and sends it to those who watch.
+    pub fn put(&mut self, kind: &str, object: Value) -> Value {
         let is_new = !self.objects.contains_key(&key_of(kind, &object));
         let object = self.put_unseen(kind, object);
         let event = json!({"type": if is_new { "ADDED" } else { "MODIFIED" }, "object": object});
@@ -167,20 +119,27 @@ impl State {
     }
 
     /// Fills the ConfigMap as the pod of this Job would.
-    pub(super) fn fill(&mut self, job: &Value) {
+    pub fn fill(&mut self, job: &Value) {
         let filled = self.filled(job);
         self.put("configmaps", filled);
     }
 
     /// The same, and nobody who watches is told.
-    pub(super) fn fill_unseen(&mut self, job: &Value) {
+    pub fn fill_unseen(&mut self, job: &Value) {
         let filled = self.filled(job);
         self.put_unseen("configmaps", filled);
     }
 
-    /// How many objects of a kind there are.
-    pub(super) fn count(&self, kind: &str) -> usize {
+    /// How many objects of a kind exist.
+    pub fn count(&self, kind: &str) -> usize {
         self.objects.keys().filter(|(its, _)| its == kind).count()
+    }
+
+    /// The only object of a kind whose name ends so.
+    pub(crate) fn object(&self, kind: &str, suffix: &str) -> Value {
+        let mut found = self.objects.iter();
+        let found = found.find(|((its, name), _)| its == kind && name.ends_with(suffix));
+        found.unwrap().1.clone()
     }
 
     fn filled(&self, job: &Value) -> Value {
@@ -264,20 +223,4 @@ fn merge(object: &mut Value, patch: &Value) {
             *object = patch.clone();
         }
     }
-}
-
-fn refused(code: u16, reason: &str) -> Answer {
-    json_of(
-        code,
-        &json!({"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": reason}),
-    )
-}
-
-fn json_of(code: u16, value: &Value) -> Answer {
-    whole(code, value.to_string())
-}
-
-fn whole(code: u16, text: String) -> Answer {
-    let body = Full::new(Bytes::from(text)).boxed_unsync();
-    Response::builder().status(code).body(body).unwrap()
 }

@@ -1,0 +1,207 @@
+//! [`observe`]: a client that knows whether its server is an API server.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use http::header::RETRY_AFTER;
+use http::{HeaderMap, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Limited};
+use kube::client::Body;
+use serde_json::{Value, json};
+use tracing::{Instrument, Span, debug, debug_span, field};
+
+use crate::{Reason, failure};
+
+#[cfg(test)]
+mod tests;
+
+/// Most bytes of an answer that refuses something. What is longer is cut off.
+const REFUSAL: usize = 1 << 20;
+
+/// Most bytes of an answer that are shown where it does not come from an API server.
+const SHOWN: usize = 200;
+
+/// The same client, with three differences:
+///
+/// - A request fails at once with [`Unreached`] as long as no API server has ever answered this
+///   client or its clones, whatever kept it from answering: the address is wrong, or the cluster is
+///   down. An API server that has answered before is waited for.
+/// - `Retry-After` is kept: kube drops the headers of an answer, so the number of seconds moves
+///   into the `details` of its Status, where [`Launcher`](crate::Launcher) finds it.
+/// - Each request has a span of `tracing` at the level `DEBUG`, with method, path and status. Neither
+///   headers nor bodies are logged.
+///
+/// `server` names the server in messages, such as `https://10.0.0.1:6443 (context "prod")`.
+///
+/// The client should be made with
+/// [`Config::default_retry`](kube::Config::default_retry) off, see
+/// [`Launcher::new`](crate::Launcher::new).
+pub fn observe(client: kube::Client, server: &str) -> kube::Client {
+    let namespace = client.default_namespace().to_owned();
+    let observer = Arc::new(Observer { server: server.to_owned(), has_answered: false.into() });
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (client, observer) = (client.clone(), observer.clone());
+        let span = span(&request);
+        async move { observer.send(&client, request).await }.instrument(span)
+    });
+    kube::Client::new(service, namespace)
+}
+
+/// No API server has answered yet.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to reach the API server {server}: {cause}")]
+pub(crate) struct Unreached {
+    server: String,
+    cause: String,
+    /// Whether the server has a certificate that is not trusted.
+    pub(crate) is_untrusted: bool,
+}
+
+#[derive(Debug)]
+struct Observer {
+    server: String,
+    /// Whether an API server has answered, in whatever words.
+    has_answered: AtomicBool,
+}
+
+impl Observer {
+    async fn send(
+        &self,
+        client: &kube::Client,
+        request: Request<Body>,
+    ) -> kube::Result<Response<Body>> {
+        let response = match client.send(request).await {
+            Ok(response) => response,
+            Err(error) => {
+                debug!(error = %root(&error), "request failed");
+                return Err(self.unreached(error));
+            }
+        };
+        let status = response.status();
+        Span::current().record("status", status.as_u16());
+        debug!(status = status.as_u16(), "answered");
+        if status.is_success() {
+            self.has_answered.store(true, Ordering::Relaxed);
+            return Ok(response);
+        }
+        let (mut head, body) = response.into_parts();
+        let body = match Limited::new(body, REFUSAL).collect().await {
+            Ok(body) => String::from_utf8_lossy(&body.to_bytes()).into_owned(),
+            Err(error) => return Err(self.unreached(kube::Error::Service(error))),
+        };
+        let answer = serde_json::from_str(&body).unwrap_or(Value::Null);
+        if is_of_api_server(status, &head.headers, &answer) {
+            self.has_answered.store(true, Ordering::Relaxed);
+        } else if !self.has_answered.load(Ordering::Relaxed) {
+            return Err(self.not_an_api_server(status, &body));
+        }
+        let body = match retry_after(&head.headers) {
+            Some(seconds) => with_retry_after(answer, status, &body, seconds),
+            None => body,
+        };
+        // It was the length of the body that came.
+        head.headers.remove(http::header::CONTENT_LENGTH);
+        Ok(Response::from_parts(head, Body::from(body.into_bytes())))
+    }
+
+    /// The error as it is, unless nothing was ever heard of the server.
+    fn unreached(&self, error: kube::Error) -> kube::Error {
+        let failure = failure::of_api(&error, "connect");
+        if self.has_answered.load(Ordering::Relaxed) || failure.reason != Reason::ApiUnreachable {
+            return error;
+        }
+        kube::Error::Service(Box::new(Unreached {
+            server: self.server.clone(),
+            cause: root(&error),
+            is_untrusted: !failure.is_transient,
+        }))
+    }
+
+    fn not_an_api_server(&self, status: StatusCode, body: &str) -> kube::Error {
+        let words: Vec<_> = body.split_whitespace().collect();
+        let words = words.join(" ");
+        let words = words.get(..words.floor_char_boundary(SHOWN)).unwrap_or_default();
+        kube::Error::Service(Box::new(Unreached {
+            server: self.server.clone(),
+            cause: format!("the answer {status} does not come from an API server: {words:?}"),
+            is_untrusted: false,
+        }))
+    }
+}
+
+fn span(request: &Request<Body>) -> Span {
+    let (method, uri) = (request.method(), request.uri());
+    let path = uri.path();
+    let query = uri.query().unwrap_or_default();
+    if query.split('&').any(|pair| pair == "watch=true") {
+        debug_span!("watch", %method, path, query, status = field::Empty)
+    } else {
+        debug_span!("request", %method, path, query, status = field::Empty)
+    }
+}
+
+/// Whether an answer that refuses something comes from an API server, and not from what stands in
+/// its place or in front of it: it is a Status, or has the header of every answer that went
+/// through the API server's audit. Where that refuses for its load, it does so with a plain text.
+fn is_of_api_server(status: StatusCode, headers: &HeaderMap, answer: &Value) -> bool {
+    answer.get("kind").and_then(Value::as_str) == Some("Status")
+        || headers.contains_key("audit-id")
+        || status == StatusCode::TOO_MANY_REQUESTS
+}
+
+/// The seconds of a `Retry-After`. Kubernetes never sends a date.
+fn retry_after(headers: &HeaderMap) -> Option<u32> {
+    headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()
+}
+
+/// The Status of an answer, which may be a plain text, with the time to wait in its details.
+fn with_retry_after(answer: Value, status: StatusCode, body: &str, seconds: u32) -> String {
+    let mut answer = match answer {
+        Value::Object(answer) if answer.contains_key("kind") => answer,
+        _ => {
+            let reason = status.canonical_reason().unwrap_or_default().replace(' ', "");
+            let made = json!({
+                "kind": "Status", "apiVersion": "v1", "status": "Failure",
+                "code": status.as_u16(), "reason": reason, "message": body.trim(),
+            });
+            made.as_object().cloned().unwrap_or_default()
+        }
+    };
+    let details = answer.entry("details").or_insert(Value::Null);
+    if !details.is_object() {
+        *details = json!({});
+    }
+    if let Some(details) = details.as_object_mut() {
+        details.insert("retryAfterSeconds".to_owned(), json!(seconds));
+    }
+    Value::Object(answer).to_string()
+}
+
+/// The innermost cause: what is around it repeats that a connection failed.
+fn root(error: &kube::Error) -> String {
+    let mut root: &(dyn std::error::Error + 'static) = error;
+    while let Some(cause) = error_source(root) {
+        root = cause;
+    }
+    let text = match root.downcast_ref::<io::Error>() {
+        Some(error) if error.raw_os_error().is_some() => {
+            let text = error.to_string();
+            text.split(" (os error").next().unwrap_or_default().to_owned()
+        }
+        _ => root.to_string(),
+    };
+    match text.as_str() {
+        "Connection refused" => "connection refused".to_owned(),
+        "deadline has elapsed" | "request timed out" => "no answer in time".to_owned(),
+        _ => text,
+    }
+}
+
+/// The cause of an error. An I/O error hides the one that it wraps.
+fn error_source<'e>(
+    error: &'e (dyn std::error::Error + 'static),
+) -> Option<&'e (dyn std::error::Error + 'static)> {
+    let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    wrapped.map(|wrapped| wrapped as _).or_else(|| error.source())
+}

@@ -1,0 +1,88 @@
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::ListParams;
+use kube::{Api, Config};
+use unlade_api_server::{Canned, Disturbance, Served, Server};
+
+use super::*;
+use crate::Failure;
+
+/// The client of users: kube's whole stack, without its retries.
+pub(crate) fn connect(served: Served) -> kube::Client {
+    let mut config = Config::new(served.url().parse().unwrap());
+    config.default_retry = false;
+    observe(kube::Client::try_from(config).unwrap(), &served.url())
+}
+
+async fn list(client: &kube::Client) -> Result<(), Failure> {
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
+    let answer = api.list(&ListParams::default()).await;
+    answer.map(drop).map_err(|error| failure::of_api(&error, "list ConfigMaps"))
+}
+
+#[tokio::test]
+async fn what_never_was_an_api_server_is_not_waited_for() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", closed.local_addr().unwrap());
+    drop(closed);
+    let config = Config::new(url.parse().unwrap());
+    let client = observe(kube::Client::try_from(config).unwrap(), "https://a (context \"b\")");
+    let failure = list(&client).await.unwrap_err();
+    assert_eq!(
+        failure.message,
+        "failed to reach the API server https://a (context \"b\"): connection refused"
+    );
+    assert_eq!((failure.reason, failure.is_transient), (Reason::ApiUnreachable, false));
+    assert!(failure.hint.is_some());
+
+    let page = || Canned::text(502, "<html>\n<h1>Bad\u{1b} Gateway</h1></html>");
+    let server = Server::new(|_, _| {});
+    let server = server.disturbed(move |_| Some(Disturbance::Answer(page())));
+    let failure = list(&connect(server.serve())).await.unwrap_err();
+    assert!(!failure.is_transient, "{failure:?}");
+    let said = "the answer 502 Bad Gateway does not come from an API server: \"<html>";
+    assert!(failure.message.contains(said), "{failure:?}");
+}
+
+#[tokio::test]
+async fn an_api_server_that_has_answered_is_waited_for() {
+    let server = Server::new(|_, _| {}).disturbed(|request| match request.nth {
+        0 => Some(Disturbance::answer(403, "Forbidden", "no")),
+        1 => Some(Disturbance::Answer(Canned::text(502, "<html>Bad Gateway</html>"))),
+        _ => None,
+    });
+    let client = connect(server.serve());
+    assert_eq!(list(&client).await.unwrap_err().reason, Reason::Forbidden);
+    let failure = list(&client).await.unwrap_err();
+    assert!(failure.is_transient, "{failure:?}");
+    list(&client).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_api_server_that_starts_or_is_busy_is_waited_for_from_the_beginning() {
+    for canned in [
+        Canned::status(503, "ServiceUnavailable", "starting"),
+        Canned::text(429, "Too many requests, please try again later."),
+        Canned::text(500, "This request caused apiserver to panic.").with_header("audit-id", "x"),
+    ] {
+        let mut canned = Some(canned);
+        let server = Server::new(|_, _| {});
+        let server = server.disturbed(move |_| canned.take().map(Disturbance::Answer));
+        let failure = list(&connect(server.serve())).await.unwrap_err();
+        assert!(failure.is_transient, "{failure:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_words_and_the_time_of_a_refusal_come_through() {
+    let busy = "Too many requests, please try again later.";
+    for canned in [Canned::text(429, busy), Canned::status(429, "TooManyRequests", busy)] {
+        let mut canned = Some(canned.with_header("retry-after", "7"));
+        let server = Server::new(|_, _| {});
+        let server = server.disturbed(move |_| canned.take().map(Disturbance::Answer));
+        let api: Api<ConfigMap> = Api::namespaced(connect(server.serve()), "default");
+        let error = api.list(&ListParams::default()).await.unwrap_err();
+        let kube::Error::Api(status) = error else { panic!("{error:?}") };
+        assert_eq!((status.code, status.message.as_str()), (429, busy));
+        assert_eq!(status.details.unwrap().retry_after_seconds, 7);
+    }
+}

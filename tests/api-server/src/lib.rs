@@ -1,0 +1,193 @@
+//! [`Server`]: an API server in memory, as far as the launcher needs one. A closure takes the place
+//! of the Job controller and of the pods.
+//!
+//! [`Server::client`] connects to it within the process, where the time of tokio can be paused.
+//! [`Server::serve`] puts it behind HTTP, so that kube's whole client stack lies in between, as it
+//! does for users.
+//!
+//! ```
+//! use unlade_api_server::{Disturbance, Server};
+//!
+//! let served = Server::new(|server, job| server.fill(job))
+//!     .disturbed(|request| {
+//!         (request.nth == 0).then(|| Disturbance::answer(503, "ServiceUnavailable", "not ready"))
+//!     })
+//!     .serve();
+//! assert!(served.url().starts_with("http://127.0.0.1:"));
+//! ```
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    reason = "a test harness: what fails here fails the test"
+)]
+
+mod answer;
+mod disturbance;
+mod http_server;
+mod state;
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use http::{Method, Request, request::Parts};
+use hyper::body::Bytes;
+use kube::client::Body;
+use serde_json::Value;
+
+use self::answer::Answer;
+pub use self::{
+    disturbance::{Arrival, Canned, Disturbance},
+    http_server::Served,
+    state::State,
+};
+
+type OnJob = Box<dyn FnMut(&mut State, &Value) + Send>;
+type Disturb = Box<dyn FnMut(&Arrival<'_>) -> Option<Disturbance> + Send>;
+
+/// How long the tests wait for a request that has to come: generous, since machines are busy.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The server, and the kinds that it denies. Clones share everything but the denied kinds.
+#[derive(Clone)]
+pub struct Server {
+    shared: Arc<Mutex<Shared>>,
+    denied: &'static [&'static str],
+}
+
+struct Shared {
+    state: State,
+    on_job: OnJob,
+    disturb: Disturb,
+    requests: Vec<Recorded>,
+}
+
+/// A request that the server received.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// When it came.
+    pub at: Instant,
+    /// Its method.
+    pub method: Method,
+    /// Its path with the query.
+    pub path: String,
+}
+
+impl Server {
+    /// Calls `on_job` with each Job that was created.
+    pub fn new(on_job: impl FnMut(&mut State, &Value) + Send + 'static) -> Self {
+        let shared = Shared {
+            state: State::default(),
+            on_job: Box::new(on_job),
+            disturb: Box::new(|_| None),
+            requests: Vec::new(),
+        };
+        Self { shared: Arc::new(Mutex::new(shared)), denied: &[] }
+    }
+
+    /// The same server, which denies these kinds to whoever asks through this value.
+    #[must_use]
+    pub fn without(self, kinds: &'static [&'static str]) -> Self {
+        Self { denied: kinds, ..self }
+    }
+
+    /// The same server, where `disturb` decides which requests are not answered as usual.
+    #[must_use]
+    pub fn disturbed(
+        self,
+        disturb: impl FnMut(&Arrival<'_>) -> Option<Disturbance> + Send + 'static,
+    ) -> Self {
+        self.lock().disturb = Box::new(disturb);
+        self
+    }
+
+    /// A client within this process, without kube's own layers.
+    pub fn client(&self) -> kube::Client {
+        let server = self.clone();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let server = server.clone();
+            async move {
+                let (head, body) = request.into_parts();
+                let body = body.collect_bytes().await.unwrap();
+                Ok::<_, Infallible>(server.respond(&head, &body).await)
+            }
+        });
+        kube::Client::new(service, "default")
+    }
+
+    /// Listens on localhost, until the process ends.
+    pub fn serve(&self) -> Served {
+        Served::start(self.clone())
+    }
+
+    /// Stores an object.
+    pub fn put(&self, kind: &str, object: Value) {
+        self.lock().state.put(kind, object);
+    }
+
+    /// How many objects of a kind exist.
+    pub fn count(&self, kind: &str) -> usize {
+        self.lock().state.count(kind)
+    }
+
+    /// The only object of a kind whose name ends so.
+    pub fn object(&self, kind: &str, suffix: &str) -> Value {
+        self.lock().state.object(kind, suffix)
+    }
+
+    /// The requests so far, in their order.
+    pub fn requests(&self) -> Vec<Recorded> {
+        self.lock().requests.clone()
+    }
+
+    /// Waits until `n` requests have come of which `is_meant` holds.
+    ///
+    /// # Panics
+    ///
+    /// If they have not come within two minutes.
+    pub fn wait_for(&self, n: usize, is_meant: impl Fn(&Recorded) -> bool) {
+        let end = Instant::now() + PATIENCE;
+        while self.requests().iter().filter(|request| is_meant(request)).count() < n {
+            assert!(Instant::now() < end, "missing among {:#?}", self.requests());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap()
+    }
+
+    /// The answer to a request, unless it is left without one.
+    async fn respond(&self, head: &Parts, body: &Bytes) -> Answer {
+        let disturbance = self.record(head);
+        match disturbance {
+            None => self.answer(head, body),
+            Some(Disturbance::Answer(answer)) => answer.into(),
+            Some(Disturbance::AnswerAfterDoing(answer)) => {
+                self.answer(head, body);
+                answer.into()
+            }
+            Some(Disturbance::Hang) => std::future::pending().await,
+            Some(Disturbance::HangAfterDoing) => {
+                self.answer(head, body);
+                std::future::pending().await
+            }
+        }
+    }
+
+    fn record(&self, head: &Parts) -> Option<Disturbance> {
+        let shared = &mut *self.lock();
+        let path = head.uri.path_and_query().unwrap().to_string();
+        let nth = shared.requests.len();
+        let disturbance = (shared.disturb)(&Arrival { nth, method: &head.method, path: &path });
+        shared.requests.push(Recorded { at: Instant::now(), method: head.method.clone(), path });
+        disturbance
+    }
+
+    fn answer(&self, head: &Parts, body: &[u8]) -> Answer {
+        let Shared { state, on_job, .. } = &mut *self.lock();
+        state.answer(head, body, self.denied, on_job)
+    }
+}
