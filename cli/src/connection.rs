@@ -1,6 +1,7 @@
-//! The way to the cluster.
+//! The connection to the cluster.
 
 use std::io;
+use std::time::Duration;
 
 use kube::{
     Client, Config,
@@ -8,8 +9,13 @@ use kube::{
     config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
 use tower::timeout::TimeoutLayer;
+use unlade_launcher::client;
 
 use crate::{args::Connection, error};
+
+/// How long it may take until a server takes a connection. One that does not take it within this
+/// time is not there: someone waits at the prompt.
+const CONNECT: Duration = Duration::from_secs(10);
 
 /// A cluster, and the namespace that is meant where none is named.
 #[derive(Clone)]
@@ -18,25 +24,45 @@ pub(crate) struct Cluster {
     pub(crate) namespace: String,
 }
 
-/// Why there is no way to a cluster.
+/// Why there is no connection to a cluster.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum Error {
     /// A kubeconfig that isn't usable.
-    #[error("reading the kubeconfig")]
-    Kubeconfig(#[source] Box<KubeconfigError>),
+    #[error("failed to use the kubeconfig {path}")]
+    Kubeconfig {
+        path: String,
+        #[source]
+        source: Box<KubeconfigError>,
+    },
+    /// A kubeconfig that cannot be opened.
+    #[error("failed to read the kubeconfig {path}")]
+    Unreadable {
+        path: String,
+        #[source]
+        source: io::Error,
+    },
+    /// A kubeconfig without the context that is asked for.
+    #[error("the kubeconfig {path} has no context {context:?}")]
+    Context { path: String, context: String, all: Vec<String> },
+    /// A kubeconfig that names no context, where none is asked for.
+    #[error("the kubeconfig {path} has no current context")]
+    NoContext { path: String, all: Vec<String> },
+    /// A context with a user that does not exist. Going on would be anonymous.
+    #[error("the kubeconfig {path} has no user {user:?}, which the context {context:?} names")]
+    User { path: String, context: String, user: String },
     /// Neither a kubeconfig nor a pod's service account.
-    #[error("no kubeconfig, and this is no pod with a service account")]
+    #[error("no kubeconfig found, and not running in a pod with a service account")]
     Nowhere,
     /// Certificates, proxies and log-in programs of a kubeconfig.
-    #[error("preparing the connection to {url}")]
+    #[error("failed to prepare the connection to {url}")]
     Client {
         url: String,
         #[source]
         source: Box<kube::Error>,
     },
     /// Threads or file descriptors.
-    #[error("starting")]
+    #[error("failed to start the async runtime")]
     Runtime(#[source] io::Error),
 }
 
@@ -67,7 +93,7 @@ pub(crate) fn block_on<T, E: From<Error>>(
 ///
 /// If the kubeconfig is not usable, or there is none.
 pub(crate) async fn connect(connection: &Connection) -> Result<Cluster, Error> {
-    let mut config = config(connection).await?;
+    let Target { mut config, context } = target(connection).await?;
     withhold_credentials(&mut config);
     if let Some(user) = &connection.as_user {
         config.auth_info.impersonate = Some(user.clone());
@@ -75,7 +101,14 @@ pub(crate) async fn connect(connection: &Connection) -> Result<Cluster, Error> {
             Some(connection.as_group.clone()).filter(|groups| !groups.is_empty());
     }
     let namespace = namespace(connection, &config);
-    let url = config.cluster_url.to_string();
+    // The launcher tries again by itself, and says so. kube would do it out of sight.
+    config.default_retry = false;
+    config.connect_timeout = Some(CONNECT);
+    let url = config.cluster_url.to_string().trim_end_matches('/').to_owned();
+    let server = match context {
+        Some(context) => format!("{url} (context {context:?})"),
+        None => format!("{url} (the service account of this pod)"),
+    };
     let failed = |source| Error::Client { url, source: Box::new(source) };
     let builder = ClientBuilder::try_from(config).map_err(failed)?;
     let timeout = connection.request_timeout.0;
@@ -85,7 +118,7 @@ pub(crate) async fn connect(connection: &Connection) -> Result<Cluster, Error> {
         // From a request to the head of its answer: watches go on behind it.
         builder.with_layer(&TimeoutLayer::new(timeout)).build()
     };
-    Ok(Cluster { client, namespace })
+    Ok(Cluster { client: client::observe(client, &server), namespace })
 }
 
 /// Without TLS the credentials of the kubeconfig are left out, and that is said. kubectl does the
@@ -124,8 +157,8 @@ pub(crate) async fn namespace_only(connection: &Connection) -> Result<String, Er
     if let Some(namespace) = &connection.namespace {
         return Ok(namespace.clone());
     }
-    match config(connection).await {
-        Ok(config) => Ok(namespace(connection, &config)),
+    match target(connection).await {
+        Ok(target) => Ok(namespace(connection, &target.config)),
         Err(Error::Nowhere) => Ok("default".to_owned()),
         Err(error) => Err(error),
     }
@@ -135,21 +168,75 @@ fn namespace(connection: &Connection, config: &Config) -> String {
     connection.namespace.clone().unwrap_or_else(|| config.default_namespace.clone())
 }
 
-async fn config(connection: &Connection) -> Result<Config, Error> {
-    let failed = |source| Error::Kubeconfig(Box::new(source));
-    let options =
-        KubeConfigOptions { context: connection.context.clone(), ..KubeConfigOptions::default() };
-    if let Some(path) = &connection.kubeconfig {
-        let kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
-        return Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(failed);
-    }
-    match Config::from_kubeconfig(&options).await {
-        Ok(config) => Ok(config),
+/// Where requests go.
+struct Target {
+    config: Config,
+    /// The context of the kubeconfig; none in a pod.
+    context: Option<String>,
+}
+
+async fn target(connection: &Connection) -> Result<Target, Error> {
+    let path = path(connection);
+    let read = match &connection.kubeconfig {
+        Some(path) => Kubeconfig::read_from(path),
+        None => Kubeconfig::read(),
+    };
+    let kubeconfig = match read {
+        Ok(kubeconfig) => kubeconfig,
         // Only where there is none: a broken one must not lead to another cluster.
-        Err(error) if is_missing(&error) && options.context.is_none() => {
-            Config::incluster().map_err(|_| Error::Nowhere)
+        Err(error)
+            if is_missing(&error)
+                && connection.kubeconfig.is_none()
+                && connection.context.is_none() =>
+        {
+            let config = Config::incluster().map_err(|_| Error::Nowhere)?;
+            return Ok(Target { config, context: None });
         }
-        Err(error) => Err(failed(error)),
+        Err(KubeconfigError::ReadConfig(source, path)) => {
+            return Err(Error::Unreadable { path: path.display().to_string(), source });
+        }
+        Err(source) => return Err(Error::Kubeconfig { path, source: Box::new(source) }),
+    };
+    let context = known_context(connection, &kubeconfig, &path)?;
+    let options = KubeConfigOptions { context: Some(context.clone()), ..Default::default() };
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+    let config = config.map_err(|source| Error::Kubeconfig { path, source: Box::new(source) })?;
+    Ok(Target { config, context: Some(context) })
+}
+
+/// The context that is asked for, or the current one, if it exists and so does its user. kube would
+/// go on without a user.
+fn known_context(
+    connection: &Connection,
+    kubeconfig: &Kubeconfig,
+    path: &str,
+) -> Result<String, Error> {
+    let path = path.to_owned();
+    let all = || kubeconfig.contexts.iter().map(|context| context.name.clone()).collect();
+    let wanted = connection.context.as_ref().or(kubeconfig.current_context.as_ref());
+    let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else {
+        return Err(Error::NoContext { path, all: all() });
+    };
+    let context = wanted.clone();
+    let Some(found) = kubeconfig.contexts.iter().find(|found| found.name == context) else {
+        return Err(Error::Context { path, context, all: all() });
+    };
+    let user = found.context.as_ref().and_then(|context| context.user.clone()).unwrap_or_default();
+    if !user.is_empty() && !kubeconfig.auth_infos.iter().any(|found| found.name == user) {
+        return Err(Error::User { path, context, user });
+    }
+    Ok(context)
+}
+
+/// What messages call the kubeconfig.
+fn path(connection: &Connection) -> String {
+    let variable = || std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty());
+    match &connection.kubeconfig {
+        Some(path) => path.display().to_string(),
+        None => variable().map_or_else(
+            || "~/.kube/config".to_owned(),
+            |value| value.to_string_lossy().into_owned(),
+        ),
     }
 }
 

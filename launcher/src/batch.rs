@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use futures::channel::mpsc::{UnboundedSender, unbounded};
 use futures::future::{self, join};
@@ -21,7 +23,8 @@ use crate::{Event, Failure, Launched, Launcher, Name, Request, Step, launch};
 pub struct Batch {
     /// Most Jobs that are under way at once.
     pub concurrency: NonZeroUsize,
-    /// Whether the others go on when one fails. Those that have begun are always waited for.
+    /// Whether the others go on when one fails. Those that have begun are always waited for. Where
+    /// the API server is out of reach all fail at once.
     pub keep_going: bool,
 }
 
@@ -86,20 +89,27 @@ impl Launcher {
     ) {
         let distinct = distinct(requests);
         let has_failed = AtomicBool::new(false);
+        let failed_cluster = OnceLock::new();
         let n_left = AtomicUsize::new(distinct.len());
         let launches = stream::iter(distinct)
             .map(|(request, places)| {
                 let (has_failed, n_left) = (&has_failed, &n_left);
+                let failed_cluster = &failed_cluster;
                 let (events, outcomes) = (&events, &outcomes);
                 async move {
                     let is_last = n_left.fetch_sub(1, Ordering::Relaxed) == 1;
-                    let outcome = if has_failed.load(Ordering::Relaxed) && !batch.keep_going {
+                    let outcome = if let Some(failure) = failed_cluster.get() {
+                        failed(request, events, Duration::ZERO, Failure::clone(failure))
+                    } else if has_failed.load(Ordering::Relaxed) && !batch.keep_going {
                         Outcome::NotBegun
                     } else {
                         self.launch_one_of_many(request, events).await
                     };
-                    if matches!(outcome, Outcome::Failed(_)) {
+                    if let Outcome::Failed(failure) = &outcome {
                         has_failed.store(true, Ordering::Relaxed);
+                        if failure.is_of_cluster() {
+                            failed_cluster.get_or_init(|| failure.clone());
+                        }
                     }
                     let job = outcome.job().map(str::to_owned);
                     for place in places {
@@ -139,23 +149,14 @@ impl Launcher {
         events: &UnboundedSender<BatchEvent>,
     ) -> Outcome {
         let (sender, receiver) = unbounded();
-        let tell = |event| {
-            let (image, namespace) = (request.image.clone(), request.namespace.clone());
-            // Nobody need listen.
-            let _ = events.unbounded_send(BatchEvent { image, namespace, event });
-        };
         let forward = receiver.for_each(|event| {
-            tell(event);
+            send(request, events, event);
             future::ready(())
         });
         let start = Instant::now();
         match join(self.launch_watched(request, sender), forward).await.0 {
             Ok(launched) => Outcome::Launched(Box::new(launched)),
-            Err(failure) => {
-                let step = Step::Failed { failure: Box::new(failure.clone()) };
-                tell(Event::new(start.elapsed(), step));
-                Outcome::Failed(failure)
-            }
+            Err(failure) => failed(request, events, start.elapsed(), failure),
         }
     }
 
@@ -167,6 +168,25 @@ impl Launcher {
         let longest = self.options.deadlines.total();
         let _ = timeout(longest, await_condition(api, job, is_finished)).await;
     }
+}
+
+/// Sends an event of one of many.
+fn send(request: &Request, events: &UnboundedSender<BatchEvent>, event: Event) {
+    let (image, namespace) = (request.image.clone(), request.namespace.clone());
+    // Nobody need listen.
+    let _ = events.unbounded_send(BatchEvent { image, namespace, event });
+}
+
+/// The outcome of one that failed after this time, once it is reported.
+fn failed(
+    request: &Request,
+    events: &UnboundedSender<BatchEvent>,
+    at: Duration,
+    failure: Failure,
+) -> Outcome {
+    let step = Step::Failed { failure: Box::new(failure.clone()) };
+    send(request, events, Event::new(at, step));
+    Outcome::Failed(failure)
 }
 
 impl Outcome {

@@ -126,6 +126,12 @@ impl Failure {
         }
     }
 
+    /// Whether no launch on this cluster can succeed: its API server is out of reach, and is not
+    /// waited for.
+    pub fn is_of_cluster(&self) -> bool {
+        self.reason == Reason::ApiUnreachable && !self.is_transient
+    }
+
     /// The same, seen there.
     #[must_use]
     pub fn seen(self, evidence: Evidence) -> Self {

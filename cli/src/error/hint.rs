@@ -35,14 +35,27 @@ impl Error {
             }
             Self::Input(error) => of_input(error),
             Self::Launch { failure, .. } | Self::Cluster(failure) => failure.hint.clone(),
-            Self::Connection(connection::Error::Nowhere) => {
-                Some("KUBECONFIG or --kubeconfig names one".to_owned())
-            }
+            Self::Connection(error) => of_connection(error),
             Self::ToolImage => {
                 Some("--tool-image names it, or the variable UNLADE_TOOL_IMAGE".to_owned())
             }
             _ => None,
         }
+    }
+}
+
+fn of_connection(error: &connection::Error) -> Option<String> {
+    match error {
+        connection::Error::Nowhere => {
+            Some("set KUBECONFIG, or name a kubeconfig with --kubeconfig".to_owned())
+        }
+        connection::Error::Context { all, .. } | connection::Error::NoContext { all, .. } => {
+            Some(match all.as_slice() {
+                [] => "the kubeconfig has no contexts at all".to_owned(),
+                all => format!("choose one with --context: {}", all.join(", ")),
+            })
+        }
+        _ => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! [`Progresses`]: many launches on one screen.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use unlade_launcher::{Event, Failure, Step};
 
@@ -20,8 +20,20 @@ pub(crate) struct One {
     pub(crate) image: String,
     pub(crate) progress: Progress,
     pub(crate) standing: Standing,
+    /// When it began.
+    began: Option<Instant>,
     /// The time of its last event since its own beginning.
-    pub(crate) took: Duration,
+    last: Duration,
+}
+
+impl One {
+    /// How long it took, or has taken until now.
+    pub(crate) fn took(&self) -> Duration {
+        match self.standing {
+            Standing::AtWork => self.began.map_or(self.last, |began| began.elapsed()),
+            _ => self.last,
+        }
+    }
 }
 
 /// How far one of many is.
@@ -44,7 +56,8 @@ impl Progresses {
             image: image.clone(),
             progress: Progress::default(),
             standing: Standing::NotBegun,
-            took: Duration::ZERO,
+            began: None,
+            last: Duration::ZERO,
         };
         Self(images.iter().map(one).collect())
     }
@@ -53,7 +66,8 @@ impl Progresses {
     pub(crate) fn see(&mut self, image: &str, event: &Event) -> Option<&One> {
         let one = self.0.iter_mut().find(|one| one.image == image)?;
         one.progress.see(event);
-        one.took = event.at;
+        one.last = event.at;
+        one.began = one.began.or_else(|| Instant::now().checked_sub(event.at));
         one.standing = match &event.step {
             Step::Reused | Step::Written | Step::Loaded => Standing::Unpacked,
             Step::Failed { failure } => Standing::Failed(failure.clone()),

@@ -16,6 +16,8 @@ contexts:
   context: {cluster: here, user: me, namespace: of-the-context}
 - name: elsewhere
   context: {cluster: missing, user: me}
+- name: anonymous
+  context: {cluster: here, user: nobody}
 clusters:
 - name: here
   cluster: {server: 'http://127.0.0.1:9'}
@@ -110,40 +112,64 @@ fn without_a_kubeconfig_there_is_no_cluster() {
         let stderr = bare(arguments, &[]).failure(1);
         assert_eq!(
             stderr,
-            "error: no kubeconfig, and this is no pod with a service account\n\
-             hint: KUBECONFIG or --kubeconfig names one\n"
+            "error: no kubeconfig found, and not running in a pod with a service account\n\
+             hint: set KUBECONFIG, or name a kubeconfig with --kubeconfig\n"
         );
     }
     let stderr = bare(&["get", "--kubeconfig", "/no/such/file"], &[]).failure(1);
-    assert!(stderr.starts_with("error: reading the kubeconfig: "), "{stderr}");
-    assert!(stderr.contains("/no/such/file"), "{stderr}");
+    assert!(stderr.starts_with("error: failed to read the kubeconfig /no/such/file: "), "{stderr}");
 }
 
 #[test]
-fn a_context_that_is_not_there_is_not_replaced_by_another() {
-    for context in ["nowhere", "elsewhere"] {
-        let stderr = with_nobody(&["get", "--context", context]).failure(1);
-        assert!(stderr.starts_with("error: reading the kubeconfig: "), "{stderr}");
-    }
+fn what_is_wrong_with_a_kubeconfig_is_named() {
+    let stderr = with_nobody(&["get", "--context", "nowhere"]).failure(1);
+    assert!(stderr.starts_with("error: the kubeconfig /"), "{stderr}");
+    assert!(stderr.contains(" has no context \"nowhere\"\n"), "{stderr}");
+    let hint = "\nhint: choose one with --context: here, elsewhere, anonymous\n";
+    assert!(stderr.contains(hint), "{stderr}");
+    let stderr = with_nobody(&["get", "--context", "elsewhere"]).failure(1);
+    assert!(stderr.starts_with("error: failed to use the kubeconfig /"), "{stderr}");
+    assert!(stderr.contains("cluster of context: missing"), "{stderr}");
+    // kube goes on without credentials; kubectl does not.
+    let stderr = with_nobody(&["get", "--context", "anonymous"]).failure(1);
+    let said = " has no user \"nobody\", which the context \"anonymous\" names\n";
+    assert!(stderr.contains(said), "{stderr}");
+
+    let directory = tempfile::tempdir().unwrap();
+    let other = directory.path().join("other.yaml");
+    fs::write(&other, "kind: Deployment\n").unwrap();
+    let stderr = bare(&["get", "--kubeconfig", other.to_str().unwrap()], &[]).failure(1);
+    assert!(stderr.contains("other.yaml has no current context\n"), "{stderr}");
 }
 
 #[test]
-fn an_api_server_that_is_not_there_is_told_with_the_code_of_its_reason() {
-    for arguments in [&["get"][..], &["describe", "a"], &["delete", "a"]] {
+fn an_api_server_that_is_not_there_is_named_with_its_context_at_once() {
+    for arguments in [&["get"][..], &["describe", "a"], &["delete", "a"], &["launch", IMAGE]] {
         let stderr = with_nobody(arguments).failure(74);
-        assert!(stderr.starts_with("error: "), "{stderr}");
-        assert!(
-            stderr.contains("127.0.0.1:9") || stderr.contains("Connection refused"),
-            "{stderr}"
-        );
+        let told = "failed to reach the API server http://127.0.0.1:9 (context \"here\"): \
+                    connection refused\nhint: ";
+        assert!(stderr.contains(told), "{stderr}");
+        assert!(!stderr.contains("waiting"), "{stderr}");
     }
+}
+
+#[test]
+fn a_batch_without_an_api_server_fails_with_one_message() {
+    let images = ["r.example/a:1", "r.example/b:1", "r.example/c:1"];
+    let arguments = [&["launch", "--concurrency=1"][..], &images[..]].concat();
+    let done = with_nobody(&arguments);
+    assert_eq!(done.code, Some(74), "{done:?}");
+    assert_eq!(done.stderr.matches("failed to reach the API server").count(), 1, "{done:?}");
+    assert!(done.stderr.ends_with("error: 3 of 3 images were not launched\n"), "{done:?}");
+    let done = with_nobody(&[&arguments[..], &["-o", "json"]].concat());
+    assert_eq!(done.stdout.lines().count(), 3, "each has its own document: {done:?}");
 }
 
 #[test]
 fn an_api_server_that_is_not_there_is_a_check_that_failed() {
     let done = with_nobody(&["check", IMAGE]);
     assert_eq!(done.code, Some(1), "{done:?}");
-    let beginning = "kubernetes-api\n--------------\n× cannot read the version of the API server: ";
+    let beginning = "kubernetes-api\n--------------\n× failed to reach the API server http://";
     assert!(done.stdout.starts_with(beginning), "{done:?}");
     assert!(done.stdout.contains("\n- not looked at, because of what failed above\n"), "{done:?}");
     assert!(done.stdout.ends_with("\n\nStatus check results are ×\n"), "{done:?}");

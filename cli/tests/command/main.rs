@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test harness: what fails here fails the test")]
 
+/// A cluster whose API server is in memory, behind HTTP: kube's whole client stack lies in between.
+mod api_server;
 /// A bundle directory made for one test.
 mod bundle;
 /// What talks to clusters, as far as that goes without one.
@@ -16,6 +18,8 @@ mod finished;
 mod hostile;
 /// Images as sources.
 mod image;
+/// Ctrl-C at any moment of a launch.
+mod interrupt;
 /// `unlade load`.
 mod load;
 /// Runs the binaries.

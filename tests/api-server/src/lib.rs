@@ -127,6 +127,11 @@ impl Server {
         self.lock().state.put(kind, object);
     }
 
+    /// Fills the ConfigMap of the only Job whose name begins so, as its pod would.
+    pub fn fill(&self, prefix: &str) {
+        self.lock().state.fill_of(prefix);
+    }
+
     /// How many objects of a kind exist.
     pub fn count(&self, kind: &str) -> usize {
         self.lock().state.count(kind)

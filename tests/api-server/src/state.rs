@@ -124,6 +124,13 @@ impl State {
         self.put("configmaps", filled);
     }
 
+    /// The same for the only Job whose name begins so.
+    pub(crate) fn fill_of(&mut self, prefix: &str) {
+        let mut jobs = self.objects.iter().filter(|((kind, _), _)| kind == "jobs");
+        let job = jobs.find(|((_, name), _)| name.starts_with(prefix)).unwrap().1.clone();
+        self.fill(&job);
+    }
+
     /// The same, and nobody who watches is told.
     pub fn fill_unseen(&mut self, job: &Value) {
         let filled = self.filled(job);

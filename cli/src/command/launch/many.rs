@@ -3,14 +3,15 @@
 use std::num::NonZeroUsize;
 use std::pin::pin;
 
-use futures::{StreamExt as _, channel::mpsc};
-use unlade_launcher::{Batch, BatchEvent, Launched, Reason, Request, batch};
+use futures::channel::mpsc;
+use futures::stream::{FuturesUnordered, StreamExt as _};
+use unlade_launcher::{Batch, BatchEvent, Failure, Launched, Reason, Request, batch};
 use unlade_loader::Manifest;
 
 use super::{
     Job,
     document::{self, Line},
-    one::{load, name, remove},
+    one::{TAKE_UP, load, name, note_removal},
     report::{Report, TURN},
     stop::Stop,
 };
@@ -37,12 +38,15 @@ pub(super) async fn launch(
     batch.concurrency = concurrency;
     batch.keep_going = keep_going;
     let mut finished = Finished::new(images.len());
+    let mut stop = Stop::new()?;
     let is_done =
-        follow(job, requests, &batch, &mut report, &mut progresses, &mut finished).await?;
+        follow(job, requests, &batch, &mut report, &mut progresses, &mut finished, &mut stop)
+            .await?;
     report.clear();
     if !is_done {
-        return interrupted(job, &progresses).await;
+        return interrupted(job, &progresses, &finished, &mut stop).await;
     }
+    stop.release();
     finished.write(job)?;
     match finished.first {
         Some(exit) => Err(Error::Launches { failed: finished.n_failed, all: images.len(), exit }),
@@ -50,7 +54,7 @@ pub(super) async fn launch(
     }
 }
 
-/// Launches, and tells of what happens and what became of each; whether it came to its end, and
+/// Launches, and reports what happens and what became of each; whether it came to its end, and
 /// wasn't interrupted.
 async fn follow(
     job: &Job<'_>,
@@ -59,36 +63,54 @@ async fn follow(
     report: &mut Report,
     progresses: &mut Progresses,
     finished: &mut Finished,
+    stop: &mut Stop,
 ) -> Result<bool, Error> {
     let (sender, mut events) = mpsc::unbounded();
     let (outcome_sender, mut outcomes) = mpsc::unbounded();
     let mut launching = pin!(job.launcher.launch_each(requests, batch, sender, outcome_sender));
+    let mut is_launching = true;
+    // They go on beside the launches: each may wait for the API server.
+    let mut removals = FuturesUnordered::new();
+    let remove = |name: String| async move {
+        let removed = job.launcher.remove(&job.namespace, &name).await;
+        (name, removed)
+    };
     let mut turns = tokio::time::interval(TURN);
-    let mut stop = Stop::new()?;
-    loop {
+    while is_launching || !removals.is_empty() {
         tokio::select! {
             // What happened before what came of it, and both before the end.
             biased;
+            () = stop.asked() => return Ok(false),
             Some(event) = events.next() => see(job, report, progresses, &event)?,
             Some((place, outcome)) = outcomes.next() => {
-                finished.add(job, report, progresses, place, outcome).await?;
+                removals.extend(finished.add(job, report, progresses, place, outcome)?.map(remove));
             }
-            () = &mut launching => break,
-            () = stop.asked() => return Ok(false),
+            Some((name, removed)) = removals.next() => {
+                finished.n_removals -= 1;
+                report.clear();
+                match removed {
+                    Ok(()) => note_removal(job, &name, true),
+                    Err(failure) => finished.fail(error::report(&failure.into(), job.screen)),
+                }
+            }
+            () = &mut launching, if is_launching => {
+                is_launching = false;
+                while let Ok(event) = events.try_recv() {
+                    see(job, report, progresses, &event)?;
+                }
+                while let Ok((place, outcome)) = outcomes.try_recv() {
+                    let name = finished.add(job, report, progresses, place, outcome)?;
+                    removals.extend(name.map(remove));
+                }
+            }
             _ = turns.tick() => {}
         }
         report.draw(|elapsed, turn, palette| progresses.lines(elapsed, turn, palette));
     }
-    while let Ok(event) = events.try_recv() {
-        see(job, report, progresses, &event)?;
-    }
-    while let Ok((place, outcome)) = outcomes.try_recv() {
-        finished.add(job, report, progresses, place, outcome).await?;
-    }
     Ok(true)
 }
 
-/// Takes an event in, and tells of it.
+/// Takes an event in, and reports it.
 fn see(
     job: &Job<'_>,
     report: &mut Report,
@@ -100,8 +122,7 @@ fn see(
     let Standing::Failed(failure) = &one.standing else {
         return report.event(image, namespace, event, true);
     };
-    report.clear();
-    error::report(&Error::launch(image, *failure.clone()), job.screen);
+    report.failure(image, failure, job.screen);
     let (config_map, job) = (one.progress.config_map(), one.progress.job());
     let what = document::Result::failed(failure, config_map, job, event.at);
     report.json(&Line { image, namespace, what })
@@ -114,24 +135,28 @@ struct Finished {
     config_maps: Vec<k8s_openapi::api::core::v1::ConfigMap>,
     n_failed: usize,
     first: Option<Exit>,
+    /// How many ConfigMaps are being deleted.
+    n_removals: usize,
 }
 
 impl Finished {
     fn new(n_images: usize) -> Self {
         let rows = (0..n_images).map(|_| None).collect();
-        Self { rows, config_maps: Vec::new(), n_failed: 0, first: None }
+        Self { rows, config_maps: Vec::new(), n_failed: 0, first: None, n_removals: 0 }
     }
 
-    async fn add(
+    /// Takes in what became of one of them; gives the name of the ConfigMap that is to be deleted.
+    fn add(
         &mut self,
         job: &Job<'_>,
         report: &mut Report,
         progresses: &Progresses,
         place: usize,
         outcome: batch::Outcome,
-    ) -> Result<(), Error> {
-        let Some(one) = progresses.all().get(place) else { return Ok(()) };
+    ) -> Result<Option<String>, Error> {
+        let Some(one) = progresses.all().get(place) else { return Ok(None) };
         let mut row = row(one);
+        let mut removed = None;
         report.clear();
         match outcome {
             batch::Outcome::Launched(launched) => match load(job, &launched) {
@@ -140,15 +165,18 @@ impl Finished {
                     row.package = Some(manifest.bundle.package_name.clone());
                     row.version = Some(manifest.bundle.version.clone());
                     self.take(job, report, one, &launched, &manifest)?;
-                    if job.is_removed
-                        && let Err(error) = remove(job, &job.namespace, &launched).await
-                    {
-                        self.fail(error::report(&error, job.screen));
+                    match row.config_map.clone().filter(|_| job.is_removed) {
+                        Some(name) if launched.job.is_some() => {
+                            self.n_removals += 1;
+                            removed = Some(name);
+                        }
+                        Some(name) => note_removal(job, &name, false),
+                        None => {}
                     }
                 }
                 // Of this one alone: the others may be fine.
                 Err(error) => {
-                    let what = document::Result::not_loaded(&launched, &error, one.took);
+                    let what = document::Result::not_loaded(&launched, &error, one.took());
                     report.json(&Line { image: &one.image, namespace: &job.namespace, what })?;
                     self.fail(error::report(&error, job.screen));
                     "NotLoaded".clone_into(&mut row.status);
@@ -161,7 +189,7 @@ impl Finished {
         if let Some(place) = self.rows.get_mut(place) {
             *place = Some(row);
         }
-        Ok(())
+        Ok(removed)
     }
 
     fn take(
@@ -172,7 +200,7 @@ impl Finished {
         launched: &Launched,
         manifest: &Manifest,
     ) -> Result<(), Error> {
-        let what = document::Result::launched(launched, manifest, one.took);
+        let what = document::Result::launched(launched, manifest, one.took());
         report.json(&Line { image: &one.image, namespace: &job.namespace, what })?;
         error::warn(
             manifest.report.iter().map(|finding| format!("{}: {finding}", one.image)),
@@ -228,38 +256,69 @@ fn row(one: &One) -> Outcome {
         config_map: one.progress.config_map().map(str::to_owned),
         package: None,
         version: None,
-        took: Some(one.took).filter(|took| !took.is_zero()),
+        took: Some(one.took()).filter(|took| !took.is_zero()),
     }
 }
 
 /// What is left of interrupted launches.
-async fn interrupted(job: &Job<'_>, progresses: &Progresses) -> Result<(), Error> {
-    let at_work = progresses.all().iter().filter(|one| matches!(one.standing, Standing::AtWork));
-    let mut n_going = at_work.clone().filter(|one| one.progress.job().is_some()).count();
+async fn interrupted(
+    job: &Job<'_>,
+    progresses: &Progresses,
+    finished: &Finished,
+    stop: &mut Stop,
+) -> Result<(), Error> {
+    let all = progresses.all();
+    let at_work: Vec<_> =
+        all.iter().filter(|one| matches!(one.standing, Standing::AtWork)).collect();
+    // Those whose Job is known, and those whose Job may just be created.
+    let mut going: Vec<_> = at_work.iter().filter(|one| one.progress.job().is_some()).collect();
+    let mut open: Vec<_> = at_work.iter().filter(|one| is_open(one)).collect();
     if job.is_cancelled_on_interrupt {
-        let mut stop = Stop::new()?;
-        for name in at_work.filter_map(|one| one.progress.config_map()) {
-            let cancelled = tokio::select! {
-                cancelled = job.launcher.cancel(&job.namespace, name) => cancelled.is_ok(),
-                () = stop.asked() => break,
+        let names = at_work.iter().filter_map(|one| one.progress.config_map());
+        let mut cancelled: FuturesUnordered<_> = names
+            .map(|name| async move { (name, job.launcher.cancel(&job.namespace, name).await) })
+            .collect();
+        loop {
+            let next = tokio::select! {
+                next = cancelled.next() => next,
+                () = stop.asked() => None,
             };
-            n_going -= usize::from(cancelled && n_going > 0);
+            let Some((name, result)) = next else { break };
+            match result {
+                // Only what the API server confirmed.
+                Ok(jobs) => {
+                    going.retain(|one| one.progress.config_map() != Some(name));
+                    open.retain(|one| jobs.is_empty() || one.progress.config_map() != Some(name));
+                }
+                Err(failure) => _ = error::report(&failure.into(), job.screen),
+            }
         }
     }
+    let Finished { n_removals, .. } = *finished;
+    let namespace = &job.namespace;
+    let n_done = all.iter().filter(|one| matches!(one.standing, Standing::Unpacked)).count();
+    let mut message = format!(
+        "interrupted: {n_done} of {} images are unpacked, {} Jobs go on in namespace {namespace}",
+        all.len(),
+        going.len()
+    );
+    if !open.is_empty() {
+        message.push_str(&format!(", {} more may have been created", open.len()));
+    }
+    if n_removals > 0 {
+        message.push_str(&format!(", {n_removals} ConfigMaps may not have been deleted"));
+    }
+    stop.release();
     if job.output == Output::Summary {
-        let rows: Vec<_> = progresses.all().iter().map(row).collect();
+        let rows: Vec<_> = all.iter().map(row).collect();
         output::print(summary::outcomes(&rows, job.screen).as_bytes()).map_err(Error::Output)?;
     }
-    let n_done =
-        progresses.all().iter().filter(|one| matches!(one.standing, Standing::Unpacked)).count();
-    let mut failure = unlade_launcher::Failure::new(
-        Reason::Cancelled,
-        format!(
-            "interrupted: {n_done} of {} images are unpacked, {n_going} Jobs go on in namespace {}",
-            progresses.all().len(),
-            job.namespace
-        ),
-    );
-    failure.hint = Some("the same command takes up what is there".to_owned());
+    let mut failure = Failure::new(Reason::Cancelled, message);
+    failure.hint = Some(TAKE_UP.to_owned());
     Err(failure.into())
+}
+
+/// Whether the request that creates a Job may be under way.
+fn is_open(one: &One) -> bool {
+    one.progress.config_map().is_some() && one.progress.job().is_none()
 }

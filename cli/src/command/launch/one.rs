@@ -21,11 +21,15 @@ use crate::{
     summary,
 };
 
+/// What to do after an interruption.
+pub(super) const TAKE_UP: &str = "the same command takes up what exists";
+
 pub(super) async fn launch(job: &Job<'_>, request: &Request) -> Result<(), Error> {
     let Request { image, namespace, .. } = request;
     let mut report = Report::new(job);
     let mut progress = Progress::default();
-    let result = follow(job, request, &mut report, &mut progress).await;
+    let mut stop = Stop::new()?;
+    let result = follow(job, request, &mut report, &mut progress, &mut stop).await;
     let launched = match result {
         Ok(launched) => launched,
         Err(error) => {
@@ -40,6 +44,8 @@ pub(super) async fn launch(job: &Job<'_>, request: &Request) -> Result<(), Error
             return Err(error);
         }
     };
+    // What follows is over in a moment, unless nobody reads what is written.
+    stop.release();
     let manifest = match load(job, &launched) {
         Ok(manifest) => manifest,
         Err(error) => {
@@ -59,7 +65,14 @@ pub(super) async fn launch(job: &Job<'_>, request: &Request) -> Result<(), Error
     report.json(&Line { image, namespace, what })?;
     write(job, image, &launched, &manifest)?;
     if job.is_removed {
-        remove(job, namespace, &launched).await?;
+        stop.handle();
+        tokio::select! {
+            removed = remove(job, namespace, &launched) => removed?,
+            () = stop.asked() => {
+                let message = format!("interrupted; configmap/{} may still exist", name(&launched));
+                return Err(Failure::new(Reason::Cancelled, message).into());
+            }
+        }
     }
     Ok(())
 }
@@ -77,24 +90,28 @@ pub(super) fn name(launched: &Launched) -> &str {
     launched.config_map.metadata.name.as_deref().unwrap_or_default()
 }
 
-/// Deletes what was launched, once nothing more is wanted of it. What was there before isn't ours
-/// to take.
-pub(super) async fn remove(
-    job: &Job<'_>,
-    namespace: &str,
-    launched: &Launched,
-) -> Result<(), Error> {
+/// Deletes what was launched, once nothing more is wanted of it. What existed before the launch
+/// stays.
+async fn remove(job: &Job<'_>, namespace: &str, launched: &Launched) -> Result<(), Error> {
     let name = name(launched);
-    let note = if launched.job.is_some() {
+    let is_ours = launched.job.is_some();
+    if is_ours {
         job.launcher.remove(namespace, name).await?;
-        "is deleted with all that it owned"
-    } else {
-        "was there before, and stays"
-    };
+    }
+    note_removal(job, name, is_ours);
+    Ok(())
+}
+
+/// Reports what became of a ConfigMap that `--rm` names.
+pub(super) fn note_removal(job: &Job<'_>, name: &str, is_deleted: bool) {
     if !job.is_quiet {
+        let note = if is_deleted {
+            "is deleted with all that it owned"
+        } else {
+            "existed before the launch, and stays"
+        };
         error::note(&format!("configmap/{name} {note}"));
     }
-    Ok(())
 }
 
 /// Launches, and tells of what happens until it is done or interrupted.
@@ -103,12 +120,12 @@ async fn follow(
     request: &Request,
     report: &mut Report,
     progress: &mut Progress,
+    stop: &mut Stop,
 ) -> Result<Launched, Error> {
     let Request { image, namespace, .. } = request;
     let (sender, mut events) = mpsc::unbounded();
     let mut launching = pin!(job.launcher.launch_watched(request, sender));
     let mut turns = tokio::time::interval(TURN);
-    let mut stop = Stop::new()?;
     let result = loop {
         tokio::select! {
             // Events before the end, which comes in the same moment.
@@ -119,7 +136,7 @@ async fn follow(
             }
             result = &mut launching => break result,
             () = stop.asked() => {
-                return Err(interrupted(job, image, progress, &mut stop).await);
+                return Err(interrupted(job, image, progress, stop).await);
             }
             _ = turns.tick() => {}
         }
@@ -134,37 +151,47 @@ async fn follow(
     result.map_err(|failure| Error::launch(image, failure))
 }
 
-/// What is left of an interrupted launch.
+/// What is left of an interrupted launch. The request that creates a Job may be under way: as long as
+/// the Job was not seen, nobody knows.
 async fn interrupted(job: &Job<'_>, image: &str, progress: &Progress, stop: &mut Stop) -> Error {
     let namespace = &job.namespace;
-    let mut failure = match (progress.config_map(), progress.job()) {
-        // The Job may be on its way to the API server.
-        (Some(config_map), _) if job.is_cancelled_on_interrupt => {
-            tokio::select! {
-                cancelled = job.launcher.cancel(namespace, config_map) => match cancelled {
-                    Ok(jobs) if jobs.is_empty() => {
-                        Failure::new(Reason::Cancelled, "interrupted; there is no Job")
-                    }
-                    Ok(_) => Failure::new(Reason::Cancelled, "interrupted; the Job is deleted"),
-                    Err(failure) => failure,
-                },
-                () = stop.asked() => Failure::new(
+    let (message, hint) = match (progress.config_map(), progress.job()) {
+        (None, _) => ("interrupted before a Job was created".to_owned(), TAKE_UP),
+        (Some(config_map), seen) if job.is_cancelled_on_interrupt => {
+            let cancelled = tokio::select! {
+                cancelled = job.launcher.cancel(namespace, config_map) => cancelled,
+                () = stop.asked() => Err(Failure::new(
                     Reason::Cancelled,
                     format!("interrupted twice; a Job of configmap/{config_map} may go on"),
+                )),
+            };
+            match (cancelled, seen) {
+                (Err(failure), _) => return Error::launch(image, failure),
+                (Ok(jobs), None) if jobs.is_empty() => (
+                    format!(
+                        "interrupted; configmap/{config_map} has no Job, unless one is being created"
+                    ),
+                    "",
                 ),
+                (Ok(jobs), Some(_)) if jobs.is_empty() => {
+                    ("interrupted; the Job was over already".to_owned(), "")
+                }
+                (Ok(_), _) => ("interrupted; the Job is deleted".to_owned(), ""),
             }
         }
-        (_, Some(name)) => {
-            let message = format!("interrupted; job/{name} goes on in namespace {namespace}");
-            Failure::new(Reason::Cancelled, message)
+        (Some(_), Some(name)) => {
+            (format!("interrupted; job/{name} goes on in namespace {namespace}"), TAKE_UP)
         }
-        _ => Failure::new(Reason::Cancelled, "interrupted before there was a Job"),
+        (Some(config_map), None) => (
+            format!(
+                "interrupted; a Job of configmap/{config_map} may have been created in namespace \
+                 {namespace}"
+            ),
+            TAKE_UP,
+        ),
     };
-    if failure.reason == Reason::Cancelled && !job.is_cancelled_on_interrupt {
-        failure.hint = Some("the same command takes up what is there".to_owned());
-    } else if failure.reason == Reason::Cancelled {
-        failure.hint = None;
-    }
+    let mut failure = Failure::new(Reason::Cancelled, message);
+    failure.hint = Some(hint.to_owned()).filter(|hint| !hint.is_empty());
     Error::launch(image, failure)
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, Stderr};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use unlade_launcher::Event;
+use unlade_launcher::{Event, Failure};
 
 use super::{Job, document::Line};
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
     error::{self, Error},
     output::{Documents, Form},
     progress::{self, Live},
-    screen::Palette,
+    screen::{Palette, Screen},
 };
 
 /// How often what is shown on a terminal is drawn again.
@@ -36,6 +36,8 @@ pub(super) struct Report {
     start: Instant,
     turn: usize,
     palette: Palette,
+    /// Whether it was reported that the cluster is out of reach.
+    is_cluster_told: bool,
 }
 
 impl Report {
@@ -47,7 +49,13 @@ impl Report {
             Some(width) => Way::Live(Live::new(io::stderr(), width)),
             None => Way::Lines,
         };
-        Self { way, start: Instant::now(), turn: 0, palette: job.screen.err }
+        Self {
+            way,
+            start: Instant::now(),
+            turn: 0,
+            palette: job.screen.err,
+            is_cluster_told: false,
+        }
     }
 
     /// The time since the beginning.
@@ -69,6 +77,17 @@ impl Report {
             Way::Quiet | Way::Live(_) => {}
         }
         Ok(())
+    }
+
+    /// Reports why `image`, one of many, was not launched. What concerns all of them is reported once.
+    pub(super) fn failure(&mut self, image: &str, failure: &Failure, screen: &Screen) {
+        self.clear();
+        if !failure.is_of_cluster() {
+            error::report(&Error::launch(image, failure.clone()), screen);
+        } else if !self.is_cluster_told {
+            self.is_cluster_told = true;
+            error::report(&failure.clone().into(), screen);
+        }
     }
 
     /// Writes a document, where documents are written.

@@ -1,0 +1,180 @@
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use http::Method;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+use unlade_api_server::{Canned, Disturbance, Recorded, Server, State};
+
+use crate::finished::Finished;
+use crate::run::command;
+
+pub(crate) const IMAGE: &str = "registry.example/bundles/etcd:0.9.4";
+
+/// A cluster whose API server is [`Server`].
+pub(crate) struct Cluster {
+    pub(crate) server: Server,
+    home: TempDir,
+}
+
+/// A command that goes on.
+pub(crate) struct Running {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Cluster {
+    pub(crate) fn new(server: Server) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join("config"), server.serve().kubeconfig()).unwrap();
+        Self { server, home }
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = command(arguments);
+        command.env("KUBECONFIG", self.home.path().join("config"));
+        command.env("UNLADE_TOOL_IMAGE", "registry.example/tool:1").env("HOME", self.home.path());
+        command.stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Finished {
+        self.command(arguments).output().unwrap().into()
+    }
+
+    /// Starts a command that writes JSON documents.
+    pub(crate) fn start(&self, arguments: &[&str]) -> Running {
+        let mut command = self.command(arguments);
+        command.args(["-o", "json"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Running { child, lines }
+    }
+}
+
+impl Running {
+    /// Reads on until such an event; panics if there is none.
+    pub(crate) fn read_until(&mut self, name: &str) -> Value {
+        loop {
+            let mut line = String::new();
+            self.lines.read_line(&mut line).unwrap();
+            assert!(!line.is_empty(), "no {name}: {:?}", self.stderr());
+            let event: Value = serde_json::from_str(&line).unwrap();
+            if event["event"] == name {
+                return event;
+            }
+        }
+    }
+
+    /// Sends Ctrl-C.
+    pub(crate) fn interrupt(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
+    }
+
+    /// Its exit code, and what it wrote to standard error.
+    pub(crate) fn wait(mut self) -> (Option<i32>, String) {
+        // Nobody reads on: a full pipe must not hold it up.
+        let mut rest = String::new();
+        self.lines.read_to_string(&mut rest).unwrap();
+        let stderr = self.stderr();
+        (self.child.wait().unwrap().code(), stderr)
+    }
+
+    fn stderr(&mut self) -> String {
+        let mut stderr = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        stderr
+    }
+}
+
+/// Whether a request creates such an object, and does not only try it.
+pub(crate) fn creates(method: &Method, path: &str, kind: &str) -> bool {
+    method == Method::POST && path.contains(kind) && !path.contains("dryRun")
+}
+
+pub(crate) fn is_creation_of(kind: &str) -> impl Fn(&Recorded) -> bool {
+    move |request| creates(&request.method, &request.path, kind)
+}
+
+#[test]
+fn a_server_that_cannot_serve_is_reported_in_its_own_words_until_it_can() {
+    let is_away = Arc::new(AtomicBool::new(true));
+    let away = is_away.clone();
+    let server = Server::new(State::fill).disturbed(move |_| {
+        let is_away = away.load(Ordering::Relaxed);
+        is_away.then(|| Disturbance::answer(503, "ServiceUnavailable", "etcd is away"))
+    });
+    let cluster = Cluster::new(server);
+    let mut launch = cluster.start(&["launch", IMAGE]);
+    let event = launch.read_until("waiting");
+    let message = event["failure"]["message"].as_str().unwrap();
+    assert!(message.contains("503") && message.contains("etcd is away"), "{message}");
+    is_away.store(false, Ordering::Relaxed);
+    launch.read_until("resumed");
+    launch.read_until("launched");
+    let (code, stderr) = launch.wait();
+    assert_eq!(code, Some(0), "{stderr}");
+}
+
+#[test]
+fn a_busy_server_is_not_asked_again_before_the_time_that_it_names() {
+    let mut is_first = true;
+    let server = Server::new(State::fill).disturbed(move |request| {
+        (creates(request.method, request.path, "/configmaps") && std::mem::take(&mut is_first))
+            .then(|| {
+                let canned = Canned::text(429, "Too many requests, please try again later.");
+                Disturbance::Answer(canned.with_header("retry-after", "1"))
+            })
+    });
+    let cluster = Cluster::new(server);
+    let mut launch = cluster.start(&["launch", IMAGE]);
+    let event = launch.read_until("waiting");
+    let message = event["failure"]["message"].as_str().unwrap();
+    assert!(message.contains("429") && message.contains("Too many requests"), "{message}");
+    assert_eq!(launch.wait().0, Some(0));
+    let mut requests = cluster.server.requests();
+    requests.retain(is_creation_of("/configmaps"));
+    let [first, second] = requests.as_slice() else { panic!("{requests:#?}") };
+    assert!(second.at.duration_since(first.at) >= Duration::from_secs(1), "{requests:#?}");
+}
+
+#[test]
+fn a_job_that_was_created_without_an_answer_is_followed() {
+    let mut is_first = true;
+    let server = Server::new(State::fill).disturbed(move |request| {
+        (creates(request.method, request.path, "/jobs") && std::mem::take(&mut is_first)).then(
+            || Disturbance::AnswerAfterDoing(Canned::status(504, "Timeout", "it took too long")),
+        )
+    });
+    let cluster = Cluster::new(server);
+    let mut launch = cluster.start(&["launch", IMAGE]);
+    let event = launch.read_until("waiting");
+    assert!(event["failure"]["message"].as_str().unwrap().contains("504"), "{event}");
+    launch.read_until("launched");
+    assert_eq!(launch.wait().0, Some(0));
+    assert_eq!(cluster.server.count("jobs"), 1);
+}
+
+#[test]
+fn what_is_not_an_api_server_is_not_waited_for() {
+    let page = || Canned::text(502, "<html>\n<body>Bad Gateway</body>\n</html>");
+    let server = Server::new(|_, _| {});
+    let cluster = Cluster::new(server.disturbed(move |_| Some(Disturbance::Answer(page()))));
+    for arguments in [&["launch", IMAGE][..], &["get"]] {
+        let stderr = cluster.run(arguments).failure(74);
+        assert!(stderr.contains("failed to reach the API server http://127.0.0.1:"), "{stderr}");
+        assert!(stderr.contains(" (context \"test\"): the answer 502 Bad Gateway"), "{stderr}");
+        assert!(stderr.contains("\nhint: "), "{stderr}");
+    }
+    // TLS to a port that has none.
+    let config = cluster.home.path().join("config");
+    let text = fs::read_to_string(&config).unwrap().replace("http://", "https://");
+    fs::write(&config, text).unwrap();
+    let stderr = cluster.run(&["launch", IMAGE]).failure(74);
+    assert!(stderr.contains("failed to reach the API server https://127.0.0.1:"), "{stderr}");
+}
