@@ -123,11 +123,11 @@ impl Inventory {
     }
 }
 
-fn object(namespace: &str, name: &str) -> String {
+pub(crate) fn object(namespace: &str, name: &str) -> String {
     format!("ConfigMap {namespace}/{name}")
 }
 
-fn foreign(namespace: &str, name: &str) -> Failure {
+pub(crate) fn foreign(namespace: &str, name: &str) -> Failure {
     let mut failure = Failure::new(
         Reason::NameTaken,
         format!("{} was not made by unlade", object(namespace, name)),

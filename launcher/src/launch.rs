@@ -41,7 +41,7 @@ use crate::{Event, Failure, Launched, Options, Reason, Request, Step, Strategy, 
 pub(crate) use judge::condition::is_finished;
 pub(crate) use patience::unanswered;
 pub(crate) use plain::plain;
-pub(crate) use removal::{cancel, remove};
+pub(crate) use removal::{cancel, delete, find, remove};
 
 #[cfg(test)]
 mod tests;

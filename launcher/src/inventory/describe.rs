@@ -48,29 +48,29 @@ pub(super) async fn describe(client: &Client, config_map: ConfigMap) -> Descript
     let (jobs, pods, owned, role) = futures::join!(
         list::jobs(client, Some(&namespace), Some(&name)),
         list::pages(&params, async |page| pods.list(&page).await),
-        remove::owned(client, &config_map),
+        remove::owned(client, &config_map.metadata),
         roles.get_opt(&name),
     );
     let mut untold = Vec::new();
     let of = object(&namespace, &name);
-    let mut tell = |what: &str, error: &kube::Error| {
-        untold.push(refused("list", &format!("{what} of {of}"), error));
+    let mut tell = |verb: &str, what: &str, error: &kube::Error| {
+        untold.push(refused(verb, &format!("{what} {of}"), error));
     };
     let jobs = jobs.unwrap_or_else(|error| {
-        tell("Jobs", &error);
+        tell("list", "the Jobs of", &error);
         JobsOf::new()
     });
     let mut jobs: Vec<Job> = jobs.into_values().flatten().collect();
     let mut pods = pods.unwrap_or_else(|error| {
-        tell("pods", &error);
+        tell("list", "the pods of", &error);
         Vec::new()
     });
     let owned = owned.unwrap_or_else(|error| {
-        tell("what belongs", &error);
+        tell("list", "the objects that belong to", &error);
         Vec::new()
     });
     let role = role.unwrap_or_else(|error| {
-        tell("the Role", &error);
+        tell("read", "the Role of", &error);
         None
     });
     let verified = role.and_then(|role| verified(&role, &config_map));
@@ -81,7 +81,7 @@ pub(super) async fn describe(client: &Client, config_map: ConfigMap) -> Descript
     uids.extend(pods.iter().map(|pod| pod.metadata.uid.clone()));
     let events = events(client, &namespace, uids.into_iter().flatten().collect()).await;
     let events = events.unwrap_or_else(|error| {
-        tell("events", &error);
+        tell("list", "the events of", &error);
         Vec::new()
     });
     Description {

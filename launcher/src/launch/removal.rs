@@ -1,10 +1,11 @@
-//! What a launch made is taken away again.
+//! Deletion of what a launch made.
 
 use std::time::Duration;
 
 use futures::channel::mpsc::unbounded;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DeleteParams, ListParams, Preconditions};
 use kube::{Api, Client, ResourceExt};
 
@@ -12,6 +13,7 @@ use super::judge::condition;
 use super::patience::{Answer, Patience};
 use super::report::Report;
 use crate::Failure;
+use crate::inventory::{foreign, object};
 use crate::object::label;
 
 /// How long the API server may be out of reach. Someone waits for the prompt.
@@ -42,25 +44,59 @@ pub(crate) async fn cancel(
     Ok(names)
 }
 
-/// Deletes a ConfigMap of ours, and thereby all that it owns.
+/// The metadata of a ConfigMap; none if it does not exist.
+///
+/// # Errors
+///
+/// If unlade has not made it, or the API server refuses or is out of reach.
+pub(crate) async fn find(
+    client: &Client,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<ObjectMeta>, Failure> {
+    let report = Report::start(unbounded().0);
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
+    let doing = format!("get {}", object(namespace, name));
+    let answer = Patience::of(&report, PATIENCE).ask(&doing, || api.get_metadata(name)).await?;
+    match answer.done() {
+        Some(found) if label::is_ours(found.metadata.labels.as_ref()) => Ok(Some(found.metadata)),
+        Some(_) => Err(foreign(namespace, name)),
+        None => Ok(None),
+    }
+}
+
+/// Deletes a ConfigMap that was found, and thereby all that it owns; whether it still existed. With
+/// `is_dry_run` the API server only says whether it would.
+pub(crate) async fn delete(
+    client: &Client,
+    namespace: &str,
+    found: &ObjectMeta,
+    is_dry_run: bool,
+) -> Result<bool, Failure> {
+    let report = Report::start(unbounded().0);
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
+    let name = found.name.as_deref().unwrap_or_default();
+    // Not another one that has come to its place.
+    let mut params = DeleteParams::background().preconditions(of_uid(found.uid.clone()));
+    params.dry_run = is_dry_run;
+    let doing = format!("delete {}", object(namespace, name));
+    let answer = Patience::of(&report, PATIENCE).ask(&doing, || api.delete(name, &params)).await?;
+    match answer {
+        Answer::Done(_) => Ok(true),
+        Answer::Missing => Ok(false),
+        other => other.expected(&doing).map(|_| true),
+    }
+}
+
+/// Deletes a ConfigMap of ours, and thereby all that it owns. That it does not exist is fine.
 pub(crate) async fn remove(
     client: &Client,
     namespace: &str,
     config_map: &str,
 ) -> Result<(), Failure> {
-    let report = Report::start(unbounded().0);
-    let patience = Patience::of(&report, PATIENCE);
-    let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
-    let doing = format!("read ConfigMap {config_map}");
-    let Some(found) = patience.ask(&doing, || api.get(config_map)).await?.done() else {
-        return Ok(());
-    };
-    if !label::is_ours(found.metadata.labels.as_ref()) {
-        return Err(super::taken("ConfigMap", config_map));
+    if let Some(found) = find(client, namespace, config_map).await? {
+        delete(client, namespace, &found, false).await?;
     }
-    let params = DeleteParams::background().preconditions(of_uid(found.uid()));
-    let doing = format!("delete ConfigMap {config_map}");
-    patience.ask(&doing, || api.delete(config_map, &params)).await?;
     Ok(())
 }
 
