@@ -11,7 +11,7 @@ use kube::{
 use tower::timeout::TimeoutLayer;
 use unlade_launcher::client;
 
-use crate::{args::Connection, error};
+use crate::{args::Connection, error, log};
 
 /// How long it may take until a server takes a connection. One that does not take it within this
 /// time is not there: someone waits at the prompt.
@@ -93,6 +93,7 @@ pub(crate) fn block_on<T, E: From<Error>>(
 ///
 /// If the kubeconfig is not usable, or there is none.
 pub(crate) async fn connect(connection: &Connection) -> Result<Cluster, Error> {
+    log::start(connection.verbose, connection.log_format);
     let Target { mut config, context } = target(connection).await?;
     withhold_credentials(&mut config);
     if let Some(user) = &connection.as_user {
@@ -109,6 +110,7 @@ pub(crate) async fn connect(connection: &Connection) -> Result<Cluster, Error> {
         Some(context) => format!("{url} (context {context:?})"),
         None => format!("{url} (the service account of this pod)"),
     };
+    tracing::info!(server, namespace, "connecting");
     let failed = |source| Error::Client { url, source: Box::new(source) };
     let builder = ClientBuilder::try_from(config).map_err(failed)?;
     let timeout = connection.request_timeout.0;

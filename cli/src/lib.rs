@@ -15,6 +15,7 @@ mod connection;
 mod error;
 mod exit;
 mod input;
+mod log;
 mod name;
 mod output;
 mod progress;

@@ -132,13 +132,8 @@ impl Observer {
 
 fn span(request: &Request<Body>) -> Span {
     let (method, uri) = (request.method(), request.uri());
-    let path = uri.path();
     let query = uri.query().unwrap_or_default();
-    if query.split('&').any(|pair| pair == "watch=true") {
-        debug_span!("watch", %method, path, query, status = field::Empty)
-    } else {
-        debug_span!("request", %method, path, query, status = field::Empty)
-    }
+    debug_span!("request", %method, path = uri.path(), query, status = field::Empty)
 }
 
 /// Whether an answer that refuses something comes from an API server, and not from what stands in

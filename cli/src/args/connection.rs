@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args as Group;
 
 use super::Time;
+use crate::log::LogFormat;
 
 #[derive(Debug, Clone, Group)]
 #[command(next_help_heading = "Cluster")]
@@ -34,4 +35,15 @@ pub(crate) struct Connection {
     /// Watches, which go on for as long as they are needed, only have to begin within it.
     #[arg(long, value_name = "TIME", default_value = "30s", hide_short_help = true)]
     pub(crate) request_timeout: Time,
+
+    /// Log phases and decisions on standard error; twice: requests and watches too
+    ///
+    /// The log takes the place of the lines that show the phases. Credentials are never logged.
+    #[arg(short, long, action = clap::ArgAction::Count, help_heading = "Log", hide_short_help = true)]
+    pub(crate) verbose: u8,
+
+    /// How log lines are written
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Log")]
+    #[arg(hide_short_help = true)]
+    pub(crate) log_format: LogFormat,
 }

@@ -29,11 +29,14 @@ use crate::{
 const AFFINITY_SIZE: usize = 1 << 20;
 
 /// What every way of launching needs.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch that is typed by itself")]
 struct Job<'a> {
     launcher: Launcher,
     namespace: String,
     output: Output,
     is_quiet: bool,
+    /// Whether the log shows the phases.
+    is_logged: bool,
     is_removed: bool,
     is_cancelled_on_interrupt: bool,
     loader: loader::Options,
@@ -93,6 +96,7 @@ pub(super) fn run(args: Launch, screen: &Screen) -> Result<(), Error> {
             namespace,
             output: output.unwrap_or_default(),
             is_quiet: quiet,
+            is_logged: connection.verbose > 0,
             is_removed: rm,
             is_cancelled_on_interrupt: cancel_on_interrupt,
             loader: loader::Options { strictness, ..loader::Options::default() },

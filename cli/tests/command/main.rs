@@ -1,6 +1,10 @@
 //! The real binaries, as people and scripts use them.
 
-#![expect(clippy::unwrap_used, reason = "a test harness: what fails here fails the test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test harness: what fails here fails the test"
+)]
 
 /// A cluster whose API server is in memory, behind HTTP: kube's whole client stack lies in between.
 mod api_server;
@@ -22,6 +26,8 @@ mod image;
 mod interrupt;
 /// `unlade load`.
 mod load;
+/// `--verbose`.
+mod log;
 /// Runs the binaries.
 mod run;
 /// What a terminal is shown, on a pseudo-terminal.

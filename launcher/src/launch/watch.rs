@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::time::Duration;
 
-use futures::stream::{BoxStream, SelectAll};
+use futures::stream::{BoxStream, SelectAll, poll_fn};
 use futures::{FutureExt, StreamExt};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
@@ -16,6 +16,7 @@ use kube::runtime::{WatchStreamExt, watcher::Event as Change};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
+use tracing::{debug, debug_span};
 
 use super::backoff;
 use super::image::Sighting;
@@ -218,6 +219,16 @@ impl Watch {
         let updates = stream.map(move |change| match change {
             Ok(change) => update(change),
             Err(error) => Update::Error(kind, error),
+        });
+        let mut updates = updates.boxed();
+        let span = debug_span!("watch", kind);
+        let updates = poll_fn(move |context| {
+            let _entered = span.enter();
+            let update = updates.poll_next_unpin(context);
+            if update.is_ready() {
+                debug!("changed");
+            }
+            update
         });
         self.streams.push(updates.boxed());
     }

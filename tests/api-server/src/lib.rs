@@ -48,7 +48,7 @@ type OnJob = Box<dyn FnMut(&mut State, &Value) + Send>;
 type Disturb = Box<dyn FnMut(&Arrival<'_>) -> Option<Disturbance> + Send>;
 
 /// How long the tests wait for a request that has to come: generous, since machines are busy.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The server, and the kinds that it denies. Clones share everything but the denied kinds.
 #[derive(Clone)]

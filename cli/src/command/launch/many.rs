@@ -1,5 +1,6 @@
 //! Many images.
 
+use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::pin::pin;
 
@@ -303,10 +304,10 @@ async fn interrupted(
         going.len()
     );
     if !open.is_empty() {
-        message.push_str(&format!(", {} more may have been created", open.len()));
+        _ = write!(message, ", {} more may have been created", open.len());
     }
     if n_removals > 0 {
-        message.push_str(&format!(", {n_removals} ConfigMaps may not have been deleted"));
+        _ = write!(message, ", {n_removals} ConfigMaps may not have been deleted");
     }
     stop.release();
     if job.output == Output::Summary {

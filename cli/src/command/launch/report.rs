@@ -45,7 +45,8 @@ impl Report {
     pub(super) fn new(job: &Job<'_>) -> Self {
         let way = match job.screen.live {
             _ if job.output == Output::Json => Way::Json,
-            _ if job.is_quiet => Way::Quiet,
+            // Lines that are redrawn and log lines would overwrite each other.
+            _ if job.is_quiet || job.is_logged => Way::Quiet,
             Some(width) => Way::Live(Live::new(io::stderr(), width)),
             None => Way::Lines,
         };

@@ -51,7 +51,7 @@ impl Stop {
     /// The next signal.
     pub(super) async fn asked(&mut self) {
         if self.signals.next().await.is_none() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 
