@@ -63,7 +63,7 @@ const BOUNDARIES: [Boundary; 12] = [
         crate_name: "unlade-unpacker",
         folder: "unpacker",
         may_name: &["unlade-format"],
-        without: &[&["kube-runtime", "reqwest", "openssl", "native-tls"], YAML],
+        without: &[&["kube-runtime", "reqwest", "openssl", "native-tls", "tracing"], YAML],
         // Host names are never looked up inside a bundle's file system.
         unsaid: &["ToSocketAddrs", "lookup_host"],
     },
