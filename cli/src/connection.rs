@@ -95,6 +95,7 @@ pub(crate) fn block_on<T, E: From<Error>>(
 pub(crate) async fn connect(connection: &Connection) -> Result<Cluster, Error> {
     log::start(connection.verbose, connection.log_format);
     let Target { mut config, context } = target(connection).await?;
+    drop_user_info(&mut config);
     withhold_credentials(&mut config);
     if let Some(user) = &connection.as_user {
         config.auth_info.impersonate = Some(user.clone());
@@ -121,6 +122,16 @@ pub(crate) async fn connect(connection: &Connection) -> Result<Cluster, Error> {
         builder.with_layer(&TimeoutLayer::new(timeout)).build()
     };
     Ok(Cluster { client: client::observe(client, &server), namespace })
+}
+
+/// Removes `user:password@` from the address of the server, which messages and logs show. kube's
+/// client does not send it.
+fn drop_user_info(config: &mut Config) {
+    let authority = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
+    if let Some((_, host)) = authority.rsplit_once('@') {
+        let url = config.cluster_url.to_string().replacen(&authority, host, 1);
+        config.cluster_url = url.parse().unwrap_or_default();
+    }
 }
 
 /// Without TLS the credentials of the kubeconfig are left out, and that is said. kubectl does the

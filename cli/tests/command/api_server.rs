@@ -35,6 +35,11 @@ impl Cluster {
         Self { server, home }
     }
 
+    pub(crate) fn edit_kubeconfig(&self, edit: impl FnOnce(String) -> String) {
+        let path = self.home.path().join("config");
+        fs::write(&path, edit(fs::read_to_string(&path).unwrap())).unwrap();
+    }
+
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = command(arguments);
         command.env("KUBECONFIG", self.home.path().join("config"));
@@ -172,9 +177,7 @@ fn what_is_not_an_api_server_is_not_waited_for() {
         assert!(stderr.contains("\nhint: "), "{stderr}");
     }
     // TLS to a port that has none.
-    let config = cluster.home.path().join("config");
-    let text = fs::read_to_string(&config).unwrap().replace("http://", "https://");
-    fs::write(&config, text).unwrap();
+    cluster.edit_kubeconfig(|text| text.replace("http://", "https://"));
     let stderr = cluster.run(&["launch", IMAGE]).failure(74);
     assert!(stderr.contains("failed to reach the API server https://127.0.0.1:"), "{stderr}");
 }

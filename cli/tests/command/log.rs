@@ -59,6 +59,16 @@ fn neither_secrets_nor_escape_sequences_of_others_are_logged() {
     assert!(!done.stderr.contains('\u{1b}'), "{done:?}");
 }
 
+#[test]
+fn a_password_in_the_address_of_the_server_is_not_shown() {
+    let cluster = Cluster::new(Server::new(State::fill));
+    cluster.edit_kubeconfig(|text| text.replace("http://", "http://me:hunter2@"));
+    let done = cluster.run(&["get", "-vv"]);
+    done.success();
+    assert!(done.stderr.contains("http://127.0.0.1:"), "{done:?}");
+    assert!(!done.stderr.contains("hunter2"), "{done:?}");
+}
+
 /// The pod of a Job for whose image the registry wants other credentials.
 fn refused(job: &Value) -> Value {
     let name = job["metadata"]["name"].as_str().unwrap();

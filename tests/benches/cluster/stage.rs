@@ -43,7 +43,9 @@ impl Stage<'_> {
         runtime.block_on(async {
             let kubeconfig = Kubeconfig::read_from(cluster.testbed().kubeconfig()).unwrap();
             let options = KubeConfigOptions::default();
-            let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+            let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+            // As `Launcher::new` asks for.
+            config.default_retry = false;
             let client = Client::try_from(config).unwrap();
             run(&Stage { cluster: &cluster, namespace, client, tools }).await;
         });

@@ -205,7 +205,11 @@ pub(crate) fn job() -> Job {
 
 async fn config(kubeconfig: &Path) -> Config {
     let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
-    Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap()
+    let options = KubeConfigOptions::default();
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+    // As `Launcher::new` asks for.
+    config.default_retry = false;
+    config
 }
 
 async fn client(kubeconfig: &Path, writes: &Arc<Mutex<Vec<String>>>) -> Client {
