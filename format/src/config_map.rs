@@ -178,6 +178,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_number_of_an_unknown_field_survives() {
+        let number = format!("194{}", "2".repeat(90));
+        let json = format!("{{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"x\":{number}}}");
+        let read = ConfigMap::parse_json(json.as_bytes()).unwrap();
+        let written = serde_json::to_vec(&read).unwrap();
+        assert_eq!(ConfigMap::parse_json(&written).unwrap(), read);
+    }
+
+    #[test]
     fn unknown_fields_survive() {
         let json = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","ownerReferences":[{"kind":"Job"}],"uid":"u"},"binaryData":{"b":"AP8="},"immutable":true}"#;
         let config_map = ConfigMap::parse_json(json.as_bytes()).unwrap();
