@@ -24,9 +24,9 @@ const SHOWN: usize = 200;
 
 /// The same client, with three differences:
 ///
-/// - A request fails at once with [`Unreached`] as long as no API server has ever answered this
-///   client or its clones, whatever kept it from answering: the address is wrong, or the cluster is
-///   down. An API server that has answered before is waited for.
+/// - A request fails at once as long as no API server has ever answered this client or its clones,
+///   whatever kept it from answering: the address is wrong, or the cluster is down. An API server
+///   that has answered before is waited for.
 /// - `Retry-After` is kept: kube drops the headers of an answer, so the number of seconds moves
 ///   into the `details` of its Status, where [`Launcher`](crate::Launcher) finds it.
 /// - Each request has a span of `tracing` at the level `DEBUG`, with method, path and status. Neither
