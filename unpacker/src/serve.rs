@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use unlade_format::encode::{self, encode};
 use unlade_format::text::{self, Escaping};
-use unlade_format::{ConfigMap, Encoding, Limits};
+use unlade_format::{ConfigMap, Encoding, Limits, mark};
 
 pub(crate) use self::report::Failure;
 use crate::api::{self, Access, Connection, Filled, Kubeconfig, Pace, Policy, SystemClock};
@@ -198,6 +198,8 @@ fn one(
     };
     let mut outcome = Outcome::new(&bundle.config_map, verdict);
     outcome.files = Some(reading.content.files().len());
+    let annotations = encoded.iter().map(|config_map| &config_map.metadata.annotations);
+    outcome.digest = annotations.filter_map(|them| them.get(mark::DIGEST)).next().cloned();
     outcome.findings = reading.findings.len();
     Ok(outcome)
 }

@@ -70,9 +70,13 @@ fn bundle_is_written_and_what_others_wrote_is_kept() {
     let job = Job::new();
     let run = Run::of(job.command().args(["--source-image", "reg/i@sha256:1", "--attempt", "7"]));
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""), "{}", run.stderr);
-    assert_eq!(run.outcomes(), [json!({"configMap": "bundle", "verdict": "written", "files": 1})]);
     let object = job.server.object("olm", "bundle");
     let metadata = &object["metadata"];
+    let digest = &metadata["annotations"]["unlade.dev/digest"];
+    assert!(digest.as_str().is_some_and(|digest| digest.starts_with("sha256:")), "{digest}");
+    let outcome =
+        json!({"configMap": "bundle", "verdict": "written", "files": 1, "digest": digest});
+    assert_eq!(run.outcomes(), [outcome]);
     assert_eq!(metadata["resourceVersion"], "2");
     assert_eq!(metadata["labels"], json!({"olm.managed": "true", "team": "blue"}));
     assert_eq!(metadata["ownerReferences"][0]["uid"], "o");
@@ -87,8 +91,11 @@ fn bundle_is_written_and_what_others_wrote_is_kept() {
 #[test]
 fn second_run_writes_nothing() {
     let job = Job::new();
-    assert_eq!(job.run().verdicts(), ["written"]);
-    assert_eq!(job.run().verdicts(), ["unchanged"]);
+    let first = job.run();
+    assert_eq!(first.verdicts(), ["written"]);
+    let second = job.run();
+    assert_eq!(second.verdicts(), ["unchanged"]);
+    assert_eq!(second.outcomes()[0]["digest"], first.outcomes()[0]["digest"]);
     assert_eq!(job.server.with(|state| state.writes), 1);
 }
 
