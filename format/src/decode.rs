@@ -32,7 +32,7 @@ pub struct Decoded {
     pub digest: Option<String>,
     /// The id of the attempt that filled it.
     pub attempt: Option<String>,
-    /// What was noticed.
+    /// What was noticed, now and when the ConfigMap was filled ([`mark::FINDINGS`]).
     pub findings: Vec<Finding>,
 }
 
@@ -183,6 +183,7 @@ pub fn decode(config_maps: &[ConfigMap], limits: &Limits) -> Result<Decoded, Err
     let (content, digest) = match marks {
         Some(marks) => {
             let content = reader.ours(&marks)?;
+            findings.append(mark::findings::read(annotations));
             let found = content.digest();
             if found != marks.digest {
                 return Err(Error::Digest { expected: marks.digest, found });

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use unlade_format::encode::{self, encode};
 use unlade_format::text::{self, Escaping};
-use unlade_format::{ConfigMap, Encoding, Limits, mark};
+use unlade_format::{ConfigMap, Encoding, Limits, finding, mark};
 
 pub(crate) use self::report::Failure;
 use crate::api::{self, Access, Connection, Filled, Kubeconfig, Pace, Policy, SystemClock};
@@ -170,6 +170,7 @@ fn one(
             encoding: options.encoding,
             source_image: bundle.source_image.as_ref().or(image_of_env).cloned(),
             attempt: options.attempt.clone(),
+            findings: reading.findings.clone(),
             ..encode::Options::default()
         },
     )?;
@@ -200,7 +201,7 @@ fn one(
     outcome.files = Some(reading.content.files().len());
     let annotations = encoded.iter().map(|config_map| &config_map.metadata.annotations);
     outcome.digest = annotations.filter_map(|them| them.get(mark::DIGEST)).next().cloned();
-    outcome.findings = reading.findings.len();
+    outcome.findings = finding::count(&reading.findings);
     Ok(outcome)
 }
 

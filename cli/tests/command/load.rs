@@ -125,6 +125,33 @@ fn the_summary_shows_all_of_a_bundle() {
     }
 }
 
+/// `annotations.yaml` is no file of the ConfigMap, so the loader cannot see what was left out of it.
+#[test]
+fn what_unpack_left_out_is_reported_by_load() {
+    let annotations = "annotations:
+  olm.contentEncoding: x
+  olm.sourceImage: y
+  unlade.dev/digest: z
+  operators.operatorframework.io.bundle.package.v1: tea
+  operators.operatorframework.io.bundle.channels.v1: beta
+";
+    let bundle = Bundle::new().with("metadata/annotations.yaml", annotations);
+    let unpacked = unlade(["unpack", bundle.argument()]);
+    let warnings = unpacked.stderr.clone();
+    assert_eq!(warnings.lines().count(), 3, "{warnings}");
+    let text = unpacked.success();
+
+    let summary = piped(["load"], text.as_str()).success();
+    for warning in warnings.lines() {
+        assert!(summary.contains(warning), "{warning}\n{summary}");
+    }
+    assert!(!summary.contains("Nothing was dropped"), "{summary}");
+    let report = load(&text)["report"].clone();
+    let subjects: Vec<_> =
+        report.as_array().unwrap().iter().map(|finding| finding["subject"].clone()).collect();
+    assert_eq!(subjects, ["olm.contentEncoding", "olm.sourceImage", "unlade.dev/digest"]);
+}
+
 #[test]
 fn the_report_is_in_the_document_and_strict_makes_an_error_of_it() {
     let text = upstream("a").replace("\ndata:\n", "\ndata:\n  broken.yaml: 'a: ['\n");
