@@ -69,7 +69,10 @@ pub enum Error {
         found: usize,
     },
     /// Other content than was written.
-    #[error("the content has the digest {found}, {} was written", excerpt::cut(.expected))]
+    #[error(
+        "the content was changed after it was written: its digest is {found}, and {} is recorded",
+        excerpt::cut(.expected)
+    )]
     Digest {
         /// The digest written, by [`mark::DIGEST`].
         expected: String,

@@ -38,6 +38,10 @@ pub enum Reason {
     IllegalFile,
     /// `annotations.yaml` is missing, empty, lies in `manifests/`, or is there twice.
     AnnotationsFile,
+    /// No annotation names the package.
+    NoPackage,
+    /// No annotation names a channel.
+    NoChannels,
     /// `manifests.v1` or `metadata.v1` names a path that is not used.
     PathIgnored,
     /// A file that does not decode as a Kubernetes object: upstream drops it.
@@ -46,6 +50,10 @@ pub enum Reason {
     FurtherDocuments,
     /// A document without content, which upstream keeps as an object without kind.
     NilObject,
+    /// An object without a name, which no cluster takes.
+    NamelessObject,
+    /// An object that another file of the bundle holds as well.
+    DuplicateObject,
     /// No ClusterServiceVersion.
     NoCsv,
     /// More than one ClusterServiceVersion: the last one wins.

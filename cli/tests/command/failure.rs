@@ -222,7 +222,8 @@ fn a_list_that_repeats_a_config_map_by_aliases_is_refused() {
 
 #[test]
 fn a_reader_that_had_enough_is_no_failure() {
-    let large = format!("kind: Large\ntext: {}\n", "x".repeat(900 << 10));
+    let large = "x".repeat(900 << 10);
+    let large = format!("kind: Large\nmetadata: {{name: l}}\ntext: {large}\n");
     let bundle = Bundle::new().with("manifests/large.yaml", large);
     let mut child = command(["unpack", bundle.argument(), "--encoding", "plain"])
         .stdin(Stdio::null())
