@@ -4,6 +4,7 @@
 pub(crate) mod evidence;
 mod exit;
 mod hint;
+mod nearby;
 
 use std::error::Error as _;
 use std::fmt::{Display, Write as _};
@@ -54,6 +55,9 @@ pub(crate) enum Error {
         #[source]
         source: loader::Error,
     },
+    /// A ConfigMap that has nothing of a bundle.
+    #[error("{name} holds no bundle")]
+    NoBundle { name: String },
     /// Some of the ConfigMaps of a List were not loaded; each was told of already.
     #[error("{failed} of {all} ConfigMaps were not loaded")]
     Partly { failed: usize, all: usize, exit: Exit },
@@ -113,6 +117,7 @@ impl Error {
             loader::Error::Lossy(findings) => {
                 Self::reported(&findings, finding::count(&findings), screen)
             }
+            loader::Error::NoBundle => Self::NoBundle { name },
             source => Self::Load { name, source },
         }
     }
@@ -151,6 +156,7 @@ impl Error {
             Self::Encode(error) => error.into(),
             Self::Input(error) => error.into(),
             Self::Load { source, .. } => source.into(),
+            Self::NoBundle { .. } => Exit::BadBundle,
             Self::Launch { failure, .. } | Self::Cluster(failure) => Exit::Cluster(failure.reason),
             Self::Partly { exit, .. } | Self::Launches { exit, .. } => *exit,
             Self::Reported(_) => Exit::Reported,
