@@ -199,8 +199,8 @@ fn one(
     };
     let mut outcome = Outcome::new(&bundle.config_map, verdict);
     outcome.files = Some(reading.content.files().len());
-    let annotations = encoded.iter().map(|config_map| &config_map.metadata.annotations);
-    outcome.digest = annotations.filter_map(|them| them.get(mark::DIGEST)).next().cloned();
+    let mut annotations = encoded.iter().map(|config_map| &config_map.metadata.annotations);
+    outcome.digest = annotations.find_map(|them| them.get(mark::DIGEST)).cloned();
     outcome.findings = finding::count(&reading.findings);
     Ok(outcome)
 }

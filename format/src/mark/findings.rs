@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_forged_mark_is_text_within_limits() {
-        let huge = format!("[{}]", ["{}"; 100_000].join(","));
+        let huge = format!("[{}]", vec!["{}"; 100_000].join(","));
         let long = format!(r#"[{{"reason":"noCsv","message":"{}"}}]"#, "x".repeat(10_000));
         let cases: [(&str, &str); 8] = [
             ("", "not a list"),

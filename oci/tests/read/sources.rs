@@ -170,7 +170,10 @@ fn an_index_takes_the_platform_that_is_asked_for() {
     }
     let error = read_for(&source, "windows/amd64").unwrap_err();
     let text = chain(&error);
-    assert!(text.contains("windows/amd64, but linux/amd64, linux/arm64, linux/s390x"), "{text}");
+    assert!(
+        text.contains("windows/amd64 (it has: linux/amd64, linux/arm64, linux/s390x)"),
+        "{text}"
+    );
     assert!(error.hint().unwrap().contains("--platform"));
 }
 
