@@ -88,6 +88,30 @@ fn bundle_is_written_and_what_others_wrote_is_kept() {
     assert!(object["data"]["csv.yaml"].as_str().unwrap().contains("one.v1.0.0"));
 }
 
+/// Nobody who loads the ConfigMap can find it again.
+#[test]
+fn what_was_left_out_is_noted_on_the_config_map() {
+    let job = Job::new();
+    let annotations = "annotations:\n  olm.managed: x\n  olm.sourceImage: y\n";
+    fs::write(job.bundle.path().join("metadata/annotations.yaml"), annotations).unwrap();
+    let run = job.run();
+    assert_eq!((run.code, &run.outcomes()[0]["findings"]), (Some(0), &json!(2)), "{}", run.stderr);
+    let object = job.server.object("olm", "bundle");
+    let noted = object["metadata"]["annotations"]["unlade.dev/findings"].as_str().unwrap();
+    let noted: Value = serde_json::from_str(noted).unwrap();
+    assert_eq!(noted[0]["reason"], "reservedAnnotation");
+    assert_eq!(
+        (&noted[0]["subject"], &noted[1]["subject"]),
+        (&json!("olm.managed"), &json!("olm.sourceImage"))
+    );
+
+    fs::write(job.bundle.path().join("metadata/annotations.yaml"), "annotations: {a: b}\n")
+        .unwrap();
+    assert_eq!(job.run().verdicts(), ["written"]);
+    let object = job.server.object("olm", "bundle");
+    assert!(object["metadata"]["annotations"].get("unlade.dev/findings").is_none(), "{object}");
+}
+
 #[test]
 fn second_run_writes_nothing() {
     let job = Job::new();
