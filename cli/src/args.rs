@@ -7,6 +7,7 @@ mod example;
 mod inventory;
 mod launch;
 mod limit;
+mod number;
 mod pair;
 mod size;
 mod time;

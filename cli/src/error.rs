@@ -4,12 +4,13 @@
 pub(crate) mod evidence;
 mod exit;
 mod hint;
+mod nearby;
 
 use std::error::Error as _;
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write as _};
 
-use unlade_format::{Finding, encode, text};
+use unlade_format::{Finding, encode, finding, text};
 use unlade_launcher::Failure;
 use unlade_loader as loader;
 use unlade_oci as oci;
@@ -54,6 +55,9 @@ pub(crate) enum Error {
         #[source]
         source: loader::Error,
     },
+    /// A ConfigMap that has nothing of a bundle.
+    #[error("{name} holds no bundle")]
+    NoBundle { name: String },
     /// Some of the ConfigMaps of a List were not loaded; each was told of already.
     #[error("{failed} of {all} ConfigMaps were not loaded")]
     Partly { failed: usize, all: usize, exit: Exit },
@@ -110,7 +114,10 @@ impl Error {
     /// What a loader said of `name`.
     pub(crate) fn load(name: String, source: loader::Error, screen: &Screen) -> Self {
         match source {
-            loader::Error::Lossy(findings) => Self::reported(&findings, findings.len(), screen),
+            loader::Error::Lossy(findings) => {
+                Self::reported(&findings, finding::count(&findings), screen)
+            }
+            loader::Error::NoBundle => Self::NoBundle { name },
             source => Self::Load { name, source },
         }
     }
@@ -118,7 +125,7 @@ impl Error {
     /// With `--strict`: tells of `findings` as the warnings that they would be without, and is the
     /// error that those are with it of which the bundle loses something.
     pub(crate) fn reported(findings: &[Finding], losses: usize, screen: &Screen) -> Self {
-        warn(findings, screen);
+        warn_of(findings, screen);
         Self::Reported(losses)
     }
 
@@ -149,6 +156,7 @@ impl Error {
             Self::Encode(error) => error.into(),
             Self::Input(error) => error.into(),
             Self::Load { source, .. } => source.into(),
+            Self::NoBundle { .. } => Exit::BadBundle,
             Self::Launch { failure, .. } | Self::Cluster(failure) => Exit::Cluster(failure.reason),
             Self::Partly { exit, .. } | Self::Launches { exit, .. } => *exit,
             Self::Reported(_) => Exit::Reported,
@@ -171,10 +179,17 @@ pub(crate) fn report(error: &Error, screen: &Screen) -> Exit {
     exit
 }
 
-/// Tells of what was noticed, as far as [`text::listed`] lists it.
+/// Warns of what was noticed in a bundle, as far as [`text::listed`] lists it.
+pub(crate) fn warn_of<'f>(findings: impl IntoIterator<Item = &'f Finding>, screen: &Screen) {
+    for line in text::listed(findings) {
+        tell("warning", screen.err.warning, &line);
+    }
+}
+
+/// Warns of other things, as far as [`text::listed_items`] lists them.
 pub(crate) fn warn<T: Display>(what: impl IntoIterator<Item = T>, screen: &Screen) {
-    for what in text::listed(what) {
-        tell("warning", screen.err.warning, &what);
+    for line in text::listed_items(what) {
+        tell("warning", screen.err.warning, &line);
     }
 }
 

@@ -83,6 +83,9 @@ pub(crate) enum Error {
         #[source]
         source: serde_json::Error,
     },
+    /// A tar, or something compressed: perhaps an image.
+    #[error("{origin} is an archive or compressed, and neither YAML nor JSON")]
+    Archive { origin: String },
     /// Only other things.
     #[error("no ConfigMap in {origin}{}", but(.others))]
     Missing { origin: String, others: Vec<String> },
@@ -148,6 +151,9 @@ pub(crate) fn read(
 fn parse(bytes: &[u8], origin: &str, reader: &yaml::Reader) -> Result<Input, Error> {
     // Windows' editors put a byte order mark in front, which neither JSON nor kubectl likes.
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    if is_archive(bytes) {
+        return Err(Error::Archive { origin: origin.to_owned() });
+    }
     let mut input = Input::default();
     let mut n_documents = 0;
     for text in document::split(bytes) {
@@ -164,6 +170,19 @@ fn parse(bytes: &[u8], origin: &str, reader: &yaml::Reader) -> Result<Input, Err
     input.is_many |= n_documents > 1;
     Ok(input)
 }
+
+/// Whether the bytes begin as a tar does, or what gzip or zstd compress.
+fn is_archive(bytes: &[u8]) -> bool {
+    let is_tar = bytes.get(257..262) == Some(b"ustar");
+    is_tar || bytes.starts_with(b"\x1f\x8b") || bytes.starts_with(b"\x28\xb5\x2f\xfd")
+}
+
+/// Whether an object that is no ConfigMap is an entry of a file-based catalog.
+pub(crate) fn is_catalog(other: &str) -> bool {
+    other.starts_with(CATALOG)
+}
+
+const CATALOG: &str = "an entry of a file-based catalog";
 
 /// The values of a document: one, or several if it is a row of JSON texts as `jq` writes them.
 fn values(
@@ -234,6 +253,7 @@ fn take(value: Value, origin: &str, input: &mut Input) -> Result<(), Error> {
         } else {
             let name = text(&value, "/metadata/name");
             let kind = match &value {
+                Value::Object(_) if text(&value, "/schema").starts_with("olm.") => CATALOG,
                 Value::Object(_) if kind.is_empty() => "an object without kind",
                 Value::Object(_) => &kind,
                 Value::Array(_) => "a list",

@@ -32,7 +32,7 @@ pub struct Decoded {
     pub digest: Option<String>,
     /// The id of the attempt that filled it.
     pub attempt: Option<String>,
-    /// What was noticed.
+    /// What was noticed, now and when the ConfigMap was filled ([`mark::FINDINGS`]).
     pub findings: Vec<Finding>,
 }
 
@@ -69,7 +69,10 @@ pub enum Error {
         found: usize,
     },
     /// Other content than was written.
-    #[error("the content has the digest {found}, {} was written", excerpt::cut(.expected))]
+    #[error(
+        "the content was changed after it was written: its digest is {found}, and {} is recorded",
+        excerpt::cut(.expected)
+    )]
     Digest {
         /// The digest written, by [`mark::DIGEST`].
         expected: String,
@@ -183,6 +186,7 @@ pub fn decode(config_maps: &[ConfigMap], limits: &Limits) -> Result<Decoded, Err
     let (content, digest) = match marks {
         Some(marks) => {
             let content = reader.ours(&marks)?;
+            findings.append(mark::findings::read(annotations));
             let found = content.digest();
             if found != marks.digest {
                 return Err(Error::Digest { expected: marks.digest, found });

@@ -10,7 +10,7 @@ use crate::annotation::{self, CONTENT_ENCODING, MANAGED_LABEL, SOURCE_IMAGE};
 use crate::config_map::{Bytes, VALUES_SIZE};
 use crate::key::ConfigMapKey;
 use crate::mark::{self, Marks};
-use crate::{ConfigMap, Content, Directory, gzip, yaml};
+use crate::{ConfigMap, Content, Directory, Finding, gzip, yaml};
 
 #[cfg(test)]
 mod tests;
@@ -62,6 +62,9 @@ pub struct Options {
     pub source_image: Option<String>,
     /// An id of this attempt, so that a caller can tell its own result from an older one.
     pub attempt: Option<String>,
+    /// What the reader of the content noticed, for whoever loads the ConfigMap
+    /// ([`mark::FINDINGS`]).
+    pub findings: Vec<Finding>,
     /// Whether a file of metadata/ lies where upstream writes it even if upstream's loader takes it
     /// there for an object of the bundle.
     pub metadata_as_upstream: bool,
@@ -267,6 +270,10 @@ fn config_map(content: &Content, options: &Options, values: Values) -> Result<Co
     }
     if values.encoding == Encoding::Gzip {
         annotations.insert(CONTENT_ENCODING.to_owned(), gzip::ENCODING.to_owned());
+    }
+    if !options.without_marks {
+        // Last: it takes the room that the others leave.
+        mark::findings::write(&options.findings, annotations);
     }
     annotation::check_size(annotations)?;
     config_map.data = values.data;

@@ -119,6 +119,10 @@ fn cleared(mut existing: ConfigMap) -> Result<ConfigMap, Error> {
 fn with_content(mut cleared: ConfigMap, encoded: &ConfigMap) -> Result<ConfigMap, Error> {
     let metadata = &mut cleared.metadata;
     metadata.annotations.extend(encoded.metadata.annotations.clone());
+    if annotation::check_size(&metadata.annotations).is_err() {
+        // The content comes first.
+        metadata.annotations.remove(mark::FINDINGS);
+    }
     annotation::check_size(&metadata.annotations)
         .map_err(|source| Error::Annotations { name: metadata.name.clone(), source })?;
     metadata.labels.extend(encoded.metadata.labels.clone());

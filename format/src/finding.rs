@@ -2,24 +2,30 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::excerpt;
 
 /// One thing that a reader noticed: nothing is dropped without one.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Finding {
     /// Why, in a form that programs can match on.
     pub reason: Reason,
     /// The file, ConfigMap key or annotation that it is about; empty if it is about the whole.
+    #[serde(default)]
     pub subject: String,
     /// What happened, for people: a lowercase fragment.
+    #[serde(default)]
     pub message: String,
+    /// The number of findings that this one stands for because they were not kept; 0 for every
+    /// other finding. [`count`] counts all.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub omitted: usize,
 }
 
 /// Why something was reported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Reason {
@@ -32,6 +38,10 @@ pub enum Reason {
     IllegalFile,
     /// `annotations.yaml` is missing, empty, lies in `manifests/`, or is there twice.
     AnnotationsFile,
+    /// No annotation names the package.
+    NoPackage,
+    /// No annotation names a channel.
+    NoChannels,
     /// `manifests.v1` or `metadata.v1` names a path that is not used.
     PathIgnored,
     /// A file that does not decode as a Kubernetes object: upstream drops it.
@@ -40,6 +50,10 @@ pub enum Reason {
     FurtherDocuments,
     /// A document without content, which upstream keeps as an object without kind.
     NilObject,
+    /// An object without a name, which no cluster takes.
+    NamelessObject,
+    /// An object that another file of the bundle holds as well.
+    DuplicateObject,
     /// No ClusterServiceVersion.
     NoCsv,
     /// More than one ClusterServiceVersion: the last one wins.
@@ -56,8 +70,12 @@ pub enum Reason {
     Shadowed,
     /// A file of `metadata/` that says nothing of the bundle, such as settings of a pipeline.
     UnusedFile,
-    /// More findings than [`MOST`]: the others are counted.
+    /// Findings that were not kept, or not carried: [`Finding::omitted`] has their number where it
+    /// is known.
     Omitted,
+    /// A reason of a later version of unlade, read from a ConfigMap.
+    #[serde(other)]
+    Unknown,
 }
 
 /// Most findings of one reader that are kept; the others are counted. People are shown fewer
@@ -79,17 +97,31 @@ impl Finding {
             reason,
             subject: cut(subject.into(), excerpt::SIZE),
             message: cut(message.into(), excerpt::MESSAGE_SIZE),
+            omitted: 0,
         }
+    }
+
+    /// The finding that stands for `number` others.
+    pub(crate) fn omitted(number: usize) -> Self {
+        let (noun, verb) = if number == 1 { ("finding", "is") } else { ("findings", "are") };
+        let message = format!("{number} more {noun} {verb} not kept");
+        Self { omitted: number, ..Self::new(Reason::Omitted, "", message) }
     }
 }
 
+/// How many findings these are, counting those that one of them stands for.
+pub fn count<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> usize {
+    let numbers = findings.into_iter().map(|finding| finding.omitted.max(1));
+    numbers.fold(0, usize::saturating_add)
+}
+
 impl Findings {
-    /// Takes a finding.
+    /// Takes a finding. Of one that stands for others, the number counts.
     pub fn push(&mut self, finding: Finding) {
-        if self.kept.len() < MOST {
+        self.count = self.count.saturating_add(count([&finding]));
+        if self.kept.len() < MOST && finding.omitted == 0 {
             self.kept.push(finding);
         }
-        self.count += 1;
     }
 
     /// How many there are, those that are not kept included.
@@ -101,15 +133,14 @@ impl Findings {
     pub fn append(&mut self, others: Self) {
         let omitted = others.count - others.kept.len();
         self.extend(others.kept);
-        self.count += omitted;
+        self.count = self.count.saturating_add(omitted);
     }
 
     /// The findings; if there are more than [`MOST`], the last says how many.
     pub fn into_vec(mut self) -> Vec<Finding> {
         let omitted = self.count - self.kept.len();
         if omitted > 0 {
-            let message = format!("{omitted} more findings are not kept");
-            self.kept.push(Finding::new(Reason::Omitted, "", message));
+            self.kept.push(Finding::omitted(omitted));
         }
         self.kept
     }
@@ -139,6 +170,11 @@ impl fmt::Display for Finding {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,5 +198,13 @@ mod tests {
         assert_eq!(all.len(), MOST + 1);
         assert_eq!(all[MOST].reason, Reason::Omitted);
         assert_eq!(all[MOST].message, "3 more findings are not kept");
+        assert_eq!(all[MOST].omitted, 3);
+        assert_eq!(count(&all), MOST + 3);
+
+        // A second reader that goes on from there counts the same ones.
+        let mut again = Findings::from(all);
+        again.push(Finding::new(Reason::NoCsv, "", "another"));
+        assert_eq!(again.count(), MOST + 4);
+        assert_eq!(again.into_vec()[MOST].omitted, 4);
     }
 }

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Content, Directory, excerpt};
 
+pub(crate) mod findings;
+
 /// The version of the format, [`VERSION`]; with it come [`FILES`], [`DIGEST`] and [`ANNOTATIONS`].
 pub const FORMAT: &str = "unlade.dev/format";
 /// The number of files, that is of keys in `data` and `binaryData`.
@@ -19,9 +21,12 @@ pub const NAMES: &str = "unlade.dev/names";
 pub const METADATA: &str = "unlade.dev/metadata";
 /// The id of the attempt that filled the ConfigMap; absent if none was given.
 pub const ATTEMPT: &str = "unlade.dev/attempt";
+/// JSON list of what the reader of the bundle noticed: at most 100 findings in 16 KiB, with the
+/// number of the others; absent if there were none. [`DIGEST`] does not cover it.
+pub const FINDINGS: &str = "unlade.dev/findings";
 
 /// All marks.
-pub const ALL: [&str; 7] = [FORMAT, FILES, DIGEST, ANNOTATIONS, NAMES, METADATA, ATTEMPT];
+pub const ALL: [&str; 8] = [FORMAT, FILES, DIGEST, ANNOTATIONS, NAMES, METADATA, ATTEMPT, FINDINGS];
 
 /// The version of the format that is written, and the only one that is read.
 pub const VERSION: &str = "1";

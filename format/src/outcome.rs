@@ -113,6 +113,10 @@ pub struct Outcome {
     /// How many files the ConfigMap holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<usize>,
+    /// The [digest](crate::digest) of the content that the ConfigMap holds now, as
+    /// [`DIGEST`](crate::mark::DIGEST) has it; only of a success.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
     /// How many things the reader noticed and logged.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub findings: usize,
@@ -122,7 +126,7 @@ impl Outcome {
     /// An outcome without details.
     pub fn new(config_map: impl Into<String>, verdict: Verdict) -> Self {
         let config_map = config_map.into();
-        Self { config_map, verdict, message: String::new(), files: None, findings: 0 }
+        Self { config_map, verdict, message: String::new(), files: None, digest: None, findings: 0 }
     }
 
     /// An outcome that `message` explains.
@@ -298,7 +302,9 @@ mod tests {
 
     #[test]
     fn outcome_reads_back() {
-        let outcome = Outcome { files: Some(3), ..Outcome::failed("a", Verdict::Refused, "no") };
+        let mut outcome = Outcome::failed("a", Verdict::Refused, "no");
+        outcome.files = Some(3);
+        outcome.digest = Some(format!("sha256:{}", "0".repeat(64)));
         assert_eq!(parse(&message(std::slice::from_ref(&outcome))), [outcome]);
     }
 

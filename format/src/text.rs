@@ -10,6 +10,8 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::iter;
 
+use crate::{Finding, finding};
+
 pub use json::Escaping;
 
 /// Most bytes of a text on one line: a bundle with a million bad names fills neither a screen nor a
@@ -73,21 +75,37 @@ pub fn line(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{}… ({} more bytes)", escape(shown), rest.len()))
 }
 
-/// The first [`FINDINGS`] of `findings`, and how many more there are.
+/// The first [`FINDINGS`] of `findings`, and how many more there are, those that were not kept
+/// included.
+pub fn listed<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> impl Iterator<Item = String> {
+    listed_with(findings, |finding| finding::count([*finding]))
+}
+
+/// The first [`FINDINGS`] of `items`, each of which is one finding, and how many more there are.
 ///
 /// ```
-/// let lines = unlade_format::text::listed(1..=1_003);
+/// let lines = unlade_format::text::listed_items(1..=1_003);
 /// assert_eq!(lines.last().unwrap(), "3 more findings are not listed");
 /// ```
-pub fn listed<T: Display>(findings: impl IntoIterator<Item = T>) -> impl Iterator<Item = String> {
-    let mut findings = findings.into_iter().fuse();
+pub fn listed_items<T: Display>(
+    items: impl IntoIterator<Item = T>,
+) -> impl Iterator<Item = String> {
+    listed_with(items, |_| 1)
+}
+
+fn listed_with<T: Display>(
+    items: impl IntoIterator<Item = T>,
+    count: impl Fn(&T) -> usize,
+) -> impl Iterator<Item = String> {
+    let mut items = items.into_iter().fuse();
     let mut room = FINDINGS;
     iter::from_fn(move || {
         if let Some(left) = room.checked_sub(1) {
             room = left;
-            return findings.next().map(|finding| finding.to_string());
+            return items.next().map(|item| item.to_string());
         }
-        match findings.by_ref().count() {
+        let rest = items.by_ref().map(|item| count(&item));
+        match rest.fold(0, usize::saturating_add) {
             0 => None,
             1 => Some("1 more finding is not listed".to_owned()),
             more => Some(format!("{more} more findings are not listed")),

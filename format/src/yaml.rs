@@ -33,7 +33,6 @@ pub use write::{write, write_to};
 use crate::json::Tree;
 use compose::{Composed, Composer};
 use source::Source;
-use stream::Tail;
 
 /// Limits of the YAML reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,14 +83,24 @@ pub enum Scalars {
     Source,
 }
 
+/// Content behind the first document of a text, which upstream does not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unread {
+    /// The line where it begins, counted from 1.
+    pub line: u64,
+    /// Whether a document marker stands before it.
+    pub is_document: bool,
+}
+
 /// The first document of a text.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Document {
     /// What it holds: null if there is no document.
     pub tree: Tree,
-    /// What follows it and is not read, for people; none if nothing does.
-    pub unread: Option<String>,
+    /// What follows it and is not read; none if nothing does.
+    pub unread: Option<Unread>,
 }
 
 /// What the loader gets out of one file.
@@ -100,8 +109,8 @@ pub struct Document {
 pub struct Unstructured {
     /// The object; none if the first document has no content (upstream's "nil object").
     pub object: Option<Tree>,
-    /// What follows the first document and is not read, for people; none if nothing does.
-    pub unread: Option<String>,
+    /// What follows the first document and is not read; none if nothing does.
+    pub unread: Option<Unread>,
 }
 
 /// A file, read once: its first document, and whether that is an object.
@@ -111,8 +120,8 @@ pub struct File {
     /// The document as [`decode_document`] reads it, its scalars resolved; none if it has no
     /// content.
     pub document: Option<Tree>,
-    /// What follows it and is not read, for people; none if nothing does.
-    pub unread: Option<String>,
+    /// What follows it and is not read; none if nothing does.
+    pub unread: Option<Unread>,
     /// What keeps it from being an object, as [`decode_unstructured`] has it.
     pub error: Option<Error>,
     /// Whether the document was YAML, whose numbers Go's object has in another form.
@@ -188,7 +197,7 @@ fn compose(
     text: &[u8],
     scalars: Scalars,
     reader: &Reader,
-) -> Result<(Composed, Option<Tail>), Error> {
+) -> Result<(Composed, Option<Unread>), Error> {
     let mut source = Source::new(text);
     let begin = || Composer::new(text.len(), scalars, reader);
     let document = event::parse(&mut source, reader, begin, Composer::take)?.finish()?;

@@ -41,13 +41,13 @@ impl Channels {
             list => list.split(',').map(str::to_owned).collect(),
         };
         let read = Self { package: text(PACKAGE), list: split, default: text(DEFAULT_CHANNEL) };
-        for (key, is_missing, noun) in [
-            (PACKAGE, read.package.is_empty(), "package"),
-            (CHANNELS, read.list.is_empty(), "channel"),
+        for (reason, key, is_missing, noun) in [
+            (Reason::NoPackage, PACKAGE, read.package.is_empty(), "package"),
+            (Reason::NoChannels, CHANNELS, read.list.is_empty(), "channel"),
         ] {
             if is_missing {
                 let message = format!("the annotations name no {noun}");
-                findings.push(Finding::new(Reason::AnnotationsFile, key, message));
+                findings.push(Finding::new(reason, key, message));
             }
         }
         if !read.list.iter().eq(read.names()) {
@@ -125,6 +125,8 @@ mod tests {
     fn a_bundle_without_channels_is_reported() {
         let (channels, findings) = read("", "");
         assert!(channels.list.is_empty());
-        assert_eq!(findings.len(), 1, "{findings:?}");
+        let [Finding { reason: Reason::NoChannels, .. }] = findings[..] else {
+            panic!("{findings:?}")
+        };
     }
 }

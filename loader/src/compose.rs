@@ -63,7 +63,8 @@ fn choose_package<'a>(
     for (key, manifest) in packages {
         used.insert(key);
         if let Some((first, _)) = &found {
-            let message = format!("this package manifest is not taken: `{first}` is one already");
+            let message =
+                format!("the package manifest is not used, because `{first}` is one already");
             findings.push(Finding::new(Reason::Shadowed, key, message));
             continue;
         }
@@ -82,16 +83,31 @@ fn choose_package<'a>(
 
 /// Reports the files that gave nothing to the bundle.
 fn report(skipped: &[Skipped<'_>], used: &BTreeSet<&str>, findings: &mut Findings) {
-    for Skipped { key, directory, is_document, error } in skipped {
-        if used.contains(key) {
+    for file in skipped {
+        if used.contains(file.key) {
             continue;
         }
-        findings.push(if *directory == Directory::Metadata && *is_document {
-            Finding::new(Reason::UnusedFile, *key, "the file says nothing of the bundle")
+        let is_unused = file.directory == Directory::Metadata && file.is_document;
+        findings.push(if is_unused {
+            Finding::new(Reason::UnusedFile, file.key, "OLM does not use the file")
         } else {
-            Finding::new(Reason::Undecodable, *key, error.to_string())
+            Finding::new(Reason::Undecodable, file.key, undecodable(file))
         });
     }
+}
+
+/// What is lost with a file that does not decode, why, and what to do.
+fn undecodable(file: &Skipped<'_>) -> String {
+    let Skipped { key, directory, error, .. } = file;
+    let lost = match *key {
+        "dependencies.yaml" if *directory == Directory::Metadata => "OLM sees no dependencies",
+        "properties.yaml" if *directory == Directory::Metadata => {
+            "OLM sees no properties of the file"
+        }
+        _ => "OLM skips the file",
+    };
+    let hint = if file.has_tab { ": YAML is indented with spaces, not with tabs" } else { "" };
+    format!("{lost}: {error}{hint}")
 }
 
 /// Moves the bytes of the files into the objects, both in the order of their keys.

@@ -1,6 +1,9 @@
 //! Filling a [`Bundle`] from its CSV, annotations and metadata.
 
-use std::{collections::BTreeSet, mem};
+use std::{
+    collections::{BTreeSet, HashSet},
+    mem,
+};
 
 use unlade_format::{Finding, Findings, Reason, excerpt};
 
@@ -11,7 +14,7 @@ use crate::{
     csv::{self, Csv},
     metadata::Metadata,
     object::Objects,
-    property::{self, Basis},
+    property::{self, Basis, Origins},
     typed::Reader,
     version::{self, Range},
 };
@@ -48,7 +51,12 @@ pub(crate) fn fill(
     };
     fill_from_csv(&mut bundle, csv, objects, key, findings);
 
-    let mut reader = Reader::new(key, findings);
+    let origins = Origins {
+        csv: key,
+        dependencies: metadata.sources.dependencies.unwrap_or(key),
+        properties: metadata.sources.properties.unwrap_or(key),
+        n_of_file: metadata.properties.iter().collect::<HashSet<_>>().len(),
+    };
     let has_csv = objects.csv.is_some();
     let basis = Basis {
         package: if has_csv { &bundle.package_name } else { "" },
@@ -60,9 +68,9 @@ pub(crate) fn fill(
     let properties = property::derive(mem::take(&mut metadata.properties), of_annotation, basis);
     if has_csv {
         bundle.catalog_properties =
-            property::catalog(&properties, &bundle.dependencies, basis, &mut reader);
+            property::catalog(&properties, &bundle.dependencies, basis, &origins, findings);
     }
-    check_constraints(&properties, &bundle.dependencies, &mut reader);
+    check_constraints(&properties, &bundle.dependencies, &origins, findings);
     bundle.properties = properties;
     bundle.properties.sort();
     bundle
@@ -112,8 +120,22 @@ fn check_versions(csv: &Csv, reader: &mut Reader<'_>) {
     if !csv.skip_range.is_empty()
         && let Err(error) = csv.skip_range.parse::<Range>()
     {
-        reader.invalid(format!("the annotation olm.skipRange is ignored by OLM: {error}"));
+        let range = excerpt::cut(&csv.skip_range);
+        let hint = if has_prefix(&csv.skip_range) { ": write versions without the v" } else { "" };
+        reader.invalid(format!(
+            "OLM ignores the annotation olm.skipRange \"{range}\" and skips no version: {error}{hint}"
+        ));
     }
+}
+
+/// Whether a version in `range` has a `v` before it, as tags of git have.
+fn has_prefix(range: &str) -> bool {
+    let bytes = range.as_bytes();
+    let at = |place: usize| bytes.get(place).copied().unwrap_or_default();
+    (0..bytes.len()).any(|place| {
+        let is_start = place == 0 || !at(place - 1).is_ascii_alphanumeric();
+        is_start && at(place) == b'v' && at(place + 1).is_ascii_digit()
+    })
 }
 
 /// Notes what the resolver could not read. That values of `olm.gvk` and `olm.package` fit was seen
@@ -121,12 +143,17 @@ fn check_versions(csv: &Csv, reader: &mut Reader<'_>) {
 fn check_constraints(
     properties: &[Property],
     dependencies: &[Dependency],
-    reader: &mut Reader<'_>,
+    origins: &Origins<'_>,
+    findings: &mut Findings,
 ) {
-    let of_properties = properties.iter().map(|property| (&property.kind, property.constraint()));
-    let of_dependencies =
-        dependencies.iter().map(|dependency| (&dependency.kind, dependency.constraint()));
-    for (kind, constraint) in of_properties.chain(of_dependencies) {
+    let of_properties = properties.iter().enumerate().map(|(place, property)| {
+        (origins.of_property(place), &property.kind, property.constraint())
+    });
+    let of_dependencies = dependencies
+        .iter()
+        .map(|dependency| (origins.dependencies, &dependency.kind, dependency.constraint()));
+    for (key, kind, constraint) in of_properties.chain(of_dependencies) {
+        let reader = &mut Reader::new(key, findings);
         match constraint {
             Ok(Some(constraint)) => check_ranges(kind, &constraint, reader),
             Err(error) if !matches!(kind.as_str(), property::GVK | property::PACKAGE) => {

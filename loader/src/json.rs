@@ -13,7 +13,7 @@ pub(crate) fn fields_of(value: &str) -> Result<Map<String, Value>, String> {
     match serde_json::from_str(value) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(Value::Null) => Ok(Map::new()),
-        Ok(other) => Err(format!("{} is no mapping", noun(&other))),
+        Ok(other) => Err(format!("the value is {}, not a mapping", noun(&other))),
         Err(error) => Err(error.to_string()),
     }
 }
@@ -23,6 +23,13 @@ pub(crate) fn text_of(fields: &Map<String, Value>, name: &str) -> Result<String,
     match field_of(fields, name) {
         None => Ok(String::new()),
         Some(Value::String(text)) => Ok(text.clone()),
+        Some(other @ Value::Bool(_)) => Err(format!(
+            "`{name}` is {}, not text: quote it, for y, yes, on, n, no and off are booleans in YAML",
+            noun(other)
+        )),
+        Some(other @ Value::Number(_)) => {
+            Err(format!("`{name}` is {}, not text: quote it", noun(other)))
+        }
         Some(other) => Err(format!("`{name}` is {}, not text", noun(other))),
     }
 }

@@ -45,6 +45,7 @@ pub mod constraint;
 mod crd;
 mod csv;
 mod fill;
+mod further;
 mod json;
 pub mod load;
 mod metadata;

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use unlade_format::{ConfigMap, Content, Finding, Limits, Reason, decode, excerpt, yaml};
+use unlade_format::annotation::{self, CONTENT_ENCODING, SOURCE_IMAGE, SOURCE_IMAGE_OF_DESIGN};
+use unlade_format::{ConfigMap, Content, Finding, Limits, Reason, decode, excerpt, mark, yaml};
 
 use crate::{Bundle, PackageManifest, compose};
 
@@ -46,9 +47,14 @@ pub struct Options {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The ConfigMaps hold no content.
-    #[error("the ConfigMap holds no bundle")]
+    /// The ConfigMaps do not decode.
+    #[error(transparent)]
     Decode(#[from] decode::Error),
+    /// Nothing in the ConfigMap is part of a bundle: neither a value nor an annotation.
+    #[error(
+        "the ConfigMap holds no bundle: no key has an object, and no annotation names a package"
+    )]
+    NoBundle,
     /// Something would be lost, and [`Strictness::Strict`] was asked for: all that would be.
     #[error("not all of the bundle can be loaded: {}", excerpt::list(.0, "; "))]
     Lossy(Vec<Finding>),
@@ -70,7 +76,7 @@ impl Error {
         match self {
             Self::Decode(error) => error.hint(),
             Self::Lossy(_) => Some("without strictness the rest is loaded, as upstream does"),
-            Self::Exhausted { .. } => None,
+            Self::NoBundle | Self::Exhausted { .. } => None,
         }
     }
 }
@@ -100,7 +106,7 @@ pub fn load(content: &Content, options: &Options) -> Result<Manifest, Error> {
 ///
 /// # Errors
 ///
-/// As [`load()`], and if the ConfigMaps hold no content.
+/// As [`load()`], and if the ConfigMaps do not decode, or hold nothing of a bundle.
 pub fn load_config_maps(config_maps: &[ConfigMap], options: &Options) -> Result<Manifest, Error> {
     load_config_maps_within(config_maps, options, &yaml::Reader::new(&options.limits.yaml))
 }
@@ -119,13 +125,39 @@ pub fn load_config_maps_within(
     // Before anything is decompressed.
     reader.check().map_err(|source| Error::Exhausted { key: String::new(), source })?;
     let decoded = decode::decode(config_maps, &options.limits)?;
+    let is_annotated = config_maps.iter().any(is_annotated);
     let source = compose::Source {
         image: decoded.source_image.as_deref().or(options.source_image.as_deref()),
         is_placed: decoded.digest.is_some(),
         findings: decoded.findings,
         content: Cow::Owned(decoded.content),
     };
-    strictly(compose::compose(source, reader)?, options)
+    let manifest = compose::compose(source, reader)?;
+    if !is_annotated && !holds_bundle(&manifest) {
+        return Err(Error::NoBundle);
+    }
+    strictly(manifest, options)
+}
+
+/// Whether an annotation is one of a ConfigMap that was filled with a bundle: by unlade, whose
+/// marks were verified, or by upstream, which writes its six even where they are empty.
+fn is_annotated(config_map: &ConfigMap) -> bool {
+    let mut keys = config_map.metadata.annotations.keys();
+    keys.any(|key| {
+        let key = key.as_str();
+        mark::ALL.contains(&key)
+            || annotation::UPSTREAM.contains(&key)
+            || [CONTENT_ENCODING, SOURCE_IMAGE, SOURCE_IMAGE_OF_DESIGN].contains(&key)
+    })
+}
+
+/// Whether any value is part of a bundle: an object, or a file of metadata/.
+fn holds_bundle(manifest: &Manifest) -> bool {
+    let Manifest { bundle, package_manifest, .. } = manifest;
+    bundle.objects.iter().any(|object| !object.kind.is_empty())
+        || !bundle.dependencies.is_empty()
+        || !bundle.properties.is_empty()
+        || !package_manifest.package_name.is_empty()
 }
 
 /// Whether [`Strictness::Strict`] refuses a bundle with such a finding: not for annotations that

@@ -40,8 +40,15 @@ pub(crate) struct Metadata<'a> {
     /// What was noticed.
     pub(crate) findings: Findings,
     /// The files that dependencies and properties are taken from.
-    sources: [Option<&'a str>; 2],
+    pub(crate) sources: Sources<'a>,
     wants_annotations: bool,
+}
+
+/// The keys of the files that dependencies and properties are taken from; none without any.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Sources<'a> {
+    pub(crate) dependencies: Option<&'a str>,
+    pub(crate) properties: Option<&'a str>,
 }
 
 impl<'a> Metadata<'a> {
@@ -59,15 +66,17 @@ impl<'a> Metadata<'a> {
     pub(crate) fn take(
         &mut self,
         candidate: Candidate<'a, '_>,
-        unread: Option<&str>,
+        unread: Option<yaml::Unread>,
         reader: &yaml::Reader,
     ) -> Result<(), yaml::Error> {
         let Candidate { key, root, .. } = candidate;
-        for (name, source) in ["dependencies", "properties"].into_iter().zip(&mut self.sources) {
+        let Sources { dependencies, properties } = &mut self.sources;
+        for (name, source) in [("dependencies", dependencies), ("properties", properties)] {
             let Some(entries) = entries(root, name, key, &mut self.findings) else { continue };
             self.used.insert(key);
             if let Some(source) = source {
-                let message = format!("its {name} are not taken: `{source}` has some already");
+                let message =
+                    format!("OLM ignores its {name}, because `{source}` has some already");
                 self.findings.push(Finding::new(Reason::Shadowed, key, message));
                 continue;
             }
@@ -91,7 +100,7 @@ impl<'a> Metadata<'a> {
             self.findings.push(Finding::new(Reason::AnnotationsFile, key, message));
         }
         if let Some(unread) = unread.filter(|_| self.used.contains(key)) {
-            let message = format!("{unread} is not read");
+            let message = format!("{unread} is lost: OLM reads only the first document of a file");
             self.findings.push(Finding::new(Reason::FurtherDocuments, key, message));
         }
         Ok(())

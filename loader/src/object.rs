@@ -1,15 +1,16 @@
 //! [`Object`]: one manifest of a bundle.
 
 use std::borrow::Cow;
+use std::collections::{HashMap, hash_map::Entry};
 
 use unlade_format::{
-    Content, Directory, File, Finding, Findings, Reason,
+    Content, Directory, File, Finding, Findings, Reason, excerpt,
     json::{Tree, Value},
     yaml,
 };
 
 use crate::{
-    Api, Error, PackageManifest, crd, csv,
+    Api, Error, PackageManifest, crd, csv, further,
     metadata::{Candidate, Metadata},
     package_manifest,
     typed::Reader,
@@ -82,6 +83,8 @@ pub(crate) struct Objects<'a> {
     /// The PackageManifests among the files, with their keys: of files that are no objects, and of
     /// those of that kind.
     pub(crate) packages: Vec<(&'a str, PackageManifest)>,
+    /// Group, kind, namespace and name of each object, and the first key that has it.
+    seen: HashMap<[String; 4], String>,
 }
 
 /// The CSV that is the bundle's.
@@ -100,6 +103,22 @@ pub(crate) struct Skipped<'a> {
     /// Whether it is a document all the same.
     pub(crate) is_document: bool,
     pub(crate) error: yaml::Error,
+    /// Whether the error is in a line with a tab.
+    pub(crate) has_tab: bool,
+}
+
+impl<'a> Skipped<'a> {
+    fn new(key: &'a str, file: &File, is_document: bool, error: yaml::Error) -> Self {
+        let has_tab = match error {
+            yaml::Error::Syntax { line, .. } => {
+                let mut lines = file.bytes.split(|&byte| byte == b'\n');
+                let line = usize::try_from(line).ok().and_then(|line| lines.nth(line.max(1) - 1));
+                line.is_some_and(|line| line.contains(&b'\t'))
+            }
+            _ => false,
+        };
+        Self { key, directory: file.directory, is_document, error, has_tab }
+    }
 }
 
 /// Reads every file of `content` as upstream's loader does, by ConfigMap key in byte order, each
@@ -116,6 +135,7 @@ pub(crate) fn read<'a>(
     findings: &mut Findings,
 ) -> Result<Objects<'a>, Error> {
     let mut objects = Objects::default();
+    let lost = further::Reader::new();
     for (key, file) in content.entries() {
         let key = key.as_str();
         let exhausted = |source| Error::Exhausted { key: key.to_owned(), source };
@@ -125,8 +145,7 @@ pub(crate) fn read<'a>(
                 return Err(exhausted(error));
             }
             Err(error) => {
-                let directory = file.directory;
-                objects.skipped.push(Skipped { key, directory, is_document: false, error });
+                objects.skipped.push(Skipped::new(key, file, false, error));
                 continue;
             }
             Ok(read) => read,
@@ -135,25 +154,24 @@ pub(crate) fn read<'a>(
             let candidate = Candidate { key, root: tree.root(), bytes: &file.bytes };
             // Where places are not known, any file that is no object may hold metadata.
             if file.directory == Directory::Metadata || read.error.is_some() && !is_placed {
-                metadata.take(candidate, read.unread.as_deref(), reader).map_err(exhausted)?;
+                metadata.take(candidate, read.unread, reader).map_err(exhausted)?;
             }
             if read.error.is_some() || kind_of(tree.root()) == package_manifest::KIND {
                 let found = package_manifest::read(candidate, reader).map_err(exhausted)?;
                 objects.packages.extend(found.map(|manifest| (key, manifest)));
             }
         }
-        let unread = read.unread.clone();
+        let unread = read.unread;
         match read.into_object() {
             Ok(tree) => {
                 if let Some(unread) = unread {
-                    let message = format!("{unread} is not read");
+                    let message = lost.describe(unread, &file.bytes);
                     findings.push(Finding::new(Reason::FurtherDocuments, key, message));
                 }
                 objects.take(key, file, tree, findings);
             }
             Err(error) => {
-                let directory = file.directory;
-                objects.skipped.push(Skipped { key, directory, is_document: true, error });
+                objects.skipped.push(Skipped::new(key, file, true, error));
             }
         }
     }
@@ -169,15 +187,22 @@ impl Objects<'_> {
             Some(tree) => describe(key, tree.root()),
             None => Object { key: key.to_owned(), ..Object::default() },
         };
+        if let Some(tree) = &tree {
+            self.identify(&object, tree.root(), findings);
+        }
         match (object.kind.as_str(), tree) {
             (_, None) => {
-                let message = "the first document has no content, and the file is kept whole";
+                let message = "the file is not a Kubernetes object: its first document is empty, \
+                               and OLM keeps it as an object without a kind";
                 findings.push(Finding::new(Reason::NilObject, key, message));
             }
             (csv::KIND, Some(tree)) => {
                 let chosen = ChosenCsv { key: key.to_owned(), name: object.name.clone(), tree };
                 if let Some(former) = self.csv.replace(chosen) {
-                    let message = format!("another ClusterServiceVersion is taken: `{key}`");
+                    let message = format!(
+                        "the ClusterServiceVersion is lost: the bundle has several, and OLM takes \
+                         the last one by key, `{key}`"
+                    );
                     findings.push(Finding::new(Reason::SeveralCsvs, former.key, message));
                 }
             }
@@ -192,6 +217,45 @@ impl Objects<'_> {
             _ => {}
         }
         self.found.push(object);
+    }
+}
+
+impl Objects<'_> {
+    /// Notes an object that has no name, or that another file holds as well. A package manifest is
+    /// no object of a cluster.
+    fn identify(&mut self, object: &Object, root: Value<'_>, findings: &mut Findings) {
+        let Object { key, kind, api_version, name, .. } = object;
+        if kind == package_manifest::KIND {
+            return;
+        }
+        let metadata = root.get("metadata");
+        let text = |field| metadata.and_then(|metadata| metadata.get(field)?.as_str());
+        if name.is_empty() {
+            if text("generateName").is_none_or(str::is_empty) {
+                let kind = excerpt::cut(kind);
+                let message =
+                    format!("the object of kind {kind} has no name, so no cluster takes it");
+                findings.push(Finding::new(Reason::NamelessObject, key, message));
+            }
+            return;
+        }
+        // Of one kind in several versions of its API a cluster has one object.
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let namespace = text("namespace").unwrap_or_default();
+        let identity = [group, kind, namespace, name].map(str::to_owned);
+        match self.seen.entry(identity) {
+            Entry::Vacant(entry) => {
+                entry.insert(key.clone());
+            }
+            Entry::Occupied(first) => {
+                let object = format!("{}/{}", excerpt::cut(kind), excerpt::cut(name));
+                let message = format!(
+                    "{object} is in `{}` as well, and a cluster has it once: keep one of them",
+                    first.get()
+                );
+                findings.push(Finding::new(Reason::DuplicateObject, key, message));
+            }
+        }
     }
 }
 

@@ -8,7 +8,7 @@ mod annotation;
 mod derive;
 
 pub(crate) use annotation::from_annotation;
-pub(crate) use derive::{Basis, catalog, derive};
+pub(crate) use derive::{Basis, Origins, catalog, derive};
 
 /// Type of a property and of a dependency: a package, with its version or a range.
 pub const PACKAGE: &str = "olm.package";

@@ -13,6 +13,7 @@ use crate::compression::decompress;
 use crate::digest::{self, Verified};
 use crate::layer::{self, Stack};
 use crate::manifest::{self, Layer, Manifest};
+use crate::reference::is_image_name;
 use crate::store::{self, Store};
 use crate::tree::Tree;
 use crate::{Digest, Limits, Platform, Select, Source, Transport, docker, layout};
@@ -53,10 +54,22 @@ pub struct Image {
 #[non_exhaustive]
 pub enum Error {
     /// The file or directory holds no image in a format that is read.
-    #[error("{} is no OCI image layout, OCI archive or docker archive", path.display())]
+    #[error("{} is not an OCI image layout, OCI archive or docker archive", path.display())]
     Unrecognized {
         /// The file or directory.
         path: PathBuf,
+        /// Whether the directories of a bundle are in it, outside of any image.
+        has_bundle: bool,
+    },
+    /// The archive is of another format than its transport says.
+    #[error("{} is {}, not {}", path.display(), noun(*found), noun(*wanted))]
+    Transport {
+        /// The archive.
+        path: PathBuf,
+        /// What was asked for.
+        wanted: Transport,
+        /// What it is.
+        found: Transport,
     },
     /// The file or directory cannot be read.
     #[error(transparent)]
@@ -148,7 +161,14 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Manifest { source, .. } => source.hint(),
-            Self::Unrecognized { path } if path.is_dir() => Some(
+            Self::Unrecognized { path, has_bundle: true } => Some(format!(
+                "the files of a bundle are in it, but no image: extract {} and give the directory",
+                path.display()
+            )),
+            Self::Transport { path, found, .. } => {
+                Some(format!("{found}:{}, or the path alone", path.display()))
+            }
+            Self::Unrecognized { path, .. } if path.is_dir() => Some(
                 "a bundle directory has manifests/ and metadata/, an image layout has index.json"
                     .to_owned(),
             ),
@@ -156,8 +176,15 @@ impl Error {
                 Some("is this the image of a bundle, and not that of the operator?".to_owned())
             }
             Self::Store(store::Error::Open { path, source })
-                if source.kind() == io::ErrorKind::NotFound
-                    && path.to_string_lossy().contains([':', '@']) =>
+                if source.kind() == io::ErrorKind::NotADirectory && path.is_file() =>
+            {
+                Some(format!("{0} is a file: oci-archive:{0}, or the path alone", path.display()))
+            }
+            Self::Store(store::Error::NotAFile { path }) if path.is_dir() => {
+                Some(format!("{0} is a directory: oci:{0}, or the path alone", path.display()))
+            }
+            Self::Store(store::Error::Open { path, source })
+                if source.kind() == io::ErrorKind::NotFound && may_be_remote(path) =>
             {
                 Some(format!(
                     "an image in a registry is read after \
@@ -168,6 +195,20 @@ impl Error {
             _ => None,
         }
     }
+}
+
+fn noun(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Oci => "an OCI image layout",
+        Transport::OciArchive => "an OCI archive",
+        Transport::DockerArchive => "a docker archive",
+    }
+}
+
+/// Whether a path that does not exist is rather the name of an image in a registry: it has a tag
+/// or a digest.
+fn may_be_remote(path: &FilePath) -> bool {
+    path.to_str().is_some_and(|name| name.contains([':', '@']) && is_image_name(name))
 }
 
 /// The bundle in the image that `source` names.
@@ -205,6 +246,15 @@ pub(crate) fn open<'a>(
                 Transport::Oci => Store::directory(path, budget)?,
                 Transport::OciArchive | Transport::DockerArchive => Store::archive(path, budget)?,
             };
+            let found = match (store.has(layout::INDEX), store.has(docker::MANIFEST)) {
+                (false, true) => Transport::DockerArchive,
+                (true, false) => Transport::OciArchive,
+                _ => reference.transport,
+            };
+            if reference.transport != Transport::Oci && found != reference.transport {
+                let wanted = reference.transport;
+                return Err(Error::Transport { path: path.to_owned(), wanted, found });
+            }
             Ok((store, reference.transport))
         }
         Source::Path(_) => {
@@ -218,7 +268,8 @@ pub(crate) fn open<'a>(
             } else if transport == Transport::OciArchive && store.has(docker::MANIFEST) {
                 Ok((store, Transport::DockerArchive))
             } else {
-                Err(Error::Unrecognized { path: path.to_owned() })
+                let has_bundle = !path.is_dir() && store.has("metadata/annotations.yaml");
+                Err(Error::Unrecognized { path: path.to_owned(), has_bundle })
             }
         }
     }

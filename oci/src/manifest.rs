@@ -135,7 +135,7 @@ fn found(items: &[String]) -> String {
     if items.is_empty() {
         return String::new();
     }
-    format!(", but {}", excerpt::list(items, ", "))
+    format!(" (it has: {})", excerpt::list(items, ", "))
 }
 
 /// An image: what it is, and where its layers are.

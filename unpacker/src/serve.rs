@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use unlade_format::encode::{self, encode};
 use unlade_format::text::{self, Escaping};
-use unlade_format::{ConfigMap, Encoding, Limits};
+use unlade_format::{ConfigMap, Encoding, Limits, finding, mark};
 
 pub(crate) use self::report::Failure;
 use crate::api::{self, Access, Connection, Filled, Kubeconfig, Pace, Policy, SystemClock};
@@ -170,6 +170,7 @@ fn one(
             encoding: options.encoding,
             source_image: bundle.source_image.as_ref().or(image_of_env).cloned(),
             attempt: options.attempt.clone(),
+            findings: reading.findings.clone(),
             ..encode::Options::default()
         },
     )?;
@@ -198,7 +199,9 @@ fn one(
     };
     let mut outcome = Outcome::new(&bundle.config_map, verdict);
     outcome.files = Some(reading.content.files().len());
-    outcome.findings = reading.findings.len();
+    let mut annotations = encoded.iter().map(|config_map| &config_map.metadata.annotations);
+    outcome.digest = annotations.find_map(|them| them.get(mark::DIGEST)).cloned();
+    outcome.findings = finding::count(&reading.findings);
     Ok(outcome)
 }
 

@@ -3,14 +3,14 @@
 use clap::Args as Group;
 use unlade_format::{limit, yaml};
 
-use super::Size;
+use super::{Size, number};
 
 #[derive(Debug, Clone, Group)]
 #[command(next_help_heading = "Limits")]
 pub(crate) struct Limits {
     /// Most files in a bundle
     #[arg(id = "max-files", long, value_name = "NUMBER", hide_short_help = true)]
-    #[arg(default_value_t = limit::FILES)]
+    #[arg(default_value_t = limit::FILES, value_parser = number::parse)]
     files: usize,
 
     /// Most bytes in one file
@@ -25,12 +25,12 @@ pub(crate) struct Limits {
 
     /// Most decoded bytes for each byte of a compressed value
     #[arg(id = "max-ratio", long, value_name = "NUMBER", hide_short_help = true)]
-    #[arg(default_value_t = limit::RATIO)]
+    #[arg(default_value_t = limit::RATIO, value_parser = number::parse)]
     ratio: usize,
 
     /// Deepest nesting of YAML
     #[arg(id = "max-yaml-depth", long, value_name = "NUMBER", hide_short_help = true)]
-    #[arg(default_value_t = yaml::Limits::default().depth)]
+    #[arg(default_value_t = yaml::Limits::default().depth, value_parser = number::parse)]
     yaml_depth: usize,
 
     /// Most bytes that one file grows to through YAML's aliases

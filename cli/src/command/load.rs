@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 use std::slice;
 
-use unlade_format::{self as format, ConfigMap, text, yaml};
+use serde::Serialize;
+use unlade_format::{self as format, ConfigMap, Finding, text, yaml};
 use unlade_loader::{self as loader, Manifest, Strictness};
 
 use crate::{
@@ -32,13 +33,26 @@ pub(super) fn run(args: Load, screen: &Screen) -> Result<(), Error> {
     let all = config_maps.len();
     let mut failures = Failures::default();
     for config_map in config_maps {
-        match load(&config_map, &options, &reader, screen) {
-            Ok(manifest) => writer.write(&config_map, &manifest).map_err(Error::Output)?,
-            // Whoever asked for one bundle gets its error.
-            Err(error) if !is_many => return Err(error),
-            // The others of a List may be fine.
-            Err(error) => failures.add(&error, screen),
+        let one = slice::from_ref(&config_map);
+        let failure = match loader::load_config_maps_within(one, &options, &reader) {
+            Ok(manifest) => {
+                writer.write(&config_map, &manifest).map_err(Error::Output)?;
+                continue;
+            }
+            Err(failure) => failure,
+        };
+        let report = match &failure {
+            loader::Error::Lossy(findings) => findings.clone(),
+            _ => Vec::new(),
+        };
+        let error = Error::load(name(&config_map), failure, screen);
+        // Whoever asked for one bundle gets its error.
+        if !is_many {
+            return Err(error);
         }
+        // The others of a List may be fine.
+        writer.write_failure(&config_map, &error, &report).map_err(Error::Output)?;
+        failures.add(&error, screen);
     }
     writer.finish().map_err(Error::Output)?;
     failures.of(all)
@@ -56,14 +70,33 @@ fn of_input(limits: &yaml::Limits, size: usize) -> yaml::Limits {
     limits
 }
 
-fn load(
-    config_map: &ConfigMap,
-    options: &loader::Options,
-    reader: &yaml::Reader,
-    screen: &Screen,
-) -> Result<Manifest, Error> {
-    loader::load_config_maps_within(slice::from_ref(config_map), options, reader)
-        .map_err(|source| Error::load(name(config_map), source, screen))
+/// A document of the output: what is known of one ConfigMap. Fields are only ever added.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Document<'a, T> {
+    config_map: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    namespace: &'a str,
+    #[serde(flatten)]
+    what: T,
+}
+
+impl<'a, T> Document<'a, T> {
+    fn new(config_map: &'a ConfigMap, what: T) -> Self {
+        let metadata = &config_map.metadata;
+        Self { config_map: &metadata.name, namespace: &metadata.namespace, what }
+    }
+}
+
+/// In place of the bundle of a ConfigMap that was not loaded.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Failure<'a> {
+    error: String,
+    exit_code: u8,
+    /// What `--strict` refuses.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    report: &'a [Finding],
 }
 
 fn name(config_map: &ConfigMap) -> String {
@@ -126,8 +159,21 @@ impl<'a, W: Write> Writer<'a, W> {
                 *n_written += 1;
                 write!(to, "{gap}{text}")
             }
-            Self::Documents(documents) => documents.write(manifest),
+            Self::Documents(documents) => documents.write(&Document::new(config_map, manifest)),
         }
+    }
+
+    /// Programs get a document for each ConfigMap; people have the error.
+    fn write_failure(
+        &mut self,
+        config_map: &ConfigMap,
+        error: &Error,
+        report: &[Finding],
+    ) -> io::Result<()> {
+        let Self::Documents(documents) = self else { return Ok(()) };
+        let exit_code = error.exit().code();
+        let failure = Failure { error: error::chain(error), exit_code, report };
+        documents.write(&Document::new(config_map, failure))
     }
 
     fn finish(self) -> io::Result<()> {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use unlade_format::{self as format, Reading, encode};
+use unlade_format::{self as format, Findings, Reading, encode, finding};
 use unlade_loader::{self as loader, Manifest, load::is_loss};
 use unlade_oci::{self as oci, Source};
 use unlade_unpacker::directory;
@@ -33,7 +33,7 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
     let limits = format::Limits::from(limits);
     let source = parse(source)?;
     let (reading, image_digest) = read(&source, platform.as_deref(), &limits)?;
-    let Reading { content, mut findings } = reading;
+    let Reading { content, findings: of_reader } = reading;
     // What the loader would report is wanted before anything is on a cluster, and the name of the
     // CSV for the ConfigMap's.
     let options = loader::Options {
@@ -43,9 +43,11 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
     };
     let manifest = loader::load(&content, &options)
         .map_err(|error| Error::load(source.to_string(), error, screen))?;
-    findings.extend_from_slice(&manifest.report);
+    let mut findings = Findings::from(of_reader.clone());
+    findings.extend(manifest.report.iter().cloned());
+    let findings = findings.into_vec();
     if strict {
-        let losses = findings.iter().filter(|finding| is_loss(finding.reason)).count();
+        let losses = finding::count(findings.iter().filter(|finding| is_loss(finding.reason)));
         if losses > 0 {
             return Err(Error::reported(&findings, losses, screen));
         }
@@ -56,6 +58,7 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
         encoding: encoding.into(),
         source_image,
         attempt,
+        findings: of_reader,
         ..encode::Options::default()
     };
     let config_maps = encode(&content, &options)?;
@@ -77,7 +80,7 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
             return output::print(text.as_bytes()).map_err(Error::Output);
         }
     };
-    error::warn(&findings, screen);
+    error::warn_of(&findings, screen);
     // The largest bundles have megabytes: nothing of the files is needed any more.
     drop((content, manifest));
     let mut documents = Documents::new(form, output::stdout());

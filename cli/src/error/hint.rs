@@ -1,13 +1,14 @@
 //! What to do about an error, where that is known.
 
 use std::io;
+use std::path::Path;
 
 use unlade_format::{Encoding, annotation, content, decode, encode, gzip, layout, yaml};
 use unlade_loader as loader;
 use unlade_oci::{self as oci, bundle, layer, store};
 use unlade_unpacker::directory;
 
-use super::Error;
+use super::{Error, nearby};
 use crate::{connection, input};
 
 const FILES: &str = "--max-files sets the limit";
@@ -22,7 +23,13 @@ impl Error {
     pub(super) fn hint(&self) -> Option<String> {
         match self {
             Self::Source(error) => error.hint(),
+            Self::Directory { path, source: directory::Error::Missing { .. } } => {
+                Some(nearby::hint(Path::new(path)))
+            }
             Self::Directory { source, .. } => of_directory(source).map(str::to_owned),
+            Self::NoBundle { .. } => Some(
+                "no value is a Kubernetes object, and no annotation is of OLM or unlade".to_owned(),
+            ),
             Self::Encode(encode::Error::TooLarge { encoding: Encoding::Plain, .. }) => {
                 Some("--encoding gzip takes about a tenth of that".to_owned())
             }
@@ -61,9 +68,6 @@ fn of_connection(error: &connection::Error) -> Option<String> {
 
 fn of_directory(error: &directory::Error) -> Option<&'static str> {
     match error {
-        directory::Error::Missing { .. } => {
-            Some("a bundle directory has manifests/ and metadata/ in it")
-        }
         directory::Error::Files { .. } => Some(FILES),
         directory::Error::FileSize { .. } => Some(FILE_SIZE),
         directory::Error::TotalSize { .. } => Some(TOTAL_SIZE),
@@ -135,6 +139,12 @@ fn of_input(error: &input::Error) -> Option<String> {
             "a bundle directory is unpacked first: `unlade unpack DIRECTORY -o yaml | unlade load`"
                 .to_owned(),
         ),
+        input::Error::Archive { origin } => Some(format!(
+            "a bundle image is unpacked first: `unlade unpack {origin} -o yaml | unlade load`"
+        )),
+        input::Error::Missing { others, .. } if others.iter().any(|it| input::is_catalog(it)) => {
+            Some("a file-based catalog is read by `opm`; this command reads ConfigMaps".to_owned())
+        }
         input::Error::Yaml { source, .. } => of_yaml(source).map(str::to_owned),
         input::Error::TooLarge { .. } => Some("--max-input-size sets the limit".to_owned()),
         _ => None,

@@ -68,6 +68,9 @@ pub(crate) fn described(description: &Description, screen: &Screen) -> String {
         summary.field("Transient", again);
         summary.field("Hint", failure.hint.as_deref().unwrap_or_default());
     }
+    if item.files.is_some() {
+        summary.findings(&description.report);
+    }
     summary.wide_table(&jobs(&item.attempts));
     summary.wide_table(&pod_table(pods));
     summary.wide_table(&event_table(events));

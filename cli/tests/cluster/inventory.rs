@@ -1,4 +1,49 @@
+use std::fs;
+
+use serde_json::Value;
+use unlade_tests::example;
+
 use crate::stage::Stage;
+
+/// What is left out before there is a ConfigMap is known to the unpacker alone.
+#[test]
+fn cluster_cli_what_the_unpacker_left_out_is_in_every_output() {
+    const LEFT_OUT: [&str; 3] = ["olm.contentEncoding", "olm.sourceImage", "unlade.dev/digest"];
+    let bundle = tempfile::tempdir().unwrap();
+    for part in ["manifests", "metadata"] {
+        fs::create_dir(bundle.path().join(part)).unwrap();
+        for file in fs::read_dir(example().join(part)).unwrap() {
+            let file = file.unwrap();
+            fs::copy(file.path(), bundle.path().join(part).join(file.file_name())).unwrap();
+        }
+    }
+    let annotations = bundle.path().join("metadata/annotations.yaml");
+    let mut text = fs::read_to_string(&annotations).unwrap();
+    text.extend(LEFT_OUT.map(|key| format!("  {key}: x\n")));
+    fs::write(&annotations, text).unwrap();
+    Stage::open("cli-findings", |stage| {
+        let image = stage.push_bundle(bundle.path(), "findings");
+        let json = stage.unlade(["launch", &image, "-o", "json"]).success();
+        let last: Value = serde_json::from_str(json.lines().last().unwrap()).unwrap();
+        let report = last["report"].as_array().unwrap();
+        let subjects: Vec<_> = report.iter().map(|finding| &finding["subject"]).collect();
+        assert_eq!(subjects, LEFT_OUT, "{last}");
+        let name = last["configMap"].as_str().unwrap();
+        // Once more, as it is reused.
+        let reused = ["launch", &image, "--reuse", "tag"];
+        let config_maps = stage.unlade(["get", "-o", "yaml"]).success();
+        for shown in [
+            stage.unlade(reused).success(),
+            stage.unlade(["describe", name]).success(),
+            stage.piped(["load"], &config_maps).success(),
+        ] {
+            for key in LEFT_OUT {
+                assert!(shown.contains(&format!("\nwarning: {key}: ")), "{key}: {shown}");
+            }
+            assert!(!shown.contains("Nothing was dropped"), "{shown}");
+        }
+    });
+}
 
 #[test]
 fn cluster_cli_get_shows_what_launches_left() {

@@ -34,7 +34,12 @@ impl Stage<'_> {
 
     /// Puts the example bundle into the registry, under a tag.
     pub(crate) fn push(&self, name: &str) -> String {
-        let image = bundle::image(&example(), Platform::host(), &Limits::default()).unwrap();
+        self.push_bundle(&example(), name)
+    }
+
+    /// Puts another bundle there.
+    pub(crate) fn push_bundle(&self, directory: &Path, name: &str) -> String {
+        let image = bundle::image(directory, Platform::host(), &Limits::default()).unwrap();
         let pushed = self.cluster.push(&image, &format!("cli/{name}:1"));
         format!("{}:1", pushed.split_once('@').unwrap().0)
     }

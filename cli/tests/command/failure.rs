@@ -66,6 +66,65 @@ fn what_is_no_bundle_is_3() {
 }
 
 #[test]
+fn a_bundle_that_is_elsewhere_is_pointed_at() {
+    let package = Bundle::new();
+    for version in ["0.9.2", "0.9.4"] {
+        for part in ["manifests", "metadata"] {
+            std::fs::create_dir_all(package.path().join("etcd").join(version).join(part)).unwrap();
+        }
+    }
+    std::fs::create_dir_all(package.path().join("project")).unwrap();
+    let hint = |path: &str| {
+        let path = package.path().join(path);
+        let stderr = unlade(["unpack", path.to_str().unwrap()]).failure(3);
+        stderr.lines().last().unwrap().to_owned()
+    };
+    assert_eq!(hint("etcd"), "hint: bundle directories below it: 0.9.2, 0.9.4");
+    let root = package.path().canonicalize().unwrap();
+    let above = format!("hint: the bundle is the directory above: {}", root.display());
+    assert_eq!(hint("manifests"), above);
+    assert_eq!(hint("metadata"), above);
+    assert_eq!(hint("project"), "hint: a bundle directory has manifests/ and metadata/ in it");
+    for part in ["manifests", "metadata"] {
+        std::fs::create_dir_all(package.path().join("project/bundle").join(part)).unwrap();
+    }
+    assert!(hint("project").ends_with("project/bundle is a bundle directory"));
+}
+
+#[test]
+fn what_is_no_name_of_an_image_is_not_to_be_copied_by_skopeo() {
+    for (source, is_name) in [
+        ("quay.io/x/y:1", true),
+        (
+            "localhost:5000/x@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+            true,
+        ),
+        ("x/y:1", true),
+        ("./quay.io/x:1", false),
+        ("http://quay.io/x:1", false),
+        ("git@example.com:x/y", false),
+        ("C:/foo", false),
+        ("bundles/Tea:1", false),
+        ("quay.io/x:", false),
+        ("quay.io/x@1", false),
+    ] {
+        let stderr = unlade(["unpack", source]).failure(1);
+        assert_eq!(stderr.contains("skopeo copy"), is_name, "{stderr}");
+    }
+}
+
+#[test]
+fn numbers_that_are_none_are_refused_in_plain_words() {
+    for (switch, number) in
+        [("--max-files", "lots"), ("--max-ratio", "0"), ("--max-yaml-depth", "-1")]
+    {
+        let argument = format!("{switch}={number}");
+        let stderr = unlade(["unpack", "x", &argument]).failure(2);
+        assert!(stderr.contains("expected a whole number from 1"), "{stderr}");
+    }
+}
+
+#[test]
 fn a_file_that_is_no_archive_is_told_so_in_plain_words() {
     let bundle = Bundle::new();
     let file = bundle.path().join("config-map.yaml");
@@ -222,7 +281,8 @@ fn a_list_that_repeats_a_config_map_by_aliases_is_refused() {
 
 #[test]
 fn a_reader_that_had_enough_is_no_failure() {
-    let large = format!("kind: Large\ntext: {}\n", "x".repeat(900 << 10));
+    let large = "x".repeat(900 << 10);
+    let large = format!("kind: Large\nmetadata: {{name: l}}\ntext: {large}\n");
     let bundle = Bundle::new().with("manifests/large.yaml", large);
     let mut child = command(["unpack", bundle.argument(), "--encoding", "plain"])
         .stdin(Stdio::null())

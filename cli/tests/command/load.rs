@@ -125,6 +125,33 @@ fn the_summary_shows_all_of_a_bundle() {
     }
 }
 
+/// `annotations.yaml` is no file of the ConfigMap, so the loader cannot see what was left out of it.
+#[test]
+fn what_unpack_left_out_is_reported_by_load() {
+    let annotations = "annotations:
+  olm.contentEncoding: x
+  olm.sourceImage: y
+  unlade.dev/digest: z
+  operators.operatorframework.io.bundle.package.v1: tea
+  operators.operatorframework.io.bundle.channels.v1: beta
+";
+    let bundle = Bundle::new().with("metadata/annotations.yaml", annotations);
+    let unpacked = unlade(["unpack", bundle.argument()]);
+    let warnings = unpacked.stderr.clone();
+    assert_eq!(warnings.lines().count(), 3, "{warnings}");
+    let text = unpacked.success();
+
+    let summary = piped(["load"], text.as_str()).success();
+    for warning in warnings.lines() {
+        assert!(summary.contains(warning), "{warning}\n{summary}");
+    }
+    assert!(!summary.contains("Nothing was dropped"), "{summary}");
+    let report = load(&text)["report"].clone();
+    let subjects: Vec<_> =
+        report.as_array().unwrap().iter().map(|finding| finding["subject"].clone()).collect();
+    assert_eq!(subjects, ["olm.contentEncoding", "olm.sourceImage", "unlade.dev/digest"]);
+}
+
 #[test]
 fn the_report_is_in_the_document_and_strict_makes_an_error_of_it() {
     let text = upstream("a").replace("\ndata:\n", "\ndata:\n  broken.yaml: 'a: ['\n");
@@ -146,12 +173,76 @@ fn one_bad_config_map_does_not_hide_the_others() {
     let finished =
         piped(["load", "-o", "json"], format!("{}---\n{bad}---\n{}", upstream("a"), upstream("b")));
     assert_eq!(finished.code, Some(3), "{finished:?}");
-    assert_eq!(finished.stdout.lines().count(), 2, "{finished:?}");
+    let lines: Vec<Value> =
+        finished.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names: Vec<_> = lines.iter().map(|line| (&line["namespace"], &line["configMap"])).collect();
+    assert_eq!(
+        names,
+        [(&"olm".into(), &"a".into()), (&"olm".into(), &"bad".into()), (&"olm".into(), &"b".into())]
+            as [(&Value, &Value); 3]
+    );
+    assert_eq!(lines[0]["bundle"]["csvName"], "tea-operator.v1.2.3");
+    assert_eq!((lines[1].get("bundle"), &lines[1]["exitCode"]), (None, &3.into()));
+    let error = lines[1]["error"].as_str().unwrap();
+    assert!(error.starts_with("loading ConfigMap olm/bad: "), "{error}");
     assert!(finished.stderr.contains("error: loading ConfigMap olm/bad: "), "{finished:?}");
     assert!(
         finished.stderr.ends_with("error: 1 of 3 ConfigMaps were not loaded\n"),
         "{finished:?}"
     );
+}
+
+#[test]
+fn programs_learn_what_strict_refuses_of_each() {
+    let bad = upstream("bad").replace("\ndata:\n", "\ndata:\n  broken.yaml: 'a: ['\n");
+    let finished =
+        piped(["load", "--strict", "-o", "json"], format!("{bad}---\n{}", upstream("a")));
+    assert_eq!(finished.code, Some(5), "{finished:?}");
+    let first = finished.stdout.lines().next().unwrap();
+    let first: Value = serde_json::from_str(first).unwrap();
+    assert_eq!((&first["configMap"], &first["exitCode"]), (&"bad".into(), &5.into()));
+    let report = first["report"].as_array().unwrap();
+    assert!(report.iter().any(|finding| finding["subject"] == "broken.yaml"), "{first}");
+}
+
+#[test]
+fn a_config_map_that_is_no_bundle_is_refused() {
+    let root = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kube-root-ca.crt}\n\
+                data:\n  ca.crt: |\n    -----BEGIN CERTIFICATE-----\n    MIIB\n";
+    let stderr = piped(["load"], root).failure(3);
+    assert!(stderr.starts_with("error: ConfigMap kube-root-ca.crt holds no bundle\n"), "{stderr}");
+    let finished = piped(["load"], format!("{root}---\n{}", upstream("a")));
+    assert_eq!(finished.code, Some(3), "{finished:?}");
+    assert!(finished.stdout.starts_with("ConfigMap olm/a\n"), "{finished:?}");
+}
+
+#[test]
+fn a_config_map_that_was_changed_is_said_to_be() {
+    let text = unpacked(&[]).replace("v1.2.3", "v1.2.4");
+    let stderr = piped(["load"], text).failure(3);
+    assert!(
+        stderr.contains(": the content was changed after it was written: its digest is sha256:"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn what_is_no_config_map_is_said_to_be_what_it_is() {
+    let catalog = "schema: olm.package\nname: tea\n---\nschema: olm.channel\npackage: tea\n";
+    let stderr = piped(["load"], catalog).failure(3);
+    assert!(stderr.contains("only an entry of a file-based catalog and 1 more\n"), "{stderr}");
+    assert!(stderr.contains("hint: a file-based catalog is read by `opm`"), "{stderr}");
+
+    let mut tar = vec![0; 1024];
+    tar[257..262].copy_from_slice(b"ustar");
+    for archive in [&tar[..], b"\x1f\x8b\x08\0", b"\x28\xb5\x2f\xfd\0"] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("image.tar");
+        fs::write(&path, archive).unwrap();
+        let stderr = unlade(["load", path.to_str().unwrap()]).failure(3);
+        assert!(stderr.contains("image.tar is an archive or compressed"), "{stderr}");
+        assert!(stderr.contains("image.tar -o yaml | unlade load`\n"), "{stderr}");
+    }
 }
 
 #[test]

@@ -93,6 +93,14 @@ fn strict_makes_an_error_of_findings() {
 }
 
 #[test]
+fn strict_refuses_a_bundle_without_package_and_channels() {
+    let bundle = Bundle::new().without("metadata/annotations.yaml");
+    let stderr = unlade(["unpack", bundle.argument(), "--strict"]).failure(5);
+    assert!(stderr.contains("bundle.package.v1: the annotations name no package\n"), "{stderr}");
+    assert!(stderr.contains("bundle.channels.v1: the annotations name no channel\n"), "{stderr}");
+}
+
+#[test]
 fn strict_takes_what_loses_nothing_of_the_bundle() {
     let bundle = Bundle::new().with("metadata/ci.yaml", "reviewers: [a]\n");
     let finished = unlade(["unpack", bundle.argument(), "--strict"]);

@@ -54,6 +54,21 @@ fn what_was_encoded_is_decoded() {
 }
 
 #[test]
+fn what_was_noticed_when_it_was_filled_is_told_again() {
+    let findings = vec![Finding::new(Reason::ReservedAnnotation, "olm.managed", "left out")];
+    let options = Options { findings: findings.clone(), ..Options::default() };
+    let mut config_map = encode(&content(), &options).unwrap().remove(0);
+    let decoded = decode(&[config_map.clone()], &Limits::default()).unwrap();
+    assert_eq!(decoded.findings, findings);
+    assert_eq!(decoded.digest, Some(content().digest()), "the findings are no content");
+
+    config_map.metadata.annotations.insert(mark::FINDINGS.to_owned(), "forged".to_owned());
+    let decoded = decode(&[config_map], &Limits::default()).unwrap();
+    assert_eq!(decoded.content, content());
+    assert_eq!(decoded.findings[0].reason, Reason::Omitted);
+}
+
+#[test]
 fn one_config_map_holds_a_bundle() {
     assert!(matches!(decode(&[], &Limits::default()), Err(Error::Missing)));
     let two = [encoded(Encoding::Plain), encoded(Encoding::Plain)];

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{File, Limits, decode};
+use crate::{File, Limits, Reason, decode};
 
 fn file(directory: Directory, name: &str, bytes: impl Into<Vec<u8>>) -> File {
     File { directory, name: name.to_owned(), bytes: bytes.into() }
@@ -48,6 +48,7 @@ fn the_object_is_marked() {
         encoding: Encoding::Gzip,
         source_image: Some("image".to_owned()),
         attempt: Some("7".to_owned()),
+        findings: vec![Finding::new(Reason::ReservedAnnotation, "olm.managed", "left out")],
         metadata_as_upstream: false,
         without_marks: false,
     };
@@ -62,6 +63,10 @@ fn the_object_is_marked() {
         ("unlade.dev/attempt", "7"),
         ("unlade.dev/digest", &content.digest()),
         ("unlade.dev/files", "2"),
+        (
+            "unlade.dev/findings",
+            r#"[{"reason":"reservedAnnotation","subject":"olm.managed","message":"left out"}]"#,
+        ),
         ("unlade.dev/format", "1"),
         ("unlade.dev/metadata", r#"["dependencies.yaml"]"#),
         ("unlade.dev/names", r#"{"a-b.yaml":"a b.yaml"}"#),

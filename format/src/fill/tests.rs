@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::annotation::{CHANNELS, PACKAGE};
 use crate::encode::{Options, encode};
-use crate::{Content, Encoding, Limits, decode};
+use crate::{Content, Encoding, Finding, Limits, Reason, decode};
 
 fn encoded(annotations: &[(&str, &str)], encoding: Encoding) -> ConfigMap {
     let annotations =
@@ -122,6 +122,20 @@ fn annotations_of_others_count_to_the_limit() {
     let encoded = encoded(&[("a", &"y".repeat(1000))], Encoding::Plain);
     let error = fill(existing(&[("theirs", &large)]), &encoded).unwrap_err();
     assert!(matches!(error, Error::Annotations { .. }));
+}
+
+#[test]
+fn what_was_noticed_gives_way_to_annotations_of_others() {
+    let findings = (0..100).map(|at| Finding::new(Reason::NoCsv, "", format!("{at} is noticed")));
+    let content = Content::restore(BTreeMap::new(), Vec::new(), &Limits::default()).unwrap();
+    let options = Options { findings: findings.collect(), ..Options::default() };
+    let encoded = encode(&content, &options).unwrap().remove(0);
+    let size = encoded.metadata.annotations[mark::FINDINGS].len();
+    for (others, is_kept) in [(annotation::SIZE / 2, true), (annotation::SIZE - size, false)] {
+        let filled = fill(existing(&[("theirs", &"x".repeat(others))]), &encoded).unwrap();
+        assert_eq!(filled.metadata.annotations.contains_key(mark::FINDINGS), is_kept);
+        assert!(decode(&[filled], &Limits::default()).is_ok());
+    }
 }
 
 #[test]

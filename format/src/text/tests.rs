@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::yaml;
+use crate::{Findings, Reason, yaml};
 
 fn every_character() -> impl Iterator<Item = char> {
     '\0'..=char::MAX
@@ -73,10 +73,31 @@ fn a_list_of_findings_has_an_end() {
         (1_001, Some("1 more finding is not listed")),
         (75_000, Some("74000 more findings are not listed")),
     ] {
-        let lines: Vec<_> = listed(0..number).collect();
+        let lines: Vec<_> = listed_items(0..number).collect();
         assert_eq!(lines.last().map(String::as_str), last);
         assert_eq!(lines.len(), number.min(1_001));
     }
+}
+
+#[test]
+fn the_end_of_a_list_counts_the_findings_that_were_not_kept() {
+    let found = |number| {
+        let mut findings = Findings::default();
+        findings.extend((0..number).map(|at| Finding::new(Reason::NoCsv, "", at.to_string())));
+        findings.into_vec()
+    };
+    for (number, last) in [
+        (1_000, "999"),
+        (1_001, "1 more finding is not listed"),
+        (10_000, "9000 more findings are not listed"),
+        (10_001, "9001 more findings are not listed"),
+        (75_000, "74000 more findings are not listed"),
+    ] {
+        let lines: Vec<_> = listed(&found(number)).collect();
+        assert_eq!(lines[lines.len() - 1], last);
+    }
+    let few = [Finding::new(Reason::NoCsv, "", "one"), Finding::omitted(5)];
+    assert_eq!(listed(&few).collect::<Vec<_>>(), ["one", "5 more findings are not kept"]);
 }
 
 /// Every writer shows the same characters: the terminal's, YAML with each of its ways to write a

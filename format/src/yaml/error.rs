@@ -63,7 +63,7 @@ pub enum Error {
     #[error("the file is empty")]
     Empty,
     /// The first document is not a mapping.
-    #[error("the first document is {found} and no object")]
+    #[error("the first document is {found}, not an object")]
     NotAnObject {
         /// What it is.
         found: &'static str,

@@ -1,10 +1,11 @@
 //! The first document of a file: apimachinery's `YAMLOrJSONDecoder`.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use super::compose::Composed;
 use super::error::{syntax, too_large};
-use super::{Document, Error, File, Reader, Scalars, Unstructured, compose};
+use super::{Document, Error, File, Reader, Scalars, Unread, Unstructured, compose};
 use crate::json::{self, Kind, Tree};
 
 /// How far the decoder looks for a `{`.
@@ -77,20 +78,20 @@ pub(super) fn whole(bytes: &[u8], scalars: Scalars, reader: &Reader) -> Result<D
     reader.begin(bytes)?;
     let (Composed { mut builder, root, .. }, tail) = compose(bytes, scalars, reader)?;
     let root = root.unwrap_or_else(|| builder.null());
-    Ok(Document { tree: builder.finish(root), unread: tail.map(|tail| tail.describe(0)) })
+    Ok(Document { tree: builder.finish(root), unread: tail.map(|tail| tail.below(0)) })
 }
 
 /// The first JSON value, and what is not read; the inner error is one of its syntax.
 fn json_document(
     bytes: &[u8],
     reader: &Reader,
-) -> Result<Result<(Tree, Option<String>), Error>, Error> {
+) -> Result<Result<(Tree, Option<Unread>), Error>, Error> {
     let limit = reader.limits().tree;
     match json::parse(bytes, limit) {
         Ok((builder, root, end)) => {
             reader.check_output(&builder, root, false)?;
             let (read, rest) = bytes.split_at_checked(end).unwrap_or((bytes, &[]));
-            let unread = tail(rest).map(|tail| tail.describe(line_of(read) - 1));
+            let unread = tail(rest).map(|tail| tail.below(line_of(read) - 1));
             Ok(Ok((builder.finish(root), unread)))
         }
         Err(json::Fault::TooLarge) => Err(too_large(limit)),
@@ -101,12 +102,12 @@ fn json_document(
     }
 }
 
-fn json_file((tree, unread): (Tree, Option<String>)) -> File {
+fn json_file((tree, unread): (Tree, Option<Unread>)) -> File {
     let (has_content, error) = check_object(&tree);
     File { document: has_content.then_some(tree), unread, error, is_yaml: false }
 }
 
-fn yaml_file((document, unread): (Composed, Option<String>)) -> File {
+fn yaml_file((document, unread): (Composed, Option<Unread>)) -> File {
     let Composed { builder, root, shared, depth, .. } = document;
     let Some(root) = root else {
         return File { document: None, unread, error: None, is_yaml: true };
@@ -128,15 +129,15 @@ fn first_yaml(
     lines: u64,
     scalars: Scalars,
     reader: &Reader,
-) -> Result<(Composed, Option<String>), Error> {
+) -> Result<(Composed, Option<Unread>), Error> {
     if bytes.is_empty() {
         return Err(Error::Empty);
     }
     let (chunk, rest) = first_chunk(bytes, lines)?;
     let (document, here) = compose(&chunk, scalars, reader)?;
     let unread = match here {
-        Some(here) => Some(here.describe(lines)),
-        None => tail(rest).map(|tail| tail.describe(lines + line_of(&chunk) - 1)),
+        Some(here) => Some(here.below(lines)),
+        None => tail(rest).map(|tail| tail.below(lines + line_of(&chunk) - 1)),
     };
     Ok((document, unread))
 }
@@ -196,40 +197,32 @@ fn terminated(chunk: &[u8]) -> Cow<'_, [u8]> {
     text.into()
 }
 
-/// Something behind the first document that nobody reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Tail {
-    /// The line, counted from 1 where the search began.
-    line: u64,
-    /// Whether a document marker stands before it.
-    is_document: bool,
-}
-
-impl Tail {
+impl Unread {
     /// The same, seen from `lines` lines further up.
     pub(super) fn below(self, lines: u64) -> Self {
         Self { line: self.line + lines, ..self }
     }
+}
 
-    /// Where it is, for people, `lines` lines further down.
-    pub(super) fn describe(self, lines: u64) -> String {
-        let line = lines + self.line;
-        if self.is_document {
-            format!("a further document at line {line}")
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if self.is_document {
+            "a further document"
         } else {
-            format!("text behind the end of the first document at line {line}")
-        }
+            "text behind the end of the first document"
+        };
+        write!(f, "{what} at line {}", self.line)
     }
 }
 
 /// What of `text` is more than white space, comments and document markers.
-pub(super) fn tail(text: &[u8]) -> Option<Tail> {
+pub(super) fn tail(text: &[u8]) -> Option<Unread> {
     let mut is_document = false;
     for (at, line) in text.split(|&byte| byte == b'\n').enumerate() {
         let marker = line.strip_prefix(b"---").or_else(|| line.strip_prefix(b"..."));
         is_document |= line.starts_with(b"---");
         if !is_blank_or_comment(marker.unwrap_or(line)) {
-            return Some(Tail { line: at as u64 + 1, is_document });
+            return Some(Unread { line: at as u64 + 1, is_document });
         }
     }
     None

@@ -5,13 +5,14 @@ use k8s_openapi::api::core::v1::{ConfigMap, Event, Pod};
 use k8s_openapi::api::rbac::v1::Role;
 use k8s_openapi::jiff::Timestamp;
 use kube::{Api, Client, api::ListParams};
-use unlade_format::{Limits, decode};
+use unlade_format::{Finding, Limits, decode};
+use unlade_loader as loader;
 
 use super::{
     item::{Item, JobsOf},
     list, object, refused, remove,
 };
-use crate::config_map::of_format;
+use crate::config_map::{load, of_format};
 use crate::launch::seal::Seal;
 use crate::{DigestSource, Failure, object::label};
 
@@ -32,6 +33,9 @@ pub struct Description {
     /// The digest of the image that the content was verified to come from, and how that was known;
     /// none if no launch verified it, or it was changed since.
     pub verified: Option<(String, DigestSource)>,
+    /// What was not taken from the bundle as written, when the ConfigMap was filled and when it is
+    /// loaded; empty without a bundle that can be loaded.
+    pub report: Vec<Finding>,
     /// What goes with the ConfigMap when it is deleted, as `Kind/name`.
     pub owned: Vec<String>,
     /// What isn't told above because it couldn't be read.
@@ -80,6 +84,8 @@ pub(super) async fn describe(client: &Client, config_map: ConfigMap) -> Descript
     uids.extend(jobs.iter().map(|job| job.metadata.uid.clone()));
     uids.extend(pods.iter().map(|pod| pod.metadata.uid.clone()));
     let events = events(client, &namespace, uids.into_iter().flatten().collect()).await;
+    let report = load(&config_map, &loader::Options::default()).map(|manifest| manifest.report);
+    let report = report.unwrap_or_default();
     let events = events.unwrap_or_else(|error| {
         tell("list", "the events of", &error);
         Vec::new()
@@ -91,6 +97,7 @@ pub(super) async fn describe(client: &Client, config_map: ConfigMap) -> Descript
         pods,
         events,
         verified,
+        report,
         owned,
         untold,
     }

@@ -115,6 +115,190 @@ fn what_upstream_drops_silently_is_reported_and_refused_strictly() {
 }
 
 #[test]
+fn a_bundle_without_package_or_channels_is_refused_strictly() {
+    const NAME: &str = "operators.operatorframework.io.bundle.package.v1";
+    const CHANNELS: &str = "operators.operatorframework.io.bundle.channels.v1";
+    let strict = Options { strictness: Strictness::Strict, ..Options::default() };
+    let without_package = ANNOTATIONS.replace(NAME, "other");
+    let without_channels = ANNOTATIONS.replace(CHANNELS, "other");
+    let both = [(Reason::NoPackage, NAME), (Reason::NoChannels, CHANNELS)];
+    for (annotations, expected) in
+        [("-", &both[..]), (&without_package, &both[..1]), (&without_channels, &both[1..])]
+    {
+        let files = [("metadata/annotations.yaml", annotations)];
+        assert_eq!(reported(&loaded(&files)), expected);
+        let error = load(&content(&files), &strict).unwrap_err();
+        assert!(matches!(error, Error::Lossy(_)), "{error:?}");
+    }
+    // Published bundles have it under another name.
+    let other = [("metadata/annotations.yaml", "-"), ("metadata/annotations.yml", ANNOTATIONS)];
+    load(&content(&other), &strict).unwrap();
+}
+
+#[test]
+fn an_object_without_a_name_or_there_twice_is_reported() {
+    let role = |rest: &str| format!("kind: Role\napiVersion: rbac.example.com/v1\n{rest}");
+    let named = role("metadata: {name: r}\n");
+    let older = named.replace("/v1", "/v1beta1");
+    let other_group = named.replace("rbac.", "");
+    let other_namespace = role("metadata: {name: r, namespace: ns}\n");
+    let generated = role("metadata: {generateName: r-}\n");
+    let nameless = role("metadata: {labels: {a: b}}\n");
+    for (text, expected) in [
+        (&named, Some(Reason::DuplicateObject)),
+        (&older, Some(Reason::DuplicateObject)),
+        (&other_group, None),
+        (&other_namespace, None),
+        (&generated, None),
+        (&nameless, Some(Reason::NamelessObject)),
+    ] {
+        let manifest = loaded(&[("manifests/a.yaml", &named), ("manifests/b.yaml", text)]);
+        let expected: Vec<_> = expected.into_iter().map(|reason| (reason, "b.yaml")).collect();
+        assert_eq!(reported(&manifest), expected, "{text}");
+        assert_eq!(manifest.bundle.objects.len(), 3, "{text}");
+    }
+}
+
+/// Each where its author has to look.
+#[test]
+fn a_finding_names_the_file_that_it_is_about() {
+    let csv = CSV.replace(
+        "  name:",
+        "  annotations: {olm.properties: '[{\"type\":\"olm.constraint\",\"value\":1}]'}\n  name:",
+    );
+    let manifest = loaded(&[
+        ("manifests/csv.yaml", &csv),
+        (
+            "metadata/dependencies.yaml",
+            "dependencies: [{type: olm.package, value: {packageName: p, version: abc}}]",
+        ),
+        (
+            "metadata/properties.yaml",
+            "properties: [{type: olm.package, value: {packageName: y, version: 1.0.0}},
+              {type: olm.gvk, value: {group: g, kind: K, version: v1}},
+              {type: olm.gvk, value: {group: g, kind: K, version: v1}},
+              {type: olm.package.required, value: {packageName: p, versionRange: abc}}]",
+        ),
+    ]);
+    assert_eq!(
+        reported(&manifest),
+        ["properties.yaml", "properties.yaml", "csv.yaml", "dependencies.yaml"]
+            .map(|key| (Reason::InvalidValue, key)),
+        "{:#?}",
+        manifest.report
+    );
+}
+
+/// What is lost, why, and what to do about it.
+#[test]
+fn findings_say_what_is_lost() {
+    let ranged = |range: &str| {
+        CSV.replace("  name:", &format!("  annotations: {{olm.skipRange: '{range}'}}\n  name:"))
+    };
+    let range = ranged("<v1.16.1");
+    let other = ranged(">=a1");
+    let older = CSV.replace("v1.0.0", "v0.9.0");
+    for (path, text, expected) in [
+        (
+            "manifests/s.yaml",
+            "kind: Service\nmetadata: {name: a}\n---\nkind: Service\nmetadata: {name: b}\n",
+            "s.yaml: Service/b (line 4) is lost: OLM reads only the first document of a file, so \
+             give it a file of its own",
+        ),
+        (
+            "manifests/csv.yaml",
+            &range,
+            "csv.yaml: OLM ignores the annotation olm.skipRange \"<v1.16.1\" and skips no version: \
+             `<v` is not an operator: write versions without the v",
+        ),
+        (
+            "manifests/csv.yaml",
+            &other,
+            "csv.yaml: OLM ignores the annotation olm.skipRange \">=a1\" and skips no version: `>=a` \
+             is not an operator",
+        ),
+        (
+            "metadata/dependencies.yaml",
+            "dependencies:\n- type: a\n    value: b\n",
+            "dependencies.yaml: OLM sees no dependencies: line 3: mapping values are not allowed \
+             in this context",
+        ),
+        (
+            "manifests/README.md",
+            "# Title\n",
+            "README.md: the file is not a Kubernetes object: its first document is empty, and OLM \
+             keeps it as an object without a kind",
+        ),
+        (
+            "manifests/.gitkeep",
+            "keep",
+            ".gitkeep: OLM skips the file: the first document is a string, not an object",
+        ),
+        (
+            "manifests/t.yaml",
+            "kind: A\nmetadata:\n\tname: a\n",
+            "t.yaml: OLM skips the file: line 3: found character that cannot start any token, \
+             while scanning for the next token that begins in line 3: YAML is indented with spaces, not with tabs",
+        ),
+        (
+            "manifests/a-csv.yaml",
+            &older,
+            "a-csv.yaml: the ClusterServiceVersion is lost: the bundle has several, and OLM takes \
+             the last one by key, `csv.yaml`",
+        ),
+        (
+            "metadata/properties.yaml",
+            "properties: [{type: olm.package, value: {packageName: y, version: 1.0.0}}]",
+            "properties.yaml: a property olm.package: `packageName` is a boolean, not text: quote \
+             it, for y, yes, on, n, no and off are booleans in YAML",
+        ),
+        ("metadata/ci.yaml", "reviewers: [a]\n", "ci.yaml: OLM does not use the file"),
+    ] {
+        let manifest = loaded(&[(path, text)]);
+        let found: Vec<_> = manifest.report.iter().map(ToString::to_string).collect();
+        assert_eq!(found, [expected], "{path}");
+    }
+}
+
+/// What a cluster has beside bundles, and all that OLM, opm and unlade write.
+#[test]
+fn a_config_map_without_anything_of_a_bundle_is_refused_and_no_other() {
+    use serde_json::json;
+    let package = "operators.operatorframework.io.bundle.package.v1";
+    let pem = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
+    let description = json!({"kubernetes.io/description": "Contains a CA bundle"});
+    for (annotations, data, is_bundle) in [
+        (description.clone(), json!({"ca.crt": pem}), false),
+        (json!({}), json!({}), false),
+        (json!({}), json!({"config.yaml": "a: 1\n", "empty": "", "list": "- a\n"}), false),
+        // What upstream's writer makes of an empty bundle, and what it made before it had finished.
+        (json!({package: ""}), json!({}), true),
+        (json!({"olm.sourceImage": "i"}), json!({}), true),
+        (json!({"olm.contentEncoding": "gzip+base64"}), json!({}), true),
+        (json!({}), json!({"csv.yaml": CSV}), true),
+        (json!({}), json!({"a": "kind: Anything\n"}), true),
+        (json!({}), json!({"dependencies.yaml": "dependencies: [{type: a, value: 1}]"}), true),
+        (json!({}), json!({"p.yaml": "packageName: p\n"}), true),
+        (json!({}), json!({"a.yaml": ANNOTATIONS}), true),
+    ] {
+        let config_map = json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "x", "annotations": annotations}, "data": data,
+        });
+        let config_maps = [serde_json::from_value(config_map).unwrap()];
+        match load_config_maps(&config_maps, &Options::default()) {
+            Ok(_) => assert!(is_bundle, "{data}"),
+            Err(error) => {
+                assert!(!is_bundle && matches!(error, Error::NoBundle), "{data}: {error:?}");
+            }
+        }
+    }
+    let empty = Content::assemble(Vec::new(), &Limits::default()).unwrap().content;
+    let config_maps = encode::encode(&empty, &encode::Options::default()).unwrap();
+    load_config_maps(&config_maps, &Options::default()).unwrap();
+}
+
+#[test]
 fn a_file_beside_the_bundle_is_reported_and_no_loss() {
     let files = [("metadata/ci.yaml", "updateGraph: semver-mode")];
     let strict = Options { strictness: Strictness::Strict, ..Options::default() };

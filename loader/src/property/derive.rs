@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use serde::Serialize;
-use unlade_format::excerpt;
+use unlade_format::{Findings, excerpt};
 
 use super::{Dependency, GVK, GVK_REQUIRED, PACKAGE, PACKAGE_REQUIRED, Property};
 use crate::{
@@ -20,6 +20,23 @@ pub(crate) struct Basis<'a> {
     pub(crate) release: &'a str,
     pub(crate) provided: &'a [Api],
     pub(crate) required: &'a [Api],
+}
+
+/// The keys of the files that properties and dependencies came from, for findings about them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Origins<'a> {
+    pub(crate) csv: &'a str,
+    pub(crate) dependencies: &'a str,
+    pub(crate) properties: &'a str,
+    /// How many of the [derived](derive) properties are those of the file: they come first.
+    pub(crate) n_of_file: usize,
+}
+
+impl<'a> Origins<'a> {
+    /// The key of the file that has the property at this place.
+    pub(crate) fn of_property(&self, place: usize) -> &'a str {
+        if place < self.n_of_file { self.properties } else { self.csv }
+    }
 }
 
 #[derive(Serialize)]
@@ -72,7 +89,8 @@ pub(crate) fn catalog(
     properties: &[Property],
     dependencies: &[Dependency],
     basis: Basis<'_>,
-    reader: &mut Reader<'_>,
+    origins: &Origins<'_>,
+    findings: &mut Findings,
 ) -> Vec<Property> {
     let mut catalog = Catalog {
         package: to_plain_json(&basis.package()),
@@ -80,13 +98,15 @@ pub(crate) fn catalog(
         required: basis.required.iter().map(Gvk::from).collect(),
         others: Vec::new(),
     };
-    for Property { kind, value } in properties {
+    for (place, Property { kind, value }) in properties.iter().enumerate() {
         if let Err(error) = catalog.take_property(kind, value) {
+            let mut reader = Reader::new(origins.of_property(place), findings);
             reader.invalid(format!("a property {}: {error}", excerpt::cut(kind)));
         }
     }
     for Dependency { kind, value } in dependencies {
         if let Err(error) = catalog.take_dependency(kind, value) {
+            let mut reader = Reader::new(origins.dependencies, findings);
             reader.invalid(format!("a dependency {}: {error}", excerpt::cut(kind)));
         }
     }

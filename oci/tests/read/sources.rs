@@ -71,7 +71,7 @@ fn docker_archives_of_each_age_are_read() {
         assert_eq!(image.name.as_deref(), Some("etcd:v1"));
     }
     let error = refusal(read(&format!("docker-archive:{}:etcd", file.display())));
-    assert!(error.contains("no image etcd is in it, but etcd:v1"), "{error}");
+    assert!(error.contains("no image etcd is in it (it has: etcd:v1"), "{error}");
 }
 
 #[test]
@@ -119,7 +119,8 @@ fn several_images_and_none_named_are_listed() {
         let image = read(&format!("oci:{}{select}", path.display())).unwrap();
         assert_eq!(manifests(&image).len(), n_files, "{select}");
     }
-    for (select, text) in [(":v2", "no image v2 is in it, but v1, @1"), (":@2", "no image @2")] {
+    for (select, text) in [(":v2", "no image v2 is in it (it has: v1, @1)"), (":@2", "no image @2")]
+    {
         let error = refusal(read(&format!("oci:{}{select}", path.display())));
         assert!(error.contains(text), "{error}");
     }
@@ -169,7 +170,10 @@ fn an_index_takes_the_platform_that_is_asked_for() {
     }
     let error = read_for(&source, "windows/amd64").unwrap_err();
     let text = chain(&error);
-    assert!(text.contains("windows/amd64, but linux/amd64, linux/arm64, linux/s390x"), "{text}");
+    assert!(
+        text.contains("windows/amd64 (it has: linux/amd64, linux/arm64, linux/s390x)"),
+        "{text}"
+    );
     assert!(error.hint().unwrap().contains("--platform"));
 }
 
@@ -249,6 +253,52 @@ fn a_manifest_is_found_by_its_digest_within_an_index() {
 }
 
 #[test]
+fn another_format_than_the_transport_is_said_to_be_one() {
+    let place = Place::new();
+    let layout = Layout::of(&[Layer::plain(Tar::bundle())]);
+    let directory = place.layout(&layout);
+    let oci = place.file("oci.tar", &layout.tar());
+    let docker = place.file("docker.tar", &docker_archive(&json!([]), Tar::new()));
+    let plain = place.file("plain.tar", &Tar::bundle().done());
+    let (oci, docker) = (oci.display(), docker.display());
+    let (directory, plain) = (directory.display(), plain.display());
+    for (source, message, hint) in [
+        (
+            format!("oci-archive:{docker}"),
+            "docker.tar is a docker archive, not an OCI archive",
+            format!("docker-archive:{docker}, or the path alone"),
+        ),
+        (
+            format!("docker-archive:{oci}"),
+            "oci.tar is an OCI archive, not a docker archive",
+            format!("oci-archive:{oci}, or the path alone"),
+        ),
+        (
+            format!("oci:{oci}"),
+            "oci.tar cannot be opened",
+            format!("{oci} is a file: oci-archive:{oci}, or the path alone"),
+        ),
+        (
+            format!("oci-archive:{directory}"),
+            "is not a regular file",
+            format!("{directory} is a directory: oci:{directory}, or the path alone"),
+        ),
+        (
+            plain.to_string(),
+            "plain.tar is not an OCI image layout, OCI archive or docker archive",
+            format!(
+                "the files of a bundle are in it, but no image: extract {plain} and give the \
+                 directory"
+            ),
+        ),
+    ] {
+        let error = read(&source).unwrap_err();
+        assert!(error.to_string().contains(message), "{source}: {error}");
+        assert_eq!(error.hint(), Some(hint), "{source}");
+    }
+}
+
+#[test]
 fn what_is_no_image_is_refused() {
     let place = Place::new();
     let missing = place.path().join("missing.tar");
@@ -256,12 +306,12 @@ fn what_is_no_image_is_refused() {
     assert!(text.contains("missing.tar cannot be opened"), "{text}");
     let empty = place.file("empty.tar", b"");
     let text = refusal(read(&empty.display().to_string()));
-    assert!(text.contains("empty.tar is no OCI image layout"), "{text}");
+    assert!(text.contains("empty.tar is not an OCI image layout"), "{text}");
     let other = place.file("text.tar", &[b'x'; 2048]);
     let text = refusal(read(&other.display().to_string()));
     assert!(text.contains("text.tar is no tar archive"), "{text}");
     let text = refusal(read(&place.path().display().to_string()));
-    assert!(text.contains("is no OCI image layout"), "{text}");
+    assert!(text.contains("is not an OCI image layout"), "{text}");
     let error = read("registry.example/etcd:v1").unwrap_err();
     assert!(error.hint().unwrap().contains("docker://registry.example/etcd:v1"));
 }

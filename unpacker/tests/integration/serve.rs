@@ -70,9 +70,13 @@ fn bundle_is_written_and_what_others_wrote_is_kept() {
     let job = Job::new();
     let run = Run::of(job.command().args(["--source-image", "reg/i@sha256:1", "--attempt", "7"]));
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""), "{}", run.stderr);
-    assert_eq!(run.outcomes(), [json!({"configMap": "bundle", "verdict": "written", "files": 1})]);
     let object = job.server.object("olm", "bundle");
     let metadata = &object["metadata"];
+    let digest = &metadata["annotations"]["unlade.dev/digest"];
+    assert!(digest.as_str().is_some_and(|digest| digest.starts_with("sha256:")), "{digest}");
+    let outcome =
+        json!({"configMap": "bundle", "verdict": "written", "files": 1, "digest": digest});
+    assert_eq!(run.outcomes(), [outcome]);
     assert_eq!(metadata["resourceVersion"], "2");
     assert_eq!(metadata["labels"], json!({"olm.managed": "true", "team": "blue"}));
     assert_eq!(metadata["ownerReferences"][0]["uid"], "o");
@@ -84,11 +88,38 @@ fn bundle_is_written_and_what_others_wrote_is_kept() {
     assert!(object["data"]["csv.yaml"].as_str().unwrap().contains("one.v1.0.0"));
 }
 
+/// Nobody who loads the ConfigMap can find it again.
+#[test]
+fn what_was_left_out_is_noted_on_the_config_map() {
+    let job = Job::new();
+    let annotations = "annotations:\n  olm.managed: x\n  olm.sourceImage: y\n";
+    fs::write(job.bundle.path().join("metadata/annotations.yaml"), annotations).unwrap();
+    let run = job.run();
+    assert_eq!((run.code, &run.outcomes()[0]["findings"]), (Some(0), &json!(2)), "{}", run.stderr);
+    let object = job.server.object("olm", "bundle");
+    let noted = object["metadata"]["annotations"]["unlade.dev/findings"].as_str().unwrap();
+    let noted: Value = serde_json::from_str(noted).unwrap();
+    assert_eq!(noted[0]["reason"], "reservedAnnotation");
+    assert_eq!(
+        (&noted[0]["subject"], &noted[1]["subject"]),
+        (&json!("olm.managed"), &json!("olm.sourceImage"))
+    );
+
+    fs::write(job.bundle.path().join("metadata/annotations.yaml"), "annotations: {a: b}\n")
+        .unwrap();
+    assert_eq!(job.run().verdicts(), ["written"]);
+    let object = job.server.object("olm", "bundle");
+    assert!(object["metadata"]["annotations"].get("unlade.dev/findings").is_none(), "{object}");
+}
+
 #[test]
 fn second_run_writes_nothing() {
     let job = Job::new();
-    assert_eq!(job.run().verdicts(), ["written"]);
-    assert_eq!(job.run().verdicts(), ["unchanged"]);
+    let first = job.run();
+    assert_eq!(first.verdicts(), ["written"]);
+    let second = job.run();
+    assert_eq!(second.verdicts(), ["unchanged"]);
+    assert_eq!(second.outcomes()[0]["digest"], first.outcomes()[0]["digest"]);
     assert_eq!(job.server.with(|state| state.writes), 1);
 }
 

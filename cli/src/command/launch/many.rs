@@ -6,6 +6,7 @@ use std::pin::pin;
 
 use futures::channel::mpsc;
 use futures::stream::{FuturesUnordered, StreamExt as _};
+use unlade_format::text;
 use unlade_launcher::{Batch, BatchEvent, Failure, Launched, Reason, Request, batch};
 use unlade_loader::Manifest;
 
@@ -203,10 +204,9 @@ impl Finished {
     ) -> Result<(), Error> {
         let what = document::Result::launched(launched, manifest, one.took());
         report.json(&Line { image: &one.image, namespace: &job.namespace, what })?;
-        error::warn(
-            manifest.report.iter().map(|finding| format!("{}: {finding}", one.image)),
-            job.screen,
-        );
+        for finding in text::listed(&manifest.report) {
+            error::warn([format!("{}: {finding}", one.image)], job.screen);
+        }
         if job.output == Output::Yaml {
             let mut config_map = launched.config_map.clone();
             hide_fields(&mut config_map);

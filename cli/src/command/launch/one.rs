@@ -205,7 +205,7 @@ fn write(
         Output::Json => Ok(()),
         Output::Name => output::print(format!("configmap/{}\n", name(launched)).as_bytes()),
         Output::Yaml => {
-            error::warn(&manifest.report, job.screen);
+            error::warn_of(&manifest.report, job.screen);
             let mut config_map = launched.config_map.clone();
             hide_fields(&mut config_map);
             let mut documents = Documents::new(Form::Yaml, output::stdout());

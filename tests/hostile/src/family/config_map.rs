@@ -44,6 +44,13 @@ pub(super) const FAMILIES: &[Family] = &[
         let names = count(n, |n| format!("\\\"k{n}\\\","));
         marked(&format!("\"unlade.dev/metadata\":\"[{names}\\\"k\\\"]\","))
     }),
+    family("mark-of-findings", |n| {
+        let findings = repeat("{\\\"reason\\\":\\\"noCsv\\\"},", n);
+        marked(&format!("\"unlade.dev/findings\":\"[{findings}{{}}]\","))
+    }),
+    family("mark-of-findings-deep", |n| {
+        marked(&format!("\"unlade.dev/findings\":\"{}\",", "[".repeat(n)))
+    }),
     family("other-fields-deep", |n| {
         format!("{{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"x\":{}", "[".repeat(n)).into()
     }),
@@ -76,6 +83,16 @@ pub(super) const FAMILIES: &[Family] = &[
         data(&count(n, |n| {
             format!("\"k{n}\":\"kind: ClusterServiceVersion\\nmetadata: {{name: a{n}}}\\n\",")
         }))
+    }),
+    loaded("same-objects", |n| {
+        let object = "kind: A\\nmetadata: {name: a}\\n";
+        data(&count(n, |n| format!("\"k{n}\":\"{object}\",")))
+    }),
+    loaded("further-documents", |n| {
+        data(&format!("\"k\":\"kind: A\\n{}\",", repeat("---\\nkind: B\\n", n)))
+    }),
+    loaded("files-of-two-documents", |n| {
+        data(&count(n, |n| format!("\"k{n}\":\"kind: A\\n---\\nkind: B\\n\",")))
     }),
     loaded("broken", |n| data(&count(n, |n| format!("\"k{n}\":\"a: [\",")))),
     loaded("flow-files", |n| {

@@ -49,6 +49,7 @@ pub(super) fn extract(
         namespace: options.namespace.clone(),
         encoding: if options.is_compressed { Encoding::Gzip } else { Encoding::Plain },
         source_image: image,
+        findings: reading.findings,
         metadata_as_upstream: true,
         ..encode::Options::default()
     };

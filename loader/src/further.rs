@@ -1,0 +1,179 @@
+//! The documents behind the first one of a file, which OLM does not read.
+
+use unlade_format::json::Tree;
+use unlade_format::yaml::{self, Unread};
+
+/// Most bytes of such a document that is read for its name: larger ones are named by their line.
+const SIZE: usize = 1 << 20;
+/// Most memory for one.
+const TREE: usize = 8 << 20;
+/// Most work for all of a bundle: a tenth of what its files may take.
+const WORK: u64 = 20_000_000;
+/// Most documents of a file that are named; the others are counted.
+const MOST: usize = 5;
+
+/// Names such documents. It has a budget of its own, so that no bundle is refused for a name in a
+/// finding.
+#[derive(Debug)]
+pub(crate) struct Reader(yaml::Reader);
+
+impl Reader {
+    pub(crate) fn new() -> Self {
+        let mut limits = yaml::Limits::default();
+        (limits.input, limits.tree, limits.work) = (SIZE, TREE, WORK);
+        Self(yaml::Reader::new(&limits))
+    }
+
+    /// What is lost of a file in which `unread` is not read.
+    pub(crate) fn describe(&self, unread: Unread, bytes: &[u8]) -> String {
+        if !unread.is_document {
+            return format!("{unread} is lost: OLM reads only the first document of a file");
+        }
+        let mut documents = Documents::from_line(bytes, unread.line);
+        let mut names: Vec<_> = documents.by_ref().take(MOST).map(|it| self.name(it)).collect();
+        let rest = documents.count();
+        let (verb, hint) = match names.len() + rest {
+            0 | 1 => ("is", "give it a file of its own"),
+            _ => ("are", "give each a file of its own"),
+        };
+        if rest > 0 {
+            names.push(format!("{rest} more"));
+        }
+        let names = names.join(", ");
+        format!("{names} {verb} lost: OLM reads only the first document of a file, so {hint}")
+    }
+
+    /// `Kind/name (line 16)`, as far as it is known.
+    fn name(&self, (line, text): (u64, &[u8])) -> String {
+        let read = self.0.decode_unstructured(text).ok().and_then(|read| read.object);
+        let name = read.as_ref().map(name).unwrap_or_default();
+        if name.is_empty() {
+            format!("the document at line {line}")
+        } else {
+            format!("{name} (line {line})")
+        }
+    }
+}
+
+fn name(tree: &Tree) -> String {
+    let root = tree.root();
+    let kind = root.get("kind").and_then(|kind| kind.as_str()).unwrap_or_default();
+    let name = root.get("metadata").and_then(|metadata| metadata.get("name")?.as_str());
+    // Several of them are in one line.
+    let short = |text: &str| text.chars().take(63).collect::<String>();
+    match name {
+        Some(name) if !name.is_empty() => format!("{}/{}", short(kind), short(name)),
+        _ => short(kind),
+    }
+}
+
+/// The documents of a text that have content, each with the line where it begins.
+struct Documents<'a> {
+    rest: &'a [u8],
+    line: u64,
+}
+
+impl<'a> Documents<'a> {
+    /// Those from a line on, which counts from 1.
+    fn from_line(text: &'a [u8], line: u64) -> Self {
+        let n_before = usize::try_from(line).unwrap_or(usize::MAX).saturating_sub(1);
+        let before = text.split_inclusive(|&byte| byte == b'\n').take(n_before);
+        let size = before.map(<[u8]>::len).sum();
+        Self { rest: text.get(size..).unwrap_or_default(), line }
+    }
+
+    /// Takes the first line.
+    fn line(&mut self) -> Option<&'a [u8]> {
+        let line = self.rest.split_inclusive(|&byte| byte == b'\n').next()?;
+        self.rest = self.rest.get(line.len()..).unwrap_or_default();
+        self.line += 1;
+        Some(line)
+    }
+}
+
+impl<'a> Iterator for Documents<'a> {
+    type Item = (u64, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let (start, number) = (self.rest, self.line);
+            let line = self.line()?;
+            let marker = line.strip_prefix(b"---").or_else(|| line.strip_prefix(b"..."));
+            if matches!(marker.unwrap_or(line).trim_ascii().first(), None | Some(b'#')) {
+                continue;
+            }
+            while !self.rest.is_empty() && !self.rest.starts_with(b"---") {
+                self.line();
+            }
+            let size = start.len() - self.rest.len();
+            return Some((number, start.get(..size).unwrap_or_default()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn described(text: &str) -> String {
+        let limits = yaml::Limits::default();
+        let read = yaml::decode_unstructured(text.as_bytes(), &limits).unwrap();
+        Reader::new().describe(read.unread.unwrap(), text.as_bytes())
+    }
+
+    #[test]
+    fn objects_that_are_lost_are_named() {
+        let object = |kind: &str| format!("---\nkind: {kind}\nmetadata: {{name: x}}\n");
+        let many: String = ["A", "B", "C", "D", "E", "F", "G", "H"].map(object).concat();
+        for (text, expected) in [
+            (
+                "kind: A\n---\n# hook\nkind: Service\nmetadata:\n  name: b\n".to_owned(),
+                "Service/b (line 4) is lost: OLM reads only the first document of a file, so give \
+                 it a file of its own",
+            ),
+            (
+                format!("{}{}---\n# nothing\n---\nkind: C\n", object("A"), object("B")),
+                "B/x (line 5), C (line 10) are lost: OLM reads only the first document of a file, \
+                 so give each a file of its own",
+            ),
+            (
+                "kind: A\n---\na: [\n".to_owned(),
+                "the document at line 3 is lost: OLM reads only the first document of a file, so \
+                 give it a file of its own",
+            ),
+            (
+                many,
+                "B/x (line 5), C/x (line 8), D/x (line 11), E/x (line 14), F/x (line 17), 2 more \
+                 are lost: OLM reads only the first document of a file, so give each a file of \
+                 its own",
+            ),
+            (
+                "kind: A\n...\ntext\n".to_owned(),
+                "text behind the end of the first document at line 3 is lost: OLM reads only the \
+                 first document of a file",
+            ),
+        ] {
+            assert_eq!(described(&text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn names_have_a_budget_of_their_own() {
+        let large = format!("---\nkind: A\nmetadata: {{name: {}}}\n", "x".repeat(SIZE));
+        let text = format!("kind: A\n{large}");
+        assert!(described(&text).starts_with("the document at line 3 is lost"));
+
+        let nested = "[".repeat(120);
+        let documents = format!("---\nkind: A\na: {nested}{}\n", "]".repeat(120)).repeat(200);
+        let text = format!("kind: A\n{documents}");
+        let reader = Reader::new();
+        let unread = yaml::decode_unstructured(text.as_bytes(), &yaml::Limits::default());
+        let unread = unread.unwrap().unread.unwrap();
+        let mut last = String::new();
+        for _ in 0..200 {
+            last = reader.describe(unread, text.as_bytes());
+        }
+        assert!(last.contains("195 more are lost"), "{last}");
+        assert!(reader.0.work() <= WORK + 1_000_000, "{}", reader.0.work());
+    }
+}
