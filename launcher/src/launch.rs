@@ -17,6 +17,8 @@ mod reuse;
 pub(crate) mod seal;
 mod watch;
 
+use std::time::Duration;
+
 use futures::channel::mpsc::UnboundedSender;
 use futures::join;
 use k8s_openapi::NamespaceResourceScope;
@@ -107,7 +109,10 @@ impl Launch<'_> {
                 }
                 Verdict::Over(failure) if self.may_inject(&chosen, attempt.as_ref(), &failure) => {
                     self.volumes.note_failure(&failure.message);
-                    chosen = Chosen { strategy: Strategy::Inject, because: Some(failure.message) };
+                    let because = Some(failure.message.clone());
+                    chosen = Chosen { strategy: Strategy::Inject, because };
+                    let after = Duration::ZERO;
+                    self.report.step(Step::Retrying { failure: Box::new(failure), after });
                     self.tell(&chosen);
                     ground.left.extend(attempt.map(|attempt| attempt.uid));
                     jobs = self.jobs().await?;

@@ -85,11 +85,12 @@ pub enum Step {
         /// What.
         failure: Box<Failure>,
     },
-    /// An attempt failed for a reason that may pass; another will be made.
+    /// The attempt failed, and another one follows: the reason may pass, the Job had other options,
+    /// or the next attempt uses another strategy, which the next [`Step::Chosen`] names.
     Retrying {
-        /// What failed.
+        /// Why the attempt failed.
         failure: Box<Failure>,
-        /// When the next attempt is made, in JSON as seconds.
+        /// The time until the next attempt, in JSON as seconds; zero if only the strategy changes.
         #[serde(rename = "afterSeconds", serialize_with = "seconds")]
         after: Duration,
     },
