@@ -1,5 +1,6 @@
 //! The order of a launch, against an API server in memory: what a real cluster can't be made to do.
 
+mod creation;
 mod image;
 mod others;
 mod server;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use futures::channel::mpsc::{UnboundedSender, unbounded};
 use futures::{StreamExt, stream};
@@ -13,6 +14,7 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Bytes, Frame};
 use kube::client::Body;
 use serde_json::{Value, json};
+use tokio::time::sleep;
 use unlade_format::{Content, Directory, File, Limits, encode, fill, record};
 
 type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
@@ -36,7 +38,7 @@ impl Server {
         Self(Arc::new(Mutex::new((State::default(), Box::new(on_job)))), &[])
     }
 
-    /// The same, and these kinds may not be read.
+    /// The same, and these kinds may not be read, or what else is said here is missing.
     pub(super) fn without(self, kinds: &'static [&'static str]) -> Self {
         Self(self.0, kinds)
     }
@@ -48,6 +50,15 @@ impl Server {
             async move {
                 let (head, body) = request.into_parts();
                 let body = body.collect_bytes().await.unwrap();
+                let is_creation = head.method == Method::POST && head.uri.path().ends_with("/jobs");
+                if is_creation && server.1.contains(&"prompt creations of jobs") {
+                    // As hyper does, this goes on when nobody waits for the answer any more.
+                    let late = tokio::spawn(async move {
+                        sleep(Duration::from_secs(3)).await;
+                        server.answer(&head, &body)
+                    });
+                    return Ok::<_, Infallible>(late.await.unwrap());
+                }
                 Ok::<_, Infallible>(server.answer(&head, &body))
             }
         });
@@ -108,6 +119,9 @@ impl Server {
                 let object = state.put(kind, object);
                 if kind == "jobs" {
                     on_job(state, &object);
+                }
+                if self.1.contains(&"answers to creations") {
+                    return refused(504, "Timeout");
                 }
                 json_of(201, &object)
             }
