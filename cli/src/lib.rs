@@ -18,6 +18,7 @@ mod input;
 mod name;
 mod output;
 mod progress;
+mod remedy;
 mod screen;
 mod summary;
 mod table;

@@ -133,6 +133,7 @@ fn foreign(namespace: &str, name: &str) -> Failure {
         format!("{} was not made by unlade", object(namespace, name)),
     );
     failure.hint = None;
+    failure.remedies.clear();
     failure
 }
 

@@ -8,7 +8,7 @@ use unlade_oci::{self as oci, bundle, layer, store};
 use unlade_unpacker::directory;
 
 use super::Error;
-use crate::{connection, input};
+use crate::{connection, input, remedy};
 
 const FILES: &str = "--max-files sets the limit";
 const FILE_SIZE: &str = "--max-file-size sets the limit";
@@ -34,7 +34,9 @@ impl Error {
                 of_image(source).map(str::to_owned).or_else(|| source.hint())
             }
             Self::Input(error) => of_input(error),
-            Self::Launch { failure, .. } | Self::Cluster(failure) => failure.hint.clone(),
+            Self::Launch { failure, .. } | Self::Cluster(failure) => {
+                remedy::advice(failure.hint.as_deref(), &failure.remedies)
+            }
             Self::Connection(connection::Error::Nowhere) => {
                 Some("KUBECONFIG or --kubeconfig names one".to_owned())
             }

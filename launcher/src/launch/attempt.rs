@@ -230,7 +230,7 @@ impl Launch<'_> {
                 State::Waiting(waiting) => waiting,
             };
             if let Some(failure) = on {
-                self.report.waiting(*failure);
+                self.report.waiting(failure.under(attempt.wanted.strategy));
             }
             if let Some(failure) = unconfirmed {
                 let now = self.report.elapsed();

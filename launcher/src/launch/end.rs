@@ -55,6 +55,7 @@ impl Launch<'_> {
             let then = what_follows(failure.reason).then;
             return Err((failure, then));
         }
+        let failure = failure.under(attempt.wanted.strategy);
         let failure = self.with_log(self.with_pull_secrets(failure).await).await;
         let Next { then, record, end_job } = what_follows(failure.reason);
         if end_job == EndJob::BeforeRecording {
@@ -179,7 +180,7 @@ impl Launch<'_> {
                     Accepted::Yes(images) => {
                         return Ok(Box::new(Written { config_map: found, images }));
                     }
-                    Accepted::No(why) => failure = why,
+                    Accepted::No(why) => failure = why.under(attempt.wanted.strategy),
                     Accepted::Broken => {}
                 }
             }

@@ -11,7 +11,7 @@ use super::Launch;
 use super::backoff;
 use super::patience::Answer;
 use crate::object::label;
-use crate::{Failure, Name, Reason};
+use crate::{Failure, Name, Reason, Remedy};
 
 /// The ConfigMap that is to be filled.
 pub(super) struct Prepared {
@@ -72,7 +72,8 @@ impl Launch<'_> {
             let name = self.plan.name();
             let message = format!("the ConfigMap {name} is that of another image, {other}");
             return Err(Failure::new(Reason::NameTaken, message)
-                .hinted(Some("delete it, or choose another name (--name)"))
+                .hinted(Some("delete it"))
+                .with_remedies(&[Remedy::Name])
                 .bounded());
         }
         if self.is_adapted(&found) {
