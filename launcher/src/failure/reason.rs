@@ -258,7 +258,10 @@ impl Reason {
                 "kubectl create secret docker-registry makes one of the right type"
             }
             Self::ExecFormat => "use a tool image for the nodes' architectures",
-            Self::JobDeleted | Self::ConfigMapDeleted | Self::NoConfigMap => "launch again",
+            Self::JobDeleted
+            | Self::ConfigMapDeleted
+            | Self::NoConfigMap
+            | Self::ImageUnverified => "launch again",
             Self::ConfigMapImmutable => "delete it, and launch again",
             Self::Cancelled => "launch again: what is running is taken up",
             Self::Usage => "use the tool image of this version",
@@ -267,7 +270,6 @@ impl Reason {
             Self::ImageReplaced => {
                 "a mutating admission policy or webhook changed the image; only a mirror that keeps the digest is accepted"
             }
-            Self::ImageUnverified => "launch again",
             Self::Internal => "please report it",
             _ => return None,
         })

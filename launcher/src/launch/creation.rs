@@ -96,7 +96,7 @@ impl Launch<'_> {
             launch: self.id.clone(),
         };
         self.creations.insert(creation.clone());
-        let created = self.create(job).await;
+        let created = Box::pin(self.create(job)).await;
         self.creations.remove(&creation);
         created
     }

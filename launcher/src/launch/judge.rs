@@ -61,6 +61,7 @@ pub(super) enum State {
 
 /// How an attempt ended.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "each lives for a moment")]
 pub(super) enum Verdict {
     /// The ConfigMap bears its mark, and the content came from the image that was asked for.
     Written(Box<Written>),

@@ -94,11 +94,10 @@ pub(super) fn next(
         Some(JobOwnership::Other) => reason.depends_on_options(),
     };
     let then = match ending {
-        Ending::DeadlineExceeded => Then::Fail,
         Ending::Retryable | Ending::Superseded => Then::Retry,
         Ending::Fatal if may_inject && reason == Reason::VolumeUnsupported => Then::Inject,
         Ending::Fatal if is_end_of_others => Then::Retry,
-        Ending::Fatal => Then::Fail,
+        Ending::Fatal | Ending::DeadlineExceeded => Then::Fail,
     };
     // The ConfigMap of a name that is taken belongs to someone else.
     Next { then, record: is_for_us_to_tell && reason != Reason::NameTaken, end_job }

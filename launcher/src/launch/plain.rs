@@ -38,7 +38,7 @@ pub(crate) async fn plain(
         let failure = match config_map {
             Ok(Created::Own(config_map)) => {
                 let facts = Facts { config_map_uid: config_map.uid(), assigns_uids };
-                match launch.create_rest(&facts).await {
+                match Box::pin(launch.create_rest(&facts)).await {
                     Ok(job) => return Ok((config_map, job)),
                     Err(failure) => failure,
                 }
