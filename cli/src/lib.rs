@@ -19,11 +19,15 @@ mod log;
 mod name;
 mod output;
 mod progress;
+mod remedy;
 mod screen;
 mod summary;
 mod table;
 
+use std::panic;
 use std::process::ExitCode;
+
+use unlade_format::yaml;
 
 pub use args::Program;
 
@@ -31,6 +35,13 @@ use crate::{exit::Exit, screen::Screen};
 
 /// Runs the command that was typed, to its end.
 pub fn main(program: Program) -> ExitCode {
+    let print = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        // What is caught is reported as an error of the input.
+        if !yaml::is_panic_caught() {
+            print(info);
+        }
+    }));
     let args = match args::parse(program, std::env::args_os()) {
         Ok(args) => args,
         Err(error) => return args::explain(&error, std::env::args_os()).into(),

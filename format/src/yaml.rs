@@ -4,6 +4,11 @@
 //! loader's `DecodeUnstructured` does. Behind them an event parser of libyaml's lineage gives
 //! events (`event`), and go-yaml's rules make values of them (`resolve`, `compose`).
 //!
+//! The event parser panics on some inputs. Such a panic is caught and becomes [`Error::Parser`]; a
+//! program whose panic hook prints panics asks [`is_panic_caught`] first. With `panic = "abort"` it
+//! cannot be caught, and such an input ends the process: build with `panic = "unwind"`, which is the
+//! default, where the input comes from outside.
+//!
 //! ```
 //! use unlade_format::yaml::{Limits, to_json};
 //!
@@ -27,6 +32,7 @@ mod timestamp;
 mod write;
 
 pub use error::Error;
+pub use panic::is_panic_caught;
 pub use reader::Reader;
 pub use write::{write, write_to};
 

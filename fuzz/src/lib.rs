@@ -5,6 +5,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
+use unlade_format::yaml::is_panic_caught;
 use unlade_hostile::{Cost, Entry};
 
 /// The largest costs so far.
@@ -19,7 +20,13 @@ pub fn check(entry: Entry, input: &[u8]) {
     static HOOK: Once = Once::new();
     // The hook of libfuzzer-sys ends the process at any panic. But readers may catch those of the
     // libraries that they call; what reaches us ends the process anyway.
-    HOOK.call_once(|| panic::set_hook(Box::new(|info| eprintln!("{info}"))));
+    HOOK.call_once(|| {
+        panic::set_hook(Box::new(|info| {
+            if !is_panic_caught() {
+                eprintln!("{info}");
+            }
+        }));
+    });
     match panic::catch_unwind(AssertUnwindSafe(|| Cost::of(entry, input))) {
         Ok(cost) => {
             record(cost);

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use self::cluster::Cluster;
 use crate::object::{Facts, Plan, assigns_uids};
-use crate::{Failure, Launcher, Options, Request, Strategy};
+use crate::{Failure, Launcher, Options, Remedy, Request, Strategy};
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -36,6 +36,9 @@ pub struct Check {
     /// What to do about it, or what else is to be known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// What to change about the launch: one of these.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remedies: Vec<Remedy>,
 }
 
 /// What checks belong to, in the order in which they are given.
@@ -246,7 +249,9 @@ impl Topic {
 
     /// A failure of a launch, before it is one.
     fn of(self, outcome: Outcome, failure: Failure) -> Check {
-        Check { hint: failure.hint, ..self.check(outcome, failure.message) }
+        // Whoever reads this has run the check.
+        let remedies = failure.remedies.into_iter().filter(|&it| it != Remedy::Check).collect();
+        Check { hint: failure.hint, remedies, ..self.check(outcome, failure.message) }
     }
 
     fn check(self, outcome: Outcome, message: impl Into<String>) -> Check {
@@ -263,12 +268,17 @@ impl Check {
         outcome: Outcome,
         message: impl Into<String>,
     ) -> Self {
-        Self { category, name, outcome, message: message.into(), hint: None }
+        Self { category, name, outcome, message: message.into(), hint: None, remedies: Vec::new() }
     }
 
     #[must_use]
     fn hinted(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
+    }
+
+    #[must_use]
+    fn with_remedies(self, remedies: &[Remedy]) -> Self {
+        Self { remedies: remedies.to_vec(), ..self }
     }
 }
 

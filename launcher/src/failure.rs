@@ -38,6 +38,7 @@ mod outcome;
 mod pod;
 mod pull;
 mod reason;
+mod remedy;
 mod rule;
 mod schedule;
 mod secret;
@@ -55,6 +56,7 @@ pub use bound::LOG_LINES;
 pub use job::of_job;
 pub use pod::of_pod;
 pub use reason::Reason;
+pub use remedy::Remedy;
 pub(crate) use secret::Entries;
 pub use secret::of_pull_secret;
 
@@ -71,9 +73,12 @@ pub struct Failure {
     pub message: String,
     /// Whether the same launch may succeed later without anyone mending anything.
     pub is_transient: bool,
-    /// What to do, where that is known.
+    /// What to do outside of the launch, or what else is to be known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// What to change about the launch: one of these. What was done already is not among them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "remedy::known")]
+    pub remedies: Vec<Remedy>,
     /// Where it was seen.
     #[serde(default, skip_serializing_if = "Evidence::is_empty")]
     pub evidence: Evidence,
@@ -122,6 +127,7 @@ impl Failure {
             message: message.to_string(),
             is_transient: reason.is_transient(),
             hint: reason.hint().map(str::to_owned),
+            remedies: reason.remedies().to_vec(),
             evidence: Evidence::default(),
         }
     }
@@ -153,10 +159,13 @@ impl Failure {
         Self { is_transient, ..self }
     }
 
-    /// The same with this hint in place of its reason's, if there is one.
+    /// The same with this hint in place of its reason's hint and remedies, if there is one.
     #[must_use]
     pub(crate) fn hinted(self, hint: Option<impl Into<String>>) -> Self {
-        Self { hint: hint.map(Into::into).or(self.hint), ..self }
+        match hint {
+            Some(hint) => Self { hint: Some(hint.into()), remedies: Vec::new(), ..self },
+            None => self,
+        }
     }
 }
 

@@ -133,6 +133,7 @@ pub(crate) fn foreign(namespace: &str, name: &str) -> Failure {
         format!("{} was not made by unlade", object(namespace, name)),
     );
     failure.hint = None;
+    failure.remedies.clear();
     failure
 }
 

@@ -4,9 +4,11 @@ mod access;
 mod attempt;
 mod backoff;
 mod confirm;
+mod creation;
 mod end;
 mod image;
 mod judge;
+mod next;
 mod patience;
 mod plain;
 mod prepare;
@@ -28,16 +30,18 @@ use kube::{Api, Client, Resource};
 use tokio::time::sleep;
 use tracing::{Instrument, info_span};
 
-use self::attempt::{Attempted, Ground};
+use self::attempt::{AttemptOutcome, LaunchBaseline};
 use self::image::Observed;
-use self::judge::{Attempt, Budget, Standing, Verdict, Written};
+use self::judge::{Attempt, Budget, Written};
+use self::next::Then;
 use self::patience::{Answer, Patience};
 use self::prepare::Prepared;
 use self::report::Report;
 use crate::object::{Facts, Plan, assigns_uids};
 use crate::strategy::{Chosen, ImageVolumes};
-use crate::{Event, Failure, Launched, Options, Reason, Request, Step, Strategy, User};
+use crate::{Event, Failure, Launched, Options, Reason, Request, Step, Strategy, User, name};
 
+pub(crate) use creation::Creations;
 pub(crate) use judge::condition::is_finished;
 pub(crate) use patience::unanswered;
 pub(crate) use plain::plain;
@@ -50,8 +54,12 @@ mod tests;
 struct Launch<'a> {
     client: &'a Client,
     volumes: &'a ImageVolumes,
+    creations: &'a Creations,
     options: &'a Options,
     request: &'a Request,
+    /// A random id. The Jobs of this launch bear it: one whose creation was answered late, or not
+    /// at all, is recognised by it.
+    id: String,
     /// The objects that are made.
     plan: Plan<'a>,
     report: Report,
@@ -60,16 +68,17 @@ struct Launch<'a> {
 /// Launches one bundle, and waits until its ConfigMap is written.
 pub(crate) async fn launch(
     client: &Client,
-    volumes: &ImageVolumes,
+    (volumes, creations): (&ImageVolumes, &Creations),
     options: &Options,
     request: &Request,
     events: UnboundedSender<Event>,
 ) -> Result<Launched, Failure> {
     let report = Report::start(events);
     let plan = Plan::new(request, options)?;
+    let id = name::random();
     let (image, namespace) = (request.image.as_str(), request.namespace.as_str());
     let span = info_span!("launch", image, namespace, config_map = plan.name());
-    let launch = Launch { client, volumes, options, request, plan, report };
+    let launch = Launch { client, volumes, creations, options, request, id, plan, report };
     // On the heap: it holds all that any of its steps needs.
     Box::pin(launch.run()).instrument(span).await
 }
@@ -83,7 +92,7 @@ impl Launch<'_> {
         // a write it took 80 ms, where other requests took 3 to 10. Perhaps the API server's cache
         // waits there for what it may miss.
         let jobs = if is_new { Ok(Vec::new()) } else { self.jobs().await };
-        let (config_map, mut ground) = self.take(config_map, &jobs, assigns_uids).await?;
+        let (config_map, mut baseline) = self.take(config_map, &jobs, assigns_uids).await?;
         self.report.step(Step::Prepared { config_map: self.plan.name().to_owned() });
         if let Some(bundle) = self.reusable(&config_map).await {
             self.report.step(Step::Reused);
@@ -97,63 +106,61 @@ impl Launch<'_> {
 
         let (mut jobs, mut chosen) = match (jobs, chosen) {
             (Ok(jobs), Ok(chosen)) => (jobs, chosen),
-            (Err(failure), _) | (_, Err(failure)) => return Err(self.kept(&ground, failure).await),
+            (Ok(jobs), Err(failure)) => return Err(self.recorded(&baseline, &jobs, failure).await),
+            // Whose the ConfigMap is at the moment is not known.
+            (Err(failure), _) => return Err(failure),
         };
         let mut budget = Budget::new(self.options.deadlines, self.report.elapsed());
         let mut pauses = backoff::ATTEMPT.waits();
         self.tell(&chosen);
         loop {
-            let Attempted { attempt, verdict } =
-                Box::pin(self.attempt(&ground, jobs, chosen.strategy, &mut budget)).await;
-            let failure = match verdict {
-                Verdict::Written(written) => {
+            let AttemptOutcome { attempt, result } =
+                Box::pin(self.attempt(&baseline, jobs, chosen.strategy, &mut budget)).await;
+            let (failure, then) = match result {
+                Ok(written) => {
                     self.report.step(Step::Written);
                     return Ok(self.launched(*written, attempt.as_ref()));
                 }
-                Verdict::Over(failure) if self.may_inject(&chosen, attempt.as_ref(), &failure) => {
-                    self.volumes.note_failure(&failure.message);
-                    let after = Duration::ZERO;
-                    self.report.step(Step::Retrying { failure: Box::new(failure.clone()), after });
-                    chosen = Chosen { strategy: Strategy::Inject, because: Some(failure.message) };
-                    self.tell(&chosen);
-                    ground.left.extend(attempt.map(|attempt| attempt.uid));
-                    jobs = self.jobs().await?;
-                    continue;
-                }
-                Verdict::Over(failure) if !is_others_end(attempt.as_ref(), &failure) => {
-                    return Err(failure);
-                }
-                Verdict::Late(failure) => return Err(failure),
-                Verdict::Over(failure) | Verdict::Again(failure) | Verdict::Leave(failure) => {
-                    failure
-                }
+                Err(failed) => failed,
             };
-            ground.left.extend(attempt.map(|attempt| attempt.uid));
-            let after = pauses.pause();
-            if budget.left(self.report.elapsed()) <= after {
+            baseline.left.extend(attempt.map(|attempt| attempt.uid));
+            let after = match then {
+                Then::Fail => return Err(failure),
+                Then::Inject => Duration::ZERO,
+                Then::Retry => pauses.pause(),
+            };
+            if then == Then::Retry && budget.left(self.report.elapsed()) <= after {
                 return Err(failure);
             }
+            let because = failure.message.clone();
             self.report.step(Step::Retrying { failure: Box::new(failure), after });
+            if then == Then::Inject {
+                self.volumes.note_failure(&because);
+                chosen = Chosen { strategy: Strategy::Inject, because: Some(because) };
+                self.tell(&chosen);
+            }
             sleep(after).await;
             jobs = self.jobs().await?;
         }
     }
 
     /// The ConfigMap as this request wants it. Nothing of it is changed while a Job fills it from
-    /// another image.
+    /// another image, or while nobody knows whether one does.
     async fn take(
         &self,
         mut found: ConfigMap,
         jobs: &Result<Vec<Job>, Failure>,
         assigns_uids: bool,
-    ) -> Result<(ConfigMap, Ground), Failure> {
+    ) -> Result<(ConfigMap, LaunchBaseline), Failure> {
         loop {
-            let ground = Ground::of(&found, assigns_uids);
-            if let Ok(jobs) = jobs {
-                self.under_way(&ground, jobs)?;
+            let baseline = LaunchBaseline::from_found(&found, assigns_uids);
+            match jobs {
+                Ok(jobs) => drop(self.under_way(&baseline, jobs)?),
+                Err(failure) if !self.is_adapted(&found) => return Err(failure.clone()),
+                Err(_) => {}
             }
             match self.adapted(found).await? {
-                Some(adapted) => return Ok((adapted, ground)),
+                Some(adapted) => return Ok((adapted, baseline)),
                 None => found = self.prepare().await?.config_map,
             }
         }
@@ -180,14 +187,6 @@ impl Launch<'_> {
         let doing = format!("read namespace {namespace}");
         let answer = self.patience().ask(&doing, || api.get(namespace)).await;
         answer.ok().and_then(Answer::done).is_some_and(|namespace| assigns_uids(&namespace))
-    }
-
-    /// Whether the bundle can be injected in place of the volume that this attempt failed for.
-    fn may_inject(&self, chosen: &Chosen, attempt: Option<&Attempt>, failure: &Failure) -> bool {
-        failure.reason == Reason::VolumeUnsupported
-            && chosen.strategy == Strategy::ImageVolume
-            && self.options.strategy == Strategy::Auto
-            && attempt.is_some_and(|attempt| attempt.wanted.strategy == Strategy::ImageVolume)
     }
 
     fn tell(&self, chosen: &Chosen) {
@@ -218,16 +217,6 @@ impl Launch<'_> {
     /// keeps its pod from being scheduled.
     fn patience(&self) -> Patience<'_> {
         Patience::of(&self.report, self.options.deadlines.schedule)
-    }
-}
-
-/// Whether it is the end of someone else's Job alone: it came to its own deadline, or has options
-/// that stand in its way.
-fn is_others_end(attempt: Option<&Attempt>, failure: &Failure) -> bool {
-    let standing = attempt.map_or(Standing::Own, |attempt| attempt.standing);
-    match failure.reason {
-        Reason::Deadline => standing != Standing::Own,
-        reason => standing == Standing::Other && reason.depends_on_options(),
     }
 }
 

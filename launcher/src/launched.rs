@@ -16,12 +16,14 @@ pub struct Launched {
     pub config_map: ConfigMap,
     /// The name of the Job; none if the content was there already.
     pub job: Option<String>,
-    /// How the unpacker and the bundle came together; none without a Job, and for a Job of others.
+    /// How the unpacker and the bundle came together, also in a Job that another launch created;
+    /// none without a Job.
     pub strategy: Option<Strategy>,
     /// The image that the content came from. If it was asked for by its digest, that is the digest
     /// here, and verified.
     pub image: ObservedImage,
-    /// The image of the unpacker; empty without a Job, and for a Job of others.
+    /// The image of the unpacker; empty without a Job, and for a Job that another launch created
+    /// with other options.
     pub tool_image: ObservedImage,
     /// How long it took.
     pub timings: Timings,

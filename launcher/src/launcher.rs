@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures::channel::mpsc::{UnboundedSender, unbounded};
 
+use crate::launch::Creations;
 use crate::strategy::ImageVolumes;
 use crate::{Event, Failure, Launched, Options, Request, launch};
 
@@ -17,6 +18,8 @@ pub struct Launcher {
     pub(crate) options: Options,
     /// What was found out of the cluster, shared by clones.
     pub(crate) volumes: Arc<ImageVolumes>,
+    /// The Jobs whose creation was not answered yet, shared by clones.
+    pub(crate) creations: Arc<Creations>,
 }
 
 impl Launcher {
@@ -28,7 +31,7 @@ impl Launcher {
     /// request may take, and the server's words are lost. [`client::observe`](crate::client::observe)
     /// adds what kube's client lacks.
     pub fn new(client: kube::Client, options: Options) -> Self {
-        Self { client, options, volumes: Arc::default() }
+        Self { client, options, volumes: Arc::default(), creations: Arc::default() }
     }
 
     /// Unpacks a bundle, and waits until its ConfigMap is written, which is before the Job counts
@@ -52,17 +55,21 @@ impl Launcher {
         request: &Request,
         events: UnboundedSender<Event>,
     ) -> Result<Launched, Failure> {
-        launch::launch(&self.client, &self.volumes, &self.options, request, events).await
+        let shared = (&*self.volumes, &*self.creations);
+        launch::launch(&self.client, shared, &self.options, request, events).await
     }
 
     /// Deletes the Jobs that are filling a ConfigMap, and their pods. Whoever waits for one of them
-    /// learns that it was deleted. The ConfigMap stays as it is. Gives the names of the Jobs.
+    /// learns that it was deleted. The ConfigMap stays as it is. Returns the names of the Jobs.
+    ///
+    /// A launch of this launcher, or of a clone, may have been dropped while the API server had not
+    /// answered its request to create a Job. That Job is waited for, for at most 10 seconds.
     ///
     /// # Errors
     ///
-    /// If the API server refuses, or can't be reached.
+    /// If the API server refuses or cannot be reached, or if such a Job may still appear.
     pub async fn cancel(&self, namespace: &str, config_map: &str) -> Result<Vec<String>, Failure> {
-        launch::cancel(&self.client, namespace, config_map).await
+        launch::cancel(&self.client, &self.creations, namespace, config_map).await
     }
 
     /// Deletes a ConfigMap of a launch; with it go its Jobs, their pods and what they were allowed,

@@ -42,7 +42,7 @@ mod sha256;
 mod strategy;
 
 pub use batch::{Batch, BatchEvent, Outcome};
-pub use failure::{Evidence, Failure, Reason};
+pub use failure::{Evidence, Failure, Reason, Remedy};
 pub use image_reference::ImageReference;
 pub use inventory::{Inventory, Scope};
 pub use launch::record::Record;

@@ -103,9 +103,8 @@ fn is_called(resource: &APIResourceDiscovery, text: &str) -> bool {
 }
 
 fn missing(message: String) -> Failure {
-    let mut failure = Failure::new(Reason::ApiRefused, message);
-    failure.hint = Some("an owner is KIND/NAME of the same namespace, or of none".to_owned());
-    failure
+    Failure::new(Reason::ApiRefused, message)
+        .hinted(Some("an owner is KIND/NAME of the same namespace, or of none"))
 }
 
 #[cfg(test)]

@@ -24,5 +24,5 @@ pub async fn launch_bundle_image(
 ) -> Result<(ConfigMap, Job), Failure> {
     let options = Options::new(init_image);
     let request = Request::new(bundle_image, namespace);
-    launch::plain(&client, &options, &request).await
+    Box::pin(launch::plain(&client, &options, &request)).await
 }

@@ -16,7 +16,7 @@ use crate::log;
 use crate::serve;
 use crate::termination;
 use unlade_format::outcome::{Outcome, Verdict};
-use unlade_format::text;
+use unlade_format::{text, yaml};
 
 /// The stack of the thread that does the work, whatever `RUST_MIN_STACK` and `ulimit -s` say.
 /// Nothing in the readers recurses.
@@ -33,7 +33,11 @@ const STACK_OF_WATCH: usize = 256 << 10;
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     // The hook of the standard library would ask the environment whether to look for debug
     // information, in files that a bundle may have brought along.
-    panic::set_hook(Box::new(|info| log::line("error", format_args!("internal: {info}"))));
+    panic::set_hook(Box::new(|info| {
+        if !yaml::is_panic_caught() {
+            log::line("error", format_args!("internal: {info}"));
+        }
+    }));
     let signals = Signals::keep_back();
     let mut args = args.into_iter();
     let applet = args.next().and_then(|name| Applet::of(&name));

@@ -9,7 +9,7 @@ use unlade_oci::{self as oci, bundle, layer, store};
 use unlade_unpacker::directory;
 
 use super::{Error, nearby};
-use crate::{connection, input};
+use crate::{connection, input, remedy};
 
 const FILES: &str = "--max-files sets the limit";
 const FILE_SIZE: &str = "--max-file-size sets the limit";
@@ -41,7 +41,9 @@ impl Error {
                 of_image(source).map(str::to_owned).or_else(|| source.hint())
             }
             Self::Input(error) => of_input(error),
-            Self::Launch { failure, .. } | Self::Cluster(failure) => failure.hint.clone(),
+            Self::Launch { failure, .. } | Self::Cluster(failure) => {
+                remedy::advice(failure.hint.as_deref(), &failure.remedies)
+            }
             Self::Connection(error) => of_connection(error),
             Self::ToolImage => {
                 Some("--tool-image names it, or the variable UNLADE_TOOL_IMAGE".to_owned())

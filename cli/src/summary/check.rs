@@ -7,7 +7,7 @@ use unlade_format::text;
 use unlade_launcher::check::{Check, Outcome};
 
 use super::Summary;
-use crate::screen::Screen;
+use crate::{remedy, screen::Screen};
 
 /// The checks in their order, with a heading above those of each category.
 pub(crate) fn checked(checks: &[Check], screen: &Screen) -> String {
@@ -45,7 +45,7 @@ fn mark(outcome: Outcome, screen: &Screen) -> (Style, char) {
 fn write(text: &mut String, check: &Check, screen: &Screen) {
     let (style, mark) = mark(check.outcome, screen);
     _ = writeln!(text, "{style}{mark}{style:#} {}", text::line(&check.message));
-    if let Some(hint) = &check.hint {
+    if let Some(hint) = &remedy::advice(check.hint.as_deref(), &check.remedies) {
         let style = screen.out.dim;
         _ = writeln!(text, "    {style}{}{style:#}", text::line(hint));
     }

@@ -9,6 +9,7 @@ use super::{Summary, inventory::or_none, load::digest_source};
 use crate::{
     age,
     error::evidence,
+    remedy,
     screen::Screen,
     table::{Align, Table},
 };
@@ -66,7 +67,8 @@ pub(crate) fn described(description: &Description, screen: &Screen) -> String {
         }
         let again = if failure.is_transient { "another launch may succeed" } else { "" };
         summary.field("Transient", again);
-        summary.field("Hint", failure.hint.as_deref().unwrap_or_default());
+        let advice = remedy::advice(failure.hint.as_deref(), &failure.remedies);
+        summary.field("Hint", advice.as_deref().unwrap_or_default());
     }
     if item.files.is_some() {
         summary.findings(&description.report);

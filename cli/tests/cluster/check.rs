@@ -193,7 +193,7 @@ fn cluster_cli_check_tells_what_admission_refuses() {
             "{message}"
         );
         assert!(message.contains("maximum memory usage"), "{message}");
-        assert!(pod["hint"].as_str().unwrap().contains("--limits"), "{pod}");
+        assert_eq!(pod["remedies"], json!(["resources"]), "{pod}");
         Found::until_failed(stage, &["--limits", "memory=64Mi"], &[]);
         stage.kubectl(&["delete", "limitrange", "tight"]);
 

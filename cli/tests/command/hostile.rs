@@ -45,6 +45,13 @@ fn of_two_equal_keys_the_last_is_read_and_verified() {
     assert!(stderr.contains("digest"), "{stderr}");
 }
 
+/// The parser library panics at the comma.
+#[test]
+fn a_panic_of_the_yaml_parser_is_reported_as_an_error_of_the_input() {
+    let stderr = exits("kind: ConfigMap\ndata: [!a, b]\n", 3);
+    assert!(stderr.starts_with("error: ") && !stderr.contains("panicked"), "{stderr}");
+}
+
 #[test]
 fn deep_json_and_lists_in_lists_are_errors() {
     let config_map = filled().to_string();

@@ -4,7 +4,7 @@
 
 mod library;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::AssertUnwindSafe;
 
 use super::source::Source;
 use super::{Error, Reader, panic};
@@ -124,7 +124,7 @@ fn run(
             }
         }
     });
-    panic::quietly(|| catch_unwind(run)).unwrap_or_else(|payload| {
+    panic::catch(run).unwrap_or_else(|payload| {
         Err(Error::Parser { problem: panic::message(payload.as_ref()).to_owned() }.into())
     })
 }

@@ -1,29 +1,26 @@
-//! Panics of the parser library become errors, without a word on stderr.
+//! Panics of the parser library become errors.
 
 use std::any::Any;
 use std::cell::Cell;
-use std::panic;
-use std::sync::Once;
+use std::panic::{UnwindSafe, catch_unwind};
 
 thread_local! {
-    static QUIET: Cell<bool> = const { Cell::new(false) };
+    static IS_CAUGHT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `work`, which catches its own panics; the panic hook prints nothing meanwhile, on this
-/// thread. Other threads keep the hook that was set before the first call.
-pub(super) fn quietly<T>(work: impl FnOnce() -> T) -> T {
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let before = panic::take_hook();
-        panic::set_hook(Box::new(move |info| {
-            if !QUIET.get() {
-                before(info);
-            }
-        }));
-    });
-    let outer = QUIET.replace(true);
-    let result = work();
-    QUIET.set(outer);
+/// Whether a panic on this thread is caught at the moment and becomes an [`Error`](super::Error).
+///
+/// For the panic hook of a program: the parser library panics on some inputs, and the standard hook
+/// prints each such panic as if it were a crash. This crate never sets a hook.
+pub fn is_panic_caught() -> bool {
+    IS_CAUGHT.get()
+}
+
+/// Runs `work` and catches its panics.
+pub(super) fn catch<T>(work: impl FnOnce() -> T + UnwindSafe) -> Result<T, Box<dyn Any + Send>> {
+    let outer = IS_CAUGHT.replace(true);
+    let result = catch_unwind(work);
+    IS_CAUGHT.set(outer);
     result
 }
 

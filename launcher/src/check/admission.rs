@@ -6,9 +6,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::cluster::{Cluster, Refusal};
 use super::{Category, Check, Outcome, Topic, candidates};
+use crate::Strategy;
 use crate::object::{Facts, Plan};
 use crate::strategy::{WithPod, keeps_volume};
-use crate::{Reason, Strategy};
 
 #[cfg(test)]
 mod tests;
@@ -102,12 +102,7 @@ fn judge<K>((topic, object): Tried, answer: Answer<K>, refused: Outcome) -> Chec
         Err(Refusal::NoDryRun(said)) => {
             topic.warning(format!("{object} can't be tried out: {said:?}"))
         }
-        Err(Refusal::Failure(failure)) => {
-            let is_escalation = failure.reason == Reason::Forbidden;
-            let check = topic.of(refused, failure);
-            // Its hint is to run this very check.
-            Check { hint: check.hint.filter(|_| !is_escalation), ..check }
-        }
+        Err(Refusal::Failure(failure)) => topic.of(refused, failure),
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use super::{Category, Check, Outcome, Topic};
 use crate::launch::unanswered;
-use crate::{Failure, Reason, failure};
+use crate::{Failure, Reason, Remedy, failure};
 
 /// How long one answer may take. Someone waits for the whole.
 const ANSWER: Duration = Duration::from_secs(15);
@@ -130,7 +130,8 @@ fn judge(name: &str, found: Option<&Namespace>) -> Check {
             .hinted(format!("kubectl create namespace {name}")),
         Some(found) if is_terminating(found) => NAMESPACE
             .failed(format!("the namespace {name} is on its way out"))
-            .hinted("wait until it is gone, or choose another (--namespace)"),
+            .hinted("wait until it is gone")
+            .with_remedies(&[Remedy::Namespace]),
         Some(_) => NAMESPACE.ok(format!("the namespace {name} is there")),
     }
 }

@@ -11,7 +11,7 @@ use super::cluster::Cluster;
 use super::{Category, Check, Outcome, Topic, candidates, joined};
 use crate::inventory::pages;
 use crate::object::{Facts, Plan};
-use crate::{Failure, Reason, Strategy};
+use crate::{Failure, Reason, Remedy, Strategy};
 use fit::Misfit;
 
 #[cfg(test)]
@@ -74,9 +74,11 @@ fn none(n_nodes: usize, misfits: &[Misfit]) -> Check {
     let why = if why.is_empty() { String::new() } else { format!(": {}", why.join(", ")) };
     let message = format!("none of {n_nodes} nodes matches{why}");
     let failure = Failure::new(Reason::Unschedulable, message);
-    MATCH.of(Outcome::Failed, failure).hinted(
-        "choose others (--node-selector, --architecture, --toleration), unless an autoscaler adds such a node",
-    )
+    MATCH.of(Outcome::Failed, failure).hinted("an autoscaler may add such a node").with_remedies(&[
+        Remedy::NodeSelector,
+        Remedy::Architecture,
+        Remedy::Toleration,
+    ])
 }
 
 /// The architectures of these nodes. Which ones the tool image has isn't known here.
@@ -86,9 +88,8 @@ fn architecture(nodes: &[&Node], wanted: &[String]) -> Check {
     let named = joined(&found, "and");
     match &*found {
         [] => ARCHITECTURE.warning("the nodes don't tell their architectures"),
-        _ if !wanted.is_empty() => ARCHITECTURE.ok(format!(
-            "the nodes that match are {named}, which the tool image is said to have (--architecture)"
-        )),
+        _ if !wanted.is_empty() => ARCHITECTURE
+            .ok(format!("the nodes that match are {named}, which the tool image is said to have")),
         [_] => ARCHITECTURE
             .ok(format!("the nodes that match are {named}"))
             .hinted("the tool image must have it"),
@@ -96,7 +97,7 @@ fn architecture(nodes: &[&Node], wanted: &[String]) -> Check {
             .warning(format!(
                 "the nodes that match are {named}: the tool image must have all of these"
             ))
-            .hinted("if it hasn't, name those that it has (--architecture)"),
+            .with_remedies(&[Remedy::Architecture]),
     }
 }
 
@@ -124,13 +125,13 @@ fn runtime(nodes: &[&Node], strategy: Strategy) -> Check {
             let outcome = if are_all_old { Outcome::Failed } else { Outcome::Warning };
             RUNTIME
                 .check(outcome, format!("there are nodes without image volumes: {old}"))
-                .hinted("--strategy inject works everywhere; or choose nodes (--node-selector)")
+                .with_remedies(&[Remedy::Inject, Remedy::NodeSelector])
         }
         _ => RUNTIME
             .warning(format!(
                 "there are nodes without image volumes: {old}; there the unpacker is injected, after a try"
             ))
-            .hinted("--strategy inject saves the try; or choose nodes (--node-selector)"),
+            .with_remedies(&[Remedy::Inject, Remedy::NodeSelector]),
     }
 }
 

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Secret;
 use super::cluster::Cluster;
 use super::{Category, Check, Outcome, Topic};
 use crate::failure::Entries;
-use crate::{Failure, ImageReference, Reason};
+use crate::{Failure, ImageReference, Reason, Remedy};
 
 const GIVEN: Topic = Topic(Category::PullSecrets, "given");
 const USABLE: Topic = Topic(Category::PullSecrets, "usable");
@@ -67,7 +67,8 @@ fn covered(secrets: &[Option<Entries>], bundle: &ImageReference, tool: &ImageRef
         let outcome = if cover(tool) { Outcome::Warning } else { Outcome::Failed };
         COVERS
             .check(outcome, format!("the pull secrets have no entry for {image}"))
-            .hinted("name one that has (--pull-secret); without, it is pulled as the nodes can")
+            .hinted("without one, the image is pulled with the credentials of the nodes")
+            .with_remedies(&[Remedy::PullSecret])
     }
 }
 

@@ -11,7 +11,7 @@ use super::{Category, Check, Outcome, Topic};
 use crate::inventory::pages;
 use crate::object::{Facts, Plan};
 use crate::quantity::Amount;
-use crate::{Failure, Reason, Strategy};
+use crate::{Failure, Reason, Remedy, Strategy};
 
 #[cfg(test)]
 mod tests;
@@ -100,7 +100,8 @@ fn judge(quotas: &[ResourceQuota], needs: &BTreeMap<String, Amount>, is_whole: b
         (true, false) if is_whole => QUOTA.of(Outcome::Failed, failure(unset)),
         (true, false) => QUOTA
             .warning(unset.join("; "))
-            .hinted("a LimitRange has to fill it in, or it can be given (--requests, --limits)"),
+            .hinted("a LimitRange may fill it in")
+            .with_remedies(&[Remedy::Resources]),
         (true, true) => QUOTA.ok(match quotas {
             [] => "the namespace has no quota".to_owned(),
             [quota] => format!("the quota {} leaves room for a launch", quota.name_any()),

@@ -5,7 +5,7 @@ use futures::{StreamExt as _, stream};
 use super::access::Action;
 use super::cluster::Cluster;
 use super::{Category, Check, Outcome, Topic, joined};
-use crate::Failure;
+use crate::{Failure, Remedy};
 
 #[cfg(test)]
 mod tests;
@@ -192,5 +192,6 @@ fn judge_grant(held: [bool; 2], may_escalate: bool, may_bind: bool) -> Check {
             "may not grant the unpacker to {} its ConfigMap: who doesn't have a right can't give it",
             joined(&missing, "and")
         ))
-        .hinted(format!("{}; or give a service account (--service-account)", rule("", "configmaps", &missing)))
+        .hinted(rule("", "configmaps", &missing))
+        .with_remedies(&[Remedy::ServiceAccount])
 }

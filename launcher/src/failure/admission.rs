@@ -3,14 +3,15 @@
 
 use super::bound::quoted;
 use super::rule::{self, Rule};
-use super::{Failure, Reason};
+use super::{Failure, Reason, Remedy};
 
 /// What the messages mean; sources are files of Kubernetes 1.36.
 pub(super) const RULES: &[Rule] = &[
     // A quota that wants requests or limits set (plugin/pkg/admission/resourcequota).
     Rule::new(Reason::Quota, &["failed quota:"])
         .lasting()
-        .hint("the quota wants requests or limits to be set (--requests, --limits)"),
+        .hint("the quota requires requests or limits")
+        .remedies(&[Remedy::Resources]),
     Rule::new(
         Reason::Quota,
         &["exceeded quota:", "status unknown for quota", "resourcequotas \""],
@@ -26,9 +27,10 @@ pub(super) const RULES: &[Rule] = &[
         Reason::PodSecurity,
         &["unable to validate against any security context constraint"],
     )
-    .hint("leave the uid to the cluster (--user unset)"),
+    .remedies(&[Remedy::UnsetUser]),
     Rule::new(Reason::Forbidden, &["attempting to grant rbac permissions not currently held"])
-        .hint("hold get and update on ConfigMaps in this namespace yourself, or name an account that does (--service-account)"),
+        .hint("hold get and update on ConfigMaps in this namespace yourself")
+        .remedies(&[Remedy::ServiceAccount]),
     Rule::new(Reason::Webhook, &["failed calling webhook", "failed to call webhook"])
         .passing()
         .hint("the webhook's service must answer, or its configuration be removed (kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations)"),
@@ -42,7 +44,8 @@ pub(super) const RULES: &[Rule] = &[
         &["because it is being terminated"],
     ),
     Rule::new(Reason::ApiRefused, &["no priorityclass with name"])
-        .hint("create the PriorityClass, or name another (--priority-class)"),
+        .hint("create the PriorityClass")
+        .remedies(&[Remedy::PriorityClass]),
 ];
 
 /// What a webhook's refusal begins with or contains (apiserver `ToStatusErr`).
@@ -55,7 +58,7 @@ pub(super) fn of_message(said: &str, object: &str) -> Option<Failure> {
         return Some(failure(Reason::Webhook, said, object).transient(false));
     }
     let rule = rule::first(RULES, said).or_else(|| missing_namespace(said))?;
-    let failure = failure(rule.reason, said, object).hinted(rule.hint);
+    let failure = rule.advise(failure(rule.reason, said, object));
     let is_transient = rule.is_transient.unwrap_or(failure.is_transient);
     Some(failure.transient(is_transient))
 }

@@ -232,7 +232,7 @@ fn unstarted(said: &str, name: &str, image: &str) -> Option<Failure> {
         ),
         reason => Failure::new(reason, format!("container {name} can't start: {cause}")),
     };
-    Some(failure.hinted(rule.hint))
+    Some(rule.advise(failure))
 }
 
 fn exec_format(name: &str) -> Failure {

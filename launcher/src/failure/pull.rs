@@ -7,9 +7,10 @@
 
 use super::bound::quoted;
 use super::rule::{self, Rule};
-use super::{Failure, Reason};
+use super::{Failure, Reason, Remedy};
 
-const UNCERTAIN_REFUSAL: &str = "give a pull secret for this registry (--pull-secret), and check the name: many registries answer so for an image that doesn't exist";
+const UNCERTAIN_REFUSAL: &str =
+    "check the name: many registries answer so for an image that does not exist";
 const TLS: &str = "the node's runtime must trust the registry's certificate authority, and reach it by the name in its certificate";
 
 /// What the messages mean. A number after `status=` was put there by [`words`].
@@ -77,7 +78,7 @@ pub(super) const RULES: &[Rule] = &[
             "registry is unavailable",
         ],
     ),
-    Rule::new(Reason::Unauthorized, &["status=401", "status=403"]).hint(UNCERTAIN_REFUSAL),
+    Rule::new(Reason::Unauthorized, &["status=401", "status=403"]).hint(UNCERTAIN_REFUSAL).remedies(&[Remedy::PullSecret]),
     Rule::new(Reason::ImageNotFound, &["status=404", "status=410"]),
     Rule::new(
         Reason::Unauthorized,
@@ -94,7 +95,7 @@ pub(super) const RULES: &[Rule] = &[
             "forbidden",
         ],
     )
-    .hint(UNCERTAIN_REFUSAL),
+    .hint(UNCERTAIN_REFUSAL).remedies(&[Remedy::PullSecret]),
     Rule::new(
         Reason::ImageNotFound,
         &[
@@ -148,7 +149,7 @@ pub(super) const RULES: &[Rule] = &[
 pub(super) fn of_message(state: &str, said: &str, image: &str) -> Option<Failure> {
     let words = words(&format!("{state}: {said}"), image);
     let rule = rule::first(RULES, &words)?;
-    let failure = Failure::new(rule.reason, sentence(rule.reason, image, said)).hinted(rule.hint);
+    let failure = rule.advise(Failure::new(rule.reason, sentence(rule.reason, image, said)));
     let is_transient = rule.is_transient.unwrap_or(failure.is_transient);
     Some(failure.transient(is_transient))
 }

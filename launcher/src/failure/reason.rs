@@ -2,241 +2,146 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What kind of failure it is. Variants are only ever added, and keep their exit codes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub enum Reason {
+/// Defines [`Reason`] from one list, so that no variant can be missing from [`Reason::ALL`] or have
+/// no exit code. The compiler refuses two variants with the same code.
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $name:ident = $code:literal,)+) => {
+        /// What kind of failure it is. Variants are only ever added, and keep their exit codes.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        #[non_exhaustive]
+        #[repr(u8)]
+        pub enum Reason {
+            $($(#[$doc])* $name = $code,)+
+        }
+
+        impl Reason {
+            /// All of them.
+            pub const ALL: [Self; [$($code),+].len()] = [$(Self::$name),+];
+
+            /// The exit code of `unlade launch`: those of the unpacker's verdicts
+            /// (`docs/reference/exit-codes.md`), else 40 to 89.
+            pub fn exit_code(self) -> u8 {
+                match self {
+                    $(Self::$name => $code,)+
+                }
+            }
+        }
+    };
+}
+
+reasons! {
     /// The name of the image is none.
-    InvalidReference,
+    InvalidReference = 40,
     /// An option of the launch isn't legal: a name, a label, a uid.
-    InvalidOption,
+    InvalidOption = 49,
     /// The registry has no such image.
-    ImageNotFound,
+    ImageNotFound = 41,
     /// The registry wants other credentials, or any.
-    Unauthorized,
+    Unauthorized = 42,
     /// The registry answers 429, or the kubelet pulls too much at once.
-    RateLimited,
+    RateLimited = 43,
     /// The registry can't be reached: name, route, TLS.
-    RegistryUnreachable,
+    RegistryUnreachable = 44,
     /// The registry answers 5xx, or breaks off.
-    RegistryFailing,
+    RegistryFailing = 45,
     /// The image is an index without the node's platform.
-    NoMatchingPlatform,
+    NoMatchingPlatform = 46,
     /// The nodes' signature policy refuses the image.
-    SignatureRefused,
+    SignatureRefused = 47,
     /// The image can't be pulled for another reason.
-    PullFailed,
+    PullFailed = 48,
     /// A quota of the namespace is full.
-    Quota,
+    Quota = 50,
     /// A LimitRange of the namespace refuses the requests or limits.
-    LimitRange,
+    LimitRange = 51,
     /// Pod Security admission refuses the pod.
-    PodSecurity,
+    PodSecurity = 52,
     /// An admission webhook refuses an object, or doesn't answer.
-    Webhook,
+    Webhook = 53,
     /// An admission policy refuses an object.
-    AdmissionPolicy,
+    AdmissionPolicy = 54,
     /// The service account is missing.
-    NoServiceAccount,
+    NoServiceAccount = 55,
     /// A pull secret is missing.
-    NoPullSecret,
+    NoPullSecret = 56,
     /// A pull secret is of another type, or doesn't cover the registry.
-    BadPullSecret,
+    BadPullSecret = 57,
     /// No node takes the pod: taints, selectors, resources.
-    Unschedulable,
+    Unschedulable = 58,
     /// The cluster or the node has no image volumes.
-    VolumeUnsupported,
+    VolumeUnsupported = 59,
     /// The node can't set the pod up: network, runtime, volumes.
-    Sandbox,
+    Sandbox = 60,
     /// The image would run as root, which the pod may not.
-    RunAsNonRoot,
+    RunAsNonRoot = 61,
     /// The container can't be created.
-    ContainerConfig,
+    ContainerConfig = 62,
     /// The unpacker isn't of the node's architecture.
-    ExecFormat,
+    ExecFormat = 63,
     /// The node evicted the pod.
-    Evicted,
+    Evicted = 64,
     /// The node went away.
-    NodeLost,
+    NodeLost = 65,
     /// A container had more memory than its limit.
-    OutOfMemory,
+    OutOfMemory = 66,
     /// A phase took longer than its deadline.
-    Deadline,
+    Deadline = 67,
     /// Someone else deleted the Job.
-    JobDeleted,
+    JobDeleted = 68,
     /// Someone else deleted the ConfigMap.
-    ConfigMapDeleted,
+    ConfigMapDeleted = 69,
     /// Someone else made the ConfigMap immutable.
-    ConfigMapImmutable,
+    ConfigMapImmutable = 71,
     /// The namespace is missing or on its way out.
-    Namespace,
+    Namespace = 72,
     /// The launch was cancelled.
-    Cancelled,
+    Cancelled = 73,
     /// The API server can't be reached from here, or answers that it can't serve now.
-    ApiUnreachable,
+    ApiUnreachable = 74,
     /// The API server forbids something to the launcher.
-    Forbidden,
+    Forbidden = 75,
     /// An object of this name is there and isn't ours.
-    NameTaken,
+    NameTaken = 76,
     /// The API server refuses an object for another reason.
-    ApiRefused,
+    ApiRefused = 77,
     /// Someone else changed an object each time that it was to be written.
-    Conflict,
+    Conflict = 79,
     /// A container ended without saying why.
-    Killed,
+    Killed = 78,
     /// The unpacker was called wrongly: other versions of launcher and tool image.
-    Usage,
+    Usage = 10,
     /// The bundle isn't legal.
-    BadBundle,
+    BadBundle = 11,
     /// The uid may not read a file of the bundle.
-    Unreadable,
+    Unreadable = 12,
     /// The bundle passes a limit.
-    TooLarge,
+    TooLarge = 13,
     /// The pod has no usable service account.
-    Configuration,
+    Configuration = 20,
     /// The pod's service account may not get and update the ConfigMap.
-    NoPermission,
+    NoPermission = 21,
     /// The ConfigMap was gone when the unpacker came.
-    NoConfigMap,
+    NoConfigMap = 22,
     /// The API server refused the filled ConfigMap.
-    Refused,
+    Refused = 23,
     /// The pod doesn't trust the API server's certificate.
-    Untrusted,
+    Untrusted = 24,
     /// The API server can't be reached from the pod, or didn't answer in time.
-    ApiUnreachableFromPod,
+    ApiUnreachableFromPod = 30,
     /// The unpacker couldn't read or write a local file.
-    System,
+    System = 31,
     /// The unpacker was ended by a signal.
-    Interrupted,
+    Interrupted = 32,
     /// The pod ran or mounted another image than the one that was asked for.
-    ImageReplaced,
+    ImageReplaced = 80,
     /// Nothing shows which image the content came from, and one was asked for by its digest.
-    ImageUnverified,
+    ImageUnverified = 81,
     /// A bug in unlade.
-    Internal,
+    Internal = 70,
 }
 
 impl Reason {
-    /// All of them.
-    pub const ALL: [Self; 54] = [
-        Self::InvalidReference,
-        Self::InvalidOption,
-        Self::ImageNotFound,
-        Self::Unauthorized,
-        Self::RateLimited,
-        Self::RegistryUnreachable,
-        Self::RegistryFailing,
-        Self::NoMatchingPlatform,
-        Self::SignatureRefused,
-        Self::PullFailed,
-        Self::Quota,
-        Self::LimitRange,
-        Self::PodSecurity,
-        Self::Webhook,
-        Self::AdmissionPolicy,
-        Self::NoServiceAccount,
-        Self::NoPullSecret,
-        Self::BadPullSecret,
-        Self::Unschedulable,
-        Self::VolumeUnsupported,
-        Self::Sandbox,
-        Self::RunAsNonRoot,
-        Self::ContainerConfig,
-        Self::ExecFormat,
-        Self::Evicted,
-        Self::NodeLost,
-        Self::OutOfMemory,
-        Self::Deadline,
-        Self::JobDeleted,
-        Self::ConfigMapDeleted,
-        Self::ConfigMapImmutable,
-        Self::Namespace,
-        Self::Cancelled,
-        Self::ApiUnreachable,
-        Self::Forbidden,
-        Self::NameTaken,
-        Self::ApiRefused,
-        Self::Conflict,
-        Self::Killed,
-        Self::Usage,
-        Self::BadBundle,
-        Self::Unreadable,
-        Self::TooLarge,
-        Self::Configuration,
-        Self::NoPermission,
-        Self::NoConfigMap,
-        Self::Refused,
-        Self::Untrusted,
-        Self::ApiUnreachableFromPod,
-        Self::System,
-        Self::Interrupted,
-        Self::ImageReplaced,
-        Self::ImageUnverified,
-        Self::Internal,
-    ];
-
-    /// The exit code of `unlade launch`: those of the unpacker's verdicts
-    /// (`docs/reference/exit-codes.md`), else 40 to 89.
-    pub fn exit_code(self) -> u8 {
-        match self {
-            Self::InvalidReference => 40,
-            Self::InvalidOption => 49,
-            Self::ImageNotFound => 41,
-            Self::Unauthorized => 42,
-            Self::RateLimited => 43,
-            Self::RegistryUnreachable => 44,
-            Self::RegistryFailing => 45,
-            Self::NoMatchingPlatform => 46,
-            Self::SignatureRefused => 47,
-            Self::PullFailed => 48,
-            Self::Quota => 50,
-            Self::LimitRange => 51,
-            Self::PodSecurity => 52,
-            Self::Webhook => 53,
-            Self::AdmissionPolicy => 54,
-            Self::NoServiceAccount => 55,
-            Self::NoPullSecret => 56,
-            Self::BadPullSecret => 57,
-            Self::Unschedulable => 58,
-            Self::VolumeUnsupported => 59,
-            Self::Sandbox => 60,
-            Self::RunAsNonRoot => 61,
-            Self::ContainerConfig => 62,
-            Self::ExecFormat => 63,
-            Self::Evicted => 64,
-            Self::NodeLost => 65,
-            Self::OutOfMemory => 66,
-            Self::Deadline => 67,
-            Self::JobDeleted => 68,
-            Self::ConfigMapDeleted => 69,
-            Self::ConfigMapImmutable => 71,
-            Self::Namespace => 72,
-            Self::Cancelled => 73,
-            Self::ApiUnreachable => 74,
-            Self::Forbidden => 75,
-            Self::NameTaken => 76,
-            Self::ApiRefused => 77,
-            Self::Killed => 78,
-            Self::Conflict => 79,
-            Self::Usage => 10,
-            Self::BadBundle => 11,
-            Self::Unreadable => 12,
-            Self::TooLarge => 13,
-            Self::Configuration => 20,
-            Self::NoPermission => 21,
-            Self::NoConfigMap => 22,
-            Self::Refused => 23,
-            Self::Untrusted => 24,
-            Self::ApiUnreachableFromPod => 30,
-            Self::System => 31,
-            Self::Interrupted => 32,
-            Self::Internal => 70,
-            Self::ImageReplaced => 80,
-            Self::ImageUnverified => 81,
-        }
-    }
-
     /// The reason with this exit code.
     pub(crate) fn of_exit_code(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| reason.exit_code() == code)
@@ -331,7 +236,7 @@ impl Reason {
         )
     }
 
-    /// What to do, where that is known.
+    /// What to do outside of the launch, where that is known.
     pub(crate) fn hint(self) -> Option<&'static str> {
         Some(match self {
             Self::InvalidReference => {
@@ -340,17 +245,11 @@ impl Reason {
             Self::ImageNotFound => {
                 "check the name, the tag and that the image was pushed; mirrors must have it too"
             }
-            Self::Unauthorized => "give a pull secret for this registry (--pull-secret)",
             Self::RegistryUnreachable => {
                 "the node must reach the registry; its runtime's mirrors and certificate authorities count"
             }
-            Self::NoMatchingPlatform => {
-                "choose nodes of a platform that it has (--node-selector), or push a single image"
-            }
-            Self::Quota => {
-                "raise the quota, or free what it counts; what a quota wants set can be set (--requests, --limits)"
-            }
-            Self::LimitRange => "set others (--requests, --limits)",
+            Self::NoMatchingPlatform => "push the image for the platform of the nodes",
+            Self::Quota => "raise the quota, or free what it counts",
             Self::NoServiceAccount => "create it, or leave it to unlade",
             Self::NoPullSecret => {
                 "create it in this namespace: kubectl create secret docker-registry"
@@ -358,28 +257,18 @@ impl Reason {
             Self::BadPullSecret => {
                 "kubectl create secret docker-registry makes one of the right type"
             }
-            Self::VolumeUnsupported => "--strategy inject works everywhere",
-            Self::RunAsNonRoot => "give a uid (--user)",
-            Self::ExecFormat => {
-                "use a tool image for the nodes' architectures, or choose nodes (--node-selector)"
-            }
-            Self::OutOfMemory => "raise the limit (--limits memory=...)",
-            Self::JobDeleted | Self::ConfigMapDeleted | Self::NoConfigMap => "launch again",
+            Self::ExecFormat => "use a tool image for the nodes' architectures",
+            Self::JobDeleted
+            | Self::ConfigMapDeleted
+            | Self::NoConfigMap
+            | Self::ImageUnverified => "launch again",
             Self::ConfigMapImmutable => "delete it, and launch again",
             Self::Cancelled => "launch again: what is running is taken up",
-            Self::Forbidden => "unlade check tells which rights are missing",
-            Self::NameTaken => "choose another name (--name)",
             Self::Usage => "use the tool image of this version",
-            Self::Unreadable => {
-                "--strategy image-volume doesn't depend on it, or give another uid (--user)"
-            }
             Self::NoPermission => "a given service account needs get and update on this ConfigMap",
             Self::ApiUnreachableFromPod => "a NetworkPolicy must let the pod reach the API server",
             Self::ImageReplaced => {
                 "a mutating admission policy or webhook changed the image; only a mirror that keeps the digest is accepted"
-            }
-            Self::ImageUnverified => {
-                "launch again; --strategy image-volume needs no report from the node"
             }
             Self::Internal => "please report it",
             _ => return None,

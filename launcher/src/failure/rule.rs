@@ -1,6 +1,6 @@
 //! Rules: phrases by which the words of runtimes, registries and the API server are known.
 
-use super::Reason;
+use super::{Failure, Reason, Remedy};
 
 /// What a phrase stands for.
 #[derive(Debug, Clone, Copy)]
@@ -12,12 +12,14 @@ pub(super) struct Rule {
     pub(super) is_transient: Option<bool>,
     /// What to do, where that is more than with the reason in general.
     pub(super) hint: Option<&'static str>,
+    /// What to change, where that is not what the reason says.
+    pub(super) remedies: &'static [Remedy],
 }
 
 impl Rule {
     /// These phrases stand for `reason`.
     pub(super) const fn new(reason: Reason, phrases: &'static [&'static str]) -> Self {
-        Self { phrases, reason, is_transient: None, hint: None }
+        Self { phrases, reason, is_transient: None, hint: None, remedies: &[] }
     }
 
     /// It doesn't pass by itself.
@@ -32,6 +34,19 @@ impl Rule {
 
     pub(super) const fn hint(self, hint: &'static str) -> Self {
         Self { hint: Some(hint), ..self }
+    }
+
+    pub(super) const fn remedies(self, remedies: &'static [Remedy]) -> Self {
+        Self { remedies, ..self }
+    }
+
+    /// The failure with what this rule says to do, if it says anything.
+    pub(super) fn advise(&self, failure: Failure) -> Failure {
+        let failure = failure.hinted(self.hint);
+        match self.remedies {
+            [] => failure,
+            remedies => failure.with_remedies(remedies),
+        }
     }
 
     /// Whether `text`, which is lowercase, has one of the phrases.

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::{Event, Pod, PodCondition};
 
 use super::bound::quoted;
-use super::{Evidence, Failure, Reason, event};
+use super::{Evidence, Failure, Reason, Remedy, event};
 
 /// What the pod's own reason tells: its node refused it, or took it down.
 pub(super) fn taken_down(pod: &Pod, object: &str) -> Option<Failure> {
@@ -56,10 +56,9 @@ pub(super) fn disrupted(pod: &Pod, object: &str) -> Option<Failure> {
 pub(super) fn unscheduled(pod: &Pod, object: &str) -> Option<Failure> {
     let condition = condition(pod, "PodScheduled").filter(|it| it.status == "False")?;
     let said = condition.message.as_deref().or(condition.reason.as_deref()).unwrap_or_default();
-    let hint = hint(said);
     let failure =
         Failure::new(Reason::Unschedulable, format!("no node takes {object}: {}", quoted(said)));
-    Some(failure.hinted(hint).seen(evidence(condition, object)))
+    Some(advise(failure, said).seen(evidence(condition, object)))
 }
 
 /// Whether the node of a pod that ran doesn't answer any more.
@@ -75,19 +74,29 @@ pub(super) fn unready(pod: &Pod, object: &str, events: &[&Event]) -> Option<Fail
     (is_unready && runs).then(|| failure.seen(event::evidence(event, object)))
 }
 
-fn hint(said: &str) -> Option<&'static str> {
-    const HINTS: [(&str, &str); 3] = [
-        ("untolerated taint", "nodes have taints that the pod doesn't tolerate (--toleration)"),
+/// The failure with what keeps the nodes from taking the pod, and what to change.
+fn advise(failure: Failure, said: &str) -> Failure {
+    const HINTS: [(&str, &str, &[Remedy]); 3] = [
+        (
+            "untolerated taint",
+            "nodes have taints that the pod does not tolerate",
+            &[Remedy::Toleration],
+        ),
         (
             "didn't match Pod's node affinity/selector",
-            "no node has the labels that are asked for (--node-selector); the tool image's architectures count too",
+            "no node has the required labels; the architectures of the tool image count too",
+            &[Remedy::NodeSelector],
         ),
         (
             "Insufficient",
-            "the nodes are full; lower the requests (--requests), or wait for an autoscaler",
+            "the nodes are full; wait for an autoscaler, if there is one",
+            &[Remedy::LowerRequests],
         ),
     ];
-    HINTS.into_iter().find(|(phrase, _)| said.contains(phrase)).map(|(_, hint)| hint)
+    match HINTS.into_iter().find(|(phrase, ..)| said.contains(phrase)) {
+        Some((_, hint, remedies)) => failure.hinted(Some(hint)).with_remedies(remedies),
+        None => failure,
+    }
 }
 
 fn condition<'a>(pod: &'a Pod, kind: &str) -> Option<&'a PodCondition> {

@@ -2,36 +2,37 @@
 
 use futures::try_join;
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding};
 use kube::api::{DeleteParams, PostParams, Preconditions};
 use kube::{Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use unlade_format::record::SPEC_HASH;
 
 use super::patience::Answer;
 use super::{Launch, backoff};
-use crate::object::{Facts, label};
+use crate::object::{Facts, label, spec_hash};
 use crate::{Failure, Reason};
 
 impl Launch<'_> {
     /// What the unpacker needs to be allowed, unless an account was given.
     pub(super) async fn grant(&self, facts: &Facts) -> Result<(), Failure> {
-        let Some(access) = self.plan.access(facts) else { return Ok(()) };
+        let Some(mut access) = self.plan.access(facts) else { return Ok(()) };
+        let hash = spec_hash::of(&access.role.rules);
+        access.role.annotations_mut().insert(SPEC_HASH.to_owned(), hash);
+        let hash = spec_hash::of(&(&access.role_binding.role_ref, &access.role_binding.subjects));
+        access.role_binding.annotations_mut().insert(SPEC_HASH.to_owned(), hash);
         let role = async {
-            self.put(&access.role, |there: &Role, wanted: &Role| there.rules == wanted.rules)
-                .await?;
+            self.put(&access.role, suffices).await?;
             // Who may not bind just any role has to have what is in this one: it is looked up.
-            self.put(&access.role_binding, |there: &RoleBinding, wanted: &RoleBinding| {
-                there.role_ref == wanted.role_ref && there.subjects == wanted.subjects
-            })
-            .await
+            self.put(&access.role_binding, binds).await
         };
         try_join!(self.put(&access.service_account, |_, _| true), role)?;
         Ok(())
     }
 
-    /// Has this object there. One that isn't as wanted is made anew, as is one that another
-    /// ConfigMap of our name owned, which is gone: the garbage collector will take it.
+    /// Ensures that this object exists. One that does not do is created anew, as is one that was
+    /// owned by an earlier ConfigMap of our name: the garbage collector will delete it.
     async fn put<K>(&self, wanted: &K, is_same: impl Fn(&K, &K) -> bool) -> Result<(), Failure>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -79,4 +80,25 @@ impl Launch<'_> {
             patience.wait(Failure::new(Reason::Conflict, message), &mut waits).await?;
         }
     }
+}
+
+/// Whether the Role allows the unpacker what it needs, and nothing more if a launch has not created
+/// it for that. Rules that are added to ours later, by a policy controller for example, are left
+/// alone: deleting the Role would take it from a pod that is using it, and whoever may add rules can
+/// bind any of them to the account without us.
+fn suffices(there: &Role, wanted: &Role) -> bool {
+    let (granted, needed) = (there.rules.as_deref(), wanted.rules.as_deref());
+    let (granted, needed) = (granted.unwrap_or_default(), needed.unwrap_or_default());
+    let is_granted = |rule: &PolicyRule| granted.contains(rule);
+    there.rules == wanted.rules
+        || (spec_hash::is_same(there, wanted) && needed.iter().all(is_granted))
+}
+
+/// Whether the binding gives the Role to our account, and to others only if they were added later.
+fn binds(there: &RoleBinding, wanted: &RoleBinding) -> bool {
+    let (bound, needed) = (there.subjects.as_deref(), wanted.subjects.as_deref());
+    let (bound, needed) = (bound.unwrap_or_default(), needed.unwrap_or_default());
+    let is_same = there.subjects == wanted.subjects
+        || (spec_hash::is_same(there, wanted) && needed.iter().all(|it| bound.contains(it)));
+    there.role_ref == wanted.role_ref && is_same
 }

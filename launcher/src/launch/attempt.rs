@@ -1,5 +1,6 @@
 //! One attempt: a Job that is found or made, and followed until it is over.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::pin::pin;
 use std::time::Duration;
@@ -7,15 +8,16 @@ use std::time::Duration;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
-use kube::api::{ListParams, PostParams};
+use kube::api::ListParams;
 use tokio::time::timeout_at;
 use unlade_format::mark;
 use unlade_format::record::IMAGE;
 
+use super::creation::Created;
 use super::image::Wanted;
 use super::judge::pod::strategy_of;
-use super::judge::{Attempt, Budget, Judge, Standing, State, Verdict, Waiting, condition};
-use super::patience::Answer;
+use super::judge::{Attempt, Budget, Judge, State, Verdict, Waiting, Written, condition};
+use super::next::{Ending, JobOwnership, Then};
 use super::watch::Watch;
 use super::{Launch, backoff};
 use crate::object::{Facts, label, spec_hash};
@@ -24,8 +26,8 @@ use crate::{Failure, Reason, Step, Strategy, name};
 /// How long it takes until an event that nothing else confirmed is looked into again.
 const CONFIRMATION: Duration = Duration::from_secs(5);
 
-/// What attempts are made on.
-pub(super) struct Ground {
+/// What was there before the launch, and what it has left behind since.
+pub(super) struct LaunchBaseline {
     pub(super) facts: Facts,
     /// The uid of the Job that had written the ConfigMap before the launch.
     pub(super) written_by: Option<String>,
@@ -33,9 +35,9 @@ pub(super) struct Ground {
     pub(super) left: BTreeSet<String>,
 }
 
-impl Ground {
-    /// Of a ConfigMap as it was found.
-    pub(super) fn of(config_map: &ConfigMap, assigns_uids: bool) -> Self {
+impl LaunchBaseline {
+    /// From a ConfigMap as it was found.
+    pub(super) fn from_found(config_map: &ConfigMap, assigns_uids: bool) -> Self {
         let facts = Facts { config_map_uid: config_map.uid(), assigns_uids };
         let written_by = config_map.annotations().get(mark::ATTEMPT).cloned();
         Self { facts, written_by, left: BTreeSet::new() }
@@ -43,10 +45,11 @@ impl Ground {
 }
 
 /// How an attempt ended.
-pub(super) struct Attempted {
+pub(super) struct AttemptOutcome {
     /// The Job; none if none could be made.
     pub(super) attempt: Option<Attempt>,
-    pub(super) verdict: Verdict,
+    /// What was written, or why nothing was and how the launch goes on.
+    pub(super) result: Result<Box<Written>, (Failure, Then)>,
 }
 
 impl Launch<'_> {
@@ -62,43 +65,52 @@ impl Launch<'_> {
     /// Takes up the attempt that is on its way, or makes the next, and waits for its end.
     pub(super) async fn attempt(
         &self,
-        ground: &Ground,
+        baseline: &LaunchBaseline,
         jobs: Vec<Job>,
         strategy: Strategy,
         budget: &mut Budget,
-    ) -> Attempted {
-        let (attempt, mut watch) = match Box::pin(self.begin(ground, jobs, strategy)).await {
+    ) -> AttemptOutcome {
+        let (attempt, mut watch) = match Box::pin(self.begin(baseline, &jobs, strategy)).await {
             Ok(begun) => begun,
             Err(failure) => {
-                let verdict = self.settle(ground, None, Verdict::Over(failure)).await;
-                return Attempted { attempt: None, verdict };
+                let failure = self.recorded(baseline, &jobs, failure).await;
+                return AttemptOutcome { attempt: None, result: Err((failure, Then::Fail)) };
             }
         };
-        let verdict = self.follow(&attempt, &mut watch, budget).await;
-        let verdict = match self.settle(ground, Some((&attempt, &mut watch)), verdict).await {
-            Verdict::Written(written) => Verdict::Written(self.noted(written).await),
+        let may_inject = strategy == Strategy::ImageVolume
+            && self.options.strategy == Strategy::Auto
+            && attempt.wanted.strategy == Strategy::ImageVolume;
+        let result = match self.follow(&attempt, &mut watch, budget).await {
+            Verdict::Written(written) => Ok(written),
+            Verdict::Failed(ending, failure) => {
+                self.settle(baseline, &attempt, &mut watch, (ending, failure), may_inject).await
+            }
+        };
+        let result = match result {
+            Ok(written) => Ok(self.noted(written).await),
             failed => failed,
         };
-        Attempted { attempt: Some(attempt), verdict }
+        AttemptOutcome { attempt: Some(attempt), result }
     }
 
     /// Takes up a Job, or makes one; the watches begin beside it.
     async fn begin(
         &self,
-        ground: &Ground,
-        mut jobs: Vec<Job>,
+        baseline: &LaunchBaseline,
+        jobs: &[Job],
         strategy: Strategy,
     ) -> Result<(Attempt, Watch), Failure> {
         let name = self.plan.name();
+        let mut jobs = Cow::Borrowed(jobs);
         let patience = self.patience();
         let mut waits = backoff::REQUEST.waits();
         loop {
-            let found = self.under_way(ground, &jobs)?;
-            let wanted = self.plan.job(next_number(name, &jobs), strategy, &ground.facts);
+            let found = self.under_way(baseline, &jobs)?;
+            let wanted = self.plan.job(next_number(name, &jobs), strategy, &baseline.facts);
             let job = found.unwrap_or(&wanted).name_any();
             let mut watch = Watch::start(self.client, &self.request.namespace, name, &job);
             let begun = {
-                let mut beginning = pin!(self.take_or_make(ground, found, &wanted));
+                let mut beginning = pin!(self.take_or_make(baseline, found, &wanted));
                 loop {
                     tokio::select! {
                         biased;
@@ -110,81 +122,71 @@ impl Launch<'_> {
                     }
                 }
             };
-            if let Some((job, is_adopted)) = begun {
+            if let Some((job, ownership)) = begun {
                 watch.add_job(&job.name_any());
-                let standing = match is_adopted {
-                    false => Standing::Own,
-                    true if spec_hash::is_same(&job, &wanted) => Standing::Same,
-                    true => Standing::Other,
-                };
                 let attempt = Attempt {
                     job: job.name_any(),
                     uid: job.uid().unwrap_or_default(),
-                    wanted: self.wanted(strategy_of(&job), standing),
-                    config_map_uid: ground.facts.config_map_uid.clone().unwrap_or_default(),
-                    standing,
+                    wanted: self.wanted(strategy_of(&job), ownership),
+                    config_map_uid: baseline.facts.config_map_uid.clone().unwrap_or_default(),
+                    ownership,
                 };
                 return Ok((attempt, watch));
             }
             let message = format!("there is a Job {} that is over already", wanted.name_any());
             patience.wait(Failure::new(Reason::Conflict, message), &mut waits).await?;
-            jobs = self.jobs().await?;
+            jobs = Cow::Owned(self.jobs().await?);
         }
     }
 
     /// The images that such an attempt is to use.
-    fn wanted(&self, strategy: Strategy, standing: Standing) -> Wanted {
-        let tool = (standing != Standing::Other).then(|| self.plan.tool_image().clone());
+    fn wanted(&self, strategy: Strategy, ownership: JobOwnership) -> Wanted {
+        let tool = (ownership != JobOwnership::Other).then(|| self.plan.tool_image().clone());
         // A container's is reported in any case.
         let resolves = strategy == Strategy::Inject || self.options.records_digest();
         Wanted { bundle: self.plan.image().clone(), tool, strategy, resolves }
     }
 
-    /// The Job, and whether someone else made it; none if there is one of that name that is over.
+    /// The Job, and whose it is; none if there is one of that name that is over.
     async fn take_or_make(
         &self,
-        ground: &Ground,
+        baseline: &LaunchBaseline,
         found: Option<&Job>,
         wanted: &Job,
-    ) -> Result<Option<(Job, bool)>, Failure> {
+    ) -> Result<Option<(Job, JobOwnership)>, Failure> {
         // Also for a Job that is there: who made it may have come no further.
-        self.grant(&ground.facts).await?;
+        self.grant(&baseline.facts).await?;
         if let Some(found) = found {
-            return Ok(Some((self.adopted(found, wanted), true)));
+            return Ok(Some(self.adopted(found, wanted)));
         }
-        let api = self.api::<Job>();
-        let patience = self.patience();
         let name = wanted.name_any();
-        let doing = format!("create Job {name}");
-        let params = PostParams::default();
-        let answer = patience.ask(&doing, || api.create(&params, wanted)).await?;
-        if !matches!(answer, Answer::Exists) {
-            let job = answer.expected(&doing)?;
-            self.report.step(Step::Created { job: name });
-            return Ok(Some((job, false)));
-        }
-        let doing = format!("read Job {name}");
-        let found = patience.ask(&doing, || api.get(&name)).await?.done();
+        let found = match self.create_job(wanted.clone()).await? {
+            Created::Own(job) => {
+                self.report.step(Step::Created { job: name });
+                return Ok(Some((job, JobOwnership::Own)));
+            }
+            Created::Theirs(found) => found,
+        };
         if found.as_ref().is_some_and(|found| !label::is_ours(found.metadata.labels.as_ref())) {
             return Err(super::taken("Job", &name));
         }
-        let found = self.under_way(ground, found.as_slice())?;
-        Ok(found.map(|found| (self.adopted(found, wanted), true)))
+        let found = self.under_way(baseline, found.as_slice())?;
+        Ok(found.map(|found| self.adopted(found, wanted)))
     }
 
     /// The newest Job that fills this ConfigMap. One that had done so before the launch doesn't
     /// count, even if it isn't complete yet: a tag may have moved since.
     pub(super) fn under_way<'j>(
         &self,
-        ground: &Ground,
+        baseline: &LaunchBaseline,
         jobs: &'j [Job],
     ) -> Result<Option<&'j Job>, Failure> {
-        let uid = ground.facts.config_map_uid.as_ref();
+        let uid = baseline.facts.config_map_uid.as_ref();
         let is_of_this =
             |job: &&Job| job.owner_references().iter().any(|owner| Some(&owner.uid) == uid);
         let is_done_with = |job: &Job| {
             job.uid()
-                .is_some_and(|uid| ground.left.contains(&uid) || Some(uid) == ground.written_by)
+                .is_some_and(|uid| baseline.left.contains(&uid) || Some(uid) == baseline.written_by)
         };
         let under_way = jobs
             .iter()
@@ -206,10 +208,12 @@ impl Launch<'_> {
         }
     }
 
-    fn adopted(&self, found: &Job, wanted: &Job) -> Job {
+    /// A Job that was found, and whose it is.
+    fn adopted(&self, found: &Job, wanted: &Job) -> (Job, JobOwnership) {
+        let job = found.name_any();
         let differs = !spec_hash::is_same(found, wanted);
-        self.report.step(Step::Adopted { job: found.name_any(), differs });
-        found.clone()
+        self.report.step(Step::Adopted { job, differs });
+        (found.clone(), if differs { JobOwnership::Other } else { JobOwnership::Same })
     }
 
     async fn follow(&self, attempt: &Attempt, watch: &mut Watch, budget: &mut Budget) -> Verdict {
@@ -227,14 +231,14 @@ impl Launch<'_> {
                 State::Waiting(waiting) => waiting,
             };
             match on {
-                Some(failure) => wait.on(*failure),
+                Some(failure) => wait.on(failure.under(attempt.wanted.strategy)),
                 None => wait.end(),
             }
             if let Some(failure) = unconfirmed {
                 let now = self.report.elapsed();
                 if asked.is_none_or(|asked| now >= asked + CONFIRMATION) {
                     if self.confirms(&failure, watch.seen.job.there()).await {
-                        return Verdict::Over(*failure);
+                        return Verdict::Failed(Ending::Fatal, *failure);
                     }
                     asked = Some(self.report.elapsed());
                 }
@@ -245,7 +249,7 @@ impl Launch<'_> {
                 watch.add_namespace();
             }
             if let Ok(Err(failure)) = timeout_at(self.report.at(until), watch.changed()).await {
-                return Verdict::Over(failure);
+                return Verdict::Failed(Ending::Fatal, failure);
             }
         }
     }

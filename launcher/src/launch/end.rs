@@ -12,11 +12,12 @@ use unlade_format::record::FAILURE;
 use unlade_format::{Limits, decode, emptied, mark};
 
 use super::Launch;
-use super::attempt::Ground;
+use super::attempt::LaunchBaseline;
 use super::image::{Comparison, Observed};
 use super::judge::condition::{ENDED, is_finished};
 use super::judge::pod::has_failed;
-use super::judge::{Attempt, Standing, Verdict, Written, bears_mark, compared};
+use super::judge::{Attempt, Written, bears_mark, compared};
+use super::next::{EndJob, Ending, Next, Then, next};
 use super::patience::{Answer, Patience};
 use super::record::Record;
 use super::watch::{Presence, Seen, Watch};
@@ -38,58 +39,53 @@ const ENDING: Duration = Duration::from_secs(2);
 const LOG_SIZE: i64 = 16 << 10;
 
 impl Launch<'_> {
-    /// The verdict, once everything about it is done. What looked like a failure is none if the
-    /// ConfigMap bears the mark after all: the watches aren't in step with each other.
+    /// Does what follows from the failure of an attempt ([`next`]), and returns how the launch goes
+    /// on. The attempt succeeded all the same if the ConfigMap bears its mark by then: the watches
+    /// are not in step with each other.
     pub(super) async fn settle(
         &self,
-        ground: &Ground,
-        attempt: Option<(&Attempt, &mut Watch)>,
-        verdict: Verdict,
-    ) -> Verdict {
-        let is_late = matches!(verdict, Verdict::Late(_));
-        let (failure, told): (_, fn(Failure) -> Verdict) = match verdict {
-            Verdict::Written(_) | Verdict::Leave(_) => return verdict,
-            Verdict::Over(failure) => (failure, Verdict::Over),
-            Verdict::Again(failure) => (failure, Verdict::Again),
-            Verdict::Late(failure) => (failure, Verdict::Late),
-        };
+        baseline: &LaunchBaseline,
+        attempt: &Attempt,
+        watch: &mut Watch,
+        (ending, failure): (Ending, Failure),
+        may_inject: bool,
+    ) -> Result<Box<Written>, (Failure, Then)> {
+        let what_follows = |reason| next(ending, Some(attempt.ownership), reason, may_inject);
+        if ending == Ending::Superseded {
+            let then = what_follows(failure.reason).then;
+            return Err((failure, then));
+        }
+        let failure = failure.under(attempt.wanted.strategy);
         let failure = self.with_log(self.with_pull_secrets(failure).await).await;
-        // Who made the Job may be more patient, be allowed more, and have other options: what
-        // isn't a fact of the bundle is theirs to find out. The Job's own deadline stands behind.
-        let is_mine = match attempt.as_ref().map(|it| it.0.standing) {
-            None | Some(Standing::Own) => true,
-            Some(Standing::Same) => !is_late && !failure.reason.is_of_launcher(),
-            Some(Standing::Other) => {
-                !is_late && !failure.reason.is_of_launcher() && !failure.reason.depends_on_options()
-            }
-        };
-        let Some((attempt, watch)) = attempt else {
-            return match self.keep(ground, None, failure, is_mine).await {
-                Ok(written) => Verdict::Written(written),
-                Err(failure) => told(failure),
-            };
-        };
-        let is_of_image = failure.reason.is_of_image();
-        if is_of_image && is_mine {
-            // First, so that nothing is written after the content is taken away.
-            self.end(attempt, &failure).await;
+        let Next { then, record, end_job } = what_follows(failure.reason);
+        if end_job == EndJob::BeforeRecording {
+            self.end(attempt).await;
             let_job_end(watch, attempt).await;
         }
-        let failure = match self.keep(ground, Some((attempt, &watch.seen)), failure, is_mine).await
-        {
-            Ok(written) => return Verdict::Written(written),
+        let failure = self.keep(baseline, Some((attempt, &watch.seen)), failure, record).await;
+        let failure = match failure {
+            Ok(written) => return Ok(written),
             Err(failure) => failure,
         };
-        if is_mine && !is_of_image {
+        if end_job == EndJob::AfterRecording {
             let_pod_end(watch, &failure).await;
-            self.end(attempt, &failure).await;
+            self.end(attempt).await;
         }
-        told(failure)
+        Err((failure, then))
     }
 
-    /// A failure before there was an attempt, once it is written down.
-    pub(super) async fn kept(&self, ground: &Ground, failure: Failure) -> Failure {
-        self.keep(ground, None, failure.clone(), true).await.err().unwrap_or(failure)
+    /// A failure that came before there was an attempt, once it is recorded. It is not recorded
+    /// while one of `jobs` fills the ConfigMap: whoever made that Job may have more rights.
+    pub(super) async fn recorded(
+        &self,
+        baseline: &LaunchBaseline,
+        jobs: &[Job],
+        failure: Failure,
+    ) -> Failure {
+        let is_alone = matches!(self.under_way(baseline, jobs), Ok(None));
+        let record = next(Ending::Fatal, None, failure.reason, false).record;
+        let recorded = self.keep(baseline, None, failure.clone(), record && is_alone).await;
+        recorded.err().unwrap_or(failure)
     }
 
     /// What is wrong with the pull secrets, where the registry refuses and none of them is of use.
@@ -158,15 +154,15 @@ impl Launch<'_> {
         }
     }
 
-    /// Writes the failure down on the ConfigMap if it is to be written, unless that is filled, and
-    /// takes content away that came from another image, or from one that nobody knows. Gives what is
-    /// to be told.
+    /// Records the failure on the ConfigMap if it `is_recorded`, unless that was filled, and removes
+    /// content that came from another image, or from one that is not known. Returns the failure to
+    /// report.
     async fn keep(
         &self,
-        ground: &Ground,
+        baseline: &LaunchBaseline,
         attempt: Option<(&Attempt, &Seen)>,
         mut failure: Failure,
-        is_written_down: bool,
+        is_recorded: bool,
     ) -> Result<Box<Written>, Failure> {
         let api = self.api::<ConfigMap>();
         let patience = Patience::of(&self.report, PATIENCE);
@@ -184,7 +180,7 @@ impl Launch<'_> {
                     Accepted::Yes(images) => {
                         return Ok(Box::new(Written { config_map: found, images }));
                     }
-                    Accepted::No(why) => failure = why,
+                    Accepted::No(why) => failure = why.under(attempt.wanted.strategy),
                     Accepted::Broken => {}
                 }
             }
@@ -192,10 +188,10 @@ impl Launch<'_> {
                 return Err(self.of_missing(failure).await);
             }
             let is_withdrawn = marked.is_some() && failure.reason.is_of_image();
-            // Someone else has filled it meanwhile, or fills it with another image.
-            let is_others = found.annotations().get(mark::ATTEMPT) != ground.written_by.as_ref()
-                || failure.reason == Reason::NameTaken;
-            if (is_others && !is_withdrawn) || !is_written_down {
+            // Someone else has filled it meanwhile, or has made another one of this name.
+            let is_others = found.annotations().get(mark::ATTEMPT) != baseline.written_by.as_ref()
+                || found.uid() != baseline.facts.config_map_uid;
+            if (is_others && !is_withdrawn) || !is_recorded {
                 return Err(failure);
             }
             let attempt = attempt.map(|it| it.0);
@@ -288,14 +284,7 @@ impl Launch<'_> {
     }
 
     /// Ends the Job where it stands: it and its pods stay as long as a failure is to be seen.
-    async fn end(&self, attempt: &Attempt, failure: &Failure) {
-        let is_gone = matches!(
-            failure.reason,
-            Reason::JobDeleted | Reason::ConfigMapDeleted | Reason::Namespace
-        );
-        if is_gone {
-            return;
-        }
+    async fn end(&self, attempt: &Attempt) {
         let patch = Patch::Merge(json!({
             "metadata": {"uid": attempt.uid},
             "spec": {

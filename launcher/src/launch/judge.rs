@@ -14,6 +14,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::ResourceExt;
 
 use super::image::{Comparison, Observed, Sighting, Wanted, compare};
+use super::next::{Ending, JobOwnership};
 use super::record::Record;
 use super::watch::{Presence, Seen};
 use crate::strategy::{WithPod, keeps_volume};
@@ -40,18 +41,7 @@ pub(super) struct Attempt {
     /// The uid of the ConfigMap that is to be filled.
     pub(super) config_map_uid: String,
     /// Whose Job it is.
-    pub(super) standing: Standing,
-}
-
-/// Whose Job an attempt is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// This launch made it.
-    Own,
-    /// Someone else did, with the options of this launch.
-    Same,
-    /// Someone else did, with other options.
-    Other,
+    pub(super) ownership: JobOwnership,
 }
 
 /// What is known of an attempt.
@@ -71,17 +61,12 @@ pub(super) enum State {
 
 /// How an attempt ended.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "each lives for a moment")]
 pub(super) enum Verdict {
     /// The ConfigMap bears its mark, and the content came from the image that was asked for.
     Written(Box<Written>),
-    /// It has failed, and another won't help.
-    Over(Failure),
-    /// It has failed, and another may help.
-    Again(Failure),
-    /// It goes on, and this launch has no time left for it.
-    Late(Failure),
-    /// It goes on, and what stands in its way are the options of who made it.
-    Leave(Failure),
+    /// It failed, or this launch stops waiting for it.
+    Failed(Ending, Failure),
 }
 
 /// A ConfigMap that an attempt filled.
@@ -163,7 +148,7 @@ impl<'a> Judge<'a> {
         if let Presence::There(namespace) = &seen.namespace
             && namespace.metadata.deletion_timestamp.is_some()
         {
-            return Some(Verdict::Over(namespace_going(&namespace.name_any())));
+            return Some(Verdict::Failed(Ending::Fatal, namespace_going(&namespace.name_any())));
         }
         let failure = match (&seen.config_map, &seen.job) {
             (Presence::Gone, _) => {
@@ -203,7 +188,7 @@ impl<'a> Judge<'a> {
             }
             _ => return None,
         };
-        Some(Verdict::Over(failure))
+        Some(Verdict::Failed(Ending::Fatal, failure))
     }
 
     /// What the end of the Job or of its pod means.
@@ -219,7 +204,7 @@ impl<'a> Judge<'a> {
             |pod: &&Pod| failure::of_pod(pod, &[]).is_some_and(|failure| !failure.is_transient);
         if let Some(failure) = of_pods.iter().find(|failure| !failure.is_transient) {
             if pods.iter().any(is_shown) {
-                return Some(Verdict::Over(failure.clone()));
+                return Some(Verdict::Failed(Ending::Fatal, failure.clone()));
             }
             *unconfirmed = Some(failure.clone());
         }
@@ -230,7 +215,10 @@ impl<'a> Judge<'a> {
                 "the Job {name} is complete, but its ConfigMap doesn't bear its mark: someone else \
                  has written it since"
             );
-            return Some(Verdict::Again(Failure::new(Reason::Conflict, message)));
+            return Some(Verdict::Failed(
+                Ending::Retryable,
+                Failure::new(Reason::Conflict, message),
+            ));
         }
         if !condition::has_failed(job) {
             // The only thing that says why a Job has no pod is an event.
@@ -254,7 +242,8 @@ impl<'a> Judge<'a> {
         let shown = failure::worst(shown.chain(failure::of_job(job, &[])));
         let may_help =
             may_help(&failure) || (!is_recorded && shown.is_some_and(|it| may_help(&it)));
-        Some(if may_help { Verdict::Again(failure) } else { Verdict::Over(failure) })
+        let ending = if may_help { Ending::Retryable } else { Ending::Fatal };
+        Some(Verdict::Failed(ending, failure))
     }
 
     fn waiting(
@@ -275,12 +264,12 @@ impl<'a> Judge<'a> {
         let on = on.or_else(|| seen.trouble.clone());
         if self.budget.left(now).is_zero() {
             let failure = self.budget.deadline(&self.attempt.job, on);
-            return State::Ended(Verdict::Late(failure));
+            return State::Ended(Verdict::Failed(Ending::DeadlineExceeded, failure));
         }
-        if self.attempt.standing == Standing::Other
+        if self.attempt.ownership == JobOwnership::Other
             && let Some(on) = on.as_ref().filter(|on| on.reason.depends_on_options())
         {
-            return State::Ended(Verdict::Leave(on.clone()));
+            return State::Ended(Verdict::Failed(Ending::Superseded, on.clone()));
         }
         let quiet_until = self.began + QUIET;
         let end = now + self.budget.left(now);

@@ -4,10 +4,9 @@ use futures::channel::mpsc::unbounded;
 use futures::join;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::PostParams;
 use kube::{Client, ResourceExt};
 
-use super::patience::Answer;
+use super::creation::{Created, Creations};
 use super::report::Report;
 use super::{Launch, removal};
 use crate::object::{Facts, Plan};
@@ -19,54 +18,51 @@ const CONFIG_MAP: &str = "bundle-image-";
 /// What the name of the Job begins with; the ConfigMap's comes after it.
 const JOB: &str = "deploy-";
 
-/// Makes the objects, injecting the unpacker; all or none of them stay.
+/// Creates the objects, injecting the unpacker; all or none of them stay.
 pub(crate) async fn plain(
     client: &Client,
     options: &Options,
     request: &Request,
 ) -> Result<(ConfigMap, Job), Failure> {
-    let volumes = ImageVolumes::default();
+    let (volumes, creations) = (ImageVolumes::default(), Creations::default());
     loop {
         let name = Name::Given(format!("{CONFIG_MAP}{}", name::random()));
         let request = &Request { name, ..request.clone() };
         let plan = Plan::new(request, options)?;
         let report = Report::start(unbounded().0);
-        let launch = Launch { client, volumes: &volumes, options, request, plan, report };
-        let (config_map, assigns_uids) = join!(launch.make(), launch.assigns_uids());
-        let Some(config_map) = config_map? else { continue };
-        let facts = Facts { config_map_uid: config_map.uid(), assigns_uids };
-        return match launch.make_rest(&facts).await {
-            Ok(job) => Ok((config_map, job)),
-            Err(failure) => {
-                // The failure is what matters, not that something couldn't be taken away.
-                let _ = removal::remove(client, &request.namespace, launch.plan.name()).await;
-                Err(failure)
+        let id = name::random();
+        let (volumes, creations) = (&volumes, &creations);
+        let launch = Launch { client, volumes, creations, options, request, id, plan, report };
+        let (config_map, assigns_uids) =
+            join!(launch.create(launch.plan.config_map()), launch.assigns_uids());
+        let failure = match config_map {
+            Ok(Created::Own(config_map)) => {
+                let facts = Facts { config_map_uid: config_map.uid(), assigns_uids };
+                match Box::pin(launch.create_rest(&facts)).await {
+                    Ok(job) => return Ok((config_map, job)),
+                    Err(failure) => failure,
+                }
             }
+            Ok(Created::Theirs(_)) => continue,
+            // It may exist all the same: nobody else knows its random name.
+            Err(failure) => failure,
         };
+        // The failure is what matters, not that something could not be removed.
+        let _ = removal::remove(client, &request.namespace, launch.plan.name()).await;
+        return Err(failure);
     }
 }
 
 impl Launch<'_> {
-    /// The ConfigMap; none if the name is taken.
-    async fn make(&self) -> Result<Option<ConfigMap>, Failure> {
-        let api = self.api::<ConfigMap>();
-        let object = self.plan.config_map();
-        let doing = format!("create ConfigMap {}", self.plan.name());
-        let params = PostParams::default();
-        match self.patience().ask(&doing, || api.create(&params, &object)).await? {
-            Answer::Exists => Ok(None),
-            answer => answer.expected(&doing).map(Some),
-        }
-    }
-
-    /// The Job, and before it what it is allowed.
-    async fn make_rest(&self, facts: &Facts) -> Result<Job, Failure> {
+    /// Creates the Job, and before it what its pod is allowed.
+    async fn create_rest(&self, facts: &Facts) -> Result<Job, Failure> {
         self.grant(facts).await?;
-        let api = self.api::<Job>();
-        let mut object = self.plan.job(1, Strategy::Inject, facts);
-        object.metadata.name = Some(format!("{JOB}{}", self.plan.name()));
-        let doing = format!("create Job {}", object.name_any());
-        let params = PostParams::default();
-        self.patience().ask(&doing, || api.create(&params, &object)).await?.expected(&doing)
+        let mut job = self.plan.job(1, Strategy::Inject, facts);
+        let name = format!("{JOB}{}", self.plan.name());
+        job.metadata.name = Some(name.clone());
+        match self.create_job(job).await? {
+            Created::Own(job) => Ok(job),
+            Created::Theirs(_) => Err(super::taken("Job", &name)),
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The ConfigMap: made, or found.
 
 use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
@@ -10,7 +11,7 @@ use super::Launch;
 use super::backoff;
 use super::patience::Answer;
 use crate::object::label;
-use crate::{Failure, Name, Reason};
+use crate::{Failure, Name, Reason, Remedy};
 
 /// The ConfigMap that is to be filled.
 pub(super) struct Prepared {
@@ -53,6 +54,14 @@ impl Launch<'_> {
         }
     }
 
+    /// Whether the ConfigMap has what this request wants of it: the image and the owner.
+    pub(super) fn is_adapted(&self, found: &ConfigMap) -> bool {
+        let is_of_image = found.annotations().get(IMAGE) == Some(&self.request.image);
+        let owners = found.owner_references();
+        let is_owned = |wanted: &OwnerReference| owners.iter().any(|owner| owner.uid == wanted.uid);
+        is_of_image && self.request.owner.as_ref().is_none_or(is_owned)
+    }
+
     /// The ConfigMap with what this request wants of it; none if it is gone.
     pub(super) async fn adapted(&self, found: ConfigMap) -> Result<Option<ConfigMap>, Failure> {
         let image = found.annotations().get(IMAGE);
@@ -63,14 +72,11 @@ impl Launch<'_> {
             let name = self.plan.name();
             let message = format!("the ConfigMap {name} is that of another image, {other}");
             return Err(Failure::new(Reason::NameTaken, message)
-                .hinted(Some("delete it, or choose another name (--name)"))
+                .hinted(Some("delete it"))
+                .with_remedies(&[Remedy::Name])
                 .bounded());
         }
-        let lacks_owner =
-            self.request.owner.as_ref().filter(|wanted| {
-                !found.owner_references().iter().any(|owner| owner.uid == wanted.uid)
-            });
-        if is_of_image && lacks_owner.is_none() {
+        if self.is_adapted(&found) {
             return Ok(Some(found));
         }
         // Owners are merged by their uids.
@@ -80,7 +86,7 @@ impl Launch<'_> {
             "metadata": {
                 "uid": found.metadata.uid,
                 "annotations": {IMAGE: self.request.image},
-                "ownerReferences": lacks_owner.into_iter().collect::<Vec<_>>(),
+                "ownerReferences": self.request.owner.iter().collect::<Vec<_>>(),
             },
         }));
         let api = self.api::<ConfigMap>();

@@ -8,20 +8,27 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DeleteParams, ListParams, Preconditions};
 use kube::{Api, Client, ResourceExt};
+use tokio::time::{Instant, sleep};
+use unlade_format::record::LAUNCH;
 
+use super::creation::{Creation, Creations};
 use super::judge::condition;
 use super::patience::{Answer, Patience};
 use super::report::Report;
-use crate::Failure;
 use crate::inventory::{foreign, object};
 use crate::object::label;
+use crate::{Failure, Reason};
 
 /// How long the API server may be out of reach. Someone waits for the prompt.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Deletes the Jobs that are filling a ConfigMap.
+/// How often it is checked whether a Job exists by now.
+const APPEARANCE: Duration = Duration::from_millis(200);
+
+/// Deletes the Jobs that are filling a ConfigMap, also those whose creation was not answered yet.
 pub(crate) async fn cancel(
     client: &Client,
+    creations: &Creations,
     namespace: &str,
     config_map: &str,
 ) -> Result<Vec<String>, Failure> {
@@ -35,6 +42,18 @@ pub(crate) async fn cancel(
     for job in jobs.items.iter().filter(|job| !condition::is_over(job)) {
         let name = job.name_any();
         // Without this the pods of a Job stay.
+        let params = DeleteParams::background().preconditions(of_uid(job.uid()));
+        let doing = format!("delete Job {name}");
+        if let Answer::Done(_) = patience.ask(&doing, || api.delete(&name, &params)).await? {
+            names.push(name);
+        }
+    }
+    for creation in creations.take(namespace, config_map) {
+        let Creation { job: name, launch, .. } = creation;
+        if jobs.items.iter().any(|job| is_of_launch(job, &launch) && job.name_any() == name) {
+            continue;
+        }
+        let job = appeared(&api, &patience, &name, &launch).await?;
         let params = DeleteParams::background().preconditions(of_uid(job.uid()));
         let doing = format!("delete Job {name}");
         if let Answer::Done(_) = patience.ask(&doing, || api.delete(&name, &params)).await? {
@@ -86,6 +105,34 @@ pub(crate) async fn delete(
         Answer::Missing => Ok(false),
         other => other.expected(&doing).map(|_| true),
     }
+}
+
+/// Waits for a Job whose creation is on its way.
+async fn appeared(
+    api: &Api<Job>,
+    patience: &Patience<'_>,
+    name: &str,
+    launch: &str,
+) -> Result<Job, Failure> {
+    let end = Instant::now() + PATIENCE;
+    let doing = format!("read Job {name}");
+    loop {
+        match patience.ask(&doing, || api.get(name)).await?.done() {
+            Some(job) if is_of_launch(&job, launch) => return Ok(job),
+            _ if Instant::now() >= end => {
+                let message = format!(
+                    "the API server has not answered the request to create the Job {name}: the \
+                     Job may still appear"
+                );
+                return Err(Failure::new(Reason::ApiUnreachable, message));
+            }
+            _ => sleep(APPEARANCE).await,
+        }
+    }
+}
+
+fn is_of_launch(job: &Job, launch: &str) -> bool {
+    job.annotations().get(LAUNCH).is_some_and(|id| id == launch)
 }
 
 /// Deletes a ConfigMap of ours, and thereby all that it owns. That it does not exist is fine.

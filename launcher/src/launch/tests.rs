@@ -1,5 +1,6 @@
 //! The order of a launch, against an API server in memory: what a real cluster can't be made to do.
 
+mod creation;
 mod event;
 mod image;
 mod others;
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 use unlade_format::record;
 
 use super::*;
-use crate::{Evidence, Launcher, Name, Record};
+use crate::{Evidence, Launcher, Name, Record, Remedy};
 use unlade_api_server::Server;
 
 const IMAGE: &str = "registry.example/bundles/etcd:0.9.4";
@@ -149,6 +150,25 @@ async fn a_cause_that_stays_ends_the_launch_with_its_evidence_on_the_config_map(
     assert_eq!(record.attempt.as_deref(), job["metadata"]["uid"].as_str());
     assert_eq!(record.failure, failure);
     assert_ne!(failure.evidence, Evidence::default());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_done_already_is_no_remedy() {
+    for (strategy, expected) in [
+        (Strategy::ImageVolume, &[Remedy::User][..]),
+        (Strategy::Inject, &[Remedy::ImageVolume, Remedy::User]),
+    ] {
+        let server = Server::new(|server, job| {
+            let state = json!({"terminated": {"exitCode": 12, "reason": "Error"}});
+            server.put("pods", pod(job, "Failed", &state));
+        });
+        let options = Options { strategy, ..options() };
+        let failure = launched(&server, options).await.0.unwrap_err();
+        assert_eq!((failure.reason, &*failure.remedies), (Reason::Unreadable, expected));
+        let config_map = server.object("configmaps", "");
+        let record = &config_map["metadata"]["annotations"][record::FAILURE];
+        assert!(!record.as_str().unwrap().contains("--"), "{record}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,5 +1,7 @@
 //! [`Disturbance`]: what a request meets in place of its usual answer.
 
+use std::time::Duration;
+
 use http::Method;
 use serde_json::json;
 
@@ -21,6 +23,9 @@ pub enum Disturbance {
     Answer(Canned),
     /// The request is carried out, and another answer is given.
     AnswerAfterDoing(Canned),
+    /// The request is carried out after this time, even if nobody waits for the answer any more, as
+    /// hyper sends a request whose caller is gone.
+    Delay(Duration),
     /// No answer; nothing is done.
     Hang,
     /// The request is carried out, and no answer is given.

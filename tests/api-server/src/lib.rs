@@ -174,6 +174,14 @@ impl Server {
                 self.answer(head, body);
                 answer.into()
             }
+            Some(Disturbance::Delay(time)) => {
+                let (server, head, body) = (self.clone(), head.clone(), body.clone());
+                let late = tokio::spawn(async move {
+                    tokio::time::sleep(time).await;
+                    server.answer(&head, &body)
+                });
+                late.await.unwrap()
+            }
             Some(Disturbance::Hang) => std::future::pending().await,
             Some(Disturbance::HangAfterDoing) => {
                 self.answer(head, body);

@@ -13,16 +13,24 @@
 use std::error::Error;
 use std::fs;
 use std::io::{self, Write as _};
+use std::panic;
 use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::json;
+use unlade_format::yaml::is_panic_caught;
 use unlade_hostile::{Cost, Entry, Family, program};
 
 /// Bytes of the inputs that fuzzing starts from.
 const SEEDS: [usize; 2] = [64, 2_048];
 
 fn main() -> ExitCode {
+    let print = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        if !is_panic_caught() {
+            print(info);
+        }
+    }));
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let words: Vec<_> = arguments.iter().map(String::as_str).collect();
     match command(&words) {

@@ -283,6 +283,18 @@ fn denial_is_a_late_role_for_ten_seconds() {
     }
 }
 
+/// A server that starts answers 503, and then denies access until it has read its Roles.
+#[test]
+fn denial_counts_anew_after_an_answer_of_another_kind() {
+    let mut answers = vec![status(403, "no")];
+    answers.extend((0..10).map(|_| status(503, "starting")));
+    answers.extend((0..3).map(|_| status(403, "no")));
+    answers.extend([existing(), status(200, "")]);
+    let (result, time) = run(&Script::new(answers));
+    assert_eq!(result.unwrap(), Filled::Written);
+    assert!(time > Duration::from_secs(15), "the first denial is long ago: {time:?}");
+}
+
 #[test]
 fn what_no_retry_can_mend_ends_at_once() {
     let too_long = json!({

@@ -2,6 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::Failure;
+use crate::Reason;
 
 fn refused(reason: Reason) -> Answer<()> {
     Err(Refusal::Failure(Failure::new(reason, "no")))

@@ -522,5 +522,5 @@ fn sentence_quotes_the_cause_without_what_wraps_it() {
 fn refusal_says_that_the_image_may_not_exist() {
     let said = "failed to resolve image: pull access denied, repository does not exist or may require authorization";
     let failure = pull::of_message("ErrImagePull", said, IMAGE).unwrap();
-    assert!(failure.hint.unwrap().contains("doesn't exist"));
+    assert!(failure.hint.unwrap().contains("does not exist"));
 }

@@ -21,7 +21,7 @@ fn attempt(strategy: Strategy) -> Attempt {
             resolves: false,
         },
         config_map_uid: CONFIG_MAP.into(),
-        standing: Standing::Own,
+        ownership: JobOwnership::Own,
     }
 }
 
@@ -126,14 +126,22 @@ fn judged(seen: &Seen, now: u64) -> Judgement {
     Judge::new(&attempt, &mut budget, Duration::ZERO).judge(seen, Duration::from_secs(now))
 }
 
-/// A state in short: `written`, `over REASON`, `again REASON`, `waiting` or `waiting REASON`.
+/// A state in short: `written`, `fatal REASON`, `retryable REASON`, `waiting` or `waiting REASON`.
 fn short(state: &State) -> String {
     match state {
         State::Ended(Verdict::Written(_)) => "written".into(),
-        State::Ended(Verdict::Over(failure)) => format!("over {:?}", failure.reason),
-        State::Ended(Verdict::Again(failure)) => format!("again {:?}", failure.reason),
-        State::Ended(Verdict::Late(failure)) => format!("late {:?}", failure.reason),
-        State::Ended(Verdict::Leave(failure)) => format!("leave {:?}", failure.reason),
+        State::Ended(Verdict::Failed(Ending::Fatal, failure)) => {
+            format!("fatal {:?}", failure.reason)
+        }
+        State::Ended(Verdict::Failed(Ending::Retryable, failure)) => {
+            format!("retryable {:?}", failure.reason)
+        }
+        State::Ended(Verdict::Failed(Ending::DeadlineExceeded, failure)) => {
+            format!("late {:?}", failure.reason)
+        }
+        State::Ended(Verdict::Failed(Ending::Superseded, failure)) => {
+            format!("superseded {:?}", failure.reason)
+        }
         State::Waiting(Waiting { on: None, .. }) => "waiting".into(),
         State::Waiting(Waiting { on: Some(on), .. }) => format!("waiting {:?}", on.reason),
     }
@@ -168,7 +176,7 @@ fn what_is_seen_is_judged() {
     };
 
     let cases: Vec<(&str, Seen, &str)> = vec![
-        ("a namespace on its way out", in_going_namespace, "over Namespace"),
+        ("a namespace on its way out", in_going_namespace, "fatal Namespace"),
         ("nothing yet", Seen::default(), "waiting"),
         ("a Job without a pod", seen(empty(), none(), vec![]), "waiting"),
         ("a pod that runs", seen(empty(), none(), vec![running()]), "waiting"),
@@ -179,24 +187,24 @@ fn what_is_seen_is_judged() {
             "written",
         ),
         ("the mark of another attempt", seen(filled("other"), none(), vec![running()]), "waiting"),
-        ("its mark on other content", seen(altered, none(), vec![running()]), "again Conflict"),
+        ("its mark on other content", seen(altered, none(), vec![running()]), "retryable Conflict"),
         (
             "a complete Job without its mark",
             seen(filled("other"), complete, vec![]),
-            "again Conflict",
+            "retryable Conflict",
         ),
-        ("no ConfigMap", gone(Presence::Gone, Presence::Unknown), "over ConfigMapDeleted"),
-        ("neither", gone(Presence::Gone, Presence::Gone), "over ConfigMapDeleted"),
-        ("a ConfigMap on its way out", seen(with(going), none(), vec![]), "over ConfigMapDeleted"),
+        ("no ConfigMap", gone(Presence::Gone, Presence::Unknown), "fatal ConfigMapDeleted"),
+        ("neither", gone(Presence::Gone, Presence::Gone), "fatal ConfigMapDeleted"),
+        ("a ConfigMap on its way out", seen(with(going), none(), vec![]), "fatal ConfigMapDeleted"),
         (
             "another ConfigMap",
             seen(with(json!({"uid": "other"})), none(), vec![]),
-            "over ConfigMapDeleted",
+            "fatal ConfigMapDeleted",
         ),
-        ("an immutable one", seen(immutable, none(), vec![running()]), "over ConfigMapImmutable"),
-        ("no Job", gone(there(), Presence::Gone), "over JobDeleted"),
-        ("a Job on its way out", seen(empty(), deleted_job, vec![]), "over JobDeleted"),
-        ("a bad bundle", seen(empty(), none(), vec![ended("a", 11)]), "over BadBundle"),
+        ("an immutable one", seen(immutable, none(), vec![running()]), "fatal ConfigMapImmutable"),
+        ("no Job", gone(there(), Presence::Gone), "fatal JobDeleted"),
+        ("a Job on its way out", seen(empty(), deleted_job, vec![]), "fatal JobDeleted"),
+        ("a bad bundle", seen(empty(), none(), vec![ended("a", 11)]), "fatal BadBundle"),
         (
             "a temporary end",
             seen(empty(), none(), vec![ended("a", 30)]),
@@ -217,9 +225,9 @@ fn what_is_seen_is_judged() {
         (
             "too many temporary ends",
             seen(empty(), failed("BackoffLimitExceeded"), vec![ended("a", 30)]),
-            "again ApiUnreachableFromPod",
+            "retryable ApiUnreachableFromPod",
         ),
-        ("a failed Job", seen(empty(), failed("BackoffLimitExceeded"), vec![]), "again Killed"),
+        ("a failed Job", seen(empty(), failed("BackoffLimitExceeded"), vec![]), "retryable Killed"),
     ];
     for (name, seen, expected) in cases {
         assert_eq!(short(&judged(&seen, 5).state), expected, "{name}");
@@ -237,7 +245,7 @@ fn what_another_launcher_saw_counts_where_nothing_else_is_left() {
     let text = serde_json::to_string(&record).unwrap();
     config_map.annotations_mut().insert(record::FAILURE.into(), text);
     let ended = seen(config_map.clone(), failed("DeadlineExceeded"), vec![]);
-    assert_eq!(short(&judged(&ended, 5).state), "over ImageNotFound");
+    assert_eq!(short(&judged(&ended, 5).state), "fatal ImageNotFound");
 
     let mut attempt = attempt(Strategy::Inject);
     attempt.uid = "33333333-3333-3333-3333-333333333333".into();
@@ -281,7 +289,11 @@ fn a_phase_goes_on_where_it_was_left_until_its_deadline() {
     let with = |pod| seen(empty(), job(&json!([])), vec![pod]);
     let mut at = |seen: &Seen, now| match judge.judge(seen, Duration::from_secs(now)).state {
         State::Waiting(waiting) => waiting.until.as_secs(),
-        State::Ended(Verdict::Late(failure)) if failure.reason == Reason::Deadline => 0,
+        State::Ended(Verdict::Failed(Ending::DeadlineExceeded, failure))
+            if failure.reason == Reason::Deadline =>
+        {
+            0
+        }
         state @ State::Ended(_) => panic!("{state:?}"),
     };
     assert_eq!(at(&none(), 0), 1, "events are asked for after a second");
@@ -303,7 +315,10 @@ fn a_deadline_says_what_was_waited_for() {
     }]});
     let seen = seen(empty(), job(&json!([])), vec![pod("a", &spec, &status)]);
     assert_eq!(short(&judged(&seen, 5).state), "waiting Unschedulable");
-    let State::Ended(Verdict::Late(failure)) = judged(&seen, 100).state else { panic!() };
+    let State::Ended(Verdict::Failed(Ending::DeadlineExceeded, failure)) = judged(&seen, 100).state
+    else {
+        panic!()
+    };
     assert_eq!(failure.reason, Reason::Unschedulable);
     assert!(failure.message.starts_with("gave up after 100 s"), "{}", failure.message);
     assert!(failure.message.contains("Insufficient cpu"), "{}", failure.message);
@@ -331,12 +346,12 @@ fn what_other_options_may_mend_ends_the_wait_for_a_job_with_other_options() {
         "message": "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.",
     }]});
     let seen = seen(empty(), job(&json!([])), vec![pod("a", &json!({"containers": []}), &status)]);
-    for (standing, expected) in [
-        (Standing::Own, "waiting Unschedulable"),
-        (Standing::Same, "waiting Unschedulable"),
-        (Standing::Other, "leave Unschedulable"),
+    for (ownership, expected) in [
+        (JobOwnership::Own, "waiting Unschedulable"),
+        (JobOwnership::Same, "waiting Unschedulable"),
+        (JobOwnership::Other, "superseded Unschedulable"),
     ] {
-        let attempt = Attempt { standing, ..attempt(Strategy::Inject) };
+        let attempt = Attempt { ownership, ..attempt(Strategy::Inject) };
         let mut budget = Budget::new(deadlines(), Duration::ZERO);
         let mut judge = Judge::new(&attempt, &mut budget, Duration::ZERO);
         assert_eq!(short(&judge.judge(&seen, Duration::from_secs(5)).state), expected);
@@ -380,8 +395,8 @@ fn content_counts_once_its_image_is_verified() {
     for (name, seen, expected) in [
         ("verified", of(running(&image, &image)), "written"),
         ("not reported yet", of(running(&image, "")), "waiting"),
-        ("another", of(running(&other, "")), "over ImageReplaced"),
-        ("gone before it was reported", gone(), "again ImageUnverified"),
+        ("another", of(running(&other, "")), "fatal ImageReplaced"),
+        ("gone before it was reported", gone(), "retryable ImageUnverified"),
         ("no pod seen yet", seen(filled(JOB), job(&json!([])), vec![]), "waiting"),
     ] {
         let mut budget = Budget::new(deadlines(), Duration::ZERO);
@@ -393,5 +408,5 @@ fn content_counts_once_its_image_is_verified() {
     let silent = of(running(&image, ""));
     assert_eq!(short(&judge.judge(&silent, Duration::from_secs(5)).state), "waiting");
     let late = judge.judge(&silent, Duration::from_secs(35)).state;
-    assert_eq!(short(&late), "again ImageUnverified", "the node is silent");
+    assert_eq!(short(&late), "retryable ImageUnverified", "the node is silent");
 }

@@ -9,6 +9,7 @@ use unlade_format::{Limits, decode, mark};
 use super::{Attempt, Judge, State, Verdict, Waiting, Written, pod};
 use crate::config_map::of_format;
 use crate::launch::image::{Comparison, Sighting, compare};
+use crate::launch::next::Ending;
 use crate::launch::watch::{Presence, Seen};
 use crate::{Failure, Reason};
 
@@ -20,7 +21,9 @@ impl Judge<'_> {
     /// Another image in the Job or in one of its pods, which needn't run for that.
     pub(super) fn replaced(&self, seen: &Seen) -> Option<State> {
         match compared(seen, self.attempt) {
-            Comparison::Replaced(failure) => Some(State::Ended(Verdict::Over(failure))),
+            Comparison::Replaced(failure) => {
+                Some(State::Ended(Verdict::Failed(Ending::Fatal, failure)))
+            }
             Comparison::Same(_) | Comparison::Open(..) => None,
         }
     }
@@ -33,7 +36,7 @@ impl Judge<'_> {
             let name = config_map.name_any();
             let message = format!("the ConfigMap {name} was changed after it was filled: {error}");
             let failure = Failure::new(Reason::Conflict, message);
-            return Some(State::Ended(Verdict::Again(failure)));
+            return Some(State::Ended(Verdict::Failed(Ending::Retryable, failure)));
         }
         let since = *self.written.get_or_insert(now);
         let until = since + REPORT;
@@ -49,8 +52,8 @@ impl Judge<'_> {
             }
             Comparison::Open(_, Some(failure)) | Comparison::Replaced(failure) => failure,
         };
-        let is_over = !failure.is_transient;
-        Some(State::Ended(if is_over { Verdict::Over(failure) } else { Verdict::Again(failure) }))
+        let ending = if failure.is_transient { Ending::Retryable } else { Ending::Fatal };
+        Some(State::Ended(Verdict::Failed(ending, failure)))
     }
 }
 

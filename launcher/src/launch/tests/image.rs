@@ -58,7 +58,8 @@ async fn an_image_that_was_replaced_fails_and_leaves_no_content() {
     let keys: Vec<_> = annotations.keys().map(String::as_str).collect();
     assert_eq!(keys, [record::FAILURE, record::IMAGE]);
     assert_eq!(server.object("jobs", "-1")["spec"]["activeDeadlineSeconds"], 1, "it was ended");
-    assert_eq!(server.object("roles", "")["metadata"].get("annotations"), None, "no seal");
+    let role = server.object("roles", "");
+    assert_eq!(role["metadata"]["annotations"].get(record::VERIFIED), None, "no seal");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,7 @@
 //! Objects under the names and labels of a launch that someone else in the namespace made.
 
 use super::*;
+use crate::Reuse;
 use unlade_api_server::State;
 
 const NAME: &str = "etcd";
@@ -71,6 +72,38 @@ async fn rights_that_someone_widened_are_made_anew() {
     assert_eq!(role["rules"].as_array().unwrap().len(), 1, "{role}");
     let binding = server.object("rolebindings", NAME);
     assert_eq!(binding["roleRef"]["kind"], "Role", "{binding}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn rights_that_are_added_to_ours_are_left_alone() {
+    let server = Server::new(|server, job| {
+        server.fill(job);
+        let mut complete = job.clone();
+        complete["status"]["conditions"] = json!([{"type": "Complete", "status": "True"}]);
+        server.put("jobs", complete);
+    });
+    let launcher = Launcher::new(server.client(), Options { reuse: Reuse::Never, ..options() });
+    launcher.launch(&request()).await.unwrap();
+    let mut role = server.object("roles", NAME);
+    let added = json!({"apiGroups": [""], "resources": ["events"], "verbs": ["create"]});
+    role["rules"].as_array_mut().unwrap().push(added);
+    server.put("roles", role);
+    let mut binding = server.object("rolebindings", NAME);
+    let added = json!({"kind": "ServiceAccount", "name": "auditor", "namespace": "default"});
+    binding["subjects"].as_array_mut().unwrap().push(added);
+    server.put("rolebindings", binding);
+
+    launcher.launch(&request()).await.unwrap();
+    assert_eq!(server.object("roles", NAME)["rules"].as_array().unwrap().len(), 2);
+    assert_eq!(server.object("rolebindings", NAME)["subjects"].as_array().unwrap().len(), 2);
+
+    // What the pod needs is restored.
+    let mut role = server.object("roles", NAME);
+    role["rules"].as_array_mut().unwrap().remove(0);
+    server.put("roles", role);
+    launcher.launch(&request()).await.unwrap();
+    let role = server.object("roles", NAME);
+    assert_eq!(role["rules"][0]["resourceNames"], json!([NAME]), "{role}");
 }
 
 /// Who may create Jobs can use the account of the launch anyway. Such a Job is waited for as long

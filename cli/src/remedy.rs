@@ -1,0 +1,66 @@
+//! What helps, in the words of the command line: the launcher names options, and flags are here.
+
+use unlade_launcher::Remedy;
+
+/// A hint and the remedies beside it, in one line; none if there is neither.
+pub(crate) fn advice(hint: Option<&str>, remedies: &[Remedy]) -> Option<String> {
+    let remedies: Vec<_> = remedies.iter().copied().map(worded).collect();
+    let remedies = Some(remedies.join(", or ")).filter(|text| !text.is_empty());
+    let parts: Vec<_> = hint.map(str::to_owned).into_iter().chain(remedies).collect();
+    Some(parts.join("; ")).filter(|text| !text.is_empty())
+}
+
+fn worded(remedy: Remedy) -> String {
+    match flag(remedy) {
+        Some(flag) => format!("{remedy} ({flag})"),
+        None => remedy.to_string(),
+    }
+}
+
+/// How a remedy is written on the command line; none of one that a later launcher knows.
+fn flag(remedy: Remedy) -> Option<&'static str> {
+    Some(match remedy {
+        Remedy::PullSecret => "--pull-secret",
+        Remedy::NodeSelector => "--node-selector",
+        Remedy::Architecture => "--architecture",
+        Remedy::Toleration => "--toleration",
+        Remedy::Resources => "--requests, --limits",
+        Remedy::LowerRequests => "--requests",
+        Remedy::MemoryLimit => "--limits memory=...",
+        Remedy::Inject => "--strategy inject",
+        Remedy::ImageVolume => "--strategy image-volume",
+        Remedy::User => "--user",
+        Remedy::UnsetUser => "--user unset",
+        Remedy::ServiceAccount => "--service-account",
+        Remedy::PriorityClass => "--priority-class",
+        Remedy::Name => "--name",
+        Remedy::Namespace => "--namespace",
+        Remedy::Check => "unlade check",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_and_remedies_are_one_line_with_flags() {
+        let both = [Remedy::ImageVolume, Remedy::User];
+        for (hint, remedies, expected) in [
+            (None, &[][..], None),
+            (Some("launch again"), &[], Some("launch again")),
+            (
+                Some("launch again"),
+                &both,
+                Some(
+                    "launch again; mount the bundle's image as a volume (--strategy image-volume), \
+                     or set another uid (--user)",
+                ),
+            ),
+            (None, &both[1..], Some("set another uid (--user)")),
+        ] {
+            assert_eq!(advice(hint, remedies).as_deref(), expected);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! [`Remedy`]: which option of a launch, or of a check, may help.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::{Failure, Reason};
+use crate::Strategy;
+
+#[cfg(test)]
+mod tests;
+
+/// What to change about a launch so that it may succeed. How that is written on a command line is
+/// for the caller to say; [`Display`](fmt::Display) names the change. Variants are only ever added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Remedy {
+    /// [`PodOptions::pull_secrets`](crate::PodOptions::pull_secrets).
+    PullSecret,
+    /// [`PodOptions::node_selector`](crate::PodOptions::node_selector).
+    NodeSelector,
+    /// The architectures of the nodes.
+    Architecture,
+    /// [`PodOptions::tolerations`](crate::PodOptions::tolerations).
+    Toleration,
+    /// Requests and limits of the pod.
+    Resources,
+    /// Lower requests of the pod.
+    LowerRequests,
+    /// A higher memory limit of the pod.
+    MemoryLimit,
+    /// [`Strategy::Inject`].
+    Inject,
+    /// [`Strategy::ImageVolume`].
+    ImageVolume,
+    /// Another uid: [`PodOptions::user`](crate::PodOptions::user).
+    User,
+    /// No uid: [`User::Unset`](crate::User::Unset).
+    UnsetUser,
+    /// [`PodOptions::service_account`](crate::PodOptions::service_account).
+    ServiceAccount,
+    /// Another priority class of the pod.
+    PriorityClass,
+    /// Another name of the ConfigMap: [`Request::name`](crate::Request::name).
+    Name,
+    /// Another namespace: [`Request::namespace`](crate::Request::namespace).
+    Namespace,
+    /// [`Launcher::check`](crate::Launcher::check), which names missing rights.
+    Check,
+}
+
+impl fmt::Display for Remedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::PullSecret => "give a pull secret for this registry",
+            Self::NodeSelector => "choose other nodes",
+            Self::Architecture => "name the architectures of the tool image",
+            Self::Toleration => "add a toleration",
+            Self::Resources => "set the requests and limits",
+            Self::LowerRequests => "lower the requests",
+            Self::MemoryLimit => "raise the memory limit",
+            Self::Inject => "inject the unpacker, which works everywhere",
+            Self::ImageVolume => "mount the bundle's image as a volume",
+            Self::User => "set another uid",
+            Self::UnsetUser => "leave the uid to the cluster",
+            Self::ServiceAccount => "give a service account",
+            Self::PriorityClass => "name another priority class",
+            Self::Name => "choose another name",
+            Self::Namespace => "choose another namespace",
+            Self::Check => "check which rights are missing",
+        })
+    }
+}
+
+impl Remedy {
+    /// Whether a launch with this strategy does it already.
+    fn is_done_by(self, strategy: Strategy) -> bool {
+        match self {
+            Self::Inject => strategy == Strategy::Inject,
+            Self::ImageVolume => strategy == Strategy::ImageVolume,
+            _ => false,
+        }
+    }
+}
+
+impl Reason {
+    /// What to change, where nothing more is known than the reason.
+    pub(crate) fn remedies(self) -> &'static [Remedy] {
+        match self {
+            Self::Unauthorized => &[Remedy::PullSecret],
+            Self::NoMatchingPlatform | Self::ExecFormat => &[Remedy::NodeSelector],
+            Self::Quota | Self::LimitRange => &[Remedy::Resources],
+            Self::VolumeUnsupported => &[Remedy::Inject],
+            Self::RunAsNonRoot => &[Remedy::User],
+            Self::OutOfMemory => &[Remedy::MemoryLimit],
+            Self::Forbidden => &[Remedy::Check],
+            Self::NameTaken => &[Remedy::Name],
+            Self::Unreadable => &[Remedy::ImageVolume, Remedy::User],
+            Self::ImageUnverified => &[Remedy::ImageVolume],
+            _ => &[],
+        }
+    }
+}
+
+impl Failure {
+    /// The same, of an attempt with this strategy: what was done is no remedy.
+    #[must_use]
+    pub(crate) fn under(mut self, strategy: Strategy) -> Self {
+        self.remedies.retain(|remedy| !remedy.is_done_by(strategy));
+        self
+    }
+
+    /// The same with these remedies in place of its reason's.
+    #[must_use]
+    pub(crate) fn with_remedies(self, remedies: &[Remedy]) -> Self {
+        Self { remedies: remedies.to_vec(), ..self }
+    }
+}
+
+/// The remedies that are known here, of those that a record names: another version may know more.
+pub(super) fn known<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Remedy>, D::Error> {
+    let named = Vec::<serde_json::Value>::deserialize(deserializer)?;
+    Ok(named.into_iter().filter_map(|it| serde_json::from_value(it).ok()).collect())
+}

@@ -1,0 +1,91 @@
+//! Objects whose creation the API server answers late, with an error, or not at all.
+
+use std::collections::BTreeSet;
+
+use unlade_api_server::{Arrival, Canned, Disturbance, State};
+
+use super::*;
+use crate::launch_bundle_image;
+
+/// The first creation of each kind is carried out, and answered as if it had taken too long.
+fn answers_are_lost() -> impl FnMut(&Arrival<'_>) -> Option<Disturbance> {
+    let mut paths = BTreeSet::new();
+    move |arrival| {
+        let is_lost = arrival.method == http::Method::POST
+            && !arrival.path.contains("dryRun")
+            && paths.insert(arrival.path.to_owned());
+        is_lost.then(|| {
+            Disturbance::AnswerAfterDoing(Canned::status(504, "Timeout", "request timed out"))
+        })
+    }
+}
+
+fn jobs_are_created_late(arrival: &Arrival<'_>) -> Option<Disturbance> {
+    let is_creation = arrival.method == http::Method::POST && arrival.path.contains("/jobs");
+    is_creation.then(|| Disturbance::Delay(Duration::from_secs(3)))
+}
+
+/// A pod that no node takes.
+fn unschedulable(job: &Value) -> Value {
+    let mut pod = pod(job, "Pending", &json!({}));
+    pod["status"] = json!({"phase": "Pending", "conditions": [{
+        "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+        "message": "0/1 nodes are available: 1 Insufficient cpu.",
+    }]});
+    pod
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_whose_creation_was_answered_with_an_error_is_ours_to_end() {
+    let server = Server::new(|server, job| drop(server.put("pods", unschedulable(job))));
+    let server = server.disturbed(answers_are_lost());
+    let (failure, steps) = launched(&server, options()).await;
+    let failure = failure.unwrap_err();
+    assert_eq!(failure.reason, Reason::Unschedulable, "{failure:?}");
+    assert!(steps.contains(&"created".to_owned()), "{steps:?}");
+    assert!(!steps.contains(&"adopted".to_owned()), "{steps:?}");
+    assert_eq!(server.object("jobs", "-1")["spec"]["activeDeadlineSeconds"], 1, "it was ended");
+    let config_map = server.object("configmaps", "");
+    assert_ne!(config_map["metadata"]["annotations"].get(record::FAILURE), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_waits_for_a_job_whose_creation_is_on_its_way() {
+    let server = Server::new(|_, _| {}).disturbed(jobs_are_created_late);
+    let launcher = Launcher::new(server.client(), options());
+    let request = Request { name: Name::Given("etcd".into()), ..Request::new(IMAGE, "default") };
+    let interrupted = tokio::time::timeout(Duration::from_secs(2), launcher.launch(&request)).await;
+    assert!(interrupted.is_err() && server.count("jobs") == 0);
+    assert_eq!(launcher.cancel("default", "etcd").await.unwrap(), ["etcd-1"]);
+    assert_eq!(server.count("jobs"), 0);
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    assert_eq!(server.count("jobs"), 0, "none appears later");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_launch_that_does_not_wait_leaves_no_orphan_where_answers_are_lost() {
+    let server = Server::new(|_, _| {}).disturbed(answers_are_lost());
+    let tool = options().tool_image;
+    let (config_map, job) =
+        launch_bundle_image(server.client(), IMAGE, &tool, "default").await.unwrap();
+    assert_eq!((server.count("configmaps"), server.count("jobs")), (1, 1));
+    let owners = job.metadata.owner_references.unwrap();
+    assert_eq!(Some(&owners[0].uid), config_map.metadata.uid.as_ref());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_config_map_is_not_changed_while_nobody_knows_who_fills_it() {
+    let server = Server::new(State::fill);
+    let of = |image: &str| Request {
+        name: Name::Given("etcd".into()),
+        ..Request::new(image, "default")
+    };
+    Launcher::new(server.client(), options()).launch(&of(IMAGE)).await.unwrap();
+    let before = server.object("configmaps", "etcd");
+
+    let denied = server.clone().without(&["jobs"]);
+    let launcher = Launcher::new(denied.client(), options());
+    let failure = launcher.launch(&of("registry.example/other:1")).await.unwrap_err();
+    assert_eq!(failure.reason, Reason::Forbidden, "{failure:?}");
+    assert_eq!(server.object("configmaps", "etcd"), before);
+}
