@@ -23,10 +23,10 @@ pub(crate) struct Stage<'c> {
 }
 
 impl Stage<'_> {
-    /// Runs a test, if there is a testbed and a static unpacker.
+    /// Runs a test in a namespace of its own.
     pub(crate) fn open(test: &str, run: impl FnOnce(&Stage<'_>)) {
-        let Some(cluster) = Cluster::open_testbed("the command on a cluster") else { return };
-        let Some(tool_image) = cluster.push_unpacker("the command on a cluster") else { return };
+        let cluster = Cluster::open_testbed();
+        let tool_image = cluster.push_unpacker();
         let namespace = cluster.namespace(test);
         cluster.testbed().enter().unwrap();
         run(&Stage { cluster: &cluster, namespace, tool_image });

@@ -55,6 +55,7 @@ fn on_first_node(stage: &Stage<'_>) -> Options {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_what_the_network_policy_allows_is_what_a_launch_needs() {
     Stage::open_alone("launch-policy", async |stage| {
         let image = stage.push_example("policy").by_tag;
@@ -110,7 +111,7 @@ fn cluster_what_the_network_policy_allows_is_what_a_launch_needs() {
 }
 
 #[test]
-#[ignore = "slow: the unpacker gives up after 18 s"]
+#[ignore = "needs a testbed; slow: the unpacker gives up after 18 s"]
 fn cluster_without_the_api_server_in_the_policy_that_is_told() {
     Stage::open_alone("launch-cut-off", async |stage| {
         let image = stage.push_example("cut-off").by_tag;

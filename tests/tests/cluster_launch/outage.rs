@@ -14,6 +14,7 @@ async fn on_testbed(action: impl FnOnce(&Testbed) -> Result<(), Error> + Send + 
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_restarts_of_the_api_server_and_of_etcd_lose_nothing() {
     Stage::open_alone("launch-outage", async |stage| {
         let image = stage.push_example("outage");
@@ -41,6 +42,7 @@ fn cluster_restarts_of_the_api_server_and_of_etcd_lose_nothing() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_an_api_server_that_is_away_is_waited_for() {
     Stage::open_alone("launch-away", async |stage| {
         let image = stage.push_example("away");
@@ -61,6 +63,7 @@ fn cluster_an_api_server_that_is_away_is_waited_for() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_a_node_that_comes_back_goes_on() {
     Stage::open_alone("launch-node", async |stage| {
         let image = stage.push_example("node");

@@ -44,7 +44,7 @@ pub(crate) struct Stage<'c> {
 }
 
 impl Stage<'_> {
-    /// Runs a test, if there is a testbed and a static unpacker.
+    /// Runs a test in a namespace of its own.
     pub(crate) fn open(test: &str, run: impl AsyncFnOnce(&Stage<'_>)) {
         let _others = ALONE.read().unwrap_or_else(PoisonError::into_inner);
         Self::run(test, run);
@@ -57,8 +57,8 @@ impl Stage<'_> {
     }
 
     fn run(test: &str, run: impl AsyncFnOnce(&Stage<'_>)) {
-        let Some(cluster) = Cluster::open_testbed("the launcher on a cluster") else { return };
-        let Some(unpacker) = cluster.push_unpacker("the launcher on a cluster") else { return };
+        let cluster = Cluster::open_testbed();
+        let unpacker = cluster.push_unpacker();
         let namespace = cluster.namespace(test);
         cluster.testbed().enter().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

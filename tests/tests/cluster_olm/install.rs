@@ -15,8 +15,9 @@ const PACKAGE: &str = "hello-operator";
 const WAITING: &str = "/usr/bin/catatonit";
 
 #[test]
+#[ignore = "needs a testbed, OLM's programs"]
 fn cluster_olm_installs_and_upgrades_an_operator_through_our_image() {
-    let Some(stage) = Stage::open() else { return };
+    let stage = Stage::open();
     let namespace = stage.cluster.namespace("olm-install");
     namespace.apply_cluster_wide(&certificates());
     for [kind, name] in

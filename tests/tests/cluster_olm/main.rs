@@ -28,7 +28,6 @@ use serde_json::Value;
 
 use stage::Stage;
 
-const TESTS: &str = "OLM's own operators";
 /// For whatever a test waits for.
 const PATIENCE: Duration = Duration::from_mins(3);
 

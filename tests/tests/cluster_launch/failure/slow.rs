@@ -12,7 +12,7 @@ use crate::stage::Stage;
 const LOST: usize = 1;
 
 #[test]
-#[ignore = "slow: a node is missed after 50 s"]
+#[ignore = "needs a testbed; slow: a node is missed after 50 s"]
 fn cluster_a_lost_node_is_told_at_once() {
     Stage::open_alone("failure-lost", async |stage| {
         let image = stage.push_example("lost").by_tag;
@@ -38,7 +38,7 @@ fn cluster_a_lost_node_is_told_at_once() {
 }
 
 #[test]
-#[ignore = "slow: the container runtime waits 30 s"]
+#[ignore = "needs a testbed; slow: the container runtime waits 30 s"]
 fn cluster_a_registry_that_hangs_is_told_at_once() {
     Stage::open("failure-hanging", async |stage| {
         let image = stage.push_example("always-hanging").by_tag;
