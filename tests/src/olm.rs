@@ -98,13 +98,13 @@ impl Olm {
         let mut crds = self.crds(kubectl);
         crds.retain(|crd| is_wanted(name(crd)));
         let names: Vec<_> = crds.iter().map(name).collect();
-        run(&["delete", "crd", "--ignore-not-found", "--timeout=60s"], &names);
+        run(&["delete", "crd", "--ignore-not-found", "--timeout=300s"], &names);
         for name in &names {
             home.takes_along("crd", name);
         }
         let list = json!({"apiVersion": "v1", "kind": "List", "items": crds});
         kubectl.apply(&list).unwrap_or_else(|error| panic!("{error}"));
-        run(&["wait", "--for=condition=Established", "--timeout=60s", "crd"], &names);
+        run(&["wait", "--for=condition=Established", "--timeout=300s", "crd"], &names);
     }
 
     fn crds(&self, kubectl: &Kubectl) -> Vec<Value> {

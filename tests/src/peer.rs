@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use unlade_testbed::{Peers, Settings};
 
 /// For one answer, of a machine that is busy.
-const PATIENCE: Duration = Duration::from_mins(2);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// The program that says what Go reads in layers and documents of images, built if that was not
 /// done before.

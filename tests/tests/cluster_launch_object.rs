@@ -19,7 +19,7 @@ use unlade_testbed::fault;
 use unlade_tests::cluster::{Cluster, Namespace};
 use unlade_tests::{corpus, example};
 
-const PATIENCE: Duration = Duration::from_mins(2);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// The example, and the largest of the published bundles.
 fn bundles() -> Vec<PathBuf> {

@@ -136,7 +136,7 @@ impl Switch<'_, '_> {
     }
 
     fn wait(&self) {
-        let status = ["rollout", "status", "deployment/catalog-operator", "--timeout=120s"];
+        let status = ["rollout", "status", "deployment/catalog-operator", "--timeout=300s"];
         self.stage.kubectl(&status);
     }
 

@@ -13,7 +13,7 @@ use unlade_tests::example;
 use crate::finished::Finished;
 
 /// For whatever a test waits for.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Where a test happens.
 pub(crate) struct Stage<'c> {

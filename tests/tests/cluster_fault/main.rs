@@ -16,7 +16,7 @@ use unlade_oci::Platform;
 use unlade_oci::build::{Entry, Image, Layer};
 use unlade_tests::cluster::Cluster;
 
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A static program that waits for its end, and ignores what it isn't told.
 const WAITING: &str = "/usr/bin/catatonit";

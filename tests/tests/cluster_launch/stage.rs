@@ -25,7 +25,7 @@ use unlade_launcher::{Failure, Launched, Launcher, Name, Options, Request, Step}
 use unlade_tests::cluster::{Cluster, Namespace};
 
 /// For whatever a test waits for.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Held by tests that go on beside each other, and by one that doesn't.
 static ALONE: RwLock<()> = RwLock::new(());

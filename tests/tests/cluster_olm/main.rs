@@ -29,7 +29,7 @@ use serde_json::Value;
 use stage::Stage;
 
 /// For whatever a test waits for.
-const PATIENCE: Duration = Duration::from_mins(3);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Whether an object's condition is true.
 fn is(object: &Value, condition: &str) -> bool {

@@ -14,7 +14,7 @@ use crate::awkward::Awkward;
 use crate::ended::Ended;
 
 /// For all Jobs of a test together.
-const PATIENCE: Duration = Duration::from_mins(4);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Most containers whose logs are read at once.
 const MOST_LOGS: usize = 100;

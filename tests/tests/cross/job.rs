@@ -15,7 +15,7 @@ use unlade_tests::shipped;
 use crate::compare::Pair;
 
 /// For all Jobs together.
-const PATIENCE: &str = "--timeout=240s";
+const PATIENCE: &str = "--timeout=300s";
 
 /// A bundle that is unpacked.
 struct Bundle<'s> {

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -120,16 +119,15 @@ fn run(mut program: Command, name: &str, end: impl FnOnce(&Child)) {
     for (root, name) in [(&broken, "broken"), (&good, "good")] {
         program.arg(format!("--bundle={}={name}", root.path().display()));
     }
-    let begin = Instant::now();
     let child = program.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     while server.requests() == 0 {
         std::thread::yield_now();
     }
     end(&child);
     let output = child.wait_with_output().unwrap();
-    assert!(begin.elapsed() < Duration::from_secs(85), "{name}: it sat its deadline out");
     let stderr = String::from_utf8(output.stderr).unwrap();
     let run = Run { code: output.status.code(), stdout: String::new(), stderr };
+    // Had it sat its deadline out, it would be `temporary`.
     assert_eq!(run.verdicts(), ["badBundle", "interrupted"], "{name}: {}", run.stderr);
     assert_eq!(run.code, Some(32), "{name}: {}", run.stderr);
     assert!(run.stderr.contains(name), "{name}: {}", run.stderr);

@@ -18,7 +18,7 @@ const NOBODY: &str = "192.0.2.1";
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_what_the_launcher_may_not_do_or_reach_is_told_at_once() {
+fn cluster_what_the_launcher_may_not_do_or_reach_is_told_before_any_deadline() {
     Stage::open("failure-rights", async |stage| {
         let image = stage.push_example("rights").by_tag;
         let account = format!("system:serviceaccount:{}:default", stage.namespace.name());
@@ -42,7 +42,7 @@ fn cluster_what_the_launcher_may_not_do_or_reach_is_told_at_once() {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_what_the_pod_may_not_do_or_reach_is_told_at_once() {
+fn cluster_what_the_pod_may_not_do_or_reach_is_told_before_any_deadline() {
     Stage::open("failure-pod", async |stage| {
         let image = stage.push_example("pod").by_tag;
         stage.kubectl(&["create", "serviceaccount", "nobody"]);
@@ -60,8 +60,8 @@ fn cluster_what_the_pod_may_not_do_or_reach_is_told_at_once() {
                 .within(cut_off.name())
                 .passing()
                 .known_by(Knows::Ended)
-                // The unpacker gives up before that, a tenth of it.
-                .with(|options| options.deadlines.run = Duration::from_secs(24)),
+                // The unpacker gives up a tenth of it earlier, which a busy node needs to say so.
+                .with(|options| options.deadlines.run = Duration::from_secs(100)),
         ])
         .await;
     });
@@ -118,6 +118,5 @@ fn wait_until_written_over(namespace: &unlade_tests::cluster::Namespace<'_>) {
     };
     while !is_changed() {
         assert!(std::time::Instant::now() < end, "nothing is changed");
-        std::thread::sleep(Duration::from_secs(1));
     }
 }
