@@ -8,13 +8,15 @@ use std::{
     process::Command,
 };
 
-use unlade_testbed::{Olm, Peers, Programs, Settings, is_dialect_built};
+use unlade_testbed::Settings;
 
 use crate::{
     cluster,
     command::{self, Error},
-    corpus, dist,
 };
+use made::Made;
+
+mod made;
 
 /// Something that some tests cannot run without.
 pub(crate) struct Need {
@@ -35,17 +37,6 @@ enum Supply {
     Made(Made),
     /// A cluster that the environment names, or a testbed that comes and goes with the run.
     Cluster,
-}
-
-/// What is made, in this order: a testbed is brought up last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Made {
-    Corpus,
-    Dialect,
-    Peers,
-    Olm,
-    TestbedPrograms,
-    Unpacker,
 }
 
 /// Every need of every test.
@@ -266,64 +257,6 @@ impl Plan {
             }
         }
         self.needs_testbed &= made != Made::TestbedPrograms;
-    }
-}
-
-impl Made {
-    fn is_made(self, settings: &Settings) -> bool {
-        match self {
-            Self::Corpus => corpus::is_there(),
-            Self::Dialect => is_dialect_built(&settings.cache),
-            Self::Peers => Peers::are_built(&settings.cache),
-            Self::Olm => Olm::are_built(&settings.cache) && Olm::missing_packages().is_empty(),
-            Self::TestbedPrograms => {
-                Programs::are_built(&settings.cache) && Programs::missing_packages().is_empty()
-            }
-            // cargo knows whether it is fresh.
-            Self::Unpacker => false,
-        }
-    }
-
-    fn missing_packages(self) -> Vec<&'static str> {
-        match self {
-            Self::Olm => Olm::missing_packages(),
-            Self::TestbedPrograms => Programs::missing_packages(),
-            Self::Corpus | Self::Dialect | Self::Peers | Self::Unpacker => Vec::new(),
-        }
-    }
-
-    fn announcement(self, settings: &Settings) -> String {
-        let cache = settings.cache.display();
-        match self {
-            Self::Corpus => {
-                let folder = corpus::folder();
-                let folder = folder.display();
-                format!("fetch the published bundles (56 MB) into {folder}: a minute or two")
-            }
-            Self::Dialect => format!("build a Go program in {cache}: about 20 s"),
-            Self::Peers => format!("build upstream's writer and loader in {cache}: 1 to 2 min"),
-            Self::Olm => format!("build OLM's programs in {cache}: 2 to 4 min"),
-            Self::TestbedPrograms => {
-                format!("build Kubernetes, etcd, containerd and others in {cache}: about 5 min")
-            }
-            Self::Unpacker => {
-                "build the static unpacker in target/shipped: about 2 min the first time".to_owned()
-            }
-        }
-    }
-
-    /// The program, if it is the static unpacker.
-    fn make(self, settings: &Settings) -> Result<Option<PathBuf>, Error> {
-        let tell = &mut cluster::tell;
-        match self {
-            Self::Corpus => corpus::fetch(None)?,
-            Self::Dialect => drop(unlade_testbed::dialect(&settings.cache, tell)?),
-            Self::Peers => drop(Peers::prepare(&settings.cache, tell)?),
-            Self::Olm => drop(Olm::prepare(&settings.cache, tell)?),
-            Self::TestbedPrograms => drop(Programs::prepare(&settings.cache, tell)?),
-            Self::Unpacker => return Ok(Some(dist::build()?.program)),
-        }
-        Ok(None)
     }
 }
 

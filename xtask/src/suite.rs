@@ -79,10 +79,20 @@ impl Test {
         matches!(self.kind, Kind::Plain | Kind::Needy { is_slow: false, .. })
     }
 
-    /// Whether the harness could select it by this part of its path.
+    /// Whether the harness selects it by this part of its path: modules by their files, and a module
+    /// `tests` within, as unit tests have it.
     pub(crate) fn matches(&self, filter: &str) -> bool {
-        let file = self.file.trim_end_matches(".rs").replace('/', "::");
-        format!("{file}::{}", self.name).contains(filter)
+        let file = self.file.trim_end_matches(".rs");
+        // The file below `tests/` is a target of its own, and no module.
+        let module = file.rsplit_once("src/").map(|(_, module)| module).or_else(|| {
+            let (_, target) = file.rsplit_once("tests/")?;
+            target.split_once('/').map(|(_, module)| module)
+        });
+        let module = module.unwrap_or_default().replace('/', "::");
+        let name = &self.name;
+        [format!("{module}::{name}"), format!("{module}::tests::{name}")]
+            .iter()
+            .any(|path| path.trim_start_matches(':').contains(filter))
     }
 }
 
@@ -292,14 +302,23 @@ mod tests {
 
     #[test]
     fn a_filter_selects_by_name_and_by_module() {
-        let suite = suite("a/b/c.rs", &TEXT.replace('@', "#"));
-        let names = |filter| -> Vec<_> {
-            suite.selected(filter).into_iter().map(|test| test.name.as_str()).collect()
+        let number = |file: &str, filter| {
+            let suite = suite(file, &TEXT.replace('@', "#"));
+            suite.selected(filter).len()
         };
-        assert_eq!(names(None).len(), 8);
-        assert_eq!(names(Some("needy")), ["cluster_needy"]);
-        assert_eq!(names(Some("b::c::pro")), ["property"]);
-        assert_eq!(names(Some("c::")).len(), 8);
+        assert_eq!(number("a/src/b/c.rs", None), 8);
+        for (file, filter, expected) in [
+            ("a/src/b/c.rs", "needy", 1),
+            ("a/src/b/c.rs", "b::c::pro", 1),
+            ("a/src/b/c.rs", "c::tests::", 8),
+            ("a/src/b/c.rs", "src", 0),
+            ("tests/tests/suite/b/c.rs", "b::c::pro", 1),
+            ("tests/tests/suite/b/c.rs", "suite", 0),
+            ("a/tests/suite.rs", "suite", 0),
+            ("a/tests/suite.rs", "needy", 1),
+        ] {
+            assert_eq!(number(file, Some(filter)), expected, "{file} {filter}");
+        }
     }
 
     #[test]

@@ -58,6 +58,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
         return Err(unmet(&plan));
     }
     plan.carry_out(&settings)?;
+    // Before there is a testbed that would wait for it.
+    command::run(&mut cargo(["test", "--workspace", "--all-features", "--no-run"]))?;
     let testbed = testbed(&mut plan);
     if refused(&plan) {
         return Err(unmet(&plan));
