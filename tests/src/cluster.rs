@@ -2,7 +2,8 @@
 //!
 //! `UNLADE_CLUSTER` says which: `testbed` is the one that `cargo xtask cluster up` brought up, a
 //! path is the kubeconfig of any other cluster, whose nodes pull from the registry that
-//! `UNLADE_REGISTRY` names. Unset, the tests are left out.
+//! `UNLADE_REGISTRY` names. These tests are ignored (`needs a cluster`, `needs a testbed`) unless
+//! somebody asks for them, as `cargo xtask test` does.
 
 #![expect(clippy::panic, reason = "a harness: a cluster that doesn't answer must fail the test")]
 
@@ -18,7 +19,7 @@ use unlade_oci::{Reference, Transport};
 use unlade_registry::unpacker::Unpacker;
 use unlade_testbed::{Kubectl, REGISTRY, Settings, Testbed};
 
-use crate::{left_out, shipped};
+use crate::shipped;
 use registry::Registry;
 
 pub use namespace::Namespace;
@@ -41,34 +42,34 @@ enum Kind {
 }
 
 impl Cluster {
-    /// The cluster that the tests are to run on; `None`, said aloud, if there is none.
+    /// The cluster that the tests are to run on.
     ///
     /// # Panics
     ///
-    /// If a cluster is asked for that isn't there.
-    pub fn open(tests: &str) -> Option<Self> {
-        let Some(cluster) = env::var(CLUSTER).ok().filter(|name| !name.is_empty()) else {
-            left_out::say(tests, &format!("{CLUSTER} is not set"));
-            return None;
-        };
+    /// If none is named, or the one that is named does not exist.
+    pub fn open() -> Self {
+        let cluster = env::var(CLUSTER).ok().filter(|name| !name.is_empty());
+        let cluster = cluster
+            .unwrap_or_else(|| panic!("{CLUSTER} is not set: `cargo xtask test` brings one up"));
         if cluster == "testbed" {
-            return Some(Self::of_testbed());
+            return Self::of_testbed();
         }
         let kubeconfig = PathBuf::from(&cluster);
         // Tests run in the directory of their crate, not in that of the person.
         assert!(kubeconfig.is_absolute(), "{CLUSTER}: {cluster:?} is not an absolute path");
         let kubectl = Kubectl::for_kubeconfig(kubeconfig);
-        Some(Self { kubectl, kind: Kind::Other(Registry::from_env()) })
+        Self { kubectl, kind: Kind::Other(Registry::from_env()) }
     }
 
-    /// The cluster, if it is a testbed: for tests that need its faults.
-    pub fn open_testbed(tests: &str) -> Option<Self> {
-        let cluster = Self::open(tests)?;
-        if let Kind::Other(_) = cluster.kind {
-            left_out::say(tests, "they need a testbed, not any cluster");
-            return None;
-        }
-        Some(cluster)
+    /// The cluster, which is a testbed: for tests that need its faults.
+    ///
+    /// # Panics
+    ///
+    /// As [`Cluster::open`], and if the cluster is not a testbed.
+    pub fn open_testbed() -> Self {
+        let cluster = Self::open();
+        cluster.testbed();
+        cluster
     }
 
     /// A new namespace for a test.
@@ -120,14 +121,14 @@ impl Cluster {
         self.push_built(name, |output| build::write_index(images, output))
     }
 
-    /// The same with the image of the static unpacker; `None`, said aloud, if that isn't built.
+    /// The same with the image of the static unpacker.
     ///
     /// # Panics
     ///
-    /// As [`Cluster::push`].
-    pub fn push_unpacker(&self, tests: &str) -> Option<String> {
-        let program = shipped::unpacker(tests)?;
-        Some(self.push(&Unpacker::new(program).image(), "unlade/unlade-unpacker:test"))
+    /// As [`Cluster::push`] and [`shipped::unpacker`].
+    pub fn push_unpacker(&self) -> String {
+        let program = shipped::unpacker();
+        self.push(&Unpacker::new(program).image(), "unlade/unlade-unpacker:test")
     }
 
     /// The testbed that it is.

@@ -1,25 +1,21 @@
 //! The corpus of bundles, and what upstream's Go code answered for each of them.
 //!
-//! It lies in the directory that `UNLADE_CORPUS` names, else in `../shared/corpus` beside the
-//! workspace. Where it is missing, tests over it are left out loudly; with `UNLADE_REQUIRE_ALL=1`,
-//! which CI sets, they fail.
+//! The crafted bundles, the YAML cases and all answers are in `tests/corpus`. The published bundles
+//! are not part of the repository: `cargo xtask corpus fetch` gets them. They are in the folder that
+//! `UNLADE_CORPUS` names, else in `../shared/corpus` beside the workspace if that exists, else in
+//! `target/corpus`; `cargo xtask` looks at the same places.
 
 #![expect(clippy::panic, reason = "a harness: a corpus that does not read must fail the test")]
 
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use serde::de::DeserializeOwned;
-use tempfile::TempDir;
 use unlade_format::{Directory, File};
 
-use crate::left_out;
-
 pub mod golden;
-mod link;
 
 pub use golden::Golden;
 
@@ -32,9 +28,6 @@ pub struct Sample {
     pub path: PathBuf,
     /// What upstream answered.
     pub golden: Golden,
-    /// A copy of the bundle that was made for its links.
-    #[expect(dead_code, reason = "it is deleted when the last sample that needs it is dropped")]
-    copy: Option<Arc<TempDir>>,
 }
 
 impl Sample {
@@ -43,98 +36,126 @@ impl Sample {
         self.name.starts_with("crafted/")
     }
 
-    /// The files of the bundle as `std::fs` finds them, links followed and directories left out.
-    /// In a copy that holds links as files with the path in them, these are followed as well.
+    /// The files of the bundle as `std::fs` finds them: links are followed, directories left out.
     pub fn files(&self) -> Vec<File> {
         let mut files = Vec::new();
         for (directory, folder) in
             [(Directory::Manifests, "manifests"), (Directory::Metadata, "metadata")]
         {
-            let path = self.followed(self.path.join(folder));
+            let path = self.path.join(folder);
             if path.is_dir() {
                 for entry in sorted(&path) {
-                    let target = self.followed(entry.clone());
-                    if target.is_file() {
-                        let bytes = read(&target);
-                        files.push(File { directory, name: file_name(&entry), bytes });
+                    if entry.is_file() {
+                        files.push(File {
+                            directory,
+                            name: file_name(&entry),
+                            bytes: read(&entry),
+                        });
                     }
                 }
             }
         }
         files
     }
-
-    /// What a link names that became a file in a copy of the corpus; else the path itself.
-    fn followed(&self, path: PathBuf) -> PathBuf {
-        if !self.name.starts_with("crafted/symlink-") || !path.is_file() || path.is_symlink() {
-            return path;
-        }
-        let text = String::from_utf8(read(&path)).unwrap_or_default();
-        let is_target = !text.is_empty() && !text.contains('\n');
-        match path.parent() {
-            Some(parent) if is_target => parent.join(text),
-            _ => path,
-        }
-    }
 }
 
-/// The corpus; none, and a loud word about it, if it is not there.
+/// How many bundles are made by hand.
+const N_CRAFTED: usize = 49;
+/// How many are published.
+const N_PUBLISHED: usize = 181;
+/// The folder of the answers for those that are made by hand.
+const CRAFTED: &str = "crafted";
+
+/// The bundles that are made by hand.
 ///
 /// # Panics
 ///
-/// If it is not there and `UNLADE_REQUIRE_ALL=1`.
-pub fn directory() -> Option<PathBuf> {
-    let path = std::env::var_os("UNLADE_CORPUS").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/corpus"),
-        PathBuf::from,
-    );
-    if path.join("golden").is_dir() {
-        return Some(path);
-    }
-    left_out::say(
-        "tests over the corpus",
-        &format!("no corpus at {}: set UNLADE_CORPUS", path.display()),
-    );
-    None
+/// If there are not exactly 49.
+pub fn crafted() -> Vec<Sample> {
+    let folder = repository();
+    let samples = samples_in(&folder.join("golden").join(CRAFTED), &folder.join(CRAFTED));
+    assert_eq!(samples.len(), N_CRAFTED, "bundles that are made by hand");
+    samples
 }
 
-/// Every bundle that `golden/` answers for, real and crafted; none if there is no corpus.
-pub fn samples() -> Vec<Sample> {
-    directory().map(|corpus| samples_in(&corpus, "golden")).unwrap_or_default()
+/// The bundles that are made by hand, for which the answers hold whole texts and not only their
+/// digests.
+///
+/// # Panics
+///
+/// If there are none.
+pub fn crafted_with_texts() -> Vec<Sample> {
+    let answers = repository().join("golden-full").join(CRAFTED);
+    let samples = samples_in(&answers, &repository().join(CRAFTED));
+    assert!(!samples.is_empty(), "no answers in {}", answers.display());
+    samples
 }
 
-/// The bundles that `golden-full/` answers for with whole strings.
-pub fn full_samples() -> Vec<Sample> {
-    directory().map(|corpus| samples_in(&corpus, "golden-full")).unwrap_or_default()
+/// The published bundles.
+///
+/// # Panics
+///
+/// If there are not exactly 181. A test that calls this is
+/// `#[ignore = "needs the published bundles"]`.
+pub fn published() -> Vec<Sample> {
+    let bundles = published_folder().join("bundles");
+    assert!(
+        bundles.is_dir(),
+        "{} does not exist: run `cargo xtask corpus fetch`, or name the corpus in UNLADE_CORPUS",
+        bundles.display()
+    );
+    let packages = sorted(&repository().join("golden"));
+    let packages = packages.iter().filter(|package| file_name(package) != CRAFTED);
+    let samples: Vec<_> = packages
+        .flat_map(|package| samples_in(package, &bundles.join(file_name(package))))
+        .collect();
+    assert_eq!(samples.len(), N_PUBLISHED, "published bundles");
+    samples
+}
+
+/// Every bundle, crafted and published.
+///
+/// # Panics
+///
+/// As [`published`].
+pub fn all() -> Vec<Sample> {
+    [crafted(), published()].concat()
 }
 
 /// The lines of a file of the corpus, such as `yaml/cases.jsonl`, each read as JSON.
 pub fn lines<T: DeserializeOwned>(file: &str) -> Vec<T> {
-    let Some(corpus) = directory() else { return Vec::new() };
-    let path = corpus.join(file);
+    let path = repository().join(file);
     let bytes = read(&path);
     let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
     lines.map(|line| parse(&path, line)).collect()
 }
 
-fn samples_in(corpus: &Path, golden: &str) -> Vec<Sample> {
-    let mut samples = Vec::new();
-    for package in sorted(&corpus.join(golden)) {
-        for answer in sorted(&package) {
-            let golden: Golden = parse(&answer, &read(&answer));
-            let name = format!("{}/{}", file_name(&package), stem(&answer));
-            let path = if name.starts_with("crafted/") {
-                corpus.join(&name)
-            } else {
-                corpus.join("bundles").join(&name)
-            };
-            let copy = link::restored(&path).map(Arc::new);
-            let path = copy.as_ref().map_or(path, |copy| link::bundle_in(copy.path()));
-            samples.push(Sample { name, path, golden, copy });
-        }
-    }
-    assert!(!samples.is_empty(), "no answers in {}", corpus.join(golden).display());
-    samples
+/// What the repository has of the corpus.
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
+}
+
+/// Where the published bundles are, whether or not they are there.
+fn published_folder() -> PathBuf {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    std::env::var_os("UNLADE_CORPUS").map_or_else(
+        || {
+            let beside = workspace.join("../shared/corpus");
+            if beside.is_dir() { beside } else { workspace.join("target/corpus") }
+        },
+        PathBuf::from,
+    )
+}
+
+/// The bundles below `bundles` for which there are answers in `answers`.
+fn samples_in(answers: &Path, bundles: &Path) -> Vec<Sample> {
+    let package = file_name(answers);
+    let sample = |answer: &PathBuf| Sample {
+        name: format!("{package}/{}", stem(answer)),
+        path: bundles.join(stem(answer)),
+        golden: parse(answer, &read(answer)),
+    };
+    sorted(answers).iter().map(sample).collect()
 }
 
 fn parse<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> T {

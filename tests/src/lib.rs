@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 pub mod cluster;
 pub mod corpus;
-pub mod left_out;
 pub mod manifest;
 pub mod olm;
 pub mod peer;

@@ -12,7 +12,6 @@ use unlade_oci::build::{Compression, Entry, Image, Layer};
 use unlade_testbed::{Kubectl, Olm as Programs, Settings};
 
 use crate::cluster::{Cluster, Namespace};
-use crate::left_out;
 
 pub use unpack::Unpack;
 
@@ -32,26 +31,21 @@ pub struct Olm {
 }
 
 impl Olm {
-    /// Builds the programs, if that wasn't done before, and pushes the two images that OLM's unpack
-    /// Job is made of; `None`, said aloud, if they can't be built here.
+    /// Builds the programs, if that was not done before, and pushes the two images that OLM's unpack
+    /// Job is made of.
     ///
     /// # Panics
     ///
-    /// If the cluster is no testbed, or its registry doesn't take the images.
-    pub fn open(cluster: &Cluster, tests: &str) -> Option<Self> {
+    /// If the programs cannot be built here, the cluster is not a testbed, or its registry does not
+    /// take the images.
+    pub fn open(cluster: &Cluster) -> Self {
         let settings = Settings::from_env().unwrap_or_else(|error| panic!("{error}"));
-        let programs = Programs::prepare(&settings.cache, &mut |line| eprintln!("{line}"));
-        let programs = match programs {
-            Ok(programs) => programs,
-            Err(error) => {
-                left_out::say(tests, &format!("OLM's programs can't be built: {error}"));
-                return None;
-            }
-        };
+        let programs = Programs::prepare(&settings.cache, &mut |line| eprintln!("{line}"))
+            .unwrap_or_else(|error| panic!("failed to build OLM's programs: {error}"));
         let olm = Self { programs, util: String::new(), opm: String::new() };
         let util = cluster.push(&olm.util_image(), "olm/util:1");
         let opm = cluster.push(&olm.opm_image(), "olm/opm:1");
-        Some(Self { util, opm, ..olm })
+        Self { util, opm, ..olm }
     }
 
     /// The same with other images for the two flags.
@@ -104,13 +98,13 @@ impl Olm {
         let mut crds = self.crds(kubectl);
         crds.retain(|crd| is_wanted(name(crd)));
         let names: Vec<_> = crds.iter().map(name).collect();
-        run(&["delete", "crd", "--ignore-not-found", "--timeout=60s"], &names);
+        run(&["delete", "crd", "--ignore-not-found", "--timeout=300s"], &names);
         for name in &names {
             home.takes_along("crd", name);
         }
         let list = json!({"apiVersion": "v1", "kind": "List", "items": crds});
         kubectl.apply(&list).unwrap_or_else(|error| panic!("{error}"));
-        run(&["wait", "--for=condition=Established", "--timeout=60s", "crd"], &names);
+        run(&["wait", "--for=condition=Established", "--timeout=300s", "crd"], &names);
     }
 
     fn crds(&self, kubectl: &Kubectl) -> Vec<Value> {

@@ -13,42 +13,30 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use unlade_testbed::{Peers, Settings};
 
-use crate::left_out;
-
 /// For one answer, of a machine that is busy.
-const PATIENCE: Duration = Duration::from_mins(2);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// The program that says what Go reads in layers and documents of images, built if that was not
-/// done before; `None`, said aloud, if it cannot be built here.
+/// done before.
 ///
 /// # Panics
 ///
-/// If the settings are invalid.
-pub fn dialect(tests: &str) -> Option<PathBuf> {
+/// If the settings are invalid, or it cannot be built here.
+pub fn dialect() -> PathBuf {
     let settings = Settings::from_env().unwrap_or_else(|error| panic!("{error}"));
-    match unlade_testbed::dialect(&settings.cache, &mut |line| eprintln!("{line}")) {
-        Ok(program) => Some(program),
-        Err(error) => {
-            left_out::say(tests, &format!("the Go code beside ours can't be built: {error}"));
-            None
-        }
-    }
+    unlade_testbed::dialect(&settings.cache, &mut |line| eprintln!("{line}"))
+        .unwrap_or_else(|error| panic!("failed to build what asks Go's readers: {error}"))
 }
 
-/// The programs, built if that wasn't done before; `None`, said aloud, if they can't be built here.
+/// The programs, built if that was not done before.
 ///
 /// # Panics
 ///
-/// If the settings are none.
-pub fn programs(tests: &str) -> Option<Peers> {
+/// If the settings are invalid, or they cannot be built here.
+pub fn programs() -> Peers {
     let settings = Settings::from_env().unwrap_or_else(|error| panic!("{error}"));
-    match Peers::prepare(&settings.cache, &mut |line| eprintln!("{line}")) {
-        Ok(peers) => Some(peers),
-        Err(error) => {
-            left_out::say(tests, &format!("the Go code beside ours can't be built: {error}"));
-            None
-        }
-    }
+    Peers::prepare(&settings.cache, &mut |line| eprintln!("{line}"))
+        .unwrap_or_else(|error| panic!("failed to build upstream's programs: {error}"))
 }
 
 /// operator-registry's writer and loader, running.
@@ -107,13 +95,13 @@ struct Bundle {
 }
 
 impl Peer {
-    /// Starts it; `None`, said aloud, if it can't be built here.
+    /// Starts it.
     ///
     /// # Panics
     ///
-    /// If it does not start.
-    pub fn open(tests: &str) -> Option<Self> {
-        Some(Self::start(&programs(tests)?.peer()))
+    /// If it cannot be built here, or does not start.
+    pub fn open() -> Self {
+        Self::start(&programs().peer())
     }
 
     fn start(program: &PathBuf) -> Self {

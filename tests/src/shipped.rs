@@ -1,30 +1,83 @@
 //! The static unpacker, as it is shipped.
 
+#![expect(clippy::panic, reason = "a harness: a program that is missing must fail the test")]
+
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use unlade_oci::Platform;
 
-use crate::left_out;
+/// Names a static unpacker that is known to be fresh; `cargo xtask test` sets it.
+const UNPACKER: &str = "UNLADE_UNPACKER";
 
-/// The static build, which `cargo xtask dist` makes, or the one that `UNLADE_UNPACKER` names.
-/// Without it `tests` are left out, which is said.
+/// What the program is built from, relative to the workspace.
+const SOURCES: [&str; 5] =
+    ["Cargo.lock", "format/Cargo.toml", "format/src", "unpacker/Cargo.toml", "unpacker/src"];
+
+/// The static build that `UNLADE_UNPACKER` names, else the one that `cargo xtask dist` makes.
 ///
 /// # Panics
 ///
-/// If it is missing and nothing may be left out: see [`left_out::say`].
-pub fn unpacker(tests: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("UNLADE_UNPACKER").map_or_else(
-        || {
-            let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-            let architecture = Platform::host().architecture;
-            workspace.join(format!("target/shipped/unlade-unpacker-{architecture}"))
-        },
-        PathBuf::from,
-    );
-    if path.exists() {
-        return Some(path);
+/// If it does not exist, or if `UNLADE_UNPACKER` is not set and a source is newer than the program:
+/// a test of an old program says nothing about the sources.
+pub fn unpacker() -> PathBuf {
+    if let Some(path) = std::env::var_os(UNPACKER) {
+        let path = PathBuf::from(path);
+        assert!(path.exists(), "{UNPACKER}: {} does not exist", path.display());
+        return path;
     }
-    let why = "no static build: run cargo xtask dist, or name one in UNLADE_UNPACKER";
-    left_out::say(tests, why);
-    None
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let architecture = Platform::host().architecture;
+    let path = workspace.join(format!("target/shipped/unlade-unpacker-{architecture}"));
+    if let Err(why) = check_fresh(&path, &SOURCES.map(|source| workspace.join(source))) {
+        panic!("{why}: run `cargo xtask dist`");
+    }
+    path
+}
+
+/// Whether the program exists and is at least as new as all of its sources.
+fn check_fresh(program: &Path, sources: &[PathBuf]) -> Result<(), String> {
+    let Ok(built) = modified(program) else {
+        return Err(format!("{} does not exist", program.display()));
+    };
+    let mut pending = sources.to_vec();
+    while let Some(path) = pending.pop() {
+        let failed = |error| format!("failed to read {}: {error}", path.display());
+        if path.is_dir() {
+            for entry in fs::read_dir(&path).map_err(failed)? {
+                pending.push(entry.map_err(failed)?.path());
+            }
+        } else if modified(&path).map_err(failed)? > built {
+            return Err(format!("{} is newer than {}", path.display(), program.display()));
+        }
+    }
+    Ok(())
+}
+
+fn modified(path: &Path) -> std::io::Result<SystemTime> {
+    fs::metadata(path)?.modified()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_older_than_a_source_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (program, sources) = (folder.path().join("program"), folder.path().join("src"));
+        let check = || check_fresh(&program, std::slice::from_ref(&sources));
+        assert!(check().unwrap_err().contains("does not exist"));
+        fs::create_dir_all(sources.join("deep")).unwrap();
+        fs::write(sources.join("deep/lib.rs"), "").unwrap();
+        let file = fs::File::create(&program).unwrap();
+        let source = modified(&sources.join("deep/lib.rs")).unwrap();
+        file.set_modified(source).unwrap();
+        assert_eq!(check(), Ok(()));
+        file.set_modified(source - Duration::from_secs(1)).unwrap();
+        assert!(check().unwrap_err().contains("deep/lib.rs is newer"));
+    }
 }

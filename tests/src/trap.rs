@@ -80,21 +80,20 @@ const SETTINGS: [(&str, &str); 8] = [
 ];
 
 /// Puts a hostile library below `root` wherever a C library might look for one, and has every
-/// configuration file point to it. False if there is no compiler.
+/// configuration file point to it.
 ///
 /// # Panics
 ///
-/// If a file can't be written, or the trap doesn't catch a program that isn't made for it.
-pub fn lay(root: &Path) -> bool {
-    lay_or_fail(root).unwrap_or_else(|error| panic!("traps in {}: {error}", root.display()))
+/// If the C compiler, which the workspace is built with, fails, if a file cannot be written, or if
+/// the trap does not catch a program that is not made for it.
+pub fn lay(root: &Path) {
+    lay_or_fail(root).unwrap_or_else(|error| panic!("traps in {}: {error}", root.display()));
 }
 
-fn lay_or_fail(root: &Path) -> io::Result<bool> {
+fn lay_or_fail(root: &Path) -> io::Result<()> {
     let folder = tempfile::tempdir()?;
     let library = folder.path().join("trap.so");
-    if !compile(folder.path(), &library)? {
-        return Ok(false);
-    }
+    compile(folder.path(), &library)?;
     let output = Command::new("true").env("LD_PRELOAD", &library).output()?;
     let _ = fs::remove_dir(format!("/{MARK}"));
     assert!(String::from_utf8_lossy(&output.stderr).contains(MARK), "the trap does not work");
@@ -114,12 +113,11 @@ fn lay_or_fail(root: &Path) -> io::Result<bool> {
     }
     fs::create_dir_all(root.join("dev"))?;
     symlink("/etc/victim", root.join("dev/termination-log"))?;
-    fs::write(root.join("kubeconfig"), "not: a kubeconfig\n")?;
-    Ok(true)
+    fs::write(root.join("kubeconfig"), "not: a kubeconfig\n")
 }
 
 /// It needs no other library: in the trapped file system there is none that works.
-fn compile(folder: &Path, library: &Path) -> io::Result<bool> {
+fn compile(folder: &Path, library: &Path) -> io::Result<()> {
     let source = folder.join("trap.c");
     let code = format!(
         r#"#include <fcntl.h>
@@ -146,5 +144,7 @@ __attribute__((constructor)) static void trap(void) {{
     fs::write(&source, code)?;
     let mut compiler = Command::new("cc");
     compiler.args(["-shared", "-fPIC", "-nostdlib", "-w", "-o"]).arg(library).arg(source);
-    Ok(compiler.output().is_ok_and(|output| output.status.success()))
+    let output = compiler.output()?;
+    assert!(output.status.success(), "cc: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
 }

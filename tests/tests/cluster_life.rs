@@ -31,8 +31,9 @@ fn traces(name: &str) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_a_testbed_survives_crashes_and_leaves_nothing() {
-    let Some(cluster) = Cluster::open_testbed("the life of a testbed") else { return };
+    let cluster = Cluster::open_testbed();
     let settings = Settings::from_env().unwrap();
     // Another one for each that it stands beside: those of two checkouts don't meet.
     let name = format!("life-{}", settings.name.get(..15).unwrap_or(&settings.name));
@@ -70,7 +71,7 @@ fn cluster_a_testbed_survives_crashes_and_leaves_nothing() {
     testbed.down_after(&settings, child.id()).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    let end = Instant::now() + Duration::from_mins(1);
+    let end = Instant::now() + Duration::from_mins(5);
     while settings.state.join(&name).exists() || !traces(&name).is_empty() {
         assert!(Instant::now() < end, "a testbed outlives its process: {:?}", traces(&name));
         thread::sleep(Duration::from_millis(100));
@@ -81,10 +82,9 @@ fn cluster_a_testbed_survives_crashes_and_leaves_nothing() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_what_is_fetched_comes_from_outside_of_the_testbeds_network() {
-    let Some(cluster) = Cluster::open_testbed("the network that programs are fetched from") else {
-        return;
-    };
+    let cluster = Cluster::open_testbed();
     let network = || Ok(fs::read_link("/proc/thread-self/ns/net").unwrap());
     let own = network().unwrap();
     let seen =
@@ -108,7 +108,7 @@ fn node_mounts(testbed: &Testbed) -> Vec<String> {
 fn a_node_is_lost_and_returns(testbed: &Testbed) {
     let becomes = |ready: &str| {
         let condition = format!("--for=condition=Ready={ready}");
-        testbed.kubectl(["wait", &condition, "node/node1", "--timeout=150s"]).unwrap();
+        testbed.kubectl(["wait", &condition, "node/node1", "--timeout=300s"]).unwrap();
     };
     // Missed after 50 s, as anywhere: less is missed on a busy machine without being lost.
     testbed.lose_node(1).unwrap();
@@ -144,7 +144,7 @@ fn pods_of_one_node_are_cut_off(testbed: &Testbed) {
     let ended = |name: &str, phase: &str| {
         let pod = format!("pod/{name}");
         let phase = format!("--for=jsonpath={{.status.phase}}={phase}");
-        let waited = testbed.kubectl(["wait", &phase, &pod, "--timeout=60s"]);
+        let waited = testbed.kubectl(["wait", &phase, &pod, "--timeout=300s"]);
         let log = testbed.kubectl(["logs", &pod]);
         assert!(waited.is_ok(), "{waited:?}\n{log:?}");
     };

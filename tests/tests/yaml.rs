@@ -47,7 +47,7 @@ impl Case {
 
 #[test]
 fn to_json_answers_as_go_on_every_case() {
-    check("yaml/cases.jsonl", |case| {
+    check("yaml/cases.jsonl", 836, |case| {
         let answer = to_json(&case.input(), &Limits::default()).ok();
         match answer {
             // Keys of different types, but one text: Go takes one of them at random.
@@ -59,7 +59,7 @@ fn to_json_answers_as_go_on_every_case() {
 
 #[test]
 fn decode_answers_as_go_on_every_case() {
-    check("yaml/decode.jsonl", |case| {
+    check("yaml/decode.jsonl", 133, |case| {
         let Ok(read) = decode_unstructured(&case.input(), &Limits::default()) else {
             return case.json.is_none() && !case.null;
         };
@@ -74,8 +74,10 @@ fn decode_answers_as_go_on_every_case() {
     });
 }
 
-fn check(file: &str, is_equal: impl Fn(&Case) -> bool) {
+/// Every one of the `n_cases` in `file`.
+fn check(file: &str, n_cases: usize, is_equal: impl Fn(&Case) -> bool) {
     let cases: Vec<Case> = corpus::lines(file);
+    assert_eq!(cases.len(), n_cases, "cases in {file}");
     let known = |case: &Case| DIFFERENT.iter().any(|(name, _)| *name == case.name);
     let wrong = cases.iter().filter(|case| is_equal(case) == known(case));
     let wrong: Vec<&str> = wrong.map(|case| case.name.as_str()).collect();

@@ -4,6 +4,8 @@ use std::process::Command;
 
 use crate::{
     command::{self, Error, cargo},
+    need,
+    suite::Suite,
     workspace,
 };
 
@@ -11,7 +13,6 @@ mod boundary;
 mod document;
 mod package;
 mod source;
-mod suite;
 mod threat;
 
 /// The version of cargo-deny that `deny.toml` is written for.
@@ -19,8 +20,10 @@ const DENY: &str = "0.20";
 
 pub(crate) fn run() -> Result<(), Error> {
     let packages = package::all()?;
+    let suite = Suite::of_tree()?;
     // The quick ones first: a wrong edge needs no build to be seen.
-    let wrong = [boundary::check(&packages)?, source::check()?, document::check()?].concat();
+    let wrong = [boundary::check(&packages)?, source::check()?, document::check(&suite)?].concat();
+    let wrong = [wrong, suite.mistakes(&need::names())].concat();
     if !wrong.is_empty() {
         return Err(Error::Found(wrong.join("\n  ")));
     }

@@ -14,7 +14,7 @@ use std::{
 
 use unlade_testbed::{Node, REGISTRY, Settings, State, Testbed};
 
-use crate::{command::Error, dist, workspace};
+use crate::{command::Error, workspace};
 
 /// Tells the tests which cluster they run on; `unlade_tests::cluster` reads it.
 pub(crate) const CLUSTER: &str = "UNLADE_CLUSTER";
@@ -100,18 +100,15 @@ pub(crate) fn run(action: Action) -> Result<(), Error> {
     }
 }
 
-/// A testbed for the tests, and what they run in its pods.
+/// A testbed for the tests.
 pub(crate) struct ForTests {
     settings: Settings,
-    unpacker: PathBuf,
 }
 
 impl ForTests {
-    /// Builds the static unpacker, and brings a testbed up beside people's own: one for this
-    /// checkout, fresh whatever became of an earlier run. It goes when this process ends, also if
-    /// that is by a signal.
+    /// Brings a testbed up beside people's own: one for this checkout, fresh whatever became of an
+    /// earlier run. It goes when this process ends, also if that is by a signal.
     pub(crate) fn up(n_nodes: usize) -> Result<Self, Error> {
-        let unpacker = dist::build()?.program;
         let mut hasher = DefaultHasher::new();
         workspace::root().hash(&mut hasher);
         let name = format!("tests-{:06x}", hasher.finish() & 0xff_ffff);
@@ -130,7 +127,7 @@ impl ForTests {
             let _ = Testbed::down(&settings);
             return Err(error);
         }
-        Ok(Self { settings, unpacker })
+        Ok(Self { settings })
     }
 
     /// Runs `test` on it, and takes it down whatever comes out.
@@ -140,7 +137,7 @@ impl ForTests {
         run: impl FnOnce(&mut Command) -> Result<(), Error>,
     ) -> Result<(), Error> {
         test.env(CLUSTER, "testbed").env("UNLADE_TESTBED", &self.settings.name);
-        let outcome = run(test.env("UNLADE_UNPACKER", self.unpacker));
+        let outcome = run(test);
         Testbed::down(&self.settings)?;
         outcome
     }

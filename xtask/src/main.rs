@@ -8,11 +8,13 @@ mod bench;
 mod check;
 mod cluster;
 mod command;
+mod corpus;
 mod dist;
 mod fuzz;
 mod image;
 mod metadata;
 mod need;
+mod suite;
 mod test;
 mod workspace;
 
@@ -36,6 +38,9 @@ enum Task {
     Image(image::Arguments),
     /// Measures us beside the Go code that we replace.
     Bench(bench::Arguments),
+    /// Fetches the published bundles of the corpus, or verifies them.
+    #[command(subcommand)]
+    Corpus(corpus::Action),
     /// Runs fuzz targets, and says what they found.
     Fuzz(fuzz::Arguments),
     /// Runs one program and prints what it took; `bench` calls it.
@@ -61,6 +66,7 @@ fn main() -> ExitCode {
         Task::Image(arguments) => image::run(&arguments),
         Task::Bench(arguments) => bench::run(&arguments),
         Task::Measure(arguments) => bench::measure::measure(&arguments),
+        Task::Corpus(action) => corpus::run(&action),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Cluster(action) => cluster::run(action),
     };

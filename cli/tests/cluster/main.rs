@@ -29,6 +29,7 @@ use serde_json::Value;
 use stage::{PATIENCE, Stage};
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_cli_launch_tells_each_phase_and_shows_the_bundle() {
     Stage::open("cli-launch", |stage| {
         let image = stage.push("launch");
@@ -48,6 +49,7 @@ fn cluster_cli_launch_tells_each_phase_and_shows_the_bundle() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_cli_events_are_json_lines_and_the_last_one_is_the_result() {
     Stage::open("cli-json", |stage| {
         let image = stage.push("json");
@@ -69,6 +71,7 @@ fn cluster_cli_events_are_json_lines_and_the_last_one_is_the_result() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_cli_the_config_map_is_written_for_load() {
     Stage::open("cli-yaml", |stage| {
         let image = stage.push("yaml");
@@ -84,6 +87,7 @@ fn cluster_cli_the_config_map_is_written_for_load() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_cli_a_failure_comes_with_evidence_hint_and_its_code() {
     Stage::open("cli-failure", |stage| {
         let image = stage.missing("failure");
@@ -102,6 +106,7 @@ fn cluster_cli_a_failure_comes_with_evidence_hint_and_its_code() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_cli_rm_leaves_nothing() {
     Stage::open("cli-rm", |stage| {
         let image = stage.push("rm");
@@ -111,6 +116,7 @@ fn cluster_cli_rm_leaves_nothing() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_cli_dry_runs_keep_nothing() {
     Stage::open("cli-dry", |stage| {
         let image = stage.push("dry");
@@ -127,6 +133,7 @@ fn cluster_cli_dry_runs_keep_nothing() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_cli_what_is_printed_can_be_created_by_hand() {
     Stage::open("cli-create", |stage| {
         let image = stage.push("create");
@@ -141,6 +148,7 @@ fn cluster_cli_what_is_printed_can_be_created_by_hand() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_cli_the_owner_takes_the_config_map_along() {
     Stage::open("cli-owner", |stage| {
         let image = stage.push("owner");
@@ -158,6 +166,7 @@ fn cluster_cli_the_owner_takes_the_config_map_along() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_cli_kubectl_finds_the_plugin() {
     Stage::open("cli-plugin", |stage| {
         let image = stage.push("plugin");
@@ -171,6 +180,7 @@ fn cluster_cli_kubectl_finds_the_plugin() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_cli_someone_else_can_be_impersonated() {
     Stage::open("cli-as", |stage| {
         let stderr =

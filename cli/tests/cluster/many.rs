@@ -3,6 +3,7 @@ use serde_json::Value;
 use crate::stage::Stage;
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_cli_a_list_is_launched_and_ends_with_a_table() {
     Stage::open("cli-list", |stage| {
         let images = ["list-a", "list-b"].map(|name| stage.push(name));
@@ -29,6 +30,7 @@ fn cluster_cli_a_list_is_launched_and_ends_with_a_table() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_cli_each_of_many_has_its_result_as_json_when_it_is_there() {
     Stage::open("cli-many-json", |stage| {
         let images = ["many-a", "many-b"].map(|name| stage.push(name));

@@ -11,8 +11,6 @@ use unlade_tests::olm::Olm;
 use crate::check::Found;
 use crate::stage::{PATIENCE, Stage};
 
-const TESTS: &str = "the switch-over of OLM";
-
 /// Kinds are the cluster's: one test at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
@@ -25,7 +23,7 @@ fn open(test: &str, run: impl FnOnce(&Stage<'_>, &Olm)) {
     // Until the kinds are on their way out.
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     Stage::open(test, |stage| {
-        let Some(olm) = Olm::open(stage.cluster, TESTS) else { return };
+        let olm = Olm::open(stage.cluster);
         run(stage, &olm);
     });
 }
@@ -52,6 +50,7 @@ fn checked(stage: &Stage<'_>, more: &[&str]) -> [String; 2] {
 }
 
 #[test]
+#[ignore = "needs a testbed, OLM's programs"]
 fn cluster_cli_check_finds_catalogs_that_opm_serves() {
     open("cli-olm-check", |stage, olm| {
         let crd = CATALOG_SOURCES;
@@ -137,7 +136,7 @@ impl Switch<'_, '_> {
     }
 
     fn wait(&self) {
-        let status = ["rollout", "status", "deployment/catalog-operator", "--timeout=120s"];
+        let status = ["rollout", "status", "deployment/catalog-operator", "--timeout=300s"];
         self.stage.kubectl(&status);
     }
 
@@ -183,6 +182,7 @@ fn images(pod: &Value) -> [&str; 2] {
 }
 
 #[test]
+#[ignore = "needs a testbed, OLM's programs"]
 fn cluster_cli_the_manifests_switch_olm_over_and_back() {
     open("cli-olm-switch", |stage, olm| {
         olm.define_kinds(stage.cluster, &stage.namespace, |_| true);
@@ -213,7 +213,7 @@ fn cluster_cli_the_manifests_switch_olm_over_and_back() {
         let deployment = deployment
             .iter()
             .fold(DEPLOYMENT.to_owned(), |text, (from, to)| text.replace(from, to));
-        let unpacker = stage.cluster.push_unpacker(TESTS).unwrap();
+        let unpacker = stage.cluster.push_unpacker();
         let switch = Switch { stage, deployment, unpacker: unpacker.clone() };
 
         // A Deployment without a container of that name isn't taken.

@@ -212,6 +212,7 @@ fn built(stage: &Stage<'_>, kustomization: &Value) -> Vec<Value> {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_cli_each_right_of_the_launcher_is_needed() {
     Stage::open("cli-right", |stage| {
         let testbed = stage.cluster.testbed();
@@ -229,6 +230,7 @@ fn cluster_cli_each_right_of_the_launcher_is_needed() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_cli_each_right_of_the_launcher_for_a_given_account_is_needed() {
     Stage::open("cli-right-given", |stage| {
         let manifests = built(stage, &json!({"resources": ["manifests/launcher-for-account"]}));
@@ -250,6 +252,7 @@ fn cluster_cli_each_right_of_the_launcher_for_a_given_account_is_needed() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_cli_a_token_of_the_manifests_account_is_enough() {
     Stage::open("cli-right-token", |stage| {
         let kustomization = json!({

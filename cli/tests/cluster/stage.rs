@@ -13,7 +13,7 @@ use unlade_tests::example;
 use crate::finished::Finished;
 
 /// For whatever a test waits for.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Where a test happens.
 pub(crate) struct Stage<'c> {
@@ -23,10 +23,10 @@ pub(crate) struct Stage<'c> {
 }
 
 impl Stage<'_> {
-    /// Runs a test, if there is a testbed and a static unpacker.
+    /// Runs a test in a namespace of its own.
     pub(crate) fn open(test: &str, run: impl FnOnce(&Stage<'_>)) {
-        let Some(cluster) = Cluster::open_testbed("the command on a cluster") else { return };
-        let Some(tool_image) = cluster.push_unpacker("the command on a cluster") else { return };
+        let cluster = Cluster::open_testbed();
+        let tool_image = cluster.push_unpacker();
         let namespace = cluster.namespace(test);
         cluster.testbed().enter().unwrap();
         run(&Stage { cluster: &cluster, namespace, tool_image });

@@ -49,34 +49,45 @@ fn with_nobody(arguments: &[&str]) -> Finished {
 
 #[test]
 fn arguments_of_clusters_that_make_no_sense_are_2() {
-    for arguments in [
-        &["launch"][..],
-        &["launch", ""],
-        &["launch", IMAGE, "--name", "a.b"],
-        &["launch", IMAGE, "--name", "a", "--generate-name"],
-        &["launch", IMAGE, "b", "--name", "a"],
-        &["launch", IMAGE, "--strategy", "magic"],
-        &["launch", IMAGE, "--pull-timeout", "5 minutes"],
-        &["launch", IMAGE, "--requests", "cpu=lots"],
-        &["launch", IMAGE, "--toleration", "a:Sometimes"],
-        &["launch", IMAGE, "--node-selector", "arm64"],
-        &["launch", IMAGE, "--user", "0"],
-        &["launch", IMAGE, "--owner", "deployment"],
-        &["launch", IMAGE, "--owner", "deployment/a", "--dry-run"],
-        &["launch", IMAGE, "--dry-run=perhaps"],
-        &["launch", IMAGE, "--as-group", "a"],
-        &["launch", IMAGE, "--concurrency", "0"],
-        &["launch", "-f", "/dev/null"],
-        &["get", "a", "-A"],
-        &["get", "-n", "a", "-A"],
-        &["get", "a", "-l", "b=c"],
-        &["describe"],
-        &["delete"],
-        &["delete", "a", "--all"],
-        &["delete", "-A"],
+    for (arguments, expected) in [
+        (&["launch"][..], "<IMAGE>..."),
+        (&["launch", ""], "a value is required for '[IMAGE]...'"),
+        (&["launch", IMAGE, "--name", "a.b"], "'a.b' for '--name <NAME>'"),
+        (
+            &["launch", IMAGE, "--name", "a", "--generate-name"],
+            "'--name <NAME>' cannot be used with '--generate-name'",
+        ),
+        (&["launch", IMAGE, "b", "--name", "a"], "--name is for one image"),
+        (&["launch", IMAGE, "--strategy", "magic"], "'magic' for '--strategy <STRATEGY>'"),
+        (&["launch", IMAGE, "--pull-timeout", "5 minutes"], "'5 minutes' for '--pull-timeout"),
+        (&["launch", IMAGE, "--requests", "cpu=lots"], "'cpu=lots' for '--requests"),
+        (&["launch", IMAGE, "--toleration", "a:Sometimes"], "'a:Sometimes' for '--toleration"),
+        (&["launch", IMAGE, "--node-selector", "arm64"], "'arm64' for '--node-selector"),
+        (&["launch", IMAGE, "--user", "0"], "'0' for '--user <UID>'"),
+        (&["launch", IMAGE, "--owner", "deployment"], "'deployment' for '--owner"),
+        (&["launch", IMAGE, "--owner", "deployment/a", "--dry-run"], "--owner is looked up"),
+        (&["launch", IMAGE, "--dry-run=perhaps"], "'perhaps' for '--dry-run"),
+        (&["launch", IMAGE, "--as-group", "a"], "--as <USER>"),
+        (&["launch", IMAGE, "--concurrency", "0"], "'0' for '--concurrency <NUMBER>'"),
+        (&["launch", "-f", "/dev/null"], "no image in /dev/null"),
+        (&["get", "a", "-A"], "'[NAME]...' cannot be used with '--all-namespaces'"),
+        (
+            &["get", "-n", "a", "-A"],
+            "'--namespace <NAMESPACE>' cannot be used with '--all-namespaces'",
+        ),
+        (&["get", "a", "-l", "b=c"], "'[NAME]...' cannot be used with '--selector <SELECTOR>'"),
+        (&["describe"], "<NAME>..."),
+        (&["delete"], "<NAME>..."),
+        (&["delete", "a", "--all"], "'[NAME]...' cannot be used with '--all'"),
+        (&["delete", "-A"], "<NAME>..."),
     ] {
         let stderr = with_nobody(arguments).failure(2);
-        assert!(stderr.contains("error: "), "{arguments:?}: {stderr}");
+        // Of the error itself: what follows is the usage, which names every argument.
+        let error = stderr.split("\n\n").next().unwrap();
+        assert!(
+            error.starts_with("error: ") && error.contains(expected),
+            "{arguments:?}: {stderr}"
+        );
     }
 }
 

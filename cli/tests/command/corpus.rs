@@ -14,9 +14,9 @@ use crate::run::{piped, unlade};
 const FORMS: [(&str, &str); 3] = [("auto", "yaml"), ("plain", "json"), ("gzip", "json")];
 
 #[test]
+#[ignore = "needs the published bundles"]
 fn every_real_bundle_survives_the_pipe_in_every_encoding() {
-    let samples: Vec<_> =
-        corpus::samples().into_iter().filter(|sample| !sample.is_crafted()).collect();
+    let samples = corpus::published();
     let next = AtomicUsize::new(0);
     let n_threads = thread::available_parallelism().map_or(1, usize::from);
     let differences: Vec<String> = thread::scope(|scope| {

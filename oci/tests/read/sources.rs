@@ -134,11 +134,16 @@ fn containerd_writes_the_whole_name() {
         "io.containerd.image.name": "docker.io/library/etcd:v1",
         "org.opencontainers.image.ref.name": "v1",
     });
-    layout.manifests = vec![image.clone(), named(image, "v2")];
+    let other = Tar::bundle().file("manifests/other.yaml", "kind: B");
+    let other = layout.image(&[Layer::plain(other)], "amd64");
+    layout.manifests = vec![named(other, "v2"), image];
     let place = Place::new();
     let path = place.layout(&layout);
-    for select in ["v1", "etcd:v1", "docker.io/library/etcd:v1"] {
-        assert!(read(&format!("oci:{}:{select}", path.display())).is_ok(), "{select}");
+    for (select, n_files) in
+        [("v1", 1), ("etcd:v1", 1), ("docker.io/library/etcd:v1", 1), ("v2", 2)]
+    {
+        let image = read(&format!("oci:{}:{select}", path.display())).unwrap();
+        assert_eq!(manifests(&image).len(), n_files, "{select}");
     }
 }
 

@@ -4,18 +4,8 @@ use std::process::Command;
 
 use serde_json::Value;
 use unlade_oci::build::{Compression, Entry, Layer, write, write_index};
-use unlade_tests::left_out;
 
 use crate::fixture::*;
-
-/// Whether the program is there; its tests are left out loudly where it is not.
-fn is_there(program: &str) -> bool {
-    let is_there = Command::new(program).arg("--version").output().is_ok();
-    if !is_there {
-        left_out::say("what others make of images that are written", &format!("no {program}"));
-    }
-    is_there
-}
 
 #[track_caller]
 fn run(program: &str, arguments: &[&str]) -> String {
@@ -53,10 +43,8 @@ fn without_zstd() -> [Layer; 3] {
 }
 
 #[test]
+#[ignore = "needs skopeo"]
 fn skopeo_inspects_and_converts_an_archive() {
-    if !is_there("skopeo") {
-        return;
-    }
     let place = Place::new();
     let mut image = image(layers());
     image.config.labels.insert("one".to_owned(), "1".to_owned());
@@ -80,10 +68,8 @@ fn skopeo_inspects_and_converts_an_archive() {
 }
 
 #[test]
+#[ignore = "needs skopeo"]
 fn skopeo_makes_a_docker_archive_that_is_the_same_bundle() {
-    if !is_there("skopeo") {
-        return;
-    }
     let place = Place::new();
     let (_, archive) = place.write(&image(without_zstd()), "oci-archive");
     let converted = format!("docker-archive:{}:x:v1", place.path().join("docker.tar").display());
@@ -92,10 +78,8 @@ fn skopeo_makes_a_docker_archive_that_is_the_same_bundle() {
 }
 
 #[test]
+#[ignore = "needs skopeo"]
 fn skopeo_finds_each_platform_of_an_index() {
-    if !is_there("skopeo") {
-        return;
-    }
     let place = Place::new();
     let images = ["amd64", "arm64"].map(|architecture| {
         let mut image = image(layers());
@@ -117,10 +101,8 @@ fn skopeo_finds_each_platform_of_an_index() {
 }
 
 #[test]
+#[ignore = "needs umoci"]
 fn umoci_unpacks_what_was_put_in() {
-    if !is_there("umoci") {
-        return;
-    }
     let place = Place::new();
     let layout = place.path().join("layout").display().to_string();
     write(&image(without_zstd()), &format!("oci:{layout}:v1").parse().unwrap()).unwrap();

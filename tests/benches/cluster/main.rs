@@ -120,11 +120,10 @@ async fn measure(
     runs
 }
 
-/// The median and the largest of the corpus; without it the example.
+/// The median and the largest of the published bundles.
 fn bundles() -> Vec<(String, PathBuf)> {
-    let mut all: Vec<_> = corpus::samples()
+    let mut all: Vec<_> = corpus::published()
         .into_iter()
-        .filter(|sample| !sample.is_crafted())
         .map(|sample| (sample.files().iter().map(|file| file.bytes.len()).sum::<usize>(), sample))
         .collect();
     all.sort_by_key(|(size, _)| *size);
@@ -132,9 +131,5 @@ fn bundles() -> Vec<(String, PathBuf)> {
     let named = picked.into_iter().flatten().map(|(size, sample)| {
         (format!("{} ({} kB)", sample.name.replace('/', " "), size / 1000), sample.path.clone())
     });
-    let mut named: Vec<_> = named.collect();
-    if named.is_empty() {
-        named.push(("the example".to_owned(), unlade_tests::example()));
-    }
-    named
+    named.collect()
 }

@@ -22,8 +22,6 @@ use crate::tool::Tools;
 const PATIENCE: Duration = Duration::from_mins(2);
 /// How often it is asked whether it has.
 const INTERVAL: Duration = Duration::from_millis(250);
-const TITLE: &str = "the measurement on a cluster";
-
 /// Where it is measured.
 pub(crate) struct Stage<'c> {
     cluster: &'c Cluster,
@@ -35,8 +33,8 @@ pub(crate) struct Stage<'c> {
 impl Stage<'_> {
     /// Measures, if there is all that it takes.
     pub(crate) fn open(run: impl AsyncFnOnce(&Stage<'_>)) {
-        let Some(cluster) = Cluster::open_testbed(TITLE) else { return };
-        let Some(tools) = Tools::open(&cluster, TITLE) else { return };
+        let cluster = Cluster::open_testbed();
+        let tools = Tools::open(&cluster);
         let namespace = cluster.namespace("bench");
         cluster.testbed().enter().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

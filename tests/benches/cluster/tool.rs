@@ -31,10 +31,8 @@ pub(crate) struct Weight {
 
 impl Tools {
     /// Those that nodes get to know by the first rounds.
-    pub(crate) fn open(cluster: &Cluster, title: &str) -> Option<Self> {
-        let unpacker = cluster.push_unpacker(title)?;
-        let olm = Olm::open(cluster, title)?;
-        Some(Self { unpacker, olm })
+    pub(crate) fn open(cluster: &Cluster) -> Self {
+        Self { unpacker: cluster.push_unpacker(), olm: Olm::open(cluster) }
     }
 
     /// These, for a way.
@@ -77,7 +75,7 @@ impl Tools {
 
 /// As it is shipped, with the documents that `cargo xtask dist` puts beside the program.
 fn ours() -> Image {
-    let program = shipped::unpacker("the images").unwrap();
+    let program = shipped::unpacker();
     let beside = |end: &str| PathBuf::from(format!("{}{end}", program.display()));
     let documents = Documents {
         licence: Path::new(env!("CARGO_MANIFEST_DIR")).join("../LICENSE"),

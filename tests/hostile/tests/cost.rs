@@ -11,7 +11,6 @@ use std::path::Path;
 use std::process::Command;
 
 use unlade_hostile::{Cost, Entry, Family, cost};
-use unlade_tests::left_out;
 
 /// The steepest slope of cost over size, on logarithmic scales. What sorts, or keeps keys in a
 /// tree, has 1.08 at these sizes.
@@ -25,9 +24,8 @@ const SECONDS: &str = "120";
 
 /// One test for each entry: the harness runs several beside each other.
 macro_rules! entries {
-    ($($test:ident $entry:ident,)*) => {
-        $(#[test]
-        fn $test() {
+    ($($(#[$attribute:meta])* fn $test:ident() { $entry:ident })*) => {
+        $($(#[$attribute])* fn $test() {
             assert_linear(Entry::$entry);
         })*
 
@@ -39,23 +37,57 @@ macro_rules! entries {
 }
 
 entries! {
-    cost_of_annotations_grows_with_their_size_only Annotations,
-    cost_of_api_answers_grows_with_their_size_only ApiAnswer,
-    cost_of_bundles_grows_with_their_size_only Bundle,
-    cost_of_config_maps_grows_with_their_size_only ConfigMap,
-    cost_of_docker_archives_grows_with_their_size_only DockerArchive,
-    cost_of_gzip_values_grows_with_their_size_only Gzip,
-    cost_of_image_layouts_grows_with_their_size_only ImageLayout,
-    cost_of_json_grows_with_its_size_only Json,
-    cost_of_kubeconfigs_grows_with_their_size_only Kubeconfig,
-    cost_of_loading_grows_with_the_size_only Load,
-    cost_of_oci_archives_grows_with_their_size_only OciArchive,
-    cost_of_pods_grows_with_their_size_only Pod,
-    cost_of_pull_secrets_grows_with_their_size_only PullSecret,
-    cost_of_ranges_grows_with_their_size_only Range,
-    cost_of_references_grows_with_their_size_only Reference,
-    cost_of_layers_grows_with_their_size_only Tar,
-    cost_of_yaml_grows_with_its_size_only Yaml,
+    #[test]
+    #[ignore = "needs valgrind"]
+    fn cost_of_annotations_grows_with_their_size_only() { Annotations }
+    #[test]
+    #[ignore = "needs valgrind"]
+    fn cost_of_api_answers_grows_with_their_size_only() { ApiAnswer }
+    #[test]
+    #[ignore = "needs valgrind"]
+    fn cost_of_bundles_grows_with_their_size_only() { Bundle }
+    #[test]
+    #[ignore = "needs valgrind"]
+    fn cost_of_config_maps_grows_with_their_size_only() { ConfigMap }
+    #[test]
+    #[ignore = "needs valgrind"]
+    fn cost_of_docker_archives_grows_with_their_size_only() { DockerArchive }
+    #[test]
+    #[ignore = "needs valgrind"]
+    fn cost_of_gzip_values_grows_with_their_size_only() { Gzip }
+    #[test]
+    #[ignore = "needs valgrind"]
+    fn cost_of_image_layouts_grows_with_their_size_only() { ImageLayout }
+    #[test]
+    #[ignore = "needs valgrind"]
+    fn cost_of_json_grows_with_its_size_only() { Json }
+    #[test]
+    #[ignore = "needs valgrind"]
+    fn cost_of_kubeconfigs_grows_with_their_size_only() { Kubeconfig }
+    #[test]
+    #[ignore = "needs valgrind"]
+    fn cost_of_loading_grows_with_the_size_only() { Load }
+    #[test]
+    #[ignore = "needs valgrind"]
+    fn cost_of_oci_archives_grows_with_their_size_only() { OciArchive }
+    #[test]
+    #[ignore = "needs valgrind"]
+    fn cost_of_pods_grows_with_their_size_only() { Pod }
+    #[test]
+    #[ignore = "needs valgrind"]
+    fn cost_of_pull_secrets_grows_with_their_size_only() { PullSecret }
+    #[test]
+    #[ignore = "needs valgrind"]
+    fn cost_of_ranges_grows_with_their_size_only() { Range }
+    #[test]
+    #[ignore = "needs valgrind"]
+    fn cost_of_references_grows_with_their_size_only() { Reference }
+    #[test]
+    #[ignore = "needs valgrind"]
+    fn cost_of_layers_grows_with_their_size_only() { Tar }
+    #[test]
+    #[ignore = "needs valgrind"]
+    fn cost_of_yaml_grows_with_its_size_only() { Yaml }
 }
 
 /// In this process: what is allocated is the same on every machine and in every build.
@@ -70,9 +102,6 @@ fn memory_is_bounded_in_every_family() {
 }
 
 fn assert_linear(entry: Entry) {
-    if Command::new("valgrind").arg("--version").output().is_err() {
-        return left_out::say("slopes of cost over size", "no valgrind");
-    }
     let folder = tempfile::tempdir().unwrap();
     let mut steep = Vec::new();
     for family in Family::all().filter(|family| family.entry == entry) {

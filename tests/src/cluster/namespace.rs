@@ -45,7 +45,7 @@ impl<'c> Namespace<'c> {
             "kind": "Namespace",
             "metadata": {"name": namespace.name, "labels": {"unlade.dev/test": "true"}},
         }));
-        let wait = ["wait", "--for=create", "--timeout=60s", "serviceaccount/default"];
+        let wait = ["wait", "--for=create", "--timeout=300s", "serviceaccount/default"];
         namespace.kubectl(wait).unwrap_or_else(|error| panic!("{error}"));
         namespace
     }

@@ -18,7 +18,16 @@ use crate::network::outside;
 use module::Source;
 
 pub use olm::Olm;
-pub use peer::{Peers, dialect};
+pub use peer::{Peers, dialect, is_dialect_built};
+
+/// The Go modules of a testbed, the quick ones first, and where their `go.mod` files are.
+const MODULES: [(&str, &str); 5] = [
+    ("registry", "parts/registry"),
+    ("etcd", "parts/etcd"),
+    ("cni", "parts/cni"),
+    ("containerd", "parts/containerd"),
+    ("kubernetes", "parts/kubernetes"),
+];
 
 /// The folder that holds the built programs of each Go module, and where the machine's are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,23 +54,34 @@ impl Programs {
         outside(|| Self::prepare_here(cache, tell))
     }
 
+    /// Whether [`Programs::prepare`] has nothing to build.
+    pub fn are_built(cache: &Path) -> bool {
+        MODULES.iter().all(|(name, folder)| module::are_built(cache, &Source::part(name, folder)))
+    }
+
+    /// The Debian packages that [`Programs::prepare`] has to install.
+    pub fn missing_packages() -> Vec<&'static str> {
+        debian::missing(&debian::PACKAGES)
+    }
+
     fn prepare_here(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<Self, Error> {
         debian::install(&debian::PACKAGES, tell)?;
         let started = Instant::now();
         let mut n_built = 0;
-        let mut module = |name, folder| {
-            let (folder, built) = module::programs(cache, &Source::part(name, folder), tell)?;
+        let mut folders = Vec::new();
+        for (index, (name, folder)) in MODULES.into_iter().enumerate() {
+            let n_left = MODULES.len() - index - 1;
+            let mut tell = |line: &str| tell(&format!("{line}; {n_left} more modules after it"));
+            let (folder, built) = module::programs(cache, &Source::part(name, folder), &mut tell)?;
             n_built += usize::from(built);
-            Ok::<_, Error>(folder)
-        };
-        let programs = Self {
-            registry: module("registry", "parts/registry")?,
-            etcd: module("etcd", "parts/etcd")?,
-            cni: module("cni", "parts/cni")?,
-            containerd: module("containerd", "parts/containerd")?,
-            kubernetes: module("kubernetes", "parts/kubernetes")?,
-            pause: debian::find("catatonit")?,
-        };
+            folders.push(folder);
+        }
+        let mut folders = folders.into_iter();
+        // One for each of the modules.
+        let [registry, etcd, cni, containerd, kubernetes] =
+            MODULES.map(|_| folders.next().unwrap_or_default());
+        let pause = debian::find("catatonit")?;
+        let programs = Self { kubernetes, etcd, containerd, cni, registry, pause };
         if n_built > 0 {
             tell(&format!("built {n_built} modules in {} s", started.elapsed().as_secs()));
         }

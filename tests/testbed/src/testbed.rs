@@ -23,7 +23,7 @@ use crate::{Error, Kubectl, Node, Part, PartStatus, Programs, Settings, State, f
 pub(crate) use plan::Plan;
 
 /// How long each step of getting ready may take.
-const PATIENCE: Duration = Duration::from_mins(2);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A testbed that is up.
 #[derive(Debug)]
@@ -251,7 +251,7 @@ impl Testbed {
     /// # Errors
     ///
     /// [`Error::PartEnded`] with the end of its log if a part ends meanwhile, [`Error::Ended`]
-    /// with kubectl's words if a node isn't ready after two minutes.
+    /// with kubectl's words if a node isn't ready after five minutes.
     pub fn wait_until_ready(&self) -> Result<(), Error> {
         wait_for("the API server ready", PATIENCE, || {
             self.check_parts()?;
@@ -271,7 +271,7 @@ impl Testbed {
     }
 
     fn kubectl_wait(&self, condition: &str, objects: Vec<String>) -> Result<(), Error> {
-        let mut args = vec!["wait".into(), format!("--for={condition}"), "--timeout=120s".into()];
+        let mut args = vec!["wait".into(), format!("--for={condition}"), "--timeout=300s".into()];
         args.extend(objects);
         let end = Instant::now() + PATIENCE;
         loop {

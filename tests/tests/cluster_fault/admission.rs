@@ -5,7 +5,6 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use unlade_testbed::fault;
 use unlade_tests::cluster::{Cluster, Namespace};
-use unlade_tests::left_out;
 
 use crate::{PATIENCE, is_running, pod, waiting_image};
 
@@ -27,8 +26,9 @@ fn refusal(namespace: &Namespace<'_>, object: &Value) -> String {
 }
 
 #[test]
+#[ignore = "needs a cluster"]
 fn cluster_a_full_quota_refuses_pods() {
-    let Some(cluster) = Cluster::open("a full quota") else { return };
+    let cluster = Cluster::open();
     let namespace = cluster.namespace("quota");
     namespace.apply(&fault::quota(namespace.name(), &["pods"]));
     let words = refusal(&namespace, &pod("pod", "unlade.test/none:1"));
@@ -36,10 +36,10 @@ fn cluster_a_full_quota_refuses_pods() {
 }
 
 #[test]
+#[ignore = "needs a cluster"]
 fn cluster_a_restricted_namespace_takes_only_pods_that_give_up_their_rights() {
-    let tests = "Pod Security restricted";
-    let Some(cluster) = Cluster::open(tests) else { return };
-    let Some(image) = waiting_image(&cluster, tests, "restricted/wait") else { return };
+    let cluster = Cluster::open();
+    let image = waiting_image(&cluster, "restricted/wait");
     let namespace = cluster.namespace("restricted");
     namespace.apply(&fault::restricted(namespace.name()));
     let mut pod = pod("pod", &image);
@@ -58,8 +58,9 @@ fn cluster_a_restricted_namespace_takes_only_pods_that_give_up_their_rights() {
 }
 
 #[test]
+#[ignore = "needs a cluster"]
 fn cluster_a_policy_denies() {
-    let Some(cluster) = Cluster::open("a denying policy") else { return };
+    let cluster = Cluster::open();
     let namespace = cluster.namespace("denying");
     for object in fault::denying_policy(namespace.name(), "", "configmaps", "not on a Friday") {
         namespace.apply_cluster_wide(&object);
@@ -69,13 +70,9 @@ fn cluster_a_policy_denies() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_a_policy_changes_objects_on_their_way_in() {
-    let tests = "a changing policy";
-    let Some(cluster) = Cluster::open(tests) else { return };
-    if !cluster.serves("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy") {
-        left_out::say(tests, "the cluster has no MutatingAdmissionPolicy (Kubernetes 1.36)");
-        return;
-    }
+    let cluster = Cluster::open_testbed();
     let namespace = cluster.namespace("changing");
     let patch = r#"Object{metadata: Object.metadata{labels: {"changed": "yes"}}}"#;
     for object in fault::mutating_policy(namespace.name(), "", "configmaps", patch) {
@@ -89,8 +86,9 @@ fn cluster_a_policy_changes_objects_on_their_way_in() {
 }
 
 #[test]
+#[ignore = "needs a cluster"]
 fn cluster_a_dead_webhook_refuses() {
-    let Some(cluster) = Cluster::open("a dead webhook") else { return };
+    let cluster = Cluster::open();
     let namespace = cluster.namespace("webhook");
     namespace.apply_cluster_wide(&fault::dead_webhook(namespace.name(), "", "configmaps"));
     let words = refusal(&namespace, &config_map());

@@ -9,34 +9,27 @@
 mod admission;
 mod registry;
 
-use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use unlade_oci::Platform;
 use unlade_oci::build::{Entry, Image, Layer};
 use unlade_tests::cluster::Cluster;
-use unlade_tests::left_out;
 
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A static program that waits for its end, and ignores what it isn't told.
 const WAITING: &str = "/usr/bin/catatonit";
 
-/// Pushes an image that just waits, and gives its name for pods; `None`, said aloud, if this
-/// machine lacks the program.
-fn waiting_image(cluster: &Cluster, tests: &str, repository: &str) -> Option<String> {
-    if !Path::new(WAITING).exists() {
-        left_out::say(tests, &format!("{WAITING} is missing: install catatonit"));
-        return None;
-    }
+/// Pushes an image that just waits, and gives its name for pods.
+fn waiting_image(cluster: &Cluster, repository: &str) -> String {
     let program = Entry::copy("wait", WAITING).with_mode(0o755);
     let mut image = Image::from_scratch(Platform::host());
     // Another layer for each repository: what a node has of one image it doesn't pull for another.
     let own = Entry::file("repository", format!("{repository} {}", std::process::id()));
     image.layers.push(Layer::new([program, own]));
     image.config.entrypoint = ["/wait", "-P"].map(str::to_owned).into();
-    Some(cluster.push(&image, &format!("{repository}:1")))
+    cluster.push(&image, &format!("{repository}:1"))
 }
 
 fn pod(name: &str, image: &str) -> Value {
@@ -61,8 +54,9 @@ fn lacks_its_image(pod: &Value) -> bool {
 }
 
 #[test]
+#[ignore = "needs a cluster"]
 fn cluster_a_failing_test_tells_what_happened() {
-    let Some(cluster) = Cluster::open("the dump of a namespace") else { return };
+    let cluster = Cluster::open();
     let namespace = cluster.namespace("dump");
     namespace.apply(&pod("pod", "unlade.test/none:1"));
     namespace.wait("pod/pod", PATIENCE, lacks_its_image);

@@ -23,12 +23,13 @@ const FAULTS: [(&str, Answer, &str); 6] = [
 const RATE: u32 = 100_000;
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_each_fault_of_a_registry_is_told_by_the_pod_and_ends() {
     are_told_and_end("registry", &FAULTS).unwrap();
 }
 
 #[test]
-#[ignore = "slow: the container runtime waits 30 s"]
+#[ignore = "needs a testbed; slow: the container runtime waits 30 s"]
 fn cluster_a_registry_that_hangs_is_told_by_the_pod_and_ends() {
     are_told_and_end(
         "registry-hanging",
@@ -38,13 +39,12 @@ fn cluster_a_registry_that_hangs_is_told_by_the_pod_and_ends() {
 }
 
 fn are_told_and_end(namespace: &str, faults: &[(&str, Answer, &str)]) -> Result<(), Error> {
-    let tests = "a faulty registry";
-    let Some(cluster) = Cluster::open_testbed(tests) else { return Ok(()) };
+    let cluster = Cluster::open_testbed();
     let namespace = cluster.namespace(namespace);
     let mut played = Vec::new();
     for &(name, answer, _) in faults {
         let repository = format!("fault/{name}");
-        let Some(image) = waiting_image(&cluster, tests, &repository) else { return Ok(()) };
+        let image = waiting_image(&cluster, &repository);
         let fault = cluster.testbed().fault_registry(&repository, Fault::always(answer));
         played.push(fault?);
         namespace.apply(&pod(name, &image));
@@ -62,10 +62,10 @@ fn are_told_and_end(namespace: &str, faults: &[(&str, Answer, &str)]) -> Result<
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_a_registry_that_is_busy_twice_is_asked_again() {
-    let tests = "a busy registry";
-    let Some(cluster) = Cluster::open_testbed(tests) else { return };
-    let Some(image) = waiting_image(&cluster, tests, "fault/busy-twice") else { return };
+    let cluster = Cluster::open_testbed();
+    let image = waiting_image(&cluster, "fault/busy-twice");
     let namespace = cluster.namespace("registry-429");
     let busy_twice = Fault::times(2, Answer::Status(429));
     let _faulty = cluster.testbed().fault_registry("fault/busy-twice", busy_twice).unwrap();
@@ -74,10 +74,10 @@ fn cluster_a_registry_that_is_busy_twice_is_asked_again() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_a_registry_that_trickles_delays_the_pod_by_as_much() {
-    let tests = "a slow registry";
-    let Some(cluster) = Cluster::open_testbed(tests) else { return };
-    let Some(image) = waiting_image(&cluster, tests, "fault/slow") else { return };
+    let cluster = Cluster::open_testbed();
+    let image = waiting_image(&cluster, "fault/slow");
     let n_bytes = std::fs::metadata(crate::WAITING).unwrap().len();
     let fault = Fault::always(Answer::Trickle(RATE));
     let _faulty = cluster.testbed().fault_registry("fault/slow", fault).unwrap();
@@ -90,10 +90,10 @@ fn cluster_a_registry_that_trickles_delays_the_pod_by_as_much() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_a_layer_that_is_always_cut_off_arrives_in_pieces() {
-    let tests = "a registry that breaks off";
-    let Some(cluster) = Cluster::open_testbed(tests) else { return };
-    let Some(image) = waiting_image(&cluster, tests, "fault/cut-layer") else { return };
+    let cluster = Cluster::open_testbed();
+    let image = waiting_image(&cluster, "fault/cut-layer");
     // Manifests are shorter; the program in the layer isn't. The runtime asks for the rest of it.
     let fault = Fault::always(Answer::Cut(100_000));
     let _faulty = cluster.testbed().fault_registry("fault/cut-layer", fault).unwrap();

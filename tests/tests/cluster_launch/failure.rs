@@ -1,5 +1,7 @@
-//! Each reason that a launch can have to fail, provoked on a real cluster, and how long it takes to
-//! tell it once the cluster knows.
+//! Each reason that a launch can have to fail, provoked on a real cluster: it is told because the
+//! cluster knows it, and not because a deadline has passed.
+//!
+//! How long that takes is printed and not asserted: it depends on what else the machine does.
 
 mod admission;
 mod bundle;
@@ -12,7 +14,7 @@ mod slow;
 mod start;
 mod webhook;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures::channel::mpsc::unbounded;
 use futures::future::LocalBoxFuture;
@@ -24,8 +26,8 @@ use crate::stage::{PATIENCE, Stage, given};
 use observer::{Knows, Observer};
 pub(crate) use start::changed;
 
-/// How long a reason may take once the cluster knows of it.
-const AT_ONCE: Duration = Duration::from_secs(5);
+/// How the message of a failure begins that a deadline has brought about.
+const BY_DEADLINE: &str = "gave up after";
 
 /// How many launches go on beside each other.
 const BESIDE: usize = 4;
@@ -110,7 +112,8 @@ impl<'s> Case<'s> {
         let is_right = failure.reason == self.reason
             && failure.message.contains(self.says)
             && is_over == self.is_final
-            && (is_over || failure.is_transient);
+            && (is_over || failure.is_transient)
+            && failure.message.starts_with(BY_DEADLINE) == matches!(self.knows, Knows::After(..));
         if !is_right {
             return Err(format!("{name}: {failure:?}, over: {is_over}, after {steps:?}"));
         }
@@ -125,8 +128,10 @@ impl<'s> Case<'s> {
             after.as_secs_f32(),
             (now - begun).as_secs_f32(),
         );
-        if after > AT_ONCE {
-            return Err(format!("{name}: told {after:?} after the cluster knew: {failure:?}"));
+        if let Knows::After(_, deadline) = self.knows
+            && known.saturating_duration_since(now) > deadline / 2
+        {
+            return Err(format!("{name}: told long before the deadline: {failure:?}"));
         }
         Ok(())
     }

@@ -68,6 +68,7 @@ fn options(stage: &Stage<'_>, strategy: Strategy) -> Options {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_an_image_that_admission_replaces_is_refused_and_leaves_nothing() {
     Stage::open("image-replaced", async |stage| {
         let one = stage.push_example("image-one");
@@ -108,6 +109,7 @@ fn cluster_an_image_that_admission_replaces_is_refused_and_leaves_nothing() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_a_tool_image_that_admission_replaces_is_refused() {
     Stage::open("image-tool", async |stage| {
         let image = stage.push_example("image-tool");
@@ -129,6 +131,7 @@ fn cluster_a_tool_image_that_admission_replaces_is_refused() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_the_digest_of_an_image_is_known_as_its_pod_tells_it() {
     Stage::open("image-digest", async |stage| {
         let image = stage.push_example("image-digest");
@@ -178,6 +181,7 @@ fn on_node(has_gate: bool) -> k8s_openapi::api::core::v1::Affinity {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_a_config_map_that_only_looks_filled_is_not_reused() {
     Stage::open("image-forged", async |stage| {
         let image = stage.push_example("image-forged");
@@ -210,6 +214,7 @@ fn cluster_a_config_map_that_only_looks_filled_is_not_reused() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_a_config_map_of_another_image_with_our_name_is_left_alone() {
     Stage::open("image-name", async |stage| {
         let image = stage.push_example("image-name");

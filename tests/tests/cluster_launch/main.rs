@@ -39,9 +39,10 @@ const AT_ONCE: usize = 4;
 const BOTH: [Strategy; 2] = [Strategy::Inject, Strategy::ImageVolume];
 
 #[test]
+#[ignore = "needs a testbed, the published bundles"]
 fn cluster_real_bundles_are_launched_in_both_strategies() {
     Stage::open("launch-real", async |stage| {
-        let samples = corpus::samples().into_iter().filter(|sample| !sample.is_crafted());
+        let samples = corpus::published().into_iter();
         let launches = samples.step_by(STEP).enumerate().map(async |(at, sample)| {
             let image = stage.push(&format!("real-{at}"), &sample.path);
             let content = Content::assemble(sample.files(), &Limits::default()).unwrap().content;
@@ -63,6 +64,7 @@ fn cluster_real_bundles_are_launched_in_both_strategies() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_the_bundle_is_there_before_the_job_is_complete() {
     Stage::open("launch-early", async |stage| {
         let image = stage.push_example("early");
@@ -77,6 +79,7 @@ fn cluster_the_bundle_is_there_before_the_job_is_complete() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_a_launch_makes_no_more_than_its_writes() {
     Stage::open("launch-writes", async |stage| {
         let image = stage.push_example("writes");
@@ -115,6 +118,7 @@ fn cluster_a_launch_makes_no_more_than_its_writes() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_content_that_is_there_needs_no_job() {
     Stage::open("launch-again", async |stage| {
         let image = stage.push_example("again");
@@ -158,6 +162,7 @@ fn cluster_content_that_is_there_needs_no_job() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_two_launchers_make_one_job() {
     Stage::open("launch-two", async |stage| {
         let image = stage.push_example("two");
@@ -173,6 +178,7 @@ fn cluster_two_launchers_make_one_job() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_a_bad_bundle_ends_at_once_with_the_reason_and_its_log() {
     Stage::open("launch-bad", async |stage| {
         let image = stage.push_image("bad", &Image::from_scratch(Platform::host()));

@@ -19,16 +19,17 @@ fn waiting(stage: &Stage<'_>) -> Options {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_a_deadline_says_what_was_waited_for_and_the_next_launch_needs_no_help() {
     Stage::open("launch-deadline", async |stage| {
         let image = stage.push_example("deadline");
         let request = stage.request(&image.by_tag);
         let mut options = waiting(stage);
-        options.deadlines.schedule = Duration::from_secs(3);
+        options.deadlines.schedule = Duration::from_secs(30);
         let (failure, steps) = stage.launch(&options, &request).await;
         let failure = failure.unwrap_err();
         assert_eq!(failure.reason, Reason::Unschedulable, "{failure:?}");
-        assert!(failure.message.starts_with("gave up after 3 s"), "{failure:?}");
+        assert!(failure.message.starts_with("gave up after 30 s"), "{failure:?}");
         let is_told = |step: &Step| match step {
             Step::Waiting { failure } => failure.reason == Reason::Unschedulable,
             _ => false,
@@ -40,6 +41,7 @@ fn cluster_a_deadline_says_what_was_waited_for_and_the_next_launch_needs_no_help
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_a_job_under_way_is_taken_up_left_where_its_options_are_in_the_way_and_cancelled() {
     Stage::open("launch-adopted", async |stage| {
         let image = stage.push_example("adopted");
@@ -67,6 +69,7 @@ fn cluster_a_job_under_way_is_taken_up_left_where_its_options_are_in_the_way_and
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_rights_are_put_right_and_objects_of_others_left_alone() {
     Stage::open("launch-rights", async |stage| {
         let image = stage.push_example("rights");
@@ -105,6 +108,7 @@ fn cluster_rights_are_put_right_and_objects_of_others_left_alone() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_a_full_quota_is_waited_for() {
     Stage::open("launch-quota", async |stage| {
         let image = stage.push_example("quota");

@@ -11,6 +11,7 @@ use unlade_testbed::fault;
 use crate::stage::Stage;
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_the_plain_call_returns_at_once_and_the_bundle_comes() {
     Stage::open("launch-plain", async |stage| {
         let image = stage.push_example("plain");
@@ -36,6 +37,7 @@ fn cluster_the_plain_call_returns_at_once_and_the_bundle_comes() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_a_plain_call_that_fails_leaves_nothing() {
     Stage::open("launch-half", async |stage| {
         let image = stage.push_example("half");

@@ -25,7 +25,7 @@ use unlade_launcher::{Failure, Launched, Launcher, Name, Options, Request, Step}
 use unlade_tests::cluster::{Cluster, Namespace};
 
 /// For whatever a test waits for.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Held by tests that go on beside each other, and by one that doesn't.
 static ALONE: RwLock<()> = RwLock::new(());
@@ -44,7 +44,7 @@ pub(crate) struct Stage<'c> {
 }
 
 impl Stage<'_> {
-    /// Runs a test, if there is a testbed and a static unpacker.
+    /// Runs a test in a namespace of its own.
     pub(crate) fn open(test: &str, run: impl AsyncFnOnce(&Stage<'_>)) {
         let _others = ALONE.read().unwrap_or_else(PoisonError::into_inner);
         Self::run(test, run);
@@ -57,8 +57,8 @@ impl Stage<'_> {
     }
 
     fn run(test: &str, run: impl AsyncFnOnce(&Stage<'_>)) {
-        let Some(cluster) = Cluster::open_testbed("the launcher on a cluster") else { return };
-        let Some(unpacker) = cluster.push_unpacker("the launcher on a cluster") else { return };
+        let cluster = Cluster::open_testbed();
+        let unpacker = cluster.push_unpacker();
         let namespace = cluster.namespace(test);
         cluster.testbed().enter().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

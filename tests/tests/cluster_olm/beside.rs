@@ -19,8 +19,9 @@ const KINDS: [&str; 5] = ["configmap", "serviceaccount", "role", "rolebinding", 
 const INTERVAL: Duration = Duration::from_secs(1);
 
 #[test]
+#[ignore = "needs a testbed, OLM's programs"]
 fn cluster_olms_operators_leave_our_objects_alone() {
-    let Some(stage) = Stage::open() else { return };
+    let stage = Stage::open();
     let namespace = stage.cluster.namespace("olm-beside");
     let image = bundle::image(&example(), Platform::host(), &Limits::default()).unwrap();
     let image = stage.cluster.push(&image, "olm/hello:1");

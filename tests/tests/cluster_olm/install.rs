@@ -15,8 +15,9 @@ const PACKAGE: &str = "hello-operator";
 const WAITING: &str = "/usr/bin/catatonit";
 
 #[test]
+#[ignore = "needs a testbed, OLM's programs"]
 fn cluster_olm_installs_and_upgrades_an_operator_through_our_image() {
-    let Some(stage) = Stage::open() else { return };
+    let stage = Stage::open();
     let namespace = stage.cluster.namespace("olm-install");
     namespace.apply_cluster_wide(&certificates());
     for [kind, name] in
@@ -53,7 +54,7 @@ fn cluster_olm_installs_and_upgrades_an_operator_through_our_image() {
     catalog::connect(&namespace, &address);
     assert_is_installed(&stage, &namespace, "0.2.0", &newer);
 
-    let gone = ["wait", "--for=delete", "--timeout=120s", &csv("0.1.1")];
+    let gone = ["wait", "--for=delete", "--timeout=300s", &csv("0.1.1")];
     namespace.kubectl(gone).unwrap();
     assert_eq!(namespace.list("installplans.operators.coreos.com").len(), 2);
 }

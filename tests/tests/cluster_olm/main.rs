@@ -28,9 +28,8 @@ use serde_json::Value;
 
 use stage::Stage;
 
-const TESTS: &str = "OLM's own operators";
 /// For whatever a test waits for.
-const PATIENCE: Duration = Duration::from_mins(3);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Whether an object's condition is true.
 fn is(object: &Value, condition: &str) -> bool {

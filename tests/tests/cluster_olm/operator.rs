@@ -48,7 +48,7 @@ pub(crate) fn stop(cluster: &Cluster, home: &Namespace<'_>) {
         .map(|kind| format!("{kind}.operators.coreos.com"))
         .join(",");
     let clean =
-        ["delete", &installed, "--all", "--all-namespaces", "--timeout=60s"].map(str::to_owned);
+        ["delete", &installed, "--all", "--all-namespaces", "--timeout=300s"].map(str::to_owned);
     let end = ["delete", "pod", CATALOG, OLM, "--namespace", home.name(), "--grace-period=1"];
     for command in [clean.to_vec(), end.map(str::to_owned).to_vec()] {
         if let Err(error) = cluster.kubectl().run(command) {

@@ -7,7 +7,7 @@ use std::thread;
 use unlade_tests::cluster::{Cluster, Namespace};
 use unlade_tests::olm::Olm;
 
-use crate::{TESTS, operator};
+use crate::operator;
 
 /// OLM at work, for one test. It ends with the last test that has it.
 pub(crate) struct Stage {
@@ -27,14 +27,13 @@ struct Shared {
 static SHARED: Mutex<Shared> = Mutex::new(Shared { n_users: 0, home: None });
 
 impl Stage {
-    /// `None`, said aloud, if it can't be had on this machine.
-    pub(crate) fn open() -> Option<Self> {
-        static CLUSTER: OnceLock<Option<Cluster>> = OnceLock::new();
-        static OURS: OnceLock<Option<String>> = OnceLock::new();
-        static OLM: OnceLock<Option<Olm>> = OnceLock::new();
-        let cluster = CLUSTER.get_or_init(|| Cluster::open_testbed(TESTS)).as_ref()?;
-        let ours = OURS.get_or_init(|| cluster.push_unpacker(TESTS)).as_ref()?;
-        let olm = OLM.get_or_init(|| Olm::open(cluster, TESTS)).as_ref()?;
+    pub(crate) fn open() -> Self {
+        static CLUSTER: OnceLock<Cluster> = OnceLock::new();
+        static OURS: OnceLock<String> = OnceLock::new();
+        static OLM: OnceLock<Olm> = OnceLock::new();
+        let cluster = CLUSTER.get_or_init(Cluster::open_testbed);
+        let ours = OURS.get_or_init(|| cluster.push_unpacker());
+        let olm = OLM.get_or_init(|| Olm::open(cluster));
         let mut shared = shared();
         let home = if let Some(home) = &shared.home {
             home.name().to_owned()
@@ -44,7 +43,7 @@ impl Stage {
             shared.home.insert(home).name().to_owned()
         };
         shared.n_users += 1;
-        Some(Self { cluster, olm, ours, home })
+        Self { cluster, olm, ours, home }
     }
 
     /// What the catalog-operator has said.

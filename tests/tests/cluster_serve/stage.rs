@@ -14,7 +14,7 @@ use crate::awkward::Awkward;
 use crate::ended::Ended;
 
 /// For all Jobs of a test together.
-const PATIENCE: Duration = Duration::from_mins(4);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Most containers whose logs are read at once.
 const MOST_LOGS: usize = 100;
@@ -75,11 +75,10 @@ pub(crate) struct Stage<'c> {
 }
 
 impl Stage<'_> {
-    /// Runs a test on it, if there is a cluster and a static unpacker.
+    /// Runs a test on it, in a namespace of its own.
     pub(crate) fn open(test: &str, run: impl FnOnce(&Stage<'_>)) {
-        let tests = "the unpacker in real pods";
-        let Some(cluster) = Cluster::open(tests) else { return };
-        let Some(unpacker) = cluster.push_unpacker(tests) else { return };
+        let cluster = Cluster::open();
+        let unpacker = cluster.push_unpacker();
         let namespace = cluster.namespace(&format!("serve-{test}"));
         namespace.apply(&fault::restricted(namespace.name()));
         wait_until_restricted(&namespace);

@@ -13,16 +13,6 @@ use unlade_oci::build::{Image, write};
 use unlade_oci::copy::{Destination, copy};
 use unlade_oci::{Descriptor, Source};
 use unlade_registry::tree;
-use unlade_tests::left_out;
-
-/// Whether there is an engine; its test is left out loudly where there is none.
-pub(crate) fn is_there() -> bool {
-    let is_there = Command::new("buildah").arg("--version").output().is_ok();
-    if !is_there {
-        left_out::say("the image that an engine makes, beside ours", "no buildah");
-    }
-    is_there
-}
 
 /// What an image is to those who run it.
 pub(crate) struct Built {

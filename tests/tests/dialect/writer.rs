@@ -5,8 +5,6 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use unlade_tests::left_out;
-
 use crate::{Case, ask, tape};
 
 /// A tree with what the dialects write differently: long and odd names, links, a file with holes.
@@ -40,9 +38,9 @@ with tarfile.open(fileobj=sys.stdout.buffer, mode='w|', format=int(sys.argv[1]))
     tar.add('.')";
 
 #[test]
+#[ignore = "needs Go, busybox, python3"]
 fn what_programs_write_is_read_as_go_reads_it() {
-    let tests = "layers of other programs beside Go's archive/tar";
-    let Some(peer) = unlade_tests::peer::dialect(tests) else { return };
+    let peer = unlade_tests::peer::dialect();
     let place = tempfile::tempdir().unwrap();
     tree(place.path());
     let gnu = ["v7", "oldgnu", "gnu", "ustar", "posix"];
@@ -62,12 +60,7 @@ fn what_programs_write_is_read_as_go_reads_it() {
     commands.extend(
         (1..3).map(|format| ("python3", vec!["-c".into(), PYTHON.into(), format.to_string()])),
     );
-    let mut missing = Vec::new();
     for (program, arguments) in commands {
-        if Command::new(program).arg("--help").output().is_err() {
-            missing.push(program);
-            continue;
-        }
         let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
         let bytes = written(program, &arguments, place.path());
         let bytes = bytes.unwrap_or_else(|| panic!("{program} {arguments:?} wrote nothing"));
@@ -78,8 +71,5 @@ fn what_programs_write_is_read_as_go_reads_it() {
         assert_eq!(theirs.error, "", "{program} {arguments:?}");
         assert_eq!(ours, theirs.found, "{program} {arguments:?}");
         assert!(ours.as_array().unwrap().len() > 10, "{program} {arguments:?}: {ours}");
-    }
-    if !missing.is_empty() {
-        left_out::say(tests, &format!("no {}", missing.join(", no ")));
     }
 }

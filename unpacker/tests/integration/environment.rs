@@ -5,11 +5,9 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use unlade_tests::{left_out, shipped};
+use unlade_tests::shipped;
 
 use crate::fixture::{Run, bundle};
-
-const WHAT: &str = "the static unpacker in hostile environments";
 
 /// Settings of an image's `ENV` that end a program with this C library before its first
 /// instruction, or keep it from starting a thread, and those that a pod's own variables replace.
@@ -68,8 +66,9 @@ fn run(around: &[&str], program: &Path, variables: &[(&str, &str)]) -> Run {
 }
 
 #[test]
+#[ignore = "needs the static unpacker"]
 fn variables_of_the_c_library_change_nothing_once_the_pod_sets_its_own() {
-    let Some(program) = shipped::unpacker(WHAT) else { return };
+    let program = shipped::unpacker();
     let own = of_the_pod();
     let own = own.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     for (name, value) in ENDING.into_iter().chain(HARMLESS) {
@@ -85,16 +84,18 @@ fn variables_of_the_c_library_change_nothing_once_the_pod_sets_its_own() {
 }
 
 #[test]
+#[ignore = "needs the static unpacker"]
 fn a_large_environment_changes_nothing() {
-    let Some(program) = shipped::unpacker(WHAT) else { return };
+    let program = shipped::unpacker();
     let value = "x".repeat(120_000);
     let run = run(&[], &program, &[("A", &value), ("GLIBC_TUNABLES", &value)]);
     assert_eq!((run.code, run.verdicts()), (Some(0), vec!["printed".into()]));
 }
 
 #[test]
+#[ignore = "needs the static unpacker"]
 fn closed_standard_streams_change_nothing() {
-    let Some(program) = shipped::unpacker(WHAT) else { return };
+    let program = shipped::unpacker();
     let log = tempfile::NamedTempFile::new().unwrap();
     let bundle = bundle("one");
     for closed in ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"] {
@@ -110,12 +111,9 @@ fn closed_standard_streams_change_nothing() {
 }
 
 #[test]
+#[ignore = "needs the static unpacker"]
 fn what_the_system_cannot_give_is_no_fault_of_the_bundle() {
-    let Some(program) = shipped::unpacker(WHAT) else { return };
-    if Command::new("prlimit").arg("--version").output().is_err() {
-        left_out::say(WHAT, "no prlimit");
-        return;
-    }
+    let program = shipped::unpacker();
     for limit in [
         "--nofile=3",
         "--nofile=4",
@@ -143,8 +141,9 @@ fn what_the_system_cannot_give_is_no_fault_of_the_bundle() {
 }
 
 #[test]
+#[ignore = "needs the static unpacker"]
 fn a_file_that_may_not_grow_is_a_failure_and_no_signal() {
-    let Some(program) = shipped::unpacker(WHAT) else { return };
+    let program = shipped::unpacker();
     let bundle = bundle("one");
     let output = tempfile::NamedTempFile::new().unwrap();
     let script = "ulimit -f 0; exec \"$0\" serve --dry-run --bundle=\"$1=x\" >\"$2\"";
@@ -155,8 +154,9 @@ fn a_file_that_may_not_grow_is_a_failure_and_no_signal() {
 }
 
 #[test]
+#[ignore = "needs the static unpacker"]
 fn a_working_directory_that_is_gone_changes_nothing() {
-    let Some(program) = shipped::unpacker(WHAT) else { return };
+    let program = shipped::unpacker();
     let (bundle, folder) = (bundle("one"), tempfile::tempdir().unwrap());
     let script = "mkdir \"$2/gone\"; cd \"$2/gone\"; rmdir \"$2/gone\"; \
                   exec \"$0\" serve --dry-run --bundle=\"$1=x\"";
@@ -167,12 +167,9 @@ fn a_working_directory_that_is_gone_changes_nothing() {
 
 /// As a seccomp profile may refuse them.
 #[test]
+#[ignore = "needs the static unpacker, strace"]
 fn calls_that_are_refused_are_replaced() {
-    let Some(program) = shipped::unpacker(WHAT) else { return };
-    if Command::new("strace").arg("--version").output().is_err() {
-        left_out::say(WHAT, "no strace");
-        return;
-    }
+    let program = shipped::unpacker();
     for (call, error) in [
         ("openat2", "ENOSYS"),
         ("openat2", "EPERM"),

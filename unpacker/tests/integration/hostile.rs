@@ -6,14 +6,13 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
+use unlade_tests::shipped;
 use unlade_tests::trap::{self, ENVIRONMENT, MARK};
-use unlade_tests::{left_out, shipped};
 
 use crate::authority::Authority;
 use crate::fixture::{Run, write_bundle};
 use crate::server::Server;
 
-const WHAT: &str = "the unpacker inside a hostile file system";
 const ACCOUNT: &str = "var/run/secrets/kubernetes.io/serviceaccount";
 
 /// All that the program opens, beside the bundle.
@@ -31,9 +30,10 @@ const OPENED: [&str; 8] = [
 ];
 
 #[test]
+#[ignore = "needs the static unpacker, namespaces, strace"]
 fn nothing_of_the_image_but_the_bundle_is_opened_and_no_code_of_it_runs() {
     // A dynamic one would load the C library of the image before its first instruction.
-    let Some(program) = shipped::unpacker(WHAT) else { return };
+    let program = shipped::unpacker();
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("root");
     write_bundle(&root, "hostile");
@@ -42,14 +42,7 @@ fn nothing_of_the_image_but_the_bundle_is_opened_and_no_code_of_it_runs() {
     if !rustix::process::geteuid().is_root() {
         enter.splice(0..0, ["unshare".to_owned(), "--map-root-user".to_owned()]);
     }
-    if !runs(&enter) {
-        left_out::say(WHAT, "neither chroot nor unshare is allowed here");
-        return;
-    }
-    if !trap::lay(&root) {
-        left_out::say(WHAT, "no C compiler");
-        return;
-    }
+    trap::lay(&root);
 
     let authority = Authority::new();
     let server = Server::start_tls("127.0.0.1:0", authority.server(&["127.0.0.1"]));
@@ -66,14 +59,9 @@ fn nothing_of_the_image_but_the_bundle_is_opened_and_no_code_of_it_runs() {
     }
 
     let trace = folder.path().join("trace");
-    let traced = Command::new("strace").arg("--version").output().is_ok();
-    if traced {
-        let strace = ["strace", "-f", "-qq", "-e", "trace=%file,%network", "-o"];
-        let strace = strace.map(str::to_owned).into_iter();
-        enter.splice(0..0, strace.chain([trace.display().to_string()]));
-    } else {
-        left_out::say("the list of files that the unpacker opens", "no strace");
-    }
+    let strace = ["strace", "-f", "-qq", "-e", "trace=%file,%network", "-o"];
+    let strace = strace.map(str::to_owned).into_iter();
+    enter.splice(0..0, strace.chain([trace.display().to_string()]));
     let mut command = Command::new(enter.remove(0));
     command.args(enter).args(["/unlade-unpacker", "serve", "--bundle", "bundle"]);
     let run = Run::of(command.envs(variables(&server)));
@@ -84,15 +72,7 @@ fn nothing_of_the_image_but_the_bundle_is_opened_and_no_code_of_it_runs() {
     assert_eq!(fs::read_to_string(root.join("etc/victim")).unwrap(), "untouched");
     let object = server.object("olm", "bundle");
     assert!(object["data"]["csv.yaml"].as_str().unwrap().contains("hostile.v1.0.0"));
-    if traced {
-        check(&fs::read_to_string(trace).unwrap(), server.address.port());
-    }
-}
-
-fn runs(enter: &[String]) -> bool {
-    let [program, args @ ..] = enter else { return false };
-    let output = Command::new(program).args(args).args(["/unlade-unpacker", "--version"]).output();
-    output.is_ok_and(|output| output.status.success())
+    check(&fs::read_to_string(trace).unwrap(), server.address.port());
 }
 
 fn variables(server: &Server) -> Vec<(&'static str, String)> {

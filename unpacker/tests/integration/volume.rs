@@ -4,8 +4,6 @@
 use std::fs;
 use std::process::Command;
 
-use unlade_tests::left_out;
-
 use crate::fixture::{Run, bundle, unpacker};
 
 /// `unpacker` in a mount namespace of its own, in which `script` has mounted something. `$B` is
@@ -21,11 +19,8 @@ fn enter(script: &str) -> Command {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn what_is_mounted_inside_of_the_bundle_is_not_read() {
-    if !enter("true").arg("true").output().is_ok_and(|run| run.status.success()) {
-        left_out::say("mounts inside of a bundle", "unshare is not allowed here");
-        return;
-    }
     for (script, named) in [
         (
             "mount -t tmpfs token \"$B/manifests\"; echo secret > \"$B/manifests/x.yaml\"",

@@ -5,6 +5,7 @@ use std::env;
 use crate::{
     cluster::{CLUSTER, ForTests},
     command::{self, Error, cargo},
+    dist,
 };
 
 /// Measures launches on a testbed of its own, from the first request to the loaded bundle, beside
@@ -25,6 +26,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Error> {
     // Before there is a testbed that would wait for it.
     command::run(bench().arg("--no-run"))?;
     let mut bench = bench();
+    bench.env("UNLADE_UNPACKER", dist::build()?.program);
     bench.args(["--", "--rounds", &rounds]);
     if env::var_os(CLUSTER).is_some_and(|cluster| !cluster.is_empty()) {
         return command::run(&mut bench);

@@ -2,6 +2,8 @@
 
 use std::{path::PathBuf, process::Command};
 
+use unlade_testbed::Settings;
+
 use crate::{
     command::{self, Error},
     workspace,
@@ -15,8 +17,8 @@ pub(super) struct Peers {
     pub(super) opm: PathBuf,
 }
 
-/// Builds them, a minute on a fresh machine and seconds on others: Go's own cache keeps the parts,
-/// also those that a testbed's programs of OLM have in common with them.
+/// Builds them, a minute on a fresh machine and seconds on others: Go's cache, beside the testbed's
+/// programs, keeps the parts, also those that a testbed's programs of OLM have in common with them.
 /// None, and a word about it, if there is no Go that can.
 pub(super) fn build() -> Option<Peers> {
     if !command::is_there("go") {
@@ -34,11 +36,13 @@ pub(super) fn build() -> Option<Peers> {
 
 fn try_build() -> Result<Peers, Error> {
     let folder = workspace::target().join("peers");
+    let cache = Settings::from_env()?.cache;
     let build = |package: &str, name: &str| {
         let program = folder.join(name);
         let mut go = Command::new("go");
         go.current_dir(workspace::root().join("tests/peers")).env("CGO_ENABLED", "0");
         go.args(["build", "-trimpath", "-ldflags", "-s -w"]);
+        go.env("GOMODCACHE", cache.join("go/mod")).env("GOCACHE", cache.join("go/build"));
         // Both need C libraries, for image stores that aren't used here.
         go.args(["-tags", "containers_image_openpgp,exclude_graphdriver_btrfs"]);
         go.arg("-o").arg(&program).arg(package);

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{command::Error, workspace};
+use crate::{command::Error, corpus};
 
 /// One bundle.
 pub(super) struct Bundle {
@@ -18,7 +18,7 @@ pub(super) struct Bundle {
 
 /// The bundles that are measured, largest first.
 pub(super) fn bundles() -> Result<Vec<Bundle>, Error> {
-    let folder = workspace::corpus().join("bundles");
+    let folder = corpus::folder().join("bundles");
     let mut all = Vec::new();
     for package in entries(&folder)? {
         for version in entries(&package)? {

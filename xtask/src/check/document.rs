@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use super::{source, suite::Suite, threat};
-use crate::{command::Error, workspace};
+use super::{source, threat};
+use crate::{command::Error, suite::Suite, workspace};
 
 /// The table in which each row names its test.
 const COMPATIBILITY: &str = "docs/compatibility.md";
 
 /// Links to files that aren't there, and differences from upstream and attacks without a test.
-pub(super) fn check() -> Result<Vec<String>, Error> {
+pub(super) fn check(suite: &Suite) -> Result<Vec<String>, Error> {
     let mut wrong = Vec::new();
     for path in source::tracked(".")? {
         if path.extension().is_some_and(|extension| extension == "md") {
@@ -21,9 +21,8 @@ pub(super) fn check() -> Result<Vec<String>, Error> {
             );
         }
     }
-    let suite = Suite::of_tree()?;
-    wrong.extend(untested(&suite)?);
-    wrong.extend(threat::check(&suite)?);
+    wrong.extend(untested(suite)?);
+    wrong.extend(threat::check(suite)?);
     Ok(wrong)
 }
 

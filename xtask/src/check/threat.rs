@@ -1,9 +1,9 @@
-//! The threat model: each attack has a test that an ordinary run executes.
+//! The threat model: each attack has a test that an ordinary run of `cargo xtask test` executes.
 
 use std::{collections::BTreeSet, path::Path};
 
-use super::{source, suite::Suite};
-use crate::command::Error;
+use super::source;
+use crate::{command::Error, suite::Suite};
 
 const PATH: &str = "docs/threat-model.md";
 /// The cells of a row: number, attack, attacker, defence, tests.
@@ -39,7 +39,7 @@ fn rows(text: &str, suite: &Suite) -> Vec<String> {
         wrong.extend(
             tests
                 .filter(|test| !suite.has_at(test))
-                .map(|test| format!("attack {number}: no test {test} exists, or it is ignored")),
+                .map(|test| format!("attack {number}: no test {test} exists, or it is slow")),
         );
     }
     let last = numbers.last().copied().unwrap_or_default();
@@ -57,7 +57,8 @@ mod tests {
 
     fn wrong(rows: &[&str]) -> Vec<String> {
         let mut suite = Suite::default();
-        let text = "#[test]\nfn one() {}\n#[test]\nfn two() {}\n#[test]\n#[ignore]\nfn late() {}\n";
+        let text = "#[test]\nfn one() {}\n#[test]\nfn two() {}\n\
+             #[test]\n#[ignore = \"needs root; slow: 50 s\"]\nfn late() {}\n";
         suite.add(Path::new("a/tests.rs"), text);
         let head = ["| # | attack | attacker | defence | test |", "|--:|---|---|---|---|"];
         super::rows(&[&head, rows].concat().join("\n"), &suite)

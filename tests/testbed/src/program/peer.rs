@@ -31,8 +31,15 @@ const DIALECT: Source = Source {
 ///
 /// As [`Peers::prepare`].
 pub fn dialect(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<PathBuf, Error> {
-    let (folder, _) = module::programs(cache, &DIALECT, tell)?;
-    Ok(folder.join("dialect"))
+    outside(|| {
+        let (folder, _) = module::programs(cache, &DIALECT, tell)?;
+        Ok(folder.join("dialect"))
+    })
+}
+
+/// Whether [`dialect`] has nothing to build.
+pub fn is_dialect_built(cache: &Path) -> bool {
+    module::are_built(cache, &DIALECT)
 }
 
 /// The programs of `tests/peers`.
@@ -54,6 +61,11 @@ impl Peers {
             let (folder, _) = module::programs(cache, &SOURCE, tell)?;
             Ok(Self { folder })
         })
+    }
+
+    /// Whether [`Peers::prepare`] has nothing to build.
+    pub fn are_built(cache: &Path) -> bool {
+        module::are_built(cache, &SOURCE)
     }
 
     /// operator-registry's writer and loader of ConfigMaps: `tests/peers/main.go`.

@@ -55,7 +55,8 @@ fn quota_of_cpu() -> Value {
 }
 
 #[test]
-fn cluster_what_quotas_limits_and_pod_security_refuse_is_told_at_once() {
+#[ignore = "needs a testbed"]
+fn cluster_what_quotas_limits_and_pod_security_refuse_is_told_before_any_deadline() {
     Stage::open("failure-quota", async |stage| {
         let image = stage.push_example("quota").by_tag;
         let full = |resource| [fault::quota("", &[resource])].map(without_namespace);
@@ -91,7 +92,8 @@ fn cluster_what_quotas_limits_and_pod_security_refuse_is_told_at_once() {
 }
 
 #[test]
-fn cluster_what_webhooks_and_policies_refuse_is_told_at_once() {
+#[ignore = "needs a testbed"]
+fn cluster_what_webhooks_and_policies_refuse_is_told_before_any_deadline() {
     Stage::open("failure-webhook", async |stage| {
         let image = stage.push_example("webhook").by_tag;
         let webhook = DenyingWebhook::start("not on a Friday");
@@ -134,7 +136,8 @@ fn cluster_what_webhooks_and_policies_refuse_is_told_at_once() {
 }
 
 #[test]
-fn cluster_a_namespace_or_an_account_that_is_missing_is_told_at_once() {
+#[ignore = "needs a testbed"]
+fn cluster_a_namespace_or_an_account_that_is_missing_is_told_before_any_deadline() {
     Stage::open("failure-missing", async |stage| {
         let image = stage.push_example("missing").by_tag;
         run([

@@ -9,8 +9,9 @@ use super::observer::Knows;
 use super::{Case, run};
 use crate::stage::Stage;
 
-/// What a phase may take.
-const TIME: Duration = Duration::from_secs(3);
+/// What the phase of a case may take: long enough for a busy cluster to say why a pod is not
+/// scheduled.
+const TIME: Duration = Duration::from_secs(30);
 
 /// Known when the phase has lasted as long as it may.
 const fn after(begins: fn(&Step) -> bool) -> Knows {
@@ -18,6 +19,7 @@ const fn after(begins: fn(&Step) -> bool) -> Knows {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_the_deadline_of_each_phase_is_kept() {
     Stage::open("failure-deadline", async |stage| {
         let image = stage.push_example("slow").by_tag;
@@ -28,7 +30,7 @@ fn cluster_the_deadline_of_each_phase_is_kept() {
         run([
             // What is known of the cause is the reason.
             Case::new(stage, "schedule", &image, Reason::Unschedulable)
-                .saying("gave up after 3 s")
+                .saying("gave up after 30 s")
                 .known_by(after(|step| matches!(step, Step::Created { .. })))
                 .with(|options| {
                     options.pod.node_selector.insert("example.com/none".into(), "true".into());

@@ -13,8 +13,7 @@ use kube::{Api, Client, ResourceExt};
 use tokio::task::JoinHandle;
 use unlade_launcher::{Name, Request, Step};
 
-/// How long the observer may be behind the launcher.
-const LAG: Duration = Duration::from_secs(5);
+use crate::stage::PATIENCE;
 
 /// By what the cluster knows of a failure.
 #[derive(Debug, Clone, Copy)]
@@ -125,9 +124,9 @@ impl Observer {
         self.seen.lock().unwrap().push((Instant::now(), Seen::Meddled));
     }
 
-    /// When it was known; none if it isn't, also not a moment later.
+    /// When it was known; none if it is not. The observer may be behind the launcher.
     pub(crate) async fn known(&self, by: Knows, begun: Instant) -> Option<Instant> {
-        let end = Instant::now() + LAG;
+        let end = Instant::now() + PATIENCE;
         loop {
             let known = self.first(by, begun);
             if known.is_some() || Instant::now() > end {

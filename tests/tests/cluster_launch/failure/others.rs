@@ -17,7 +17,8 @@ fn waiting(options: &mut Options) {
 }
 
 #[test]
-fn cluster_what_others_do_to_the_objects_is_told_at_once() {
+#[ignore = "needs a testbed"]
+fn cluster_what_others_do_to_the_objects_is_told_before_any_deadline() {
     Stage::open("failure-meddled", async |stage| {
         let image = stage.push_example("meddled").by_tag;
         let case = |name, reason| Case::new(stage, name, &image, reason).with(waiting);
@@ -57,9 +58,8 @@ fn cluster_what_others_do_to_the_objects_is_told_at_once() {
             }),
             case("ended", Reason::Namespace).within(ended.name()).meddled(async {
                 let jobs: Api<Job> = Api::namespaced(stage.client.clone(), ended.name());
-                while jobs.get_opt("ended-1").await.unwrap().is_none() {
-                    tokio::time::sleep(std::time::Duration::from_millis(250)).await;
-                }
+                let exists = |job: Option<&Job>| job.is_some();
+                kube::runtime::wait::await_condition(jobs, "ended-1", exists).await.unwrap();
                 let api: Api<Namespace> = Api::all(stage.client.clone());
                 api.delete(ended.name(), &background()).await.unwrap();
             }),
@@ -69,7 +69,8 @@ fn cluster_what_others_do_to_the_objects_is_told_at_once() {
 }
 
 #[test]
-fn cluster_an_evicted_pod_is_told_at_once() {
+#[ignore = "needs a testbed"]
+fn cluster_an_evicted_pod_is_told_before_any_deadline() {
     Stage::open("failure-evicted", async |stage| {
         let image = stage.push_example("evicted").by_tag;
         let waiting = stage.push_waiting();

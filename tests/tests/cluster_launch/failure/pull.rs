@@ -35,7 +35,8 @@ fn is_passing(reason: Reason) -> bool {
 }
 
 #[test]
-fn cluster_what_a_registry_answers_is_told_at_once() {
+#[ignore = "needs a testbed"]
+fn cluster_what_a_registry_answers_is_told_before_any_deadline() {
     Stage::open("failure-pull", async |stage| {
         let mut faults = Vec::new();
         let mut cases = Vec::new();
@@ -63,7 +64,8 @@ fn injected(name: &str) -> &'static str {
 }
 
 #[test]
-fn cluster_an_image_that_can_not_be_found_or_reached_is_told_at_once() {
+#[ignore = "needs a testbed"]
+fn cluster_an_image_that_can_not_be_found_or_reached_is_told_before_any_deadline() {
     Stage::open("failure-image", async |stage| {
         let image = stage.push_example("other-platform").by_tag;
         let arm: Platform = "linux/arm64".parse().unwrap();
@@ -91,6 +93,7 @@ fn cluster_an_image_that_can_not_be_found_or_reached_is_told_at_once() {
 }
 
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_a_pull_secret_that_is_of_no_use_is_named() {
     Stage::open("failure-secret", async |stage| {
         let private = stage.push_example("private").by_tag;

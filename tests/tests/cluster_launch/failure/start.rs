@@ -38,7 +38,7 @@ pub(super) fn memory(options: &mut Options, size: &str) {
 
 /// Our image with a program for another machine in it.
 fn foreign_tool(stage: &Stage<'_>) -> String {
-    let mut program = fs::read(shipped::unpacker("a foreign program").unwrap()).unwrap();
+    let mut program = fs::read(shipped::unpacker()).unwrap();
     let machine = program.get_mut(MACHINE..MACHINE + 2).unwrap();
     let other = MACHINES.map(u16::to_le_bytes).into_iter().find(|other| machine != other);
     machine.copy_from_slice(&other.unwrap());
@@ -50,7 +50,8 @@ fn foreign_tool(stage: &Stage<'_>) -> String {
 }
 
 #[test]
-fn cluster_a_container_that_can_not_start_is_told_at_once() {
+#[ignore = "needs a testbed"]
+fn cluster_a_container_that_can_not_start_is_told_before_any_deadline() {
     Stage::open("failure-start", async |stage| {
         let image = stage.push_example("start").by_tag;
         let foreign = foreign_tool(stage);
@@ -80,7 +81,8 @@ fn cluster_a_container_that_can_not_start_is_told_at_once() {
 }
 
 #[test]
-fn cluster_a_pod_that_no_node_takes_is_told_at_once() {
+#[ignore = "needs a testbed"]
+fn cluster_a_pod_that_no_node_takes_is_told_before_any_deadline() {
     Stage::open("failure-schedule", async |stage| {
         let image = stage.push_example("schedule").by_tag;
         // A node that nobody runs: the scheduler doesn't know.
@@ -142,7 +144,8 @@ pub(crate) async fn changed<'s>(
 }
 
 #[test]
-fn cluster_a_node_that_can_not_set_the_pod_up_is_told_at_once() {
+#[ignore = "needs a testbed"]
+fn cluster_a_node_that_can_not_set_the_pod_up_is_told_before_any_deadline() {
     Stage::open("failure-node", async |stage| {
         let image = stage.push_example("node-setup").by_tag;
         let class = format!("none-{}", std::process::id());

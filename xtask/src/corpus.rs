@@ -1,0 +1,231 @@
+//! `cargo xtask corpus`: the published bundles, which are not part of the repository.
+
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    path::{Component, Path, PathBuf},
+    process::Command,
+};
+
+use sha2::{Digest, Sha256};
+
+use crate::{
+    command::{self, Error},
+    workspace,
+};
+
+/// Names the folder of the corpus.
+const CORPUS: &str = "UNLADE_CORPUS";
+/// Path and SHA-256 of each file, as `sha256sum` writes them, relative to the folder of the corpus.
+const CHECKSUMS: &str = "tests/corpus/published.sha256";
+/// Where the bundles were published (Apache-2.0), and the commit that they are taken from.
+const REPOSITORY: &str = "https://github.com/redhat-openshift-ecosystem/community-operators-prod";
+const COMMIT: &str = "699495f2ff526f9679a0d9d54688f09c683eff2c";
+/// The folder of the bundles in that repository, and here.
+const THEIRS: &str = "operators";
+const OURS: &str = "bundles";
+
+/// The published bundles of the corpus. They are in `UNLADE_CORPUS`, else in `../shared/corpus` if
+/// that exists, else in `target/corpus`.
+#[derive(clap::Subcommand)]
+pub(crate) enum Action {
+    /// Fetches the 181 published bundles with git, and compares each file with its SHA-256.
+    Fetch {
+        /// A checkout of community-operators-prod, or a corpus, to copy from; nothing is fetched.
+        #[arg(long, value_name = "FOLDER")]
+        from: Option<PathBuf>,
+    },
+    /// Compares each file of the published bundles with its SHA-256.
+    Verify,
+}
+
+pub(crate) fn run(action: &Action) -> Result<(), Error> {
+    match action {
+        Action::Fetch { from } => fetch(from.as_deref())?,
+        Action::Verify => {
+            verify(&folder(), &checksums()?)?;
+        }
+    }
+    let (n_files, folder) = (checksums()?.len(), folder());
+    println!("{}: {n_files} files have the SHA-256 of {CHECKSUMS}", folder.display());
+    Ok(())
+}
+
+/// Where the corpus is, whether or not it is there; the tests look at the same place.
+pub(crate) fn folder() -> PathBuf {
+    env::var_os(CORPUS).map_or_else(
+        || {
+            let beside = workspace::root().join("../shared/corpus");
+            if beside.is_dir() { beside } else { workspace::root().join("target/corpus") }
+        },
+        PathBuf::from,
+    )
+}
+
+/// Whether the published bundles are there. Their digests are not compared.
+pub(crate) fn is_there() -> bool {
+    folder().join(OURS).is_dir()
+}
+
+/// Brings the published bundles there, from the repository or from a copy of it. Either all of them
+/// are in place afterwards, each with its digest, or none.
+pub(crate) fn fetch(from: Option<&Path>) -> Result<(), Error> {
+    let folder = folder();
+    let checksums = checksums()?;
+    if is_there() {
+        return verify(&folder, &checksums);
+    }
+    fs::create_dir_all(&folder).map_err(file(&folder))?;
+    // Beside its place, so that it can be moved there at once.
+    let aside = folder.join(format!("fetch.{}.new", std::process::id()));
+    let outcome = fetch_aside(from, &aside, &checksums).and_then(|()| {
+        let place = folder.join(OURS);
+        fs::rename(aside.join(OURS), &place).map_err(file(&place))
+    });
+    // What is left there is of no use.
+    let _ = fs::remove_dir_all(&aside);
+    outcome
+}
+
+fn fetch_aside(
+    from: Option<&Path>,
+    aside: &Path,
+    checksums: &BTreeMap<PathBuf, String>,
+) -> Result<(), Error> {
+    let source = match from {
+        Some(from) => from.to_owned(),
+        None => clone(&aside.join("repository"), checksums)?,
+    };
+    let ours = source.join(OURS);
+    let source = if ours.is_dir() { ours } else { source.join(THEIRS) };
+    for path in checksums.keys() {
+        let below = path.strip_prefix(OURS).unwrap_or(path);
+        let to = aside.join(path);
+        let parent = to.parent().unwrap_or(aside);
+        fs::create_dir_all(parent).map_err(file(parent))?;
+        let from = source.join(below);
+        fs::copy(&from, &to).map_err(file(&from))?;
+    }
+    verify(aside, checksums)
+}
+
+/// Clones only the folders of the bundles, at the one commit.
+fn clone(into: &Path, checksums: &BTreeMap<PathBuf, String>) -> Result<PathBuf, Error> {
+    fs::create_dir_all(into).map_err(file(into))?;
+    let git = |arguments: &[&str]| {
+        let mut git = Command::new("git");
+        command::run(git.arg("-C").arg(into).args(arguments))
+    };
+    git(&["init", "--quiet"])?;
+    git(&["remote", "add", "origin", REPOSITORY])?;
+    git(&["fetch", "--quiet", "--depth=1", "--filter=blob:none", "origin", COMMIT])?;
+    // bundles/PACKAGE/VERSION/...
+    let mut folders: Vec<String> = checksums
+        .keys()
+        .map(|path| {
+            let parts: Vec<_> =
+                path.iter().skip(1).take(2).map(|it| it.to_string_lossy()).collect();
+            format!("{THEIRS}/{}", parts.join("/"))
+        })
+        .collect();
+    folders.dedup();
+    git(&["sparse-checkout", "init", "--cone"])?;
+    let mut set = Command::new("git");
+    set.arg("-C").arg(into).args(["sparse-checkout", "set"]).args(&folders);
+    command::capture(&mut set)?;
+    git(&["checkout", "--quiet", COMMIT])?;
+    Ok(into.to_owned())
+}
+
+/// Every file has its digest.
+fn verify(folder: &Path, checksums: &BTreeMap<PathBuf, String>) -> Result<(), Error> {
+    let mut wrong = Vec::new();
+    for (path, wanted) in checksums {
+        let path = folder.join(path);
+        let bytes = fs::read(&path).map_err(file(&path))?;
+        let digest = Sha256::digest(&bytes);
+        let hex = digest.iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
+        if hex != *wanted {
+            wrong.push(format!("\n  {}: SHA-256 {hex}, not {wanted}", path.display()));
+        }
+    }
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Found(format!("{} files differ:{}", wrong.len(), wrong.concat())))
+}
+
+fn checksums() -> Result<BTreeMap<PathBuf, String>, Error> {
+    let path = workspace::root().join(CHECKSUMS);
+    let text = fs::read_to_string(&path).map_err(file(&path))?;
+    parse(&text).ok_or_else(|| Error::Found(format!("{CHECKSUMS} has a line without its form")))
+}
+
+/// Reads the lines of `sha256sum`. None for a path that leaves the folder of the bundles.
+fn parse(text: &str) -> Option<BTreeMap<PathBuf, String>> {
+    let line = |line: &str| {
+        let (digest, path) = line.split_once("  ")?;
+        let path = PathBuf::from(path);
+        let is_below = path.components().all(|part| matches!(part, Component::Normal(_)));
+        let is_digest = digest.len() == 64 && digest.bytes().all(|it| it.is_ascii_hexdigit());
+        (is_below && is_digest && path.starts_with(OURS)).then(|| (path, digest.to_owned()))
+    };
+    text.lines().map(line).collect()
+}
+
+fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+    let path = path.display().to_string();
+    move |source| Error::File { path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Any digest.
+    const DIGEST: &str = "e9d5e5d0a7e4b5d4a6b8f3c2d1e0f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c4d3e2";
+
+    fn digest(text: &str) -> String {
+        Sha256::digest(text).iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
+    }
+
+    #[test]
+    fn files_are_copied_from_either_layout_and_compared_with_their_digests() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = "etcd/1/manifests/csv.yaml";
+        let list = format!("{}  bundles/{path}\n", digest("kind: A"));
+        let checksums = parse(&list).unwrap();
+        for layout in [OURS, THEIRS] {
+            let from = folder.path().join(format!("{layout}-source"));
+            let source = from.join(layout).join(path);
+            fs::create_dir_all(source.parent().unwrap()).unwrap();
+            fs::write(&source, "kind: A").unwrap();
+            let aside = folder.path().join(format!("{layout}-good"));
+            fetch_aside(Some(&from), &aside, &checksums).unwrap();
+            assert_eq!(fs::read(aside.join(OURS).join(path)).unwrap(), b"kind: A");
+
+            fs::write(&source, "kind: B").unwrap();
+            let aside = folder.path().join(format!("{layout}-bad"));
+            let error = fetch_aside(Some(&from), &aside, &checksums).unwrap_err().to_string();
+            assert!(error.contains("1 files differ") && error.contains(path), "{error}");
+            fs::remove_file(&source).unwrap();
+            assert!(fetch_aside(Some(&from), &aside, &checksums).is_err());
+        }
+    }
+
+    #[test]
+    fn the_list_names_files_of_bundles_alone() {
+        for wrong in [
+            format!("{DIGEST}  ../bundles/a"),
+            format!("{DIGEST}  /etc/passwd"),
+            format!("{DIGEST}  bundles/../a"),
+            format!("{DIGEST}  other/a"),
+            format!("{}  bundles/a", &DIGEST[1..]),
+            "bundles/a".to_owned(),
+        ] {
+            assert_eq!(parse(&wrong), None, "{wrong}");
+        }
+        assert_eq!(parse(&format!("{DIGEST}  bundles/a")).unwrap().len(), 1);
+        assert!(checksums().unwrap().len() > 1_700);
+    }
+}
