@@ -70,7 +70,7 @@ pub enum Reason {
     Shadowed,
     /// A file of `metadata/` that says nothing of the bundle, such as settings of a pipeline.
     UnusedFile,
-    /// Findings that were not kept, or not carried: [`Finding::omitted`] has their number where it
+    /// Findings that were not kept, or not carried: `Finding::omitted` has their number where it
     /// is known.
     Omitted,
     /// A reason of a later version of unlade, read from a ConfigMap.

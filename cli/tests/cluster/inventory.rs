@@ -7,6 +7,7 @@ use crate::stage::Stage;
 
 /// What is left out before there is a ConfigMap is known to the unpacker alone.
 #[test]
+#[ignore = "needs a testbed"]
 fn cluster_cli_what_the_unpacker_left_out_is_in_every_output() {
     const LEFT_OUT: [&str; 3] = ["olm.contentEncoding", "olm.sourceImage", "unlade.dev/digest"];
     let bundle = tempfile::tempdir().unwrap();

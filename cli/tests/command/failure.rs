@@ -94,19 +94,19 @@ fn a_bundle_that_is_elsewhere_is_pointed_at() {
 #[test]
 fn what_is_no_name_of_an_image_is_not_to_be_copied_by_skopeo() {
     for (source, is_name) in [
-        ("quay.io/x/y:1", true),
+        ("registry.example/x/y:1", true),
         (
             "localhost:5000/x@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
             true,
         ),
         ("x/y:1", true),
-        ("./quay.io/x:1", false),
-        ("http://quay.io/x:1", false),
+        ("./registry.example/x:1", false),
+        ("http://registry.example/x:1", false),
         ("git@example.com:x/y", false),
         ("C:/foo", false),
         ("bundles/Tea:1", false),
-        ("quay.io/x:", false),
-        ("quay.io/x@1", false),
+        ("registry.example/x:", false),
+        ("registry.example/x@1", false),
     ] {
         let stderr = unlade(["unpack", source]).failure(1);
         assert_eq!(stderr.contains("skopeo copy"), is_name, "{stderr}");

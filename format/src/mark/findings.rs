@@ -1,4 +1,4 @@
-//! The mark [`FINDINGS`](super::FINDINGS): what the reader of a bundle noticed.
+//! The mark [`FINDINGS`]: what the reader of a bundle noticed.
 //!
 //! The loader finds again whatever the files show. What was left out before there was a ConfigMap,
 //! such as a reserved annotation, would be forgotten without this mark.

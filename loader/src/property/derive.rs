@@ -28,7 +28,7 @@ pub(crate) struct Origins<'a> {
     pub(crate) csv: &'a str,
     pub(crate) dependencies: &'a str,
     pub(crate) properties: &'a str,
-    /// How many of the [derived](derive) properties are those of the file: they come first.
+    /// How many of the [derived](derive()) properties are those of the file: they come first.
     pub(crate) n_of_file: usize,
 }
 

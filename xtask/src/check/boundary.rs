@@ -63,9 +63,10 @@ const BOUNDARIES: [Boundary; 12] = [
         crate_name: "unlade-unpacker",
         folder: "unpacker",
         may_name: &["unlade-format"],
-        without: &[&["kube-runtime", "reqwest", "openssl", "native-tls", "tracing"], YAML],
-        // Host names are never looked up inside a bundle's file system.
-        unsaid: &["ToSocketAddrs", "lookup_host"],
+        without: &[&["kube-runtime", "reqwest", "openssl", "native-tls"], TERMINAL, YAML],
+        // Host names are never looked up inside a bundle's file system. The program is copied into
+        // each pod, so it has no `tracing`; hyper-util has it where kube's client is built too.
+        unsaid: &["ToSocketAddrs", "lookup_host", "tracing::"],
     },
     Boundary {
         crate_name: "unlade-launcher",
