@@ -61,6 +61,11 @@ pub(crate) enum Error {
         #[source]
         source: Box<kube::Error>,
     },
+    /// A proxy by another protocol than HTTP. Its address may hold a password.
+    #[error(
+        "failed to prepare the connection to {url}: the protocol {protocol:?} of the proxy {host} is not supported"
+    )]
+    Proxy { url: String, protocol: String, host: String },
     /// Threads or file descriptors.
     #[error("failed to start the async runtime")]
     Runtime(#[source] io::Error),
@@ -112,7 +117,15 @@ pub(crate) async fn connect(connection: &Connection) -> Result<Cluster, Error> {
         None => format!("{url} (the service account of this pod)"),
     };
     tracing::info!(server, namespace, "connecting");
-    let failed = |source| Error::Client { url, source: Box::new(source) };
+    let failed = |source| match source {
+        kube::Error::ProxyProtocolUnsupported { proxy_url }
+        | kube::Error::ProxyProtocolDisabled { proxy_url, .. } => Error::Proxy {
+            url,
+            protocol: proxy_url.scheme_str().unwrap_or_default().to_owned(),
+            host: proxy_url.host().unwrap_or_default().to_owned(),
+        },
+        source => Error::Client { url, source: Box::new(source) },
+    };
     let builder = ClientBuilder::try_from(config).map_err(failed)?;
     let timeout = connection.request_timeout.0;
     let client = if timeout.is_zero() {

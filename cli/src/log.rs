@@ -24,7 +24,7 @@ pub(crate) enum LogFormat {
 /// watches. No level shows headers or bodies of requests: they hold credentials.
 pub(crate) fn start(verbosity: u8, format: LogFormat) {
     let Some(targets) = targets(verbosity) else { return };
-    let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(Stderr);
+    let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(Stderr(format));
     let registry = tracing_subscriber::registry().with(targets);
     // That someone else logs already is fine.
     _ = match format {
@@ -33,24 +33,24 @@ pub(crate) fn start(verbosity: u8, format: LogFormat) {
     };
 }
 
-/// Which events are logged. Levels are never `TRACE`: kube logs the headers of answers there.
+/// Which events are logged. Levels are never `TRACE`: kube logs the headers of answers there. Of
+/// kube's client only the requests are: it logs the whole body of an answer that it cannot parse,
+/// which may be a Secret.
 fn targets(verbosity: u8) -> Option<Targets> {
     let ours =
         |level| Targets::new().with_targets([("unlade_launcher", level), ("unlade_cli", level)]);
     match verbosity {
         0 => None,
         1 => Some(ours(Level::INFO)),
-        _ => Some(ours(Level::DEBUG).with_targets([
-            ("kube", Level::DEBUG),
-            ("kube_client", Level::DEBUG),
-            ("kube_runtime", Level::DEBUG),
-        ])),
+        _ => {
+            Some(ours(Level::DEBUG).with_targets([("kube_client::client::builder", Level::DEBUG)]))
+        }
     }
 }
 
 /// Standard error, where words of others cannot move the cursor.
 #[derive(Debug, Clone, Copy)]
-struct Stderr;
+struct Stderr(LogFormat);
 
 impl MakeWriter<'_> for Stderr {
     type Writer = Self;
@@ -64,7 +64,7 @@ impl Write for Stderr {
     /// Takes a whole event, as the formatter writes it.
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let line = String::from_utf8_lossy(event);
-        writeln!(io::stderr(), "{}", text::line(line.trim_end_matches('\n')))?;
+        writeln!(io::stderr(), "{}", shown(self.0, line.trim_end_matches('\n')))?;
         Ok(event.len())
     }
 
@@ -73,20 +73,54 @@ impl Write for Stderr {
     }
 }
 
+/// The line as it is written. A JSON document stays one: nothing of it is cut, and what is not
+/// printable, which can only be part of its strings, is escaped as JSON escapes it.
+fn shown(format: LogFormat, line: &str) -> String {
+    match format {
+        LogFormat::Text => text::line(line).into_owned(),
+        LogFormat::Json => line.chars().fold(String::new(), |mut json, character| {
+            if text::is_printable(character) {
+                json.push(character);
+            } else {
+                let mut units = [0; 2];
+                for unit in character.encode_utf16(&mut units) {
+                    json.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+            json
+        }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_lines_stay_json_whatever_they_quote() {
+        let text = format!("a\u{202e}b\u{7f}\u{e0001}{}", "x".repeat(9 << 10));
+        let line = serde_json::to_string(&text).unwrap();
+        let shown = shown(LogFormat::Json, &line);
+        assert!(shown.chars().all(text::is_printable), "{shown}");
+        assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), text);
+    }
 
     #[test]
     fn nothing_is_logged_at_the_level_that_shows_headers() {
         assert!(targets(0).is_none());
         for verbosity in 1..=u8::MAX {
             let targets = targets(verbosity).unwrap();
-            for target in ["unlade_launcher", "kube_client::client", "hyper_util", "rustls"] {
+            for target in
+                ["unlade_launcher", "kube_client::client::builder", "hyper_util", "rustls"]
+            {
                 assert!(!targets.would_enable(target, &Level::TRACE), "{target} at {verbosity}");
             }
             assert!(targets.would_enable("unlade_launcher::launch", &Level::INFO));
-            assert_eq!(targets.would_enable("kube_client::client", &Level::DEBUG), verbosity > 1);
+            let requests = "kube_client::client::builder";
+            assert_eq!(targets.would_enable(requests, &Level::DEBUG), verbosity > 1);
+            for bodies in ["kube_client::client", "kube_client", "kube"] {
+                assert!(!targets.would_enable(bodies, &Level::ERROR), "{bodies} at {verbosity}");
+            }
             assert!(!targets.would_enable("hyper_util", &Level::DEBUG));
         }
     }

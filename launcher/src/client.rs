@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, Request, Response, StatusCode};
-use http_body_util::{BodyExt, Limited};
+use http_body_util::BodyExt;
 use kube::client::Body;
 use serde_json::{Value, json};
 use tracing::{Instrument, Span, debug, debug_span, field};
@@ -86,10 +86,7 @@ impl Observer {
             return Ok(response);
         }
         let (mut head, body) = response.into_parts();
-        let body = match Limited::new(body, REFUSAL).collect().await {
-            Ok(body) => String::from_utf8_lossy(&body.to_bytes()).into_owned(),
-            Err(error) => return Err(self.unreached(kube::Error::Service(error))),
-        };
+        let body = beginning(body).await.map_err(|error| self.unreached(error))?;
         let answer = serde_json::from_str(&body).unwrap_or(Value::Null);
         if is_of_api_server(status, &head.headers, &answer) {
             self.has_answered.store(true, Ordering::Relaxed);
@@ -130,6 +127,18 @@ impl Observer {
     }
 }
 
+/// The first bytes of an answer that refuses something.
+async fn beginning(mut body: Body) -> kube::Result<String> {
+    let mut bytes = Vec::new();
+    while bytes.len() < REFUSAL
+        && let Some(frame) = body.frame().await
+    {
+        let data = frame?.into_data().unwrap_or_default();
+        bytes.extend_from_slice(data.get(..REFUSAL - bytes.len()).unwrap_or(&data));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 fn span(request: &Request<Body>) -> Span {
     let (method, uri) = (request.method(), request.uri());
     let query = uri.query().unwrap_or_default();
@@ -142,7 +151,11 @@ fn span(request: &Request<Body>) -> Span {
 fn is_of_api_server(status: StatusCode, headers: &HeaderMap, answer: &Value) -> bool {
     answer.get("kind").and_then(Value::as_str) == Some("Status")
         || headers.contains_key("audit-id")
-        || status == StatusCode::TOO_MANY_REQUESTS
+        || matches!(
+            status,
+            // What authenticates in front of an API server answers in words of its own.
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
+        )
 }
 
 /// The seconds of a `Retry-After`. Kubernetes never sends a date.

@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     let left_out = left_out(&selected, &plan, arguments.all);
     let skipped = skipped(&selected, &left_out, arguments.all);
     let outcome = run_tests(arguments, &plan, testbed, &skipped);
-    report(arguments, &plan, &left_out);
+    report(arguments, &plan, &left_out, n_slow(&selected, arguments.all));
     outcome
 }
 
@@ -139,6 +139,12 @@ fn skipped(selected: &[&Test], left_out: &[(&Test, &str)], all: bool) -> Vec<Str
     names
 }
 
+/// How many tests are left out because they are slow.
+fn n_slow(selected: &[&Test], all: bool) -> usize {
+    let is_slow = |test: &&&Test| !test.needs().is_empty() && !test.is_ordinary();
+    if all { 0 } else { selected.iter().filter(is_slow).count() }
+}
+
 fn run_tests(
     arguments: &Arguments,
     plan: &Plan,
@@ -163,7 +169,7 @@ fn run_tests(
 }
 
 /// Says what was not run, and why.
-fn report(arguments: &Arguments, plan: &Plan, left_out: &[(&Test, &str)]) {
+fn report(arguments: &Arguments, plan: &Plan, left_out: &[(&Test, &str)], n_slow: usize) {
     let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
     for (_, need) in left_out {
         *numbers.entry(need).or_default() += 1;
@@ -173,9 +179,13 @@ fn report(arguments: &Arguments, plan: &Plan, left_out: &[(&Test, &str)]) {
         let why = plan.unmet.iter().find(|(name, _)| name == need).map_or("", |(_, why)| why);
         eprintln!("LEFT OUT: {n} tests that need {need}: {why}");
     }
+    let slow = match n_slow {
+        0 => String::new(),
+        n => format!(" but {n} slow ones, which `--all` runs"),
+    };
     match (numbers.is_empty(), &arguments.filter) {
-        (true, None) => eprintln!("Every test was run, none was left out."),
-        (true, Some(filter)) => eprintln!("Every test named *{filter}* was run."),
+        (true, None) => eprintln!("Every test was run{slow}."),
+        (true, Some(filter)) => eprintln!("Every test named *{filter}* was run{slow}."),
         _ => eprintln!("Every OTHER test was run. `--require-all` makes that a failure."),
     }
 }

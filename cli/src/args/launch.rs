@@ -3,6 +3,7 @@
 mod job;
 mod pod;
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{
@@ -14,7 +15,7 @@ pub(crate) use self::{
     job::{JobArgs, Reuse},
     pod::PodArgs,
 };
-use super::{Connection, Encoding};
+use super::{Connection, Encoding, number};
 
 /// Unpack bundle images on a cluster
 ///
@@ -83,7 +84,8 @@ pub(crate) struct Launch {
 pub(crate) struct Many {
     /// Most Jobs at once
     #[arg(long, value_name = "NUMBER", default_value = "5", hide_short_help = true)]
-    pub(crate) concurrency: std::num::NonZeroUsize,
+    #[arg(value_parser = number::parse::<NonZeroUsize>)]
+    pub(crate) concurrency: NonZeroUsize,
 
     /// Go on with the others if one fails
     #[arg(long, hide_short_help = true)]

@@ -10,7 +10,7 @@ use super::{Size, number};
 pub(crate) struct Limits {
     /// Most files in a bundle
     #[arg(id = "max-files", long, value_name = "NUMBER", hide_short_help = true)]
-    #[arg(default_value_t = limit::FILES, value_parser = number::parse)]
+    #[arg(default_value_t = limit::FILES, value_parser = number::parse::<usize>)]
     files: usize,
 
     /// Most bytes in one file
@@ -25,12 +25,12 @@ pub(crate) struct Limits {
 
     /// Most decoded bytes for each byte of a compressed value
     #[arg(id = "max-ratio", long, value_name = "NUMBER", hide_short_help = true)]
-    #[arg(default_value_t = limit::RATIO, value_parser = number::parse)]
+    #[arg(default_value_t = limit::RATIO, value_parser = number::parse::<usize>)]
     ratio: usize,
 
     /// Deepest nesting of YAML
     #[arg(id = "max-yaml-depth", long, value_name = "NUMBER", hide_short_help = true)]
-    #[arg(default_value_t = yaml::Limits::default().depth, value_parser = number::parse)]
+    #[arg(default_value_t = yaml::Limits::default().depth, value_parser = number::parse::<usize>)]
     yaml_depth: usize,
 
     /// Most bytes that one file grows to through YAML's aliases

@@ -1,13 +1,15 @@
 //! Numbers of things, as arguments.
 
+use std::num::NonZeroUsize;
+
 /// A whole number from 1.
 ///
 /// # Errors
 ///
 /// A sentence for people, if it is none.
-pub(crate) fn parse(text: &str) -> Result<usize, &'static str> {
-    let number = text.parse().ok().filter(|&number| number > 0);
-    number.ok_or("expected a whole number from 1")
+pub(crate) fn parse<T: From<NonZeroUsize>>(text: &str) -> Result<T, &'static str> {
+    let number: Result<NonZeroUsize, _> = text.parse();
+    number.map(T::from).map_err(|_| "expected a whole number from 1")
 }
 
 #[cfg(test)]
@@ -16,10 +18,11 @@ mod tests {
 
     #[test]
     fn numbers_are_whole_and_from_1() {
-        assert_eq!(parse("1"), Ok(1));
-        assert_eq!(parse("10000"), Ok(10_000));
+        assert_eq!(parse("1"), Ok(1_usize));
+        assert_eq!(parse("10000"), Ok(10_000_usize));
+        assert_eq!(parse("1"), Ok(NonZeroUsize::MIN));
         for text in ["", "0", "-1", "1.5", "lots", "1e3", "99999999999999999999"] {
-            assert_eq!(parse(text), Err("expected a whole number from 1"), "{text}");
+            assert_eq!(parse::<usize>(text), Err("expected a whole number from 1"), "{text}");
         }
     }
 }

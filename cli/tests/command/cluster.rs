@@ -68,7 +68,8 @@ fn arguments_of_clusters_that_make_no_sense_are_2() {
         (&["launch", IMAGE, "--owner", "deployment/a", "--dry-run"], "--owner is looked up"),
         (&["launch", IMAGE, "--dry-run=perhaps"], "'perhaps' for '--dry-run"),
         (&["launch", IMAGE, "--as-group", "a"], "--as <USER>"),
-        (&["launch", IMAGE, "--concurrency", "0"], "'0' for '--concurrency <NUMBER>'"),
+        (&["launch", IMAGE, "--concurrency", "0"], "expected a whole number from 1"),
+        (&["launch", IMAGE, "--architecture", "x86_64"], "this architecture amd64"),
         (&["launch", "-f", "/dev/null"], "no image in /dev/null"),
         (&["get", "a", "-A"], "'[NAME]...' cannot be used with '--all-namespaces'"),
         (

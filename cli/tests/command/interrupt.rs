@@ -60,7 +60,7 @@ fn a_job_whose_creation_is_under_way_is_not_denied() {
     // The request is carried out, or not, and has no answer either way.
     for (disturbance, told) in [
         (Disturbance::HangAfterDoing, "interrupted; the Job is deleted\n"),
-        (Disturbance::Hang, " has no Job, unless one is being created\n"),
+        (Disturbance::Hang, ": the Job may still appear\n"),
     ] {
         let mut disturbance = Some(disturbance);
         let server = Server::new(|_, _| {}).disturbed(move |request| {

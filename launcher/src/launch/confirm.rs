@@ -4,6 +4,7 @@
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
 use kube::api::PostParams;
+use tokio::time::timeout;
 
 use super::Launch;
 use super::patience::{Answer, Patience};
@@ -36,9 +37,10 @@ impl Launch<'_> {
         let pod = Pod { metadata, spec: template.spec, status: None };
         let api = self.api::<Pod>();
         let params = PostParams { dry_run: true, ..PostParams::default() };
-        match api.create(&params, &pod).await {
-            Ok(_) => false,
-            Err(error) => {
+        // Whoever follows the launch keeps its deadlines meanwhile.
+        match timeout(PATIENCE, api.create(&params, &pod)).await {
+            Err(_) | Ok(Ok(_)) => false,
+            Ok(Err(error)) => {
                 let answer = failure::of_api(&error, "create Pod");
                 // Of a webhook that isn't asked in a dry run this says nothing.
                 let is_answer = !answer.message.contains("does not support dry run");

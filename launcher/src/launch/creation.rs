@@ -1,8 +1,9 @@
 //! Creating objects that this launch recognises as its own, also if the answer to their creation is
 //! lost.
 
-use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
@@ -10,6 +11,7 @@ use kube::api::PostParams;
 use kube::{Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::time::Instant;
 use unlade_format::record::LAUNCH;
 
 use super::Launch;
@@ -24,6 +26,10 @@ pub(super) enum Created<K> {
     Theirs(Option<K>),
 }
 
+/// After this time a request that was not answered will not be carried out any more: longer than the
+/// launcher waits for an answer, and than the API server works on a request.
+const SETTLED: Duration = Duration::from_mins(2);
+
 /// A Job whose creation was requested and not answered yet.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Creation {
@@ -34,27 +40,31 @@ pub(crate) struct Creation {
     pub(super) launch: String,
 }
 
-/// The creations of all launches of one launcher that were not answered. That of a launch that was
-/// dropped remains: the request may be on its way.
+/// The creations of all launches of one launcher that were not answered, with when they began. That
+/// of a launch that was dropped remains for a time: the request may be on its way.
 #[derive(Debug, Default)]
-pub(crate) struct Creations(Mutex<BTreeSet<Creation>>);
+pub(crate) struct Creations(Mutex<BTreeMap<Creation, Instant>>);
 
 impl Creations {
-    /// Removes and returns those for a ConfigMap.
-    pub(super) fn take(&self, namespace: &str, config_map: &str) -> BTreeSet<Creation> {
-        let is_for = |it: &Creation| it.namespace == namespace && it.config_map == config_map;
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = all.iter().filter(|it| is_for(it)).cloned().collect();
-        all.retain(|it| !is_for(it));
-        taken
+    /// Those for a ConfigMap that may still be carried out.
+    pub(super) fn under_way(&self, namespace: &str, config_map: &str) -> Vec<Creation> {
+        let is_for = |it: &&Creation| it.namespace == namespace && it.config_map == config_map;
+        self.unsettled().keys().filter(is_for).cloned().collect()
+    }
+
+    /// Forgets one whose Job is known, or known not to come.
+    pub(super) fn remove(&self, creation: &Creation) {
+        self.unsettled().remove(creation);
     }
 
     fn insert(&self, creation: Creation) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(creation);
+        self.unsettled().insert(creation, Instant::now());
     }
 
-    fn remove(&self, creation: &Creation) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(creation);
+    fn unsettled(&self) -> MutexGuard<'_, BTreeMap<Creation, Instant>> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, began| began.elapsed() < SETTLED);
+        all
     }
 }
 

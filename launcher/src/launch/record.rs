@@ -5,7 +5,7 @@ use kube::ResourceExt;
 use serde::{Deserialize, Serialize};
 use unlade_format::record::FAILURE;
 
-use crate::Failure;
+use crate::{Failure, Reason};
 
 /// Most bytes of the annotation that are read. What we write is far shorter.
 const LONGEST: usize = 64 << 10;
@@ -32,8 +32,13 @@ impl Record {
         serde_json::from_str(text).ok()
     }
 
-    /// What is recorded of this attempt.
+    /// What is recorded of this attempt. Anyone who may update the ConfigMap may record anything, so
+    /// what only a launcher can know of itself, such as that the cluster is out of reach, is ignored.
     pub(super) fn read(config_map: Option<&ConfigMap>, attempt: &str) -> Option<Self> {
-        Self::of(config_map?).filter(|record| record.attempt.as_deref() == Some(attempt))
+        Self::of(config_map?).filter(|record| {
+            record.attempt.as_deref() == Some(attempt)
+                && (record.failure.reason == Reason::Deadline
+                    || !record.failure.reason.is_of_launcher())
+        })
     }
 }

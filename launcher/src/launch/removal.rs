@@ -48,17 +48,17 @@ pub(crate) async fn cancel(
             names.push(name);
         }
     }
-    for creation in creations.take(namespace, config_map) {
-        let Creation { job: name, launch, .. } = creation;
-        if jobs.items.iter().any(|job| is_of_launch(job, &launch) && job.name_any() == name) {
-            continue;
+    for creation in creations.under_way(namespace, config_map) {
+        let Creation { job: name, launch, .. } = &creation;
+        if !jobs.items.iter().any(|job| is_of_launch(job, launch) && job.name_any() == *name) {
+            let job = appeared(&api, &patience, name, launch).await?;
+            let params = DeleteParams::background().preconditions(of_uid(job.uid()));
+            let doing = format!("delete Job {name}");
+            if let Answer::Done(_) = patience.ask(&doing, || api.delete(name, &params)).await? {
+                names.push(name.clone());
+            }
         }
-        let job = appeared(&api, &patience, &name, &launch).await?;
-        let params = DeleteParams::background().preconditions(of_uid(job.uid()));
-        let doing = format!("delete Job {name}");
-        if let Answer::Done(_) = patience.ask(&doing, || api.delete(&name, &params)).await? {
-            names.push(name);
-        }
+        creations.remove(&creation);
     }
     Ok(names)
 }

@@ -68,6 +68,10 @@ impl Report {
             Step::Written => timings.written = Some(at),
             _ => {}
         }
+        if !matches!(step, Step::Waiting { .. } | Step::ImageChanged { .. }) {
+            // Whoever reads the events takes any other step for the end of a wait.
+            told.waits.clear();
+        }
         drop(told);
         // Nobody need listen.
         let _ = self.events.unbounded_send(Event { at, step });
@@ -144,7 +148,7 @@ fn log(step: &Step) {
         Step::Failed { failure } => ("failed", failure),
         step => return info!("{step:?}"),
     };
-    info!(reason = ?failure.reason, message = failure.message, "{what}");
+    info!(reason = ?failure.reason, failure = failure.message, "{what}");
 }
 
 /// So much later, or as late as makes no difference.

@@ -29,6 +29,7 @@ pub(crate) struct PodArgs {
         value_name = "ARCH,...",
         value_delimiter = ',',
         default_values = options::TOOL_ARCHITECTURES,
+        value_parser = architecture,
         hide_short_help = true
     )]
     architecture: Vec<String>,
@@ -149,6 +150,20 @@ impl From<PullPolicy> for launcher::PullPolicy {
             PullPolicy::Never => Self::Never,
         }
     }
+}
+
+/// The names that `uname -m` and Debian use are not those of the label `kubernetes.io/arch`, so that
+/// no node would be found.
+fn architecture(text: &str) -> Result<String, String> {
+    let name = match text {
+        "x86_64" | "x64" => "amd64",
+        "aarch64" | "armv8" => "arm64",
+        "armv7l" | "armhf" => "arm",
+        "i386" | "i686" | "x86" => "386",
+        "ppc64el" => "ppc64le",
+        _ => return Ok(text.to_owned()),
+    };
+    Err(format!("Kubernetes calls this architecture {name}"))
 }
 
 fn user(text: &str) -> Result<launcher::User, &'static str> {

@@ -82,7 +82,16 @@ async fn follow(
         tokio::select! {
             // What happened before what came of it, and both before the end.
             biased;
-            () = stop.asked() => return Ok(false),
+            () = stop.asked() => {
+                // What has happened already is reported, and counts for what is left.
+                while let Ok(event) = events.try_recv() {
+                    see(job, report, progresses, &event)?;
+                }
+                while let Ok((place, outcome)) = outcomes.try_recv() {
+                    finished.add(job, report, progresses, place, outcome)?;
+                }
+                return Ok(false);
+            }
             Some(event) = events.next() => see(job, report, progresses, &event)?,
             Some((place, outcome)) = outcomes.next() => {
                 removals.extend(finished.add(job, report, progresses, place, outcome)?.map(remove));

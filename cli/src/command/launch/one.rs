@@ -166,13 +166,14 @@ async fn interrupted(job: &Job<'_>, image: &str, progress: &Progress, stop: &mut
                 )),
             };
             match (cancelled, seen) {
-                (Err(failure), _) => return Error::launch(image, failure),
-                (Ok(jobs), None) if jobs.is_empty() => (
-                    format!(
-                        "interrupted; configmap/{config_map} has no Job, unless one is being created"
-                    ),
-                    "",
-                ),
+                (Err(failure), _) if failure.reason == Reason::Cancelled => {
+                    return Error::launch(image, failure);
+                }
+                // Still an interruption, whatever kept the Job from being deleted.
+                (Err(failure), _) => (format!("interrupted; {}", failure.message), TAKE_UP),
+                (Ok(jobs), None) if jobs.is_empty() => {
+                    (format!("interrupted; configmap/{config_map} has no Job"), "")
+                }
                 (Ok(jobs), Some(_)) if jobs.is_empty() => {
                     ("interrupted; the Job was over already".to_owned(), "")
                 }
