@@ -1,10 +1,10 @@
-//! Numbers of things, as arguments.
+//! Counts as arguments.
 
-/// A whole number from 1.
+/// Parses a whole number of at least 1.
 ///
 /// # Errors
 ///
-/// A sentence for people, if it is none.
+/// Returns a sentence for the user if the text is not such a number.
 pub(crate) fn parse(text: &str) -> Result<usize, &'static str> {
     let number = text.parse().ok().filter(|&number| number > 0);
     number.ok_or("expected a whole number from 1")

@@ -82,7 +82,7 @@ fn arguments_of_clusters_that_make_no_sense_are_2() {
         (&["delete", "-A"], "<NAME>..."),
     ] {
         let stderr = with_nobody(arguments).failure(2);
-        // Of the error itself: what follows is the usage, which names every argument.
+        // Only the error itself: the usage that follows names every argument.
         let error = stderr.split("\n\n").next().unwrap();
         assert!(
             error.starts_with("error: ") && error.contains(expected),

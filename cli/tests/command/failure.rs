@@ -265,7 +265,7 @@ fn no_line_and_no_list_of_a_bundle_is_without_end() {
     assert!(stderr.ends_with("3000 of 3000 ConfigMaps were not loaded\n"));
 }
 
-/// Kilobytes that stand for gigabytes.
+/// Kilobytes that expand to gigabytes.
 #[test]
 fn a_list_that_repeats_a_config_map_by_aliases_is_refused() {
     let config_map = format!(

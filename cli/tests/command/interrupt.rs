@@ -34,7 +34,7 @@ fn a_deletion_that_hangs_is_interrupted_at_once() {
 fn output_that_nobody_reads_is_interrupted_at_once() {
     let cluster = Cluster::new(Server::new(State::fill));
     let (reader, writer) = pipe().unwrap();
-    // No byte fits in any more.
+    // Fills the pipe.
     fcntl_setfl(&writer, OFlags::NONBLOCK).unwrap();
     while rustix::io::write(&writer, &[0; 4096]).is_ok() {}
     fcntl_setfl(&writer, OFlags::empty()).unwrap();
@@ -50,14 +50,14 @@ fn output_that_nobody_reads_is_interrupted_at_once() {
     while child.try_wait().unwrap().is_none() && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(10));
     }
-    // One that did not end is ended now: nobody will ever read.
+    // A program that is still running ends now, because its next write fails.
     drop(reader);
     assert_eq!(child.wait().unwrap().code(), Some(130), "{told}");
 }
 
 #[test]
 fn a_job_whose_creation_is_under_way_is_not_denied() {
-    // The request is carried out, or not, and has no answer either way.
+    // The request may or may not be carried out, and is never answered.
     for (disturbance, told) in [
         (Disturbance::HangAfterDoing, "interrupted; the Job is deleted\n"),
         (Disturbance::Hang, " has no Job, unless one is being created\n"),

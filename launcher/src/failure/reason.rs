@@ -16,7 +16,7 @@ macro_rules! reasons {
         }
 
         impl Reason {
-            /// All of them.
+            /// All reasons.
             pub const ALL: [Self; [$($code),+].len()] = [$(Self::$name),+];
 
             /// The exit code of `unlade launch`: those of the unpacker's verdicts
@@ -236,7 +236,7 @@ impl Reason {
         )
     }
 
-    /// What to do outside of the launch, where that is known.
+    /// What to do outside of the launch, if known.
     pub(crate) fn hint(self) -> Option<&'static str> {
         Some(match self {
             Self::InvalidReference => {

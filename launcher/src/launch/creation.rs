@@ -1,5 +1,5 @@
-//! Creating objects that this launch recognises as its own, also if the answer to their creation is
-//! lost.
+//! Creates objects that this launch recognises as its own, even if the response to their creation
+//! is lost.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -16,15 +16,15 @@ use super::Launch;
 use super::patience::Answer;
 use crate::Failure;
 
-/// An object that was created, or not.
+/// The outcome of creating an object.
 pub(super) enum Created<K> {
     /// This launch created it.
     Own(K),
-    /// Someone else did; none if it is gone again.
+    /// Someone else created it; `None` if it no longer exists.
     Theirs(Option<K>),
 }
 
-/// A Job whose creation was requested and not answered yet.
+/// A Job whose creation was requested but not answered yet.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Creation {
     pub(super) namespace: String,
@@ -34,13 +34,13 @@ pub(crate) struct Creation {
     pub(super) launch: String,
 }
 
-/// The creations of all launches of one launcher that were not answered. That of a launch that was
-/// dropped remains: the request may be on its way.
+/// The unanswered creations of all launches of one launcher. The creation of a dropped launch is
+/// kept, because its request may still be in flight.
 #[derive(Debug, Default)]
 pub(crate) struct Creations(Mutex<BTreeSet<Creation>>);
 
 impl Creations {
-    /// Removes and returns those for a ConfigMap.
+    /// Removes and returns the creations for a ConfigMap.
     pub(super) fn take(&self, namespace: &str, config_map: &str) -> BTreeSet<Creation> {
         let is_for = |it: &Creation| it.namespace == namespace && it.config_map == config_map;
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -59,7 +59,7 @@ impl Creations {
 }
 
 impl Launch<'_> {
-    /// Creates an object that bears the id of this launch.
+    /// Creates an object that carries the id of this launch.
     pub(super) async fn create<K>(&self, mut object: K) -> Result<Created<K>, Failure>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -86,7 +86,7 @@ impl Launch<'_> {
         })
     }
 
-    /// Creates a Job, which [`Launcher::cancel`](crate::Launcher::cancel) knows of even before the
+    /// Creates a Job. [`Launcher::cancel`](crate::Launcher::cancel) knows about it even before the
     /// API server has answered.
     pub(super) async fn create_job(&self, job: Job) -> Result<Created<Job>, Failure> {
         let creation = Creation {

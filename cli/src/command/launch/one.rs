@@ -21,7 +21,7 @@ use crate::{
     summary,
 };
 
-/// What to do after an interruption.
+/// The hint after an interruption.
 pub(super) const TAKE_UP: &str = "the same command takes up what exists";
 
 pub(super) async fn launch(job: &Job<'_>, request: &Request) -> Result<(), Error> {
@@ -44,7 +44,8 @@ pub(super) async fn launch(job: &Job<'_>, request: &Request) -> Result<(), Error
             return Err(error);
         }
     };
-    // What follows is over in a moment, unless nobody reads what is written.
+    // The rest takes only a moment, unless nobody reads the output; then a signal has to end the
+    // program.
     stop.release();
     let manifest = match load(job, &launched) {
         Ok(manifest) => manifest,
@@ -90,8 +91,8 @@ pub(super) fn name(launched: &Launched) -> &str {
     launched.config_map.metadata.name.as_deref().unwrap_or_default()
 }
 
-/// Deletes what was launched, once nothing more is wanted of it. What existed before the launch
-/// stays.
+/// Deletes what the launch created, once it is no longer needed. What existed before the launch is
+/// kept.
 async fn remove(job: &Job<'_>, namespace: &str, launched: &Launched) -> Result<(), Error> {
     let name = name(launched);
     let is_ours = launched.job.is_some();
@@ -102,7 +103,7 @@ async fn remove(job: &Job<'_>, namespace: &str, launched: &Launched) -> Result<(
     Ok(())
 }
 
-/// Reports what became of a ConfigMap that `--rm` names.
+/// Reports whether the ConfigMap of a launch with `--rm` was deleted.
 pub(super) fn note_removal(job: &Job<'_>, name: &str, is_deleted: bool) {
     if !job.is_quiet {
         let note = if is_deleted {
@@ -151,8 +152,8 @@ async fn follow(
     result.map_err(|failure| Error::launch(image, failure))
 }
 
-/// What is left of an interrupted launch. The request that creates a Job may be under way: as long as
-/// the Job was not seen, nobody knows.
+/// Describes what an interrupted launch leaves behind. The request that creates the Job may be in
+/// flight, so until the Job has been seen, it is unknown whether it exists.
 async fn interrupted(job: &Job<'_>, image: &str, progress: &Progress, stop: &mut Stop) -> Error {
     let namespace = &job.namespace;
     let (message, hint) = match (progress.config_map(), progress.job()) {
