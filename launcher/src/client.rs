@@ -137,7 +137,7 @@ fn span(request: &Request<Body>) -> Span {
 
 /// Whether an error response comes from an API server, and not from something in its place or in
 /// front of it. It does if it is a Status, or has the header that the audit of the API server adds
-/// to every response. An overloaded API server answers with plain text.
+/// to every response. An overloaded API server answers 429 with plain text.
 fn is_of_api_server(status: StatusCode, headers: &HeaderMap, answer: &Value) -> bool {
     answer.get("kind").and_then(Value::as_str) == Some("Status")
         || headers.contains_key("audit-id")

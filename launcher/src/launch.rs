@@ -107,7 +107,7 @@ impl Launch<'_> {
         let (mut jobs, mut chosen) = match (jobs, chosen) {
             (Ok(jobs), Ok(chosen)) => (jobs, chosen),
             (Ok(jobs), Err(failure)) => return Err(self.recorded(&baseline, &jobs, failure).await),
-            // It is unknown who is using the ConfigMap, so nothing is recorded on it.
+            // It is unknown which launch is using the ConfigMap, so nothing is recorded on it.
             (Err(failure), _) => return Err(failure),
         };
         let mut budget = Budget::new(self.options.deadlines, self.report.elapsed());

@@ -1,4 +1,4 @@
-//! Counts as arguments.
+//! Positive whole numbers as arguments.
 
 /// Parses a whole number of at least 1.
 ///
