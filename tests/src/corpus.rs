@@ -95,8 +95,8 @@ pub fn crafted_with_texts() -> Vec<Sample> {
 ///
 /// # Panics
 ///
-/// If there are not exactly 181. A test that calls this must be `#[ignore = "needs the published
-/// bundles"]`.
+/// If there are not exactly 181. A test that calls this must be
+/// `#[ignore = "needs the published bundles"]`.
 pub fn published() -> Vec<Sample> {
     let bundles = published_folder().join("bundles");
     assert!(
