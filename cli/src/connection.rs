@@ -13,8 +13,8 @@ use unlade_launcher::client;
 
 use crate::{args::Connection, error, log};
 
-/// How long it may take until a server takes a connection. One that does not take it within this
-/// time is not there: someone waits at the prompt.
+/// How long a server may take to accept a connection. A server that takes longer counts as
+/// unreachable, because a user is waiting at the prompt.
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// A cluster, and the namespace that is meant where none is named.
@@ -42,13 +42,13 @@ pub(crate) enum Error {
         #[source]
         source: io::Error,
     },
-    /// A kubeconfig without the context that is asked for.
+    /// A kubeconfig without the requested context.
     #[error("the kubeconfig {path} has no context {context:?}")]
     Context { path: String, context: String, all: Vec<String> },
-    /// A kubeconfig that names no context, where none is asked for.
+    /// A kubeconfig that names no current context, if no context is requested.
     #[error("the kubeconfig {path} has no current context")]
     NoContext { path: String, all: Vec<String> },
-    /// A context with a user that does not exist. Going on would be anonymous.
+    /// A context whose user does not exist. Requests would be anonymous.
     #[error("the kubeconfig {path} has no user {user:?}, which the context {context:?} names")]
     User { path: String, context: String, user: String },
     /// Neither a kubeconfig nor a pod's service account.
@@ -108,7 +108,7 @@ pub(crate) async fn connect(connection: &Connection) -> Result<Cluster, Error> {
             Some(connection.as_group.clone()).filter(|groups| !groups.is_empty());
     }
     let namespace = namespace(connection, &config);
-    // The launcher tries again by itself, and says so. kube would do it out of sight.
+    // The launcher retries requests itself and reports it. kube would retry silently.
     config.default_retry = false;
     config.connect_timeout = Some(CONNECT);
     let url = config.cluster_url.to_string().trim_end_matches('/').to_owned();
@@ -137,8 +137,8 @@ pub(crate) async fn connect(connection: &Connection) -> Result<Cluster, Error> {
     Ok(Cluster { client: client::observe(client, &server), namespace })
 }
 
-/// Removes `user:password@` from the address of the server, which messages and logs show. kube's
-/// client does not send it.
+/// Removes `user:password@` from the address of the server, because messages and logs show the
+/// address. kube's client does not send it.
 fn drop_user_info(config: &mut Config) {
     let authority = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
     if let Some((_, host)) = authority.rsplit_once('@') {
@@ -197,7 +197,7 @@ fn namespace(connection: &Connection, config: &Config) -> String {
 /// Where requests go.
 struct Target {
     config: Config,
-    /// The context of the kubeconfig; none in a pod.
+    /// The context of the kubeconfig; `None` in a pod.
     context: Option<String>,
 }
 
@@ -230,8 +230,8 @@ async fn target(connection: &Connection) -> Result<Target, Error> {
     Ok(Target { config, context: Some(context) })
 }
 
-/// The context that is asked for, or the current one, if it exists and so does its user. kube would
-/// go on without a user.
+/// Returns the requested or the current context if it exists and its user exists. kube would go on
+/// without a user.
 fn known_context(
     connection: &Connection,
     kubeconfig: &Kubeconfig,

@@ -55,7 +55,7 @@ pub(crate) enum Error {
         #[source]
         source: loader::Error,
     },
-    /// A ConfigMap that has nothing of a bundle.
+    /// A ConfigMap that contains no part of a bundle.
     #[error("{name} holds no bundle")]
     NoBundle { name: String },
     /// Some of the ConfigMaps of a List were not loaded; each was told of already.
@@ -179,14 +179,14 @@ pub(crate) fn report(error: &Error, screen: &Screen) -> Exit {
     exit
 }
 
-/// Warns of what was noticed in a bundle, as far as [`text::listed`] lists it.
+/// Warns about the findings of a bundle, as many as [`text::listed`] lists.
 pub(crate) fn warn_of<'f>(findings: impl IntoIterator<Item = &'f Finding>, screen: &Screen) {
     for line in text::listed(findings) {
         tell("warning", screen.err.warning, &line);
     }
 }
 
-/// Warns of other things, as far as [`text::listed_items`] lists them.
+/// Warns about other items, as many as [`text::listed_items`] lists.
 pub(crate) fn warn<T: Display>(what: impl IntoIterator<Item = T>, screen: &Screen) {
     for line in text::listed_items(what) {
         tell("warning", screen.err.warning, &line);

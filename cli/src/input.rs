@@ -83,7 +83,7 @@ pub(crate) enum Error {
         #[source]
         source: serde_json::Error,
     },
-    /// A tar, or something compressed: perhaps an image.
+    /// A tar archive or compressed data: perhaps an image.
     #[error("{origin} is an archive or compressed, and neither YAML nor JSON")]
     Archive { origin: String },
     /// Only other things.
@@ -171,13 +171,13 @@ fn parse(bytes: &[u8], origin: &str, reader: &yaml::Reader) -> Result<Input, Err
     Ok(input)
 }
 
-/// Whether the bytes begin as a tar does, or what gzip or zstd compress.
+/// Whether the bytes begin like a tar archive, gzip or zstd.
 fn is_archive(bytes: &[u8]) -> bool {
     let is_tar = bytes.get(257..262) == Some(b"ustar");
     is_tar || bytes.starts_with(b"\x1f\x8b") || bytes.starts_with(b"\x28\xb5\x2f\xfd")
 }
 
-/// Whether an object that is no ConfigMap is an entry of a file-based catalog.
+/// Whether an object that is not a ConfigMap is an entry of a file-based catalog.
 pub(crate) fn is_catalog(other: &str) -> bool {
     other.starts_with(CATALOG)
 }

@@ -37,7 +37,7 @@ use crate::{exit::Exit, screen::Screen};
 pub fn main(program: Program) -> ExitCode {
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
-        // What is caught is reported as an error of the input.
+        // A panic that is caught is reported as an error of the input.
         if !yaml::is_panic_caught() {
             print(info);
         }

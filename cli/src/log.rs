@@ -1,4 +1,4 @@
-//! `--verbose`: what the launcher and kube's client log, on standard error.
+//! `--verbose`: writes what the launcher and kube's client log to standard error.
 
 use std::io::{self, Write};
 
@@ -20,22 +20,23 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// Logs from now on: at `verbosity` 0 nothing, at 1 phases and decisions, from 2 on also requests and
-/// watches. No level shows headers or bodies of requests: they hold credentials.
+/// Starts logging: nothing at `verbosity` 0, phases and decisions at 1, and also requests and
+/// watches from 2 on. No level shows headers or bodies of requests, because they contain
+/// credentials.
 pub(crate) fn start(verbosity: u8, format: LogFormat) {
     let Some(targets) = targets(verbosity) else { return };
     let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(Stderr(format));
     let registry = tracing_subscriber::registry().with(targets);
-    // That someone else logs already is fine.
+    // This fails if a logger is already set, which is fine.
     _ = match format {
         LogFormat::Text => registry.with(lines).try_init(),
         LogFormat::Json => registry.with(lines.json()).try_init(),
     };
 }
 
-/// Which events are logged. Levels are never `TRACE`: kube logs the headers of answers there. Of
-/// kube's client only the requests are: it logs the whole body of an answer that it cannot parse,
-/// which may be a Secret.
+/// Which events are logged. The level is never `TRACE`, because kube logs the headers of responses
+/// there. Only the requests of kube's client are logged, because it logs the whole body of a response
+/// that it cannot parse, which may be a Secret.
 fn targets(verbosity: u8) -> Option<Targets> {
     let ours =
         |level| Targets::new().with_targets([("unlade_launcher", level), ("unlade_cli", level)]);
@@ -48,7 +49,8 @@ fn targets(verbosity: u8) -> Option<Targets> {
     }
 }
 
-/// Standard error, where words of others cannot move the cursor.
+/// Standard error, with control characters escaped, so that foreign text cannot control the
+/// terminal.
 #[derive(Debug, Clone, Copy)]
 struct Stderr(LogFormat);
 
@@ -61,7 +63,7 @@ impl MakeWriter<'_> for Stderr {
 }
 
 impl Write for Stderr {
-    /// Takes a whole event, as the formatter writes it.
+    /// Expects a whole event, because the formatter writes each event at once.
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let line = String::from_utf8_lossy(event);
         writeln!(io::stderr(), "{}", shown(self.0, line.trim_end_matches('\n')))?;

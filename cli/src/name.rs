@@ -20,12 +20,12 @@ pub(crate) enum Error {
          digit, also beside each `.`"
     )]
     Subdomain,
-    /// Another kind of object than a ConfigMap, such as `pod/a`.
+    /// An object of another kind than ConfigMap, such as `pod/a`.
     #[error("expected NAME or configmap/NAME")]
     Kind,
     /// An image on this machine, such as `oci-archive:bundle.tar`.
     #[error(
-        "the nodes pull the image, so it cannot be a file or directory of this machine; write \
+        "the nodes pull the image, so it cannot be a file or directory on this machine; write \
          docker.io/library/{0} if that is its name"
     )]
     LocalImage(String),
@@ -57,7 +57,7 @@ pub(crate) fn parse(text: &str) -> Result<String, Error> {
     Ok(text.to_owned())
 }
 
-/// Checks the name of a ConfigMap, which may follow its kind as `-o name` prints it.
+/// Checks the name of a ConfigMap, which may have its kind before it, as `-o name` prints it.
 pub(crate) fn parse_config_map(text: &str) -> Result<String, Error> {
     match text.split_once('/') {
         None => parse(text),
@@ -66,7 +66,7 @@ pub(crate) fn parse_config_map(text: &str) -> Result<String, Error> {
     }
 }
 
-/// Checks that an image is not one that only `unlade unpack` reads, by the rule that it goes by.
+/// Checks that an image is not one that only `unlade unpack` reads, by the rule that `unpack` uses.
 ///
 /// The launcher checks the rest of the reference.
 pub(crate) fn parse_image(text: &str) -> Result<String, Error> {

@@ -184,7 +184,7 @@ impl Progress {
     }
 }
 
-/// When the next attempt comes.
+/// When the next attempt starts.
 fn again(after: Duration) -> String {
     if after.is_zero() {
         "trying again now".to_owned()

@@ -1,8 +1,9 @@
-//! What helps, in the words of the command line: the launcher names options, and flags are here.
+//! Describes remedies in terms of the command line: the launcher names options, and this module
+//! names the flags.
 
 use unlade_launcher::Remedy;
 
-/// A hint and the remedies beside it, in one line; none if there is neither.
+/// A hint and the remedies, in one line; `None` if neither exists.
 pub(crate) fn advice(hint: Option<&str>, remedies: &[Remedy]) -> Option<String> {
     let remedies: Vec<_> = remedies.iter().copied().map(worded).collect();
     let remedies = Some(remedies.join(", or ")).filter(|text| !text.is_empty());
@@ -17,7 +18,8 @@ fn worded(remedy: Remedy) -> String {
     }
 }
 
-/// How a remedy is written on the command line; none of one that a later launcher knows.
+/// How a remedy is written on the command line; `None` for a remedy that only a later launcher
+/// knows.
 fn flag(remedy: Remedy) -> Option<&'static str> {
     Some(match remedy {
         Remedy::PullSecret => "--pull-secret",

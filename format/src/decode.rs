@@ -32,7 +32,8 @@ pub struct Decoded {
     pub digest: Option<String>,
     /// The id of the attempt that filled it.
     pub attempt: Option<String>,
-    /// What was noticed, now and when the ConfigMap was filled ([`mark::FINDINGS`]).
+    /// The findings, both of this reader and from when the ConfigMap was filled
+    /// ([`mark::FINDINGS`]).
     pub findings: Vec<Finding>,
 }
 

@@ -62,7 +62,7 @@ pub struct Options {
     pub source_image: Option<String>,
     /// An id of this attempt, so that a caller can tell its own result from an older one.
     pub attempt: Option<String>,
-    /// What the reader of the content noticed, for whoever loads the ConfigMap
+    /// What the reader of the content noticed, for anyone who loads the ConfigMap
     /// ([`mark::FINDINGS`]).
     pub findings: Vec<Finding>,
     /// Whether a file of metadata/ lies where upstream writes it even if upstream's loader takes it
@@ -272,7 +272,7 @@ fn config_map(content: &Content, options: &Options, values: Values) -> Result<Co
         annotations.insert(CONTENT_ENCODING.to_owned(), gzip::ENCODING.to_owned());
     }
     if !options.without_marks {
-        // Last: it takes the room that the others leave.
+        // This comes last, because it takes the space that the others leave.
         mark::findings::write(&options.findings, annotations);
     }
     annotation::check_size(annotations)?;

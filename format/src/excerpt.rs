@@ -6,7 +6,7 @@ pub const SIZE: usize = 300;
 /// Most bytes in a message about one thing: room for two excerpts.
 pub(crate) const MESSAGE_SIZE: usize = 2 * SIZE + 200;
 
-/// Most bytes that [`of`] adds to a text that it cuts.
+/// The maximum number of bytes that [`of`] adds to a text that it cuts.
 pub(crate) const SUFFIX_SIZE: usize = "... (18446744073709551615 bytes)".len();
 
 /// Most items of a list that are shown.

@@ -120,7 +120,7 @@ fn with_content(mut cleared: ConfigMap, encoded: &ConfigMap) -> Result<ConfigMap
     let metadata = &mut cleared.metadata;
     metadata.annotations.extend(encoded.metadata.annotations.clone());
     if annotation::check_size(&metadata.annotations).is_err() {
-        // The content comes first.
+        // The content takes precedence over the findings.
         metadata.annotations.remove(mark::FINDINGS);
     }
     annotation::check_size(&metadata.annotations)

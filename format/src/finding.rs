@@ -18,8 +18,8 @@ pub struct Finding {
     /// What happened, for people: a lowercase fragment.
     #[serde(default)]
     pub message: String,
-    /// The number of findings that this one stands for because they were not kept; 0 for every
-    /// other finding. [`count`] counts all.
+    /// The number of findings that this one stands for because they were not kept; 0 for an
+    /// ordinary finding. [`count`] includes them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub omitted: usize,
 }
@@ -50,9 +50,9 @@ pub enum Reason {
     FurtherDocuments,
     /// A document without content, which upstream keeps as an object without kind.
     NilObject,
-    /// An object without a name, which no cluster takes.
+    /// An object without a name, which no cluster accepts.
     NamelessObject,
-    /// An object that another file of the bundle holds as well.
+    /// An object that another file of the bundle contains as well.
     DuplicateObject,
     /// No ClusterServiceVersion.
     NoCsv,
@@ -70,8 +70,8 @@ pub enum Reason {
     Shadowed,
     /// A file of `metadata/` that says nothing of the bundle, such as settings of a pipeline.
     UnusedFile,
-    /// Findings that were not kept, or not carried: `Finding::omitted` has their number where it
-    /// is known.
+    /// Findings that were not kept, or not passed on: `Finding::omitted` has their number if it is
+    /// known.
     Omitted,
     /// A reason of a later version of unlade, read from a ConfigMap.
     #[serde(other)]
@@ -109,14 +109,14 @@ impl Finding {
     }
 }
 
-/// How many findings these are, counting those that one of them stands for.
+/// The number of findings, including those that a finding stands for.
 pub fn count<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> usize {
     let numbers = findings.into_iter().map(|finding| finding.omitted.max(1));
     numbers.fold(0, usize::saturating_add)
 }
 
 impl Findings {
-    /// Takes a finding. Of one that stands for others, the number counts.
+    /// Adds a finding. A finding that stands for others only adds to their number.
     pub fn push(&mut self, finding: Finding) {
         self.count = self.count.saturating_add(count([&finding]));
         if self.kept.len() < MOST && finding.omitted == 0 {
@@ -197,11 +197,11 @@ mod tests {
         let all = all.into_vec();
         assert_eq!(all.len(), MOST + 1);
         assert_eq!(all[MOST].reason, Reason::Omitted);
-        assert_eq!(all[MOST].message, "3 more findings are not kept");
+        assert_eq!(all[MOST].message, "3 more findings were left out");
         assert_eq!(all[MOST].omitted, 3);
         assert_eq!(count(&all), MOST + 3);
 
-        // A second reader that goes on from there counts the same ones.
+        // A second reader that continues from there adds to the same number.
         let mut again = Findings::from(all);
         again.push(Finding::new(Reason::NoCsv, "", "another"));
         assert_eq!(again.count(), MOST + 4);

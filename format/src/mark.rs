@@ -21,8 +21,8 @@ pub const NAMES: &str = "unlade.dev/names";
 pub const METADATA: &str = "unlade.dev/metadata";
 /// The id of the attempt that filled the ConfigMap; absent if none was given.
 pub const ATTEMPT: &str = "unlade.dev/attempt";
-/// JSON list of what the reader of the bundle noticed: at most 100 findings in 16 KiB, with the
-/// number of the others; absent if there were none. [`DIGEST`] does not cover it.
+/// A JSON list of what the reader of the bundle noticed: at most 100 findings in 16 KiB, with the
+/// number of the others; absent if the reader had no findings. [`DIGEST`] does not cover it.
 pub const FINDINGS: &str = "unlade.dev/findings";
 
 /// All marks.

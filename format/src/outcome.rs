@@ -114,7 +114,7 @@ pub struct Outcome {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<usize>,
     /// The [digest](crate::digest) of the content that the ConfigMap holds now, as
-    /// [`DIGEST`](crate::mark::DIGEST) has it; only of a success.
+    /// [`DIGEST`](crate::mark::DIGEST) has it; only for a success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// How many things the reader noticed and logged.

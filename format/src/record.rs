@@ -12,8 +12,8 @@ pub const IMAGE_DIGEST: &str = "unlade.dev/image-digest";
 pub const FAILURE: &str = "unlade.dev/failure";
 /// On a Job: the digest of what was asked of the API server, by which launches are compared.
 pub const SPEC_HASH: &str = "unlade.dev/spec-hash";
-/// On a Job, and on a ConfigMap with a random name: the random id of the launch that created it, by
-/// which a launch recognises an object whose creation was answered late or not at all.
+/// On a Job, and on a ConfigMap with a random name: the random id of the launch that created it. By
+/// this id a launch recognises an object whose creation was answered late or not at all.
 pub const LAUNCH: &str = "unlade.dev/launch";
 /// On the Role of a ConfigMap: the image that its content was verified to come from, as JSON.
 pub const VERIFIED: &str = "unlade.dev/verified";

@@ -75,13 +75,13 @@ pub fn line(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{}… ({} more bytes)", escape(shown), rest.len()))
 }
 
-/// The first [`FINDINGS`] of `findings`, and how many more there are, those that were not kept
-/// included.
+/// The first [`FINDINGS`] of `findings`, and the number of the others, including those that were
+/// not kept.
 pub fn listed<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> impl Iterator<Item = String> {
     listed_with(findings, |finding| finding::count([*finding]))
 }
 
-/// The first [`FINDINGS`] of `items`, each of which is one finding, and how many more there are.
+/// The first [`FINDINGS`] of `items`, each of which is one finding, and the number of the others.
 ///
 /// ```
 /// let lines = unlade_format::text::listed_items(1..=1_003);

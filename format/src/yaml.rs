@@ -5,9 +5,9 @@
 //! events (`event`), and go-yaml's rules make values of them (`resolve`, `compose`).
 //!
 //! The event parser panics on some inputs. Such a panic is caught and becomes [`Error::Parser`]; a
-//! program whose panic hook prints panics asks [`is_panic_caught`] first. With `panic = "abort"` it
-//! cannot be caught, and such an input ends the process: build with `panic = "unwind"`, which is the
-//! default, where the input comes from outside.
+//! panic hook that prints panics should call [`is_panic_caught`] first. With `panic = "abort"` a
+//! panic cannot be caught, and such an input aborts the process. If input comes from outside, build
+//! with `panic = "unwind"`, which is the default.
 //!
 //! ```
 //! use unlade_format::yaml::{Limits, to_json};
@@ -89,13 +89,13 @@ pub enum Scalars {
     Source,
 }
 
-/// Content behind the first document of a text, which upstream does not read.
+/// Content after the first document of a text, which upstream does not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unread {
-    /// The line where it begins, counted from 1.
+    /// The line where the content begins, counted from 1.
     pub line: u64,
-    /// Whether a document marker stands before it.
+    /// Whether a document marker comes before the content.
     pub is_document: bool,
 }
 
@@ -105,7 +105,7 @@ pub struct Unread {
 pub struct Document {
     /// What it holds: null if there is no document.
     pub tree: Tree,
-    /// What follows it and is not read; none if nothing does.
+    /// The unread content after the first document, if any.
     pub unread: Option<Unread>,
 }
 
@@ -115,7 +115,7 @@ pub struct Document {
 pub struct Unstructured {
     /// The object; none if the first document has no content (upstream's "nil object").
     pub object: Option<Tree>,
-    /// What follows the first document and is not read; none if nothing does.
+    /// The unread content after the first document, if any.
     pub unread: Option<Unread>,
 }
 
@@ -126,7 +126,7 @@ pub struct File {
     /// The document as [`decode_document`] reads it, its scalars resolved; none if it has no
     /// content.
     pub document: Option<Tree>,
-    /// What follows it and is not read; none if nothing does.
+    /// The unread content after the first document, if any.
     pub unread: Option<Unread>,
     /// What keeps it from being an object, as [`decode_unstructured`] has it.
     pub error: Option<Error>,

@@ -1,4 +1,5 @@
-//! The panic hook belongs to the program. A test of its own process, which has only one hook.
+//! The panic hook belongs to the program. This test has its own process, because a process has only
+//! one hook.
 
 use std::panic;
 use std::sync::atomic::{AtomicUsize, Ordering};

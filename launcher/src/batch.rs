@@ -23,8 +23,8 @@ use crate::{Event, Failure, Launched, Launcher, Name, Request, Step, launch};
 pub struct Batch {
     /// Most Jobs that are under way at once.
     pub concurrency: NonZeroUsize,
-    /// Whether the others go on when one fails. Those that have begun are always waited for. Where
-    /// the API server is out of reach all fail at once.
+    /// Whether the other launches go on when one fails. Launches that have begun always run to
+    /// their end. If the API server cannot be reached, all launches fail at once.
     pub keep_going: bool,
 }
 
@@ -113,7 +113,7 @@ impl Launcher {
                     }
                     let job = outcome.job().map(str::to_owned);
                     for place in places {
-                        // Nobody need listen.
+                        // This fails if nothing listens, which is fine.
                         let _ = outcomes.unbounded_send((place, outcome.clone()));
                     }
                     drop(outcome);
@@ -170,14 +170,14 @@ impl Launcher {
     }
 }
 
-/// Sends an event of one of many.
+/// Sends an event of one launch of the batch.
 fn send(request: &Request, events: &UnboundedSender<BatchEvent>, event: Event) {
     let (image, namespace) = (request.image.clone(), request.namespace.clone());
-    // Nobody need listen.
+    // This fails if nothing listens, which is fine.
     let _ = events.unbounded_send(BatchEvent { image, namespace, event });
 }
 
-/// The outcome of one that failed after this time, once it is reported.
+/// Reports a launch that failed at this time, and returns its outcome.
 fn failed(
     request: &Request,
     events: &UnboundedSender<BatchEvent>,

@@ -36,7 +36,7 @@ pub struct Check {
     /// What to do about it, or what else is to be known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// What to change about the launch: one of these.
+    /// What to change about the launch: each of these may help.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remedies: Vec<Remedy>,
 }
@@ -249,7 +249,7 @@ impl Topic {
 
     /// A failure of a launch, before it is one.
     fn of(self, outcome: Outcome, failure: Failure) -> Check {
-        // Whoever reads this has run the check.
+        // The reader has just run the check.
         let remedies = failure.remedies.into_iter().filter(|&it| it != Remedy::Check).collect();
         Check { hint: failure.hint, remedies, ..self.check(outcome, failure.message) }
     }

@@ -16,27 +16,26 @@ use crate::{Reason, failure};
 #[cfg(test)]
 mod tests;
 
-/// Most bytes of an answer that refuses something. What is longer is cut off.
+/// The maximum size in bytes of an error response. A larger one is an error.
 const REFUSAL: usize = 1 << 20;
 
-/// Most bytes of an answer that are shown where it does not come from an API server.
+/// The maximum number of bytes to show of a response that does not come from an API server.
 const SHOWN: usize = 200;
 
-/// The same client, with three differences:
+/// Wraps a client. The new client differs from it in three ways:
 ///
-/// - A request fails at once as long as no API server has ever answered this client or its clones,
-///   whatever kept it from answering: the address is wrong, or the cluster is down. An API server
-///   that has answered before is waited for.
-/// - `Retry-After` is kept: kube drops the headers of an answer, so the number of seconds moves
+/// - As long as no API server has ever answered this client or its clones, a failed request is not
+///   retried, whatever the cause: a wrong address, or a cluster that is down. For an API server
+///   that has answered before, the launcher waits.
+/// - `Retry-After` is kept: kube drops the headers of a response, so the number of seconds moves
 ///   into the `details` of its Status, where [`Launcher`](crate::Launcher) finds it.
-/// - Each request has a span of `tracing` at the level `DEBUG`, with method, path and status. Neither
+/// - Each request has a `tracing` span at the level `DEBUG`, with method, path and status. Neither
 ///   headers nor bodies are logged.
 ///
 /// `server` names the server in messages, such as `https://10.0.0.1:6443 (context "prod")`.
 ///
-/// The client should be made with
-/// [`Config::default_retry`](kube::Config::default_retry) off, see
-/// [`Launcher::new`](crate::Launcher::new).
+/// The client should be created with [`Config::default_retry`](kube::Config::default_retry) off;
+/// see [`Launcher::new`](crate::Launcher::new).
 pub fn observe(client: kube::Client, server: &str) -> kube::Client {
     let namespace = client.default_namespace().to_owned();
     let observer = Arc::new(Observer { server: server.to_owned(), has_answered: false.into() });
@@ -61,7 +60,7 @@ pub(crate) struct Unreached {
 #[derive(Debug)]
 struct Observer {
     server: String,
-    /// Whether an API server has answered, in whatever words.
+    /// Whether an API server has ever answered, even with an error.
     has_answered: AtomicBool,
 }
 
@@ -97,12 +96,12 @@ impl Observer {
             Some(seconds) => with_retry_after(answer, status, &body, seconds),
             None => body,
         };
-        // It was the length of the body that came.
+        // The header has the length of the original body.
         head.headers.remove(http::header::CONTENT_LENGTH);
         Ok(Response::from_parts(head, Body::from(body.into_bytes())))
     }
 
-    /// The error as it is, unless nothing was ever heard of the server.
+    /// Returns the error as it is, unless the server has never answered.
     fn unreached(&self, error: kube::Error) -> kube::Error {
         let failure = failure::of_api(&error, "connect");
         if self.has_answered.load(Ordering::Relaxed) || failure.reason != Reason::ApiUnreachable {
@@ -145,9 +144,9 @@ fn span(request: &Request<Body>) -> Span {
     debug_span!("request", %method, path = uri.path(), query, status = field::Empty)
 }
 
-/// Whether an answer that refuses something comes from an API server, and not from what stands in
-/// its place or in front of it: it is a Status, or has the header of every answer that went
-/// through the API server's audit. Where that refuses for its load, it does so with a plain text.
+/// Whether an error response comes from an API server, and not from something in its place or in
+/// front of it. It does if it is a Status, or has the header that the audit of the API server adds
+/// to every response. An overloaded API server answers 429 with plain text.
 fn is_of_api_server(status: StatusCode, headers: &HeaderMap, answer: &Value) -> bool {
     answer.get("kind").and_then(Value::as_str) == Some("Status")
         || headers.contains_key("audit-id")
@@ -163,7 +162,7 @@ fn retry_after(headers: &HeaderMap) -> Option<u32> {
     headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()
 }
 
-/// The Status of an answer, which may be a plain text, with the time to wait in its details.
+/// The Status of a response, which may be plain text, with the time to wait in its details.
 fn with_retry_after(answer: Value, status: StatusCode, body: &str, seconds: u32) -> String {
     let mut answer = match answer {
         Value::Object(answer) if answer.contains_key("kind") => answer,
@@ -186,7 +185,7 @@ fn with_retry_after(answer: Value, status: StatusCode, body: &str, seconds: u32)
     Value::Object(answer).to_string()
 }
 
-/// The innermost cause: what is around it repeats that a connection failed.
+/// The innermost cause: the outer errors only repeat that a connection failed.
 fn root(error: &kube::Error) -> String {
     let mut root: &(dyn std::error::Error + 'static) = error;
     while let Some(cause) = error_source(root) {
@@ -206,7 +205,7 @@ fn root(error: &kube::Error) -> String {
     }
 }
 
-/// The cause of an error. An I/O error hides the one that it wraps.
+/// The cause of an error. An I/O error hides the error that it wraps.
 fn error_source<'e>(
     error: &'e (dyn std::error::Error + 'static),
 ) -> Option<&'e (dyn std::error::Error + 'static)> {

@@ -73,10 +73,10 @@ pub struct Failure {
     pub message: String,
     /// Whether the same launch may succeed later without anyone mending anything.
     pub is_transient: bool,
-    /// What to do outside of the launch, or what else is to be known.
+    /// What to do outside of the launch, or what else to know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// What to change about the launch: one of these. What was done already is not among them.
+    /// What to change about the launch: each of these may help. What was already done is left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "remedy::known")]
     pub remedies: Vec<Remedy>,
     /// Where it was seen.
@@ -132,8 +132,8 @@ impl Failure {
         }
     }
 
-    /// Whether no launch on this cluster can succeed: its API server is out of reach, and is not
-    /// waited for.
+    /// Whether no launch on this cluster can succeed, because its API server cannot be reached and
+    /// waiting does not help.
     pub fn is_of_cluster(&self) -> bool {
         self.reason == Reason::ApiUnreachable && !self.is_transient
     }
@@ -159,7 +159,7 @@ impl Failure {
         Self { is_transient, ..self }
     }
 
-    /// The same with this hint in place of its reason's hint and remedies, if there is one.
+    /// The same failure; a hint that is given replaces the hint and the remedies of its reason.
     #[must_use]
     pub(crate) fn hinted(self, hint: Option<impl Into<String>>) -> Self {
         match hint {

@@ -57,8 +57,8 @@ struct Launch<'a> {
     creations: &'a Creations,
     options: &'a Options,
     request: &'a Request,
-    /// A random id. The Jobs of this launch bear it: one whose creation was answered late, or not
-    /// at all, is recognised by it.
+    /// A random id, which the Jobs of this launch carry. By this id the launch recognises a Job
+    /// whose creation was answered late or not at all.
     id: String,
     /// The objects that are made.
     plan: Plan<'a>,
@@ -107,7 +107,7 @@ impl Launch<'_> {
         let (mut jobs, mut chosen) = match (jobs, chosen) {
             (Ok(jobs), Ok(chosen)) => (jobs, chosen),
             (Ok(jobs), Err(failure)) => return Err(self.recorded(&baseline, &jobs, failure).await),
-            // Whose the ConfigMap is at the moment is not known.
+            // It is unknown which launch is using the ConfigMap, so nothing is recorded on it.
             (Err(failure), _) => return Err(failure),
         };
         let mut budget = Budget::new(self.options.deadlines, self.report.elapsed());
@@ -144,8 +144,8 @@ impl Launch<'_> {
         }
     }
 
-    /// The ConfigMap as this request wants it. Nothing of it is changed while a Job fills it from
-    /// another image, or while nobody knows whether one does.
+    /// The ConfigMap as this request wants it. It is not changed while a Job is filling it from
+    /// another image, or while it is unknown whether one is.
     async fn take(
         &self,
         mut found: ConfigMap,

@@ -16,8 +16,8 @@ pub struct Launched {
     pub config_map: ConfigMap,
     /// The name of the Job; none if the content was there already.
     pub job: Option<String>,
-    /// How the unpacker and the bundle came together, also in a Job that another launch created;
-    /// none without a Job.
+    /// How the unpacker and the bundle came together, even in a Job that another launch created;
+    /// `None` without a Job.
     pub strategy: Option<Strategy>,
     /// The image that the content came from. If it was asked for by its digest, that is the digest
     /// here, and verified.

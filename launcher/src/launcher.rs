@@ -18,18 +18,18 @@ pub struct Launcher {
     pub(crate) options: Options,
     /// What was found out of the cluster, shared by clones.
     pub(crate) volumes: Arc<ImageVolumes>,
-    /// The Jobs whose creation was not answered yet, shared by clones.
+    /// The Jobs whose creation has not been answered yet, shared by clones.
     pub(crate) creations: Arc<Creations>,
 }
 
 impl Launcher {
     /// A launcher on the cluster of `client`.
     ///
-    /// The launcher tries again by itself, and reports what it waits for. So the client should not:
-    /// make it with [`Config::default_retry`](kube::Config::default_retry) off. Otherwise kube
-    /// repeats requests that were answered with 429, 503 or 504 out of sight, for as long as a
-    /// request may take, and the server's words are lost. [`client::observe`](crate::client::observe)
-    /// adds what kube's client lacks.
+    /// The launcher retries requests itself, and reports what it is waiting for. So the client
+    /// should not retry: create it with [`Config::default_retry`](kube::Config::default_retry) off.
+    /// Otherwise kube silently retries requests that were answered with 429, 503 or 504, for as
+    /// long as a request may take, and the message of the server is lost.
+    /// [`client::observe`](crate::client::observe) adds what kube's client lacks.
     pub fn new(client: kube::Client, options: Options) -> Self {
         Self { client, options, volumes: Arc::default(), creations: Arc::default() }
     }
@@ -59,15 +59,17 @@ impl Launcher {
         launch::launch(&self.client, shared, &self.options, request, events).await
     }
 
-    /// Deletes the Jobs that are filling a ConfigMap, and their pods. Whoever waits for one of them
-    /// learns that it was deleted. The ConfigMap stays as it is. Returns the names of the Jobs.
+    /// Deletes the Jobs that are filling a ConfigMap, and their pods. A launch that waits for one
+    /// of them fails because the Job was deleted. The ConfigMap stays as it is. Returns the names
+    /// of the Jobs.
     ///
-    /// A launch of this launcher, or of a clone, may have been dropped while the API server had not
-    /// answered its request to create a Job. That Job is waited for, for at most 10 seconds.
+    /// A launch of this launcher, or of a clone, may have been dropped before the API server
+    /// answered its request to create a Job. This function waits at most 10 seconds for that Job.
     ///
     /// # Errors
     ///
-    /// If the API server refuses or cannot be reached, or if such a Job may still appear.
+    /// If the API server refuses or cannot be reached, or if such a Job has not appeared and still
+    /// may.
     pub async fn cancel(&self, namespace: &str, config_map: &str) -> Result<Vec<String>, Failure> {
         launch::cancel(&self.client, &self.creations, namespace, config_map).await
     }

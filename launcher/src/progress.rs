@@ -80,17 +80,17 @@ pub enum Step {
     },
     /// The container that writes has started.
     Running,
-    /// The launch waits for something that may pass. It waits until [`Step::Resumed`] or until any
-    /// other step except [`Step::ImageChanged`]. What it waits for can change meanwhile; each cause
-    /// is reported once until then.
+    /// The launch is waiting for something that may pass. It waits until [`Step::Resumed`] or until
+    /// any other step except [`Step::ImageChanged`]. The cause can change meanwhile; each cause is
+    /// reported once until then.
     Waiting {
         /// What it waits for.
         failure: Box<Failure>,
     },
-    /// What the launch waited for has passed.
+    /// What the launch was waiting for has passed.
     Resumed,
-    /// An attempt has ended without content, and another will be made: the reason may pass, or the
-    /// next attempt avoids it, as injection does where image volumes do not work. All phases start
+    /// An attempt has ended without content, and another will follow: the reason may pass, or the
+    /// next attempt avoids it, as injection does if image volumes do not work. All phases start
     /// over.
     Retrying {
         /// Why the attempt failed.

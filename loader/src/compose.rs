@@ -96,7 +96,7 @@ fn report(skipped: &[Skipped<'_>], used: &BTreeSet<&str>, findings: &mut Finding
     }
 }
 
-/// What is lost with a file that does not decode, why, and what to do.
+/// Describes what is lost with a file that does not decode, why, and what to do.
 fn undecodable(file: &Skipped<'_>) -> String {
     let Skipped { key, directory, error, .. } = file;
     let lost = match *key {

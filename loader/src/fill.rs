@@ -128,7 +128,7 @@ fn check_versions(csv: &Csv, reader: &mut Reader<'_>) {
     }
 }
 
-/// Whether a version in `range` has a `v` before it, as tags of git have.
+/// Whether a version in `range` starts with `v`, as git tags often do.
 fn has_prefix(range: &str) -> bool {
     let bytes = range.as_bytes();
     let at = |place: usize| bytes.get(place).copied().unwrap_or_default();

@@ -1,19 +1,20 @@
-//! The documents behind the first one of a file, which OLM does not read.
+//! The documents after the first one of a file, which OLM does not read.
 
 use unlade_format::json::Tree;
 use unlade_format::yaml::{self, Unread};
 
-/// Most bytes of such a document that is read for its name: larger ones are named by their line.
+/// The maximum size in bytes of a document that is read for its name; a larger one is named by its
+/// line.
 const SIZE: usize = 1 << 20;
-/// Most memory for one.
+/// The maximum memory for one document.
 const TREE: usize = 8 << 20;
-/// Most work for all of a bundle: a tenth of what its files may take.
+/// The maximum work for all such documents of a bundle: a tenth of what its files may take.
 const WORK: u64 = 20_000_000;
-/// Most documents of a file that are named; the others are counted.
+/// The maximum number of documents of a file that are named; the others are counted.
 const MOST: usize = 5;
 
-/// Names such documents. It has a budget of its own, so that no bundle is refused for a name in a
-/// finding.
+/// Names such documents. It has a separate budget, so that no bundle is refused because of a name
+/// in a finding.
 #[derive(Debug)]
 pub(crate) struct Reader(yaml::Reader);
 
@@ -24,7 +25,7 @@ impl Reader {
         Self(yaml::Reader::new(&limits))
     }
 
-    /// What is lost of a file in which `unread` is not read.
+    /// Describes what is lost because `unread` is not read.
     pub(crate) fn describe(&self, unread: Unread, bytes: &[u8]) -> String {
         if !unread.is_document {
             return format!("{unread} is lost: OLM reads only the first document of a file");
@@ -43,7 +44,7 @@ impl Reader {
         format!("{names} {verb} lost: OLM reads only the first document of a file, so {hint}")
     }
 
-    /// `Kind/name (line 16)`, as far as it is known.
+    /// `Kind/name (line 16)`, as far as they are known.
     fn name(&self, (line, text): (u64, &[u8])) -> String {
         let read = self.0.decode_unstructured(text).ok().and_then(|read| read.object);
         let name = read.as_ref().map(name).unwrap_or_default();
@@ -59,7 +60,7 @@ fn name(tree: &Tree) -> String {
     let root = tree.root();
     let kind = root.get("kind").and_then(|kind| kind.as_str()).unwrap_or_default();
     let name = root.get("metadata").and_then(|metadata| metadata.get("name")?.as_str());
-    // Several of them are in one line.
+    // Names are cut short, because one line lists several of them.
     let short = |text: &str| text.chars().take(63).collect::<String>();
     match name {
         Some(name) if !name.is_empty() => format!("{}/{}", short(kind), short(name)),
@@ -74,7 +75,7 @@ struct Documents<'a> {
 }
 
 impl<'a> Documents<'a> {
-    /// Those from a line on, which counts from 1.
+    /// The documents from this line on; lines are counted from 1.
     fn from_line(text: &'a [u8], line: u64) -> Self {
         let n_before = usize::try_from(line).unwrap_or(usize::MAX).saturating_sub(1);
         let before = text.split_inclusive(|&byte| byte == b'\n').take(n_before);

@@ -106,7 +106,7 @@ pub fn load(content: &Content, options: &Options) -> Result<Manifest, Error> {
 ///
 /// # Errors
 ///
-/// As [`load()`], and if the ConfigMaps do not decode, or hold nothing of a bundle.
+/// As [`load()`], and if the ConfigMaps do not decode, or contain no part of a bundle.
 pub fn load_config_maps(config_maps: &[ConfigMap], options: &Options) -> Result<Manifest, Error> {
     load_config_maps_within(config_maps, options, &yaml::Reader::new(&options.limits.yaml))
 }
@@ -139,8 +139,8 @@ pub fn load_config_maps_within(
     strictly(manifest, options)
 }
 
-/// Whether an annotation is one of a ConfigMap that was filled with a bundle: by unlade, whose
-/// marks were verified, or by upstream, which writes its six even where they are empty.
+/// Whether an annotation shows that the ConfigMap was filled with a bundle: by unlade, whose marks
+/// were verified, or by upstream, which writes its six annotations even if they are empty.
 fn is_annotated(config_map: &ConfigMap) -> bool {
     let mut keys = config_map.metadata.annotations.keys();
     keys.any(|key| {

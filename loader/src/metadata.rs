@@ -44,7 +44,8 @@ pub(crate) struct Metadata<'a> {
     wants_annotations: bool,
 }
 
-/// The keys of the files that dependencies and properties are taken from; none without any.
+/// The keys of the files that dependencies and properties are taken from; `None` if a bundle has
+/// none.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Sources<'a> {
     pub(crate) dependencies: Option<&'a str>,

@@ -103,7 +103,7 @@ pub(crate) struct Skipped<'a> {
     /// Whether it is a document all the same.
     pub(crate) is_document: bool,
     pub(crate) error: yaml::Error,
-    /// Whether the error is in a line with a tab.
+    /// Whether the line of the error contains a tab.
     pub(crate) has_tab: bool,
 }
 
@@ -221,8 +221,8 @@ impl Objects<'_> {
 }
 
 impl Objects<'_> {
-    /// Notes an object that has no name, or that another file holds as well. A package manifest is
-    /// no object of a cluster.
+    /// Adds a finding for an object that has no name, or that another file contains as well. A
+    /// package manifest is not an object of a cluster.
     fn identify(&mut self, object: &Object, root: Value<'_>, findings: &mut Findings) {
         let Object { key, kind, api_version, name, .. } = object;
         if kind == package_manifest::KIND {
@@ -239,7 +239,8 @@ impl Objects<'_> {
             }
             return;
         }
-        // Of one kind in several versions of its API a cluster has one object.
+        // A cluster stores one object, in whichever version of its API it is written, so only the
+        // group counts.
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
         let namespace = text("namespace").unwrap_or_default();
         let identity = [group, kind, namespace, name].map(str::to_owned);

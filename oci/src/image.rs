@@ -58,17 +58,17 @@ pub enum Error {
     Unrecognized {
         /// The file or directory.
         path: PathBuf,
-        /// Whether the directories of a bundle are in it, outside of any image.
+        /// Whether it contains the directories of a bundle, outside of any image.
         has_bundle: bool,
     },
-    /// The archive is of another format than its transport says.
+    /// The archive has another format than its transport says.
     #[error("{} is {}, not {}", path.display(), noun(*found), noun(*wanted))]
     Transport {
         /// The archive.
         path: PathBuf,
-        /// What was asked for.
+        /// The requested transport.
         wanted: Transport,
-        /// What it is.
+        /// The transport that fits the archive.
         found: Transport,
     },
     /// The file or directory cannot be read.
@@ -205,8 +205,8 @@ fn noun(transport: Transport) -> &'static str {
     }
 }
 
-/// Whether a path that does not exist is rather the name of an image in a registry: it has a tag
-/// or a digest.
+/// Whether a path that does not exist is probably the name of an image in a registry, because it
+/// has a tag or a digest.
 fn may_be_remote(path: &FilePath) -> bool {
     path.to_str().is_some_and(|name| name.contains([':', '@']) && is_image_name(name))
 }

@@ -266,7 +266,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// Whether `text` can name an image in a registry: `[HOST[:PORT]/]PATH[:TAG][@DIGEST]`
-/// (distribution/reference), but for hosts that are IPv6 addresses.
+/// (distribution/reference), except for hosts that are IPv6 addresses.
 pub(crate) fn is_image_name(text: &str) -> bool {
     let (name, digest) =
         text.split_once('@').map_or((text, None), |(name, digest)| (name, Some(digest)));

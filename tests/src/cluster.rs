@@ -3,7 +3,7 @@
 //! `UNLADE_CLUSTER` says which: `testbed` is the one that `cargo xtask cluster up` brought up, a
 //! path is the kubeconfig of any other cluster, whose nodes pull from the registry that
 //! `UNLADE_REGISTRY` names. These tests are ignored (`needs a cluster`, `needs a testbed`) unless
-//! somebody asks for them, as `cargo xtask test` does.
+//! they are selected, as `cargo xtask test` does.
 
 #![expect(clippy::panic, reason = "a harness: a cluster that doesn't answer must fail the test")]
 
@@ -42,11 +42,11 @@ enum Kind {
 }
 
 impl Cluster {
-    /// The cluster that the tests are to run on.
+    /// The cluster that the tests run on.
     ///
     /// # Panics
     ///
-    /// If none is named, or the one that is named does not exist.
+    /// If no cluster is named, or the named one does not exist.
     pub fn open() -> Self {
         let cluster = env::var(CLUSTER).ok().filter(|name| !name.is_empty());
         let cluster = cluster
@@ -61,7 +61,7 @@ impl Cluster {
         Self { kubectl, kind: Kind::Other(Registry::from_env()) }
     }
 
-    /// The cluster, which is a testbed: for tests that need its faults.
+    /// The cluster, which must be a testbed, for tests that need its faults.
     ///
     /// # Panics
     ///
@@ -121,7 +121,7 @@ impl Cluster {
         self.push_built(name, |output| build::write_index(images, output))
     }
 
-    /// The same with the image of the static unpacker.
+    /// Pushes the image of the static unpacker in the same way.
     ///
     /// # Panics
     ///

@@ -1,9 +1,9 @@
 //! The corpus of bundles, and what upstream's Go code answered for each of them.
 //!
 //! The crafted bundles, the YAML cases and all answers are in `tests/corpus`. The published bundles
-//! are not part of the repository: `cargo xtask corpus fetch` gets them. They are in the folder that
-//! `UNLADE_CORPUS` names, else in `../shared/corpus` beside the workspace if that exists, else in
-//! `target/corpus`; `cargo xtask` looks at the same places.
+//! are not part of the repository: `cargo xtask corpus fetch` gets them. They are in the folder
+//! that `UNLADE_CORPUS` names; without it in `../shared/corpus` beside the workspace, if that
+//! exists; otherwise in `target/corpus`. `cargo xtask` looks in the same places.
 
 #![expect(clippy::panic, reason = "a harness: a corpus that does not read must fail the test")]
 
@@ -36,7 +36,8 @@ impl Sample {
         self.name.starts_with("crafted/")
     }
 
-    /// The files of the bundle as `std::fs` finds them: links are followed, directories left out.
+    /// The files of the bundle as `std::fs` finds them: links are followed, and directories are
+    /// left out.
     pub fn files(&self) -> Vec<File> {
         let mut files = Vec::new();
         for (directory, folder) in
@@ -59,14 +60,14 @@ impl Sample {
     }
 }
 
-/// How many bundles are made by hand.
+/// The number of handmade bundles.
 const N_CRAFTED: usize = 49;
-/// How many are published.
+/// The number of published bundles.
 const N_PUBLISHED: usize = 181;
-/// The folder of the answers for those that are made by hand.
+/// The folder of the handmade bundles, and of their answers.
 const CRAFTED: &str = "crafted";
 
-/// The bundles that are made by hand.
+/// The handmade bundles.
 ///
 /// # Panics
 ///
@@ -78,8 +79,7 @@ pub fn crafted() -> Vec<Sample> {
     samples
 }
 
-/// The bundles that are made by hand, for which the answers hold whole texts and not only their
-/// digests.
+/// The handmade bundles whose answers have full texts and not only their digests.
 ///
 /// # Panics
 ///
@@ -95,7 +95,7 @@ pub fn crafted_with_texts() -> Vec<Sample> {
 ///
 /// # Panics
 ///
-/// If there are not exactly 181. A test that calls this is
+/// If there are not exactly 181. A test that calls this must be
 /// `#[ignore = "needs the published bundles"]`.
 pub fn published() -> Vec<Sample> {
     let bundles = published_folder().join("bundles");
@@ -130,12 +130,12 @@ pub fn lines<T: DeserializeOwned>(file: &str) -> Vec<T> {
     lines.map(|line| parse(&path, line)).collect()
 }
 
-/// What the repository has of the corpus.
+/// The part of the corpus that is in the repository.
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
 }
 
-/// Where the published bundles are, whether or not they are there.
+/// The folder of the published bundles, which need not exist.
 fn published_folder() -> PathBuf {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     std::env::var_os("UNLADE_CORPUS").map_or_else(
@@ -147,7 +147,7 @@ fn published_folder() -> PathBuf {
     )
 }
 
-/// The bundles below `bundles` for which there are answers in `answers`.
+/// The bundles below `bundles` that have an answer in `answers`.
 fn samples_in(answers: &Path, bundles: &Path) -> Vec<Sample> {
     let package = file_name(answers);
     let sample = |answer: &PathBuf| Sample {

@@ -31,13 +31,13 @@ pub struct Olm {
 }
 
 impl Olm {
-    /// Builds the programs, if that was not done before, and pushes the two images that OLM's unpack
-    /// Job is made of.
+    /// Builds the programs, unless they are already built, and pushes the two images of OLM's
+    /// unpack Job.
     ///
     /// # Panics
     ///
     /// If the programs cannot be built here, the cluster is not a testbed, or its registry does not
-    /// take the images.
+    /// accept the images.
     pub fn open(cluster: &Cluster) -> Self {
         let settings = Settings::from_env().unwrap_or_else(|error| panic!("{error}"));
         let programs = Programs::prepare(&settings.cache, &mut |line| eprintln!("{line}"))

@@ -16,19 +16,19 @@ use unlade_testbed::{Peers, Settings};
 /// For one answer, of a machine that is busy.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// The program that says what Go reads in layers and documents of images, built if that was not
-/// done before.
+/// The program that says what Go reads in layers and documents of images; it is built unless it
+/// already is.
 ///
 /// # Panics
 ///
-/// If the settings are invalid, or it cannot be built here.
+/// If the settings are invalid, or the program cannot be built here.
 pub fn dialect() -> PathBuf {
     let settings = Settings::from_env().unwrap_or_else(|error| panic!("{error}"));
     unlade_testbed::dialect(&settings.cache, &mut |line| eprintln!("{line}"))
         .unwrap_or_else(|error| panic!("failed to build what asks Go's readers: {error}"))
 }
 
-/// The programs, built if that was not done before.
+/// The programs, which are built unless they already are.
 ///
 /// # Panics
 ///
@@ -99,7 +99,7 @@ impl Peer {
     ///
     /// # Panics
     ///
-    /// If it cannot be built here, or does not start.
+    /// If the program cannot be built here, or does not start.
     pub fn open() -> Self {
         Self::start(&programs().peer())
     }

@@ -11,16 +11,16 @@ use unlade_oci::Platform;
 /// Names a static unpacker that is known to be fresh; `cargo xtask test` sets it.
 const UNPACKER: &str = "UNLADE_UNPACKER";
 
-/// What the program is built from, relative to the workspace.
+/// The sources of the program, relative to the workspace.
 const SOURCES: [&str; 5] =
     ["Cargo.lock", "format/Cargo.toml", "format/src", "unpacker/Cargo.toml", "unpacker/src"];
 
-/// The static build that `UNLADE_UNPACKER` names, else the one that `cargo xtask dist` makes.
+/// The static build that `UNLADE_UNPACKER` names, or the one that `cargo xtask dist` makes.
 ///
 /// # Panics
 ///
-/// If it does not exist, or if `UNLADE_UNPACKER` is not set and a source is newer than the program:
-/// a test of an old program says nothing about the sources.
+/// If the program does not exist, or if `UNLADE_UNPACKER` is not set and a source is newer than the
+/// program, because a test of an old program says nothing about the sources.
 pub fn unpacker() -> PathBuf {
     if let Some(path) = std::env::var_os(UNPACKER) {
         let path = PathBuf::from(path);
@@ -36,7 +36,7 @@ pub fn unpacker() -> PathBuf {
     path
 }
 
-/// Whether the program exists and is at least as new as all of its sources.
+/// Checks that the program exists and is at least as new as all of its sources.
 fn check_fresh(program: &Path, sources: &[PathBuf]) -> Result<(), String> {
     let Ok(built) = modified(program) else {
         return Err(format!("{} does not exist", program.display()));

@@ -84,8 +84,8 @@ const SETTINGS: [(&str, &str); 8] = [
 ///
 /// # Panics
 ///
-/// If the C compiler, which the workspace is built with, fails, if a file cannot be written, or if
-/// the trap does not catch a program that is not made for it.
+/// If the C compiler fails, which building the workspace also needs, if a file cannot be written,
+/// or if the trap does not catch an ordinary program.
 pub fn lay(root: &Path) {
     lay_or_fail(root).unwrap_or_else(|error| panic!("traps in {}: {error}", root.display()));
 }

@@ -74,7 +74,7 @@ fn decode_answers_as_go_on_every_case() {
     });
 }
 
-/// Every one of the `n_cases` in `file`.
+/// Checks each of the `n_cases` in `file`.
 fn check(file: &str, n_cases: usize, is_equal: impl Fn(&Case) -> bool) {
     let cases: Vec<Case> = corpus::lines(file);
     assert_eq!(cases.len(), n_cases, "cases in {file}");

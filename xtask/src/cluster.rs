@@ -106,8 +106,9 @@ pub(crate) struct ForTests {
 }
 
 impl ForTests {
-    /// Brings a testbed up beside people's own: one for this checkout, fresh whatever became of an
-    /// earlier run. It goes when this process ends, also if that is by a signal.
+    /// Brings up a testbed for this checkout, next to those that people use. It is always fresh,
+    /// whatever an earlier run left behind, and is removed when this process ends, even by a
+    /// signal.
     pub(crate) fn up(n_nodes: usize) -> Result<Self, Error> {
         let mut hasher = DefaultHasher::new();
         workspace::root().hash(&mut hasher);

@@ -14,7 +14,7 @@ use crate::{
     workspace,
 };
 
-/// Names the folder of the corpus.
+/// The environment variable that names the folder of the corpus.
 const CORPUS: &str = "UNLADE_CORPUS";
 /// Path and SHA-256 of each file, as `sha256sum` writes them, relative to the folder of the corpus.
 const CHECKSUMS: &str = "tests/corpus/published.sha256";
@@ -51,7 +51,7 @@ pub(crate) fn run(action: &Action) -> Result<(), Error> {
     Ok(())
 }
 
-/// Where the corpus is, whether or not it is there; the tests look at the same place.
+/// The folder of the corpus, which need not exist. The tests look in the same place.
 pub(crate) fn folder() -> PathBuf {
     env::var_os(CORPUS).map_or_else(
         || {
@@ -62,13 +62,13 @@ pub(crate) fn folder() -> PathBuf {
     )
 }
 
-/// Whether the published bundles are there. Their digests are not compared.
+/// Whether the published bundles exist. Their digests are not compared.
 pub(crate) fn is_there() -> bool {
     folder().join(OURS).is_dir()
 }
 
-/// Brings the published bundles there, from the repository or from a copy of it. Either all of them
-/// are in place afterwards, each with its digest, or none.
+/// Puts the published bundles in place, from the repository or from a copy of it. Afterwards either
+/// all of them are in place, with the right digests, or none.
 pub(crate) fn fetch(from: Option<&Path>) -> Result<(), Error> {
     let folder = folder();
     let checksums = checksums()?;
@@ -76,13 +76,14 @@ pub(crate) fn fetch(from: Option<&Path>) -> Result<(), Error> {
         return verify(&folder, &checksums);
     }
     fs::create_dir_all(&folder).map_err(file(&folder))?;
-    // Beside its place, so that it can be moved there at once.
+    // The files are put next to their final place first, so that they can be moved there all at
+    // once.
     let aside = folder.join(format!("fetch.{}.new", std::process::id()));
     let outcome = fetch_aside(from, &aside, &checksums).and_then(|()| {
         let place = folder.join(OURS);
         fs::rename(aside.join(OURS), &place).map_err(file(&place))
     });
-    // What is left there is of no use.
+    // Whatever is left there is not needed.
     let _ = fs::remove_dir_all(&aside);
     outcome
 }
@@ -109,7 +110,7 @@ fn fetch_aside(
     verify(aside, checksums)
 }
 
-/// Clones only the folders of the bundles, at the one commit.
+/// Clones only the folders of the bundles, at the pinned commit.
 fn clone(into: &Path, checksums: &BTreeMap<PathBuf, String>) -> Result<PathBuf, Error> {
     fs::create_dir_all(into).map_err(file(into))?;
     let git = |arguments: &[&str]| {
@@ -137,7 +138,7 @@ fn clone(into: &Path, checksums: &BTreeMap<PathBuf, String>) -> Result<PathBuf, 
     Ok(into.to_owned())
 }
 
-/// Every file has its digest.
+/// Checks that every file has its digest.
 fn verify(folder: &Path, checksums: &BTreeMap<PathBuf, String>) -> Result<(), Error> {
     let mut wrong = Vec::new();
     for (path, wanted) in checksums {
@@ -158,10 +159,10 @@ fn verify(folder: &Path, checksums: &BTreeMap<PathBuf, String>) -> Result<(), Er
 fn checksums() -> Result<BTreeMap<PathBuf, String>, Error> {
     let path = workspace::root().join(CHECKSUMS);
     let text = fs::read_to_string(&path).map_err(file(&path))?;
-    parse(&text).ok_or_else(|| Error::Found(format!("{CHECKSUMS} has a line without its form")))
+    parse(&text).ok_or_else(|| Error::Found(format!("{CHECKSUMS} has an invalid line")))
 }
 
-/// Reads the lines of `sha256sum`. None for a path that leaves the folder of the bundles.
+/// Reads the lines of `sha256sum`. Returns `None` if a path leaves the folder of the bundles.
 fn parse(text: &str) -> Option<BTreeMap<PathBuf, String>> {
     let line = |line: &str| {
         let (digest, path) = line.split_once("  ")?;
@@ -182,7 +183,7 @@ fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
 mod tests {
     use super::*;
 
-    /// Any digest.
+    /// An arbitrary digest.
     const DIGEST: &str = "e9d5e5d0a7e4b5d4a6b8f3c2d1e0f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c4d3e2";
 
     fn digest(text: &str) -> String {

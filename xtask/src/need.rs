@@ -1,6 +1,6 @@
 //! What tests need beyond a Rust toolchain and a C compiler, and how to get it.
 //!
-//! A test names its needs in `#[ignore = "needs NAME, NAME"]`, by the names of this table.
+//! A test lists its needs in `#[ignore = "needs NAME, NAME"]`, by the names in this table.
 
 use std::{
     net::TcpListener,
@@ -22,20 +22,20 @@ mod made;
 pub(crate) struct Need {
     /// What it is called.
     pub(crate) name: &'static str,
-    /// What a person can do where we can do nothing.
+    /// What the user can do if `cargo xtask test` cannot provide it.
     pub(crate) hint: &'static str,
     supply: Supply,
 }
 
-/// Where something comes from.
+/// How a need can be met.
 enum Supply {
     /// A program, from the Debian package of the same name.
     Package,
-    /// The machine allows it, or does not.
+    /// The machine allows it or does not.
     Machine(fn() -> bool),
-    /// It is made here.
+    /// `cargo xtask test` builds or fetches it.
     Made(Made),
-    /// A cluster that the environment names, or a testbed that comes and goes with the run.
+    /// A cluster that the environment names, or a testbed that exists for this run only.
     Cluster,
 }
 
@@ -98,13 +98,13 @@ pub(crate) fn names() -> Vec<&'static str> {
 /// What the selected tests need that this machine does not have yet.
 #[derive(Default)]
 pub(crate) struct Plan {
-    /// Debian packages that can be installed.
+    /// Debian packages that are to be installed.
     packages: Vec<&'static str>,
-    /// What can be made.
+    /// What is to be built or fetched.
     makes: Vec<Made>,
     /// Whether a testbed is to be brought up.
     pub(crate) needs_testbed: bool,
-    /// The names of needs that are not met, with what a person can do.
+    /// The names of unmet needs, with what the user can do.
     pub(crate) unmet: Vec<(&'static str, String)>,
     /// The static unpacker, once it is built.
     pub(crate) unpacker: Option<PathBuf>,
@@ -112,14 +112,14 @@ pub(crate) struct Plan {
 
 /// What the caller allows.
 pub(crate) struct Limits {
-    /// Nothing is installed, fetched or built but by cargo.
+    /// Nothing is installed, fetched or built, except by cargo.
     pub(crate) no_install: bool,
     /// No cluster is used.
     pub(crate) no_cluster: bool,
 }
 
 impl Plan {
-    /// Looks at the machine; `wanted` are names of needs.
+    /// Checks what the machine lacks; `wanted` are names of needs.
     pub(crate) fn of(wanted: &[&str], limits: &Limits, settings: &Settings) -> Self {
         let mut plan = Self::default();
         for need in NEEDS.iter().filter(|need| wanted.contains(&need.name)) {
@@ -132,7 +132,7 @@ impl Plan {
                 Supply::Cluster => plan.cluster(need, limits, settings),
             }
         }
-        // A need without which another one cannot be had takes that one along.
+        // Several needs may share a package or a program.
         plan.packages.sort_unstable();
         plan.packages.dedup();
         plan.makes.sort_unstable();
@@ -140,7 +140,7 @@ impl Plan {
         plan
     }
 
-    /// Whether a need is met once the plan is carried out.
+    /// Whether a need is met after the plan is carried out.
     pub(crate) fn meets(&self, need: &str) -> bool {
         self.unmet.iter().all(|(name, _)| *name != need)
     }
@@ -190,7 +190,7 @@ impl Plan {
         }
     }
 
-    /// What will be done, a line for each step: what, where, and about how long that takes.
+    /// Describes each step in a line: what will be done, where, and roughly how long it takes.
     pub(crate) fn announcement(&self, settings: &Settings) -> Vec<String> {
         let mut lines = Vec::new();
         if !self.packages.is_empty() {
@@ -207,8 +207,8 @@ impl Plan {
         lines
     }
 
-    /// Installs and makes everything, in the caller's network; a line before each step says how
-    /// much is left. What fails becomes an unmet need.
+    /// Installs, builds and fetches everything, in the caller's network. A line before each step
+    /// says how many steps are left. If a step fails, its need is unmet.
     pub(crate) fn carry_out(&mut self, settings: &Settings) -> Result<(), Error> {
         let n_steps = usize::from(!self.packages.is_empty()) + self.makes.len();
         let mut step = 0;
@@ -226,7 +226,7 @@ impl Plan {
             begin(&made.announcement(settings));
             match made.make(settings) {
                 Ok(program) => self.unpacker = program.or(self.unpacker.take()),
-                // The sources are ours: that they do not build is a failure.
+                // The sources are ours, so a failing build is an error.
                 Err(error) if made == Made::Unpacker => return Err(error),
                 Err(error) => {
                     let why = with_causes(&error);
@@ -244,7 +244,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Whatever `made` is for is not met.
+    /// Marks the needs that `made` is for as unmet.
     fn fail(&mut self, made: Made, why: &str) {
         for need in &NEEDS {
             let is_for = match need.supply {
@@ -294,7 +294,7 @@ fn is_root() -> bool {
     })
 }
 
-/// Whether this user may mount, change the root and be process 1, in namespaces of its own.
+/// Whether this user may mount, change the root and be process 1, in new namespaces.
 fn has_namespaces() -> bool {
     let mut unshare = Command::new("unshare");
     unshare.args(["--mount", "--pid", "--fork"]);

@@ -1,7 +1,7 @@
-//! Which tests exist, and what those need that the harness ignores unless it is asked for them.
+//! Finds all tests, and the needs of the ignored ones.
 //!
-//! Reads lines rather than syntax: `cargo xtask check` formats the sources, so that an attribute
-//! and a function each begin a line.
+//! It reads lines rather than syntax. `cargo xtask check` requires formatted sources, so an
+//! attribute and a function each start a line.
 
 use std::{
     fs, io,
@@ -10,9 +10,9 @@ use std::{
 
 use crate::{command::Error, workspace};
 
-/// What every child program's name begins with: another test runs it.
+/// The prefix of the names of child programs, which other tests run.
 pub(crate) const CHILD: &str = "child_";
-/// What the name of every test on a cluster begins with.
+/// The prefix of the names of tests on a cluster.
 pub(crate) const CLUSTER: &str = "cluster_";
 /// The needs of the tests on a cluster.
 const CLUSTERS: [&str; 2] = ["a cluster", "a testbed"];
@@ -37,12 +37,12 @@ pub(crate) struct Test {
 pub(crate) enum Kind {
     /// `cargo test`.
     Plain,
-    /// `cargo xtask test`, where the machine has what is needed:
-    /// `#[ignore = "needs NEED, NEED"]`, with `; slow: WHY` behind it if only `--all` runs it.
+    /// `cargo xtask test`, if the machine has what is needed: `#[ignore = "needs NEED, NEED"]`,
+    /// followed by `; slow: WHY` if only `--all` runs it.
     Needy { needs: Vec<String>, is_slow: bool },
-    /// Another test, as a process of its own: `#[ignore = "child: WHO RUNS IT"]`.
+    /// Another test, as a separate process: `#[ignore = "child: WHO RUNS IT"]`.
     Child,
-    /// Nobody: the reason to ignore it is none of these.
+    /// Nothing: the reason to ignore it has none of these forms.
     Unknown,
 }
 
@@ -79,11 +79,11 @@ impl Test {
         matches!(self.kind, Kind::Plain | Kind::Needy { is_slow: false, .. })
     }
 
-    /// Whether the harness selects it by this part of its path: modules by their files, and a module
-    /// `tests` within, as unit tests have it.
+    /// Whether the harness would select the test by this part of its path. The path is derived from
+    /// the file, with or without a module `tests`, in which unit tests are.
     pub(crate) fn matches(&self, filter: &str) -> bool {
         let file = self.file.trim_end_matches(".rs");
-        // The file below `tests/` is a target of its own, and no module.
+        // A file or folder directly below `tests/` is a target and not a module.
         let module = file.rsplit_once("src/").map(|(_, module)| module).or_else(|| {
             let (_, target) = file.rsplit_once("tests/")?;
             target.split_once('/').map(|(_, module)| module)
@@ -121,26 +121,27 @@ impl Suite {
         }));
     }
 
-    /// Those that a filter of the harness selects; all of them without one.
+    /// The tests that a filter of the harness selects; all tests without a filter.
     pub(crate) fn selected(&self, filter: Option<&str>) -> Vec<&Test> {
         self.tests.iter().filter(|test| filter.is_none_or(|filter| test.matches(filter))).collect()
     }
 
-    /// Whether `name` is a test of any file that an ordinary run executes.
+    /// Whether `name` is a test, in any file, that an ordinary run executes.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.tests.iter().any(|test| test.name == name && test.is_ordinary())
     }
 
-    /// Whether `reference`, which is `path/of/file.rs::name`, is such a test of that very file.
+    /// Whether `reference`, which is `path/of/file.rs::name`, is such a test in that file.
     pub(crate) fn has_at(&self, reference: &str) -> bool {
         let Some((file, name)) = reference.split_once("::") else { return false };
         let is_it = |test: &Test| test.file == file && test.name == name && test.is_ordinary();
         self.tests.iter().any(is_it)
     }
 
-    /// Tests that nobody would run, or that would be left out by mistake: reasons to ignore that are
-    /// not understood, needs that are not `known`, names that promise something else, and names of
-    /// ignored tests that are a part of another test's name, which the harness would skip with them.
+    /// Finds tests that would never run, or that would be left out by mistake. These have an
+    /// unknown form of reason, a need that is not `known`, or a name that does not fit their kind,
+    /// or they are ignored and their name is a part of another test's name, so the harness would
+    /// skip both.
     pub(crate) fn mistakes(&self, known: &[&str]) -> Vec<String> {
         let mut wrong = Vec::new();
         for test in &self.tests {
@@ -170,7 +171,7 @@ impl Suite {
     }
 }
 
-/// The Rust files below a folder, but for what is built and what is hidden.
+/// The Rust files below a folder, except in build folders and hidden folders.
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -188,7 +189,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// The functions of `text` with an attribute `test`, of the standard library or of a crate such as
+/// The functions of `text` with the attribute `test` of the standard library or of a crate such as
 /// tokio.
 fn tests(text: &str) -> Vec<(String, Kind)> {
     let mut found = Vec::new();

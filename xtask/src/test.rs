@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
         return Err(unmet(&plan));
     }
     plan.carry_out(&settings)?;
-    // Before there is a testbed that would wait for it.
+    // Everything is compiled first, so that the testbed does not have to wait for it.
     command::run(&mut cargo(["test", "--workspace", "--all-features", "--no-run"]))?;
     let testbed = testbed(&mut plan);
     if refused(&plan) {
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     outcome
 }
 
-/// Says what will be done on this machine before any of it is.
+/// Announces what will be done on this machine before it is done.
 fn announce(plan: &Plan, settings: &Settings) {
     let lines = plan.announcement(settings);
     if lines.is_empty() {
@@ -93,7 +93,7 @@ fn unmet(plan: &Plan) -> Error {
     Error::Found(format!("needs that are not met:{}", lines.collect::<String>()))
 }
 
-/// The testbed of the plan. That it does not come up is an unmet need.
+/// Brings up the testbed of the plan. If it does not come up, the need for it is unmet.
 fn testbed(plan: &mut Plan) -> Option<cluster::ForTests> {
     if !plan.needs_testbed {
         return None;
@@ -108,7 +108,7 @@ fn testbed(plan: &mut Plan) -> Option<cluster::ForTests> {
     }
 }
 
-/// The ignored tests that are not run, each with what it lacks.
+/// The ignored tests that do not run, each with the need that is unmet.
 fn left_out<'t>(selected: &[&'t Test], plan: &Plan, all: bool) -> Vec<(&'t Test, &'t str)> {
     let lacks = |test: &'t Test| -> Option<&'t str> {
         if !test.is_ordinary() && !all {
@@ -119,8 +119,9 @@ fn left_out<'t>(selected: &[&'t Test], plan: &Plan, all: bool) -> Vec<(&'t Test,
     selected.iter().filter_map(|test| Some((*test, lacks(test)?))).collect()
 }
 
-/// The parts of names that the harness is to skip: of what is left out, of slow tests unless `--all`
-/// was given, and of child programs. One word stands for all tests on a cluster if none of them runs.
+/// The parts of names that the harness has to skip: the tests that are left out, slow tests unless
+/// `--all` was given, and child programs. If no test on a cluster runs, a single prefix skips them
+/// all.
 fn skipped(selected: &[&Test], left_out: &[(&Test, &str)], all: bool) -> Vec<String> {
     let is_skipped = |test: &&&Test| {
         let is_slow = !test.needs().is_empty() && !test.is_ordinary();
@@ -151,7 +152,7 @@ fn run_tests(
     testbed: Option<cluster::ForTests>,
     skipped: &[String],
 ) -> Result<(), Error> {
-    // Every target is run even if one fails: one run tells everything.
+    // Every target runs even if one fails, so that one run shows all failures.
     let mut test = cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]);
     if env::var_os(THREADS).is_none() {
         test.env(THREADS, threads().to_string());
@@ -168,7 +169,7 @@ fn run_tests(
     }
 }
 
-/// Says what was not run, and why.
+/// Reports which tests did not run, and why.
 fn report(arguments: &Arguments, plan: &Plan, left_out: &[(&Test, &str)], n_slow: usize) {
     let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
     for (_, need) in left_out {

@@ -145,7 +145,7 @@ pub(crate) enum DryRun {
     Server,
 }
 
-/// The parser of an image that the nodes pull.
+/// Parses the reference of an image that the nodes pull.
 pub(super) fn image() -> impl TypedValueParser<Value = String> {
     NonEmptyStringValueParser::new().try_map(|text| crate::name::parse_image(&text))
 }

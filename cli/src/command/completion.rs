@@ -12,7 +12,7 @@ pub(super) fn run(program: Program, args: &Completion) -> Result<(), Error> {
     let mut script = Vec::new();
     // A shell completes the binary that is typed, not the name that kubectl gives it.
     let mut command = program.command().bin_name(program.binary());
-    // The scripts would offer the values behind a blank too, where they would be images.
+    // The scripts would offer these values after a space too, where they would be taken for images.
     for name in ["launch", "delete"] {
         command = command.mut_subcommand(name, |command| {
             command.mut_arg("dry_run", |arg| {

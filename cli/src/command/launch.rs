@@ -35,7 +35,7 @@ struct Job<'a> {
     namespace: String,
     output: Output,
     is_quiet: bool,
-    /// Whether the log shows the phases.
+    /// Whether the log shows the phases instead of the progress lines.
     is_logged: bool,
     is_removed: bool,
     is_cancelled_on_interrupt: bool,
@@ -138,7 +138,8 @@ fn affinity(path: &Path) -> Result<Affinity, Error> {
     let json = yaml::to_json(&text, &yaml::Limits::default()).map_err(|error| failed(&error))?;
     let given: Value = serde_json::from_str(&json).map_err(|error| failed(&error))?;
     let affinity = serde_path_to_error::deserialize(&given).map_err(|error| failed(&error))?;
-    // k8s-openapi ignores the fields that it does not know, as in the whole of another object.
+    // k8s-openapi ignores fields that it does not know, so another kind of object would be
+    // accepted.
     let read = serde_json::to_value(&affinity).map_err(|error| failed(&error))?;
     match ignored_field(&given, &read) {
         Some(field) => Err(failed(&format!("unknown field {field}"))),

@@ -46,11 +46,11 @@ pub(super) fn run(args: Load, screen: &Screen) -> Result<(), Error> {
             _ => Vec::new(),
         };
         let error = Error::load(name(&config_map), failure, screen);
-        // Whoever asked for one bundle gets its error.
+        // If there is only one bundle, its error is the error of the command.
         if !is_many {
             return Err(error);
         }
-        // The others of a List may be fine.
+        // The other ConfigMaps of a List may still load.
         writer.write_failure(&config_map, &error, &report).map_err(Error::Output)?;
         failures.add(&error, screen);
     }
@@ -70,7 +70,7 @@ fn of_input(limits: &yaml::Limits, size: usize) -> yaml::Limits {
     limits
 }
 
-/// A document of the output: what is known of one ConfigMap. Fields are only ever added.
+/// A document of the output, about one ConfigMap. Fields are added but never removed.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Document<'a, T> {
@@ -88,13 +88,13 @@ impl<'a, T> Document<'a, T> {
     }
 }
 
-/// In place of the bundle of a ConfigMap that was not loaded.
+/// Takes the place of the bundle if a ConfigMap was not loaded.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Failure<'a> {
     error: String,
     exit_code: u8,
-    /// What `--strict` refuses.
+    /// The findings that `--strict` refuses.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     report: &'a [Finding],
 }
@@ -163,7 +163,7 @@ impl<'a, W: Write> Writer<'a, W> {
         }
     }
 
-    /// Programs get a document for each ConfigMap; people have the error.
+    /// Writes a document for a ConfigMap that failed to load, for programs; people see the error.
     fn write_failure(
         &mut self,
         config_map: &ConfigMap,

@@ -28,7 +28,8 @@ impl Error {
             }
             Self::Directory { source, .. } => of_directory(source).map(str::to_owned),
             Self::NoBundle { .. } => Some(
-                "no value is a Kubernetes object, and no annotation is of OLM or unlade".to_owned(),
+                "no value is a Kubernetes object, and no annotation belongs to OLM or unlade"
+                    .to_owned(),
             ),
             Self::Encode(encode::Error::TooLarge { encoding: Encoding::Plain, .. }) => {
                 Some("--encoding gzip takes about a tenth of that".to_owned())
@@ -55,12 +56,10 @@ impl Error {
 
 fn of_connection(error: &connection::Error) -> Option<String> {
     match error {
-        connection::Error::Nowhere => {
-            Some("set KUBECONFIG, or name a kubeconfig with --kubeconfig".to_owned())
-        }
+        connection::Error::Nowhere => Some("set KUBECONFIG or pass --kubeconfig".to_owned()),
         connection::Error::Context { all, .. } | connection::Error::NoContext { all, .. } => {
             Some(match all.as_slice() {
-                [] => "the kubeconfig has no contexts at all".to_owned(),
+                [] => "the kubeconfig defines no contexts".to_owned(),
                 all => format!("choose one with --context: {}", all.join(", ")),
             })
         }

@@ -1,27 +1,27 @@
-//! Where a bundle directory is, if it is not where it was looked for.
+//! Finds a bundle directory near the path that was given.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use unlade_format::excerpt;
 
-/// Most entries of a directory that are looked at.
+/// The maximum number of entries of a directory that are looked at.
 const ENTRIES: usize = 1_000;
 
-/// What to give in place of `path`, which lacks one of the directories of a bundle.
+/// Suggests what to give in place of `path`, which lacks one of the directories of a bundle.
 pub(super) fn hint(path: &Path) -> String {
     if let Some(parent) = parent(path) {
         return format!("the bundle is the directory above: {}", parent.display());
     }
     let below = below(path);
     match &below[..] {
-        [] => "a bundle directory has manifests/ and metadata/ in it".to_owned(),
+        [] => "a bundle directory contains manifests/ and metadata/".to_owned(),
         [one] => format!("{} is a bundle directory", path.join(one).display()),
         several => format!("bundle directories below it: {}", excerpt::list(several, ", ")),
     }
 }
 
-/// The bundle of which `path` is a part.
+/// The bundle that `path` is a part of.
 fn parent(path: &Path) -> Option<PathBuf> {
     let path = path.canonicalize().ok()?;
     let name = path.file_name()?;

@@ -20,14 +20,14 @@ pub(crate) struct One {
     pub(crate) image: String,
     pub(crate) progress: Progress,
     pub(crate) standing: Standing,
-    /// When it began.
+    /// When the launch began.
     began: Option<Instant>,
     /// The time of its last event since its own beginning.
     last: Duration,
 }
 
 impl One {
-    /// How long it took, or has taken until now.
+    /// How long the launch took, or has taken so far.
     pub(crate) fn took(&self) -> Duration {
         match self.standing {
             Standing::AtWork => self.began.map_or(self.last, |began| began.elapsed()),

@@ -5,7 +5,7 @@ use unlade_tests::example;
 
 use crate::stage::Stage;
 
-/// What is left out before there is a ConfigMap is known to the unpacker alone.
+/// Only the unpacker knows what is left out before the ConfigMap exists.
 #[test]
 #[ignore = "needs a testbed"]
 fn cluster_cli_what_the_unpacker_left_out_is_in_every_output() {
@@ -30,7 +30,7 @@ fn cluster_cli_what_the_unpacker_left_out_is_in_every_output() {
         let subjects: Vec<_> = report.iter().map(|finding| &finding["subject"]).collect();
         assert_eq!(subjects, LEFT_OUT, "{last}");
         let name = last["configMap"].as_str().unwrap();
-        // Once more, as it is reused.
+        // Launches once more, which reuses the content.
         let reused = ["launch", &image, "--reuse", "tag"];
         let config_maps = stage.unlade(["get", "-o", "yaml"]).success();
         for shown in [

@@ -23,7 +23,7 @@ pub(crate) struct Stage<'c> {
 }
 
 impl Stage<'_> {
-    /// Runs a test in a namespace of its own.
+    /// Runs a test in its own namespace.
     pub(crate) fn open(test: &str, run: impl FnOnce(&Stage<'_>)) {
         let cluster = Cluster::open_testbed();
         let tool_image = cluster.push_unpacker();
@@ -37,7 +37,7 @@ impl Stage<'_> {
         self.push_bundle(&example(), name)
     }
 
-    /// Puts another bundle there.
+    /// Puts another bundle in its place.
     pub(crate) fn push_bundle(&self, directory: &Path, name: &str) -> String {
         let image = bundle::image(directory, Platform::host(), &Limits::default()).unwrap();
         let pushed = self.cluster.push(&image, &format!("cli/{name}:1"));

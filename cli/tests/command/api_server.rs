@@ -22,7 +22,7 @@ pub(crate) struct Cluster {
     home: TempDir,
 }
 
-/// A command that goes on.
+/// A command that is still running.
 pub(crate) struct Running {
     child: Child,
     lines: BufReader<ChildStdout>,
@@ -52,7 +52,7 @@ impl Cluster {
         self.command(arguments).output().unwrap().into()
     }
 
-    /// Starts a command that writes JSON documents.
+    /// Starts a command whose output is JSON documents.
     pub(crate) fn start(&self, arguments: &[&str]) -> Running {
         let mut command = self.command(arguments);
         command.args(["-o", "json"]).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -63,7 +63,7 @@ impl Cluster {
 }
 
 impl Running {
-    /// Reads on until such an event; panics if there is none.
+    /// Reads until such an event; panics if none comes.
     pub(crate) fn read_until(&mut self, name: &str) -> Value {
         loop {
             let mut line = String::new();
@@ -81,9 +81,9 @@ impl Running {
         kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
     }
 
-    /// Its exit code, and what it wrote to standard error.
+    /// Waits for the command, and returns its exit code and what it wrote to standard error.
     pub(crate) fn wait(mut self) -> (Option<i32>, String) {
-        // Nobody reads on: a full pipe must not hold it up.
+        // Nothing reads the rest, and a full pipe must not block the command.
         let mut rest = String::new();
         self.lines.read_to_string(&mut rest).unwrap();
         let stderr = self.stderr();
@@ -97,7 +97,7 @@ impl Running {
     }
 }
 
-/// Whether a request creates such an object, and does not only try it.
+/// Whether a request creates such an object and is not a dry run.
 pub(crate) fn creates(method: &Method, path: &str, kind: &str) -> bool {
     method == Method::POST && path.contains(kind) && !path.contains("dryRun")
 }
@@ -176,7 +176,7 @@ fn what_is_not_an_api_server_is_not_waited_for() {
         assert!(stderr.contains(" (context \"test\"): the answer 502 Bad Gateway"), "{stderr}");
         assert!(stderr.contains("\nhint: "), "{stderr}");
     }
-    // TLS to a port that has none.
+    // TLS to a port that does not speak it.
     cluster.edit_kubeconfig(|text| text.replace("http://", "https://"));
     let stderr = cluster.run(&["launch", IMAGE]).failure(74);
     assert!(stderr.contains("failed to reach the API server https://127.0.0.1:"), "{stderr}");

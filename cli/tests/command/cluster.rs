@@ -68,7 +68,7 @@ fn arguments_of_clusters_that_make_no_sense_are_2() {
         (&["launch", IMAGE, "--owner", "deployment/a", "--dry-run"], "--owner is looked up"),
         (&["launch", IMAGE, "--dry-run=perhaps"], "'perhaps' for '--dry-run"),
         (&["launch", IMAGE, "--as-group", "a"], "--as <USER>"),
-        (&["launch", IMAGE, "--concurrency", "0"], "expected a whole number from 1"),
+        (&["launch", IMAGE, "--concurrency", "0"], "expected a whole number of at least 1"),
         (&["launch", IMAGE, "--architecture", "x86_64"], "this architecture amd64"),
         (&["launch", "-f", "/dev/null"], "no image in /dev/null"),
         (&["get", "a", "-A"], "'[NAME]...' cannot be used with '--all-namespaces'"),
@@ -83,7 +83,7 @@ fn arguments_of_clusters_that_make_no_sense_are_2() {
         (&["delete", "-A"], "<NAME>..."),
     ] {
         let stderr = with_nobody(arguments).failure(2);
-        // Of the error itself: what follows is the usage, which names every argument.
+        // Only the error itself: the usage that follows names every argument.
         let error = stderr.split("\n\n").next().unwrap();
         assert!(
             error.starts_with("error: ") && error.contains(expected),
@@ -125,7 +125,7 @@ fn without_a_kubeconfig_there_is_no_cluster() {
         assert_eq!(
             stderr,
             "error: no kubeconfig found, and not running in a pod with a service account\n\
-             hint: set KUBECONFIG, or name a kubeconfig with --kubeconfig\n"
+             hint: set KUBECONFIG or pass --kubeconfig\n"
         );
     }
     let stderr = bare(&["get", "--kubeconfig", "/no/such/file"], &[]).failure(1);

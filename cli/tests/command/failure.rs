@@ -84,7 +84,7 @@ fn a_bundle_that_is_elsewhere_is_pointed_at() {
     let above = format!("hint: the bundle is the directory above: {}", root.display());
     assert_eq!(hint("manifests"), above);
     assert_eq!(hint("metadata"), above);
-    assert_eq!(hint("project"), "hint: a bundle directory has manifests/ and metadata/ in it");
+    assert_eq!(hint("project"), "hint: a bundle directory contains manifests/ and metadata/");
     for part in ["manifests", "metadata"] {
         std::fs::create_dir_all(package.path().join("project/bundle").join(part)).unwrap();
     }
@@ -120,7 +120,7 @@ fn numbers_that_are_none_are_refused_in_plain_words() {
     {
         let argument = format!("{switch}={number}");
         let stderr = unlade(["unpack", "x", &argument]).failure(2);
-        assert!(stderr.contains("expected a whole number from 1"), "{stderr}");
+        assert!(stderr.contains("expected a whole number of at least 1"), "{stderr}");
     }
 }
 
@@ -265,7 +265,7 @@ fn no_line_and_no_list_of_a_bundle_is_without_end() {
     assert!(stderr.ends_with("3000 of 3000 ConfigMaps were not loaded\n"));
 }
 
-/// Kilobytes that stand for gigabytes.
+/// Kilobytes that expand to gigabytes.
 #[test]
 fn a_list_that_repeats_a_config_map_by_aliases_is_refused() {
     let config_map = format!(

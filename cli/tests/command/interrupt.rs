@@ -34,7 +34,7 @@ fn a_deletion_that_hangs_is_interrupted_at_once() {
 fn output_that_nobody_reads_is_interrupted_at_once() {
     let cluster = Cluster::new(Server::new(State::fill));
     let (reader, writer) = pipe().unwrap();
-    // No byte fits in any more.
+    // Fills the pipe.
     fcntl_setfl(&writer, OFlags::NONBLOCK).unwrap();
     while rustix::io::write(&writer, &[0; 4096]).is_ok() {}
     fcntl_setfl(&writer, OFlags::empty()).unwrap();
@@ -50,14 +50,14 @@ fn output_that_nobody_reads_is_interrupted_at_once() {
     while child.try_wait().unwrap().is_none() && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(10));
     }
-    // One that did not end is ended now: nobody will ever read.
+    // A program that is still running ends now, because its next write fails.
     drop(reader);
     assert_eq!(child.wait().unwrap().code(), Some(130), "{told}");
 }
 
 #[test]
 fn a_job_whose_creation_is_under_way_is_not_denied() {
-    // The request is carried out, or not, and has no answer either way.
+    // The request may or may not be carried out, and is never answered.
     for (disturbance, told) in [
         (Disturbance::HangAfterDoing, "interrupted; the Job is deleted\n"),
         (Disturbance::Hang, ": the Job may still appear\n"),
@@ -119,7 +119,7 @@ fn only_confirmed_cancellations_are_subtracted_from_the_jobs_that_go_on() {
     launch.interrupt();
     let (code, stderr) = launch.wait();
     assert_eq!(code, Some(73), "{stderr}");
-    assert!(stderr.contains(" 1 Jobs go on in namespace default"), "{stderr}");
+    assert!(stderr.contains(" 1 Jobs are still running in namespace default"), "{stderr}");
 }
 
 #[test]

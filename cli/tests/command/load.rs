@@ -125,7 +125,8 @@ fn the_summary_shows_all_of_a_bundle() {
     }
 }
 
-/// `annotations.yaml` is no file of the ConfigMap, so the loader cannot see what was left out of it.
+/// The ConfigMap does not contain the file `annotations.yaml`, so the loader cannot see what was
+/// left out of it.
 #[test]
 fn what_unpack_left_out_is_reported_by_load() {
     let annotations = "annotations:

@@ -6,7 +6,8 @@
     reason = "a test harness: what fails here fails the test"
 )]
 
-/// A cluster whose API server is in memory, behind HTTP: kube's whole client stack lies in between.
+/// A cluster with an in-memory API server behind HTTP, so that kube's whole client stack is tested
+/// too.
 mod api_server;
 /// A bundle directory made for one test.
 mod bundle;
@@ -22,7 +23,7 @@ mod finished;
 mod hostile;
 /// Images as sources.
 mod image;
-/// Ctrl-C at any moment of a launch.
+/// Ctrl-C at any time during a launch.
 mod interrupt;
 /// `unlade load`.
 mod load;

@@ -44,7 +44,7 @@ fn every_shell_gets_completions_for_both_binaries() {
         assert!(script.contains("unlade") && script.contains("max-total-size"), "{shell}");
         let script = plugin(["completion", shell]).success();
         assert!(script.contains("kubectl-unlade"), "{shell}");
-        // `--dry-run client` launches an image that is called client.
+        // `--dry-run client` would launch an image called client.
         let values = ["none client server", "client\\t", "(none"];
         assert!(!values.iter().any(|values| script.contains(values)), "{shell}");
     }

@@ -1,7 +1,7 @@
 //! The mark [`FINDINGS`]: what the reader of a bundle noticed.
 //!
-//! The loader finds again whatever the files show. What was left out before there was a ConfigMap,
-//! such as a reserved annotation, would be forgotten without this mark.
+//! The loader finds everything that the files show by itself. Without this mark, whatever was left
+//! out before the ConfigMap existed, such as a reserved annotation, would never be reported.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,16 @@ use super::FINDINGS;
 use crate::finding::{self, Finding, Findings, Reason};
 use crate::{annotation, excerpt};
 
-/// Most findings in the mark; the others are counted.
+/// The maximum number of findings in the mark; the others are counted.
 const MOST: usize = 100;
-/// Most bytes of the mark: a sixteenth of what Kubernetes gives to all annotations.
+/// The maximum size of the mark in bytes: a sixteenth of what Kubernetes allows for all
+/// annotations.
 const SIZE: usize = 16 << 10;
-/// Most bytes of the entry that counts the others.
+/// The maximum size in bytes of the entry that counts the others.
 const REST: usize = 128;
 
-/// Adds the mark to `annotations`, as far as there is room for it. It never makes them too large.
+/// Adds the mark to `annotations`, with as many findings as fit. The annotations never become too
+/// large.
 pub(crate) fn write(findings: &[Finding], annotations: &mut BTreeMap<String, String>) {
     let used = annotation::size(annotations) + FINDINGS.len();
     let room = annotation::SIZE.saturating_sub(used).min(SIZE);
@@ -25,16 +27,17 @@ pub(crate) fn write(findings: &[Finding], annotations: &mut BTreeMap<String, Str
     }
 }
 
-/// The findings in the mark, which anyone who may write the ConfigMap may have written. They are
-/// texts for people, and nothing else follows from them.
+/// Returns the findings in the mark. Anyone who may write the ConfigMap can write it, so the
+/// findings are only shown, or refused by a strict caller.
 ///
-/// A mark that is not readable becomes a finding itself: what it said is not known.
+/// An unreadable mark becomes a finding itself, because what it said is unknown.
 pub(crate) fn read(annotations: &BTreeMap<String, String>) -> Findings {
     let Some(text) = annotations.get(FINDINGS) else { return Findings::default() };
-    // A list of empty objects takes many times its size.
+    // The size is checked first, because a list of empty objects takes many times its size in
+    // memory.
     let list = (text.len() <= SIZE).then(|| serde_json::from_str::<Vec<Finding>>(text));
     let Some(Ok(list)) = list else {
-        let message = "not a list of findings, so what the unpacker noticed is not known";
+        let message = "not a list of findings, so the findings of the unpacker are unknown";
         return vec![Finding::new(Reason::Omitted, FINDINGS, message)].into();
     };
     let is_cut = |Finding { subject, message, .. }: &Finding| {
@@ -49,8 +52,8 @@ pub(crate) fn read(annotations: &BTreeMap<String, String>) -> Findings {
     list.into_iter().map(cut).collect::<Vec<_>>().into()
 }
 
-/// The first of `findings` within `room` bytes and the number of the others; none if there are
-/// none, or there is no room for either.
+/// Encodes as many of `findings` as fit into `room` bytes, and the number of the others. Returns
+/// `None` without findings, or if not even their number fits.
 fn to_json(findings: &[Finding], room: usize) -> Option<String> {
     let number = finding::count(findings);
     if number == 0 {

@@ -97,7 +97,7 @@ fn the_end_of_a_list_counts_the_findings_that_were_not_kept() {
         assert_eq!(lines[lines.len() - 1], last);
     }
     let few = [Finding::new(Reason::NoCsv, "", "one"), Finding::omitted(5)];
-    assert_eq!(listed(&few).collect::<Vec<_>>(), ["one", "5 more findings are not kept"]);
+    assert_eq!(listed(&few).collect::<Vec<_>>(), ["one", "5 more findings were left out"]);
 }
 
 /// Every writer shows the same characters: the terminal's, YAML with each of its ways to write a

@@ -8,10 +8,10 @@ thread_local! {
     static IS_CAUGHT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a panic on this thread is caught at the moment and becomes an [`Error`](super::Error).
+/// Whether a panic on this thread would currently be caught and become an [`Error`](super::Error).
 ///
-/// For the panic hook of a program: the parser library panics on some inputs, and the standard hook
-/// prints each such panic as if it were a crash. This crate never sets a hook.
+/// This is for the panic hook of a program: the parser library panics on some inputs, and the
+/// standard hook prints each such panic as if it were a crash. This crate never sets a hook.
 pub fn is_panic_caught() -> bool {
     IS_CAUGHT.get()
 }

@@ -6,7 +6,7 @@ use unlade_api_server::{Canned, Disturbance, Served, Server};
 use super::*;
 use crate::Failure;
 
-/// The client of users: kube's whole stack, without its retries.
+/// A client as users have it: kube's whole stack, without its retries.
 pub(crate) fn connect(served: Served) -> kube::Client {
     let mut config = Config::new(served.url().parse().unwrap());
     config.default_retry = false;

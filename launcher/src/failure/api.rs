@@ -102,12 +102,12 @@ fn is_terminating(status: &Status) -> bool {
     causes.map(|cause| cause.reason.as_str()).any(|reason| reason == "NamespaceTerminating")
 }
 
-/// No answer ever. That is not waited for, whatever was to be done.
+/// The server has never answered, so the launcher does not wait for it, whatever the request was.
 fn of_unreached(unreached: &Unreached) -> Failure {
     let hint = if unreached.is_untrusted {
         UNTRUSTED
     } else {
-        "check the address of the server in the kubeconfig, and that the cluster runs"
+        "check the address of the server in the kubeconfig, and that the cluster is running"
     };
     Failure::new(Reason::ApiUnreachable, unreached).transient(false).hinted(Some(hint))
 }

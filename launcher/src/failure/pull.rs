@@ -10,7 +10,7 @@ use super::rule::{self, Rule};
 use super::{Failure, Reason, Remedy};
 
 const UNCERTAIN_REFUSAL: &str =
-    "check the name: many registries answer so for an image that does not exist";
+    "check the name: many registries give this answer for an image that does not exist";
 const TLS: &str = "the node's runtime must trust the registry's certificate authority, and reach it by the name in its certificate";
 
 /// What the messages mean. A number after `status=` was put there by [`words`].

@@ -16,7 +16,7 @@ macro_rules! reasons {
         }
 
         impl Reason {
-            /// All of them.
+            /// All reasons.
             pub const ALL: [Self; [$($code),+].len()] = [$(Self::$name),+];
 
             /// The exit code of `unlade launch`: those of the unpacker's verdicts
@@ -236,7 +236,7 @@ impl Reason {
         )
     }
 
-    /// What to do outside of the launch, where that is known.
+    /// What to do outside of the launch, if known.
     pub(crate) fn hint(self) -> Option<&'static str> {
         Some(match self {
             Self::InvalidReference => {
@@ -249,7 +249,7 @@ impl Reason {
                 "the node must reach the registry; its runtime's mirrors and certificate authorities count"
             }
             Self::NoMatchingPlatform => "push the image for the platform of the nodes",
-            Self::Quota => "raise the quota, or free what it counts",
+            Self::Quota => "raise the quota, or delete objects that count against it",
             Self::NoServiceAccount => "create it, or leave it to unlade",
             Self::NoPullSecret => {
                 "create it in this namespace: kubectl create secret docker-registry"

@@ -10,8 +10,9 @@ use crate::Strategy;
 #[cfg(test)]
 mod tests;
 
-/// What to change about a launch so that it may succeed. How that is written on a command line is
-/// for the caller to say; [`Display`](fmt::Display) names the change. Variants are only ever added.
+/// What to change about a launch so that it may succeed. The caller decides how to write this for
+/// its command line; [`Display`](fmt::Display) describes the change. Variants are added but never
+/// removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -74,7 +75,7 @@ impl fmt::Display for Remedy {
 }
 
 impl Remedy {
-    /// Whether a launch with this strategy does it already.
+    /// Whether a launch with this strategy already does this.
     fn is_done_by(self, strategy: Strategy) -> bool {
         match self {
             Self::Inject => strategy == Strategy::Inject,
@@ -85,7 +86,7 @@ impl Remedy {
 }
 
 impl Reason {
-    /// What to change, where nothing more is known than the reason.
+    /// What to change if only the reason is known.
     pub(crate) fn remedies(self) -> &'static [Remedy] {
         match self {
             Self::Unauthorized => &[Remedy::PullSecret],
@@ -104,21 +105,21 @@ impl Reason {
 }
 
 impl Failure {
-    /// The same, of an attempt with this strategy: what was done is no remedy.
+    /// The same failure, of an attempt with this strategy. What was already done is not a remedy.
     #[must_use]
     pub(crate) fn under(mut self, strategy: Strategy) -> Self {
         self.remedies.retain(|remedy| !remedy.is_done_by(strategy));
         self
     }
 
-    /// The same with these remedies in place of its reason's.
+    /// The same failure, with these remedies in place of those of its reason.
     #[must_use]
     pub(crate) fn with_remedies(self, remedies: &[Remedy]) -> Self {
         Self { remedies: remedies.to_vec(), ..self }
     }
 }
 
-/// The remedies that are known here, of those that a record names: another version may know more.
+/// Reads the remedies of a record, without those that this version does not know.
 pub(super) fn known<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Remedy>, D::Error> {
     let named = Vec::<serde_json::Value>::deserialize(deserializer)?;
     Ok(named.into_iter().filter_map(|it| serde_json::from_value(it).ok()).collect())

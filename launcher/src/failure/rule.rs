@@ -12,7 +12,7 @@ pub(super) struct Rule {
     pub(super) is_transient: Option<bool>,
     /// What to do, where that is more than with the reason in general.
     pub(super) hint: Option<&'static str>,
-    /// What to change, where that is not what the reason says.
+    /// What to change, if that differs from the remedies of the reason.
     pub(super) remedies: &'static [Remedy],
 }
 
@@ -40,7 +40,7 @@ impl Rule {
         Self { remedies, ..self }
     }
 
-    /// The failure with what this rule says to do, if it says anything.
+    /// The failure with the hint and the remedies of this rule, if it has any.
     pub(super) fn advise(&self, failure: Failure) -> Failure {
         let failure = failure.hinted(self.hint);
         match self.remedies {

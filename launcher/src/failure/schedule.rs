@@ -74,7 +74,7 @@ pub(super) fn unready(pod: &Pod, object: &str, events: &[&Event]) -> Option<Fail
     (is_unready && runs).then(|| failure.seen(event::evidence(event, object)))
 }
 
-/// The failure with what keeps the nodes from taking the pod, and what to change.
+/// The failure, with why the nodes do not accept the pod and what to change.
 fn advise(failure: Failure, said: &str) -> Failure {
     const HINTS: [(&str, &str, &[Remedy]); 3] = [
         (

@@ -33,8 +33,8 @@ pub struct Description {
     /// The digest of the image that the content was verified to come from, and how that was known;
     /// none if no launch verified it, or it was changed since.
     pub verified: Option<(String, DigestSource)>,
-    /// What was not taken from the bundle as written, when the ConfigMap was filled and when it is
-    /// loaded; empty without a bundle that can be loaded.
+    /// What was not taken from the bundle as written, both when the ConfigMap was filled and when
+    /// it is loaded; empty if the ConfigMap has no bundle that can be loaded.
     pub report: Vec<Finding>,
     /// What goes with the ConfigMap when it is deleted, as `Kind/name`.
     pub owned: Vec<String>,

@@ -34,7 +34,7 @@ pub(super) async fn remove(
     Ok(existed.then_some(removed))
 }
 
-/// The metadata of a ConfigMap, and what would go with it.
+/// The metadata of a ConfigMap, and what would be deleted with it.
 pub(super) async fn look(
     client: &Client,
     namespace: &str,
@@ -46,7 +46,7 @@ pub(super) async fn look(
     Ok(Some((metadata, Removed { with })))
 }
 
-/// What the garbage collector takes with a ConfigMap.
+/// What the garbage collector deletes with a ConfigMap.
 pub(super) async fn owned(
     client: &Client,
     config_map: &ObjectMeta,

@@ -31,8 +31,8 @@ impl Launch<'_> {
         Ok(())
     }
 
-    /// Ensures that this object exists. One that does not do is created anew, as is one that was
-    /// owned by an earlier ConfigMap of our name: the garbage collector will delete it.
+    /// Ensures that this object exists. An unsuitable object is created anew, and so is one that an
+    /// earlier ConfigMap of the same name owned, because the garbage collector will delete it.
     async fn put<K>(&self, wanted: &K, is_same: impl Fn(&K, &K) -> bool) -> Result<(), Failure>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -82,10 +82,10 @@ impl Launch<'_> {
     }
 }
 
-/// Whether the Role allows the unpacker what it needs, and nothing more if a launch has not created
-/// it for that. Rules that are added to ours later, by a policy controller for example, are left
-/// alone: deleting the Role would take it from a pod that is using it, and whoever may add rules can
-/// bind any of them to the account without us.
+/// Whether the Role grants what the unpacker needs. A Role that no launch created for this purpose
+/// must grant nothing more. Rules that are added to our Roles later, for example by a policy
+/// controller, are kept: deleting the Role would take it away from a pod that is using it, and
+/// anyone who may add rules can also bind them to the account directly.
 fn suffices(there: &Role, wanted: &Role) -> bool {
     let (granted, needed) = (there.rules.as_deref(), wanted.rules.as_deref());
     let (granted, needed) = (granted.unwrap_or_default(), needed.unwrap_or_default());
@@ -94,7 +94,8 @@ fn suffices(there: &Role, wanted: &Role) -> bool {
         || (spec_hash::is_same(there, wanted) && needed.iter().all(is_granted))
 }
 
-/// Whether the binding gives the Role to our account, and to others only if they were added later.
+/// Whether the binding grants the Role to our account. It may grant the Role to others only if they
+/// were added later.
 fn binds(there: &RoleBinding, wanted: &RoleBinding) -> bool {
     let (bound, needed) = (there.subjects.as_deref(), wanted.subjects.as_deref());
     let (bound, needed) = (bound.unwrap_or_default(), needed.unwrap_or_default());

@@ -26,7 +26,7 @@ use crate::{Failure, Reason, Step, Strategy, name};
 /// How long it takes until an event that nothing else confirmed is looked into again.
 const CONFIRMATION: Duration = Duration::from_secs(5);
 
-/// What was there before the launch, and what it has left behind since.
+/// What existed before the launch, and what the launch has left behind since.
 pub(super) struct LaunchBaseline {
     pub(super) facts: Facts,
     /// The uid of the Job that had written the ConfigMap before the launch.
@@ -36,7 +36,7 @@ pub(super) struct LaunchBaseline {
 }
 
 impl LaunchBaseline {
-    /// From a ConfigMap as it was found.
+    /// The baseline for a ConfigMap that was found.
     pub(super) fn from_found(config_map: &ConfigMap, assigns_uids: bool) -> Self {
         let facts = Facts { config_map_uid: config_map.uid(), assigns_uids };
         let written_by = config_map.annotations().get(mark::ATTEMPT).cloned();
@@ -147,7 +147,7 @@ impl Launch<'_> {
         Wanted { bundle: self.plan.image().clone(), tool, strategy, resolves }
     }
 
-    /// The Job, and whose it is; none if there is one of that name that is over.
+    /// The Job and its ownership; `None` if a Job of that name exists but is over.
     async fn take_or_make(
         &self,
         baseline: &LaunchBaseline,
@@ -208,7 +208,7 @@ impl Launch<'_> {
         }
     }
 
-    /// A Job that was found, and whose it is.
+    /// A Job that was found, and its ownership.
     fn adopted(&self, found: &Job, wanted: &Job) -> (Job, JobOwnership) {
         let job = found.name_any();
         let differs = !spec_hash::is_same(found, wanted);

@@ -1,5 +1,5 @@
-//! Creating objects that this launch recognises as its own, also if the answer to their creation is
-//! lost.
+//! Creates objects that this launch recognises as its own, even if the response to their creation
+//! is lost.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,19 +18,19 @@ use super::Launch;
 use super::patience::Answer;
 use crate::Failure;
 
-/// An object that was created, or not.
+/// The outcome of creating an object.
 pub(super) enum Created<K> {
     /// This launch created it.
     Own(K),
-    /// Someone else did; none if it is gone again.
+    /// Someone else created it; `None` if it no longer exists.
     Theirs(Option<K>),
 }
 
-/// After this time a request that was not answered will not be carried out any more: longer than the
-/// launcher waits for an answer, and than the API server works on a request.
+/// After this time, the API server does not carry out an unanswered request any more. It is longer than
+/// the launcher waits for a response, and longer than the API server works on a request.
 const SETTLED: Duration = Duration::from_mins(2);
 
-/// A Job whose creation was requested and not answered yet.
+/// A Job whose creation was requested but not answered yet.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Creation {
     pub(super) namespace: String,
@@ -40,8 +40,8 @@ pub(crate) struct Creation {
     pub(super) launch: String,
 }
 
-/// The creations of all launches of one launcher that were not answered, with when they began. That
-/// of a launch that was dropped remains for a time: the request may be on its way.
+/// The unanswered creations of all launches of one launcher, and when they began. The creation of a
+/// dropped launch is kept for some time, because its request may still be in flight.
 #[derive(Debug, Default)]
 pub(crate) struct Creations(Mutex<BTreeMap<Creation, Instant>>);
 
@@ -69,7 +69,7 @@ impl Creations {
 }
 
 impl Launch<'_> {
-    /// Creates an object that bears the id of this launch.
+    /// Creates an object that carries the id of this launch.
     pub(super) async fn create<K>(&self, mut object: K) -> Result<Created<K>, Failure>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -96,7 +96,7 @@ impl Launch<'_> {
         })
     }
 
-    /// Creates a Job, which [`Launcher::cancel`](crate::Launcher::cancel) knows of even before the
+    /// Creates a Job. [`Launcher::cancel`](crate::Launcher::cancel) knows about it even before the
     /// API server has answered.
     pub(super) async fn create_job(&self, job: Job) -> Result<Created<Job>, Failure> {
         let creation = Creation {

@@ -40,8 +40,8 @@ const LOG_SIZE: i64 = 16 << 10;
 
 impl Launch<'_> {
     /// Does what follows from the failure of an attempt ([`next`]), and returns how the launch goes
-    /// on. The attempt succeeded all the same if the ConfigMap bears its mark by then: the watches
-    /// are not in step with each other.
+    /// on. The attempt has succeeded after all if the ConfigMap has its mark by then, because the
+    /// watches are not synchronised with each other.
     pub(super) async fn settle(
         &self,
         baseline: &LaunchBaseline,
@@ -74,8 +74,9 @@ impl Launch<'_> {
         Err((failure, then))
     }
 
-    /// A failure that came before there was an attempt, once it is recorded. It is not recorded
-    /// while one of `jobs` fills the ConfigMap: whoever made that Job may have more rights.
+    /// Records and returns a failure that came before the first attempt. It is not recorded while
+    /// one of `jobs` is filling the ConfigMap, because the creator of that Job may have more
+    /// rights.
     pub(super) async fn recorded(
         &self,
         baseline: &LaunchBaseline,
@@ -154,8 +155,8 @@ impl Launch<'_> {
         }
     }
 
-    /// Records the failure on the ConfigMap if it `is_recorded`, unless that was filled, and removes
-    /// content that came from another image, or from one that is not known. Returns the failure to
+    /// Records the failure on the ConfigMap if it `is_recorded`, unless the ConfigMap was filled,
+    /// and removes content that came from another or an unknown image. Returns the failure to
     /// report.
     async fn keep(
         &self,
@@ -188,7 +189,7 @@ impl Launch<'_> {
                 return Err(self.of_missing(failure).await);
             }
             let is_withdrawn = marked.is_some() && failure.reason.is_of_image();
-            // Someone else has filled it meanwhile, or has made another one of this name.
+            // Meanwhile someone else has filled the ConfigMap, or created another one of this name.
             let is_others = found.annotations().get(mark::ATTEMPT) != baseline.written_by.as_ref()
                 || found.uid() != baseline.facts.config_map_uid;
             if (is_others && !is_withdrawn) || !is_recorded {

@@ -65,7 +65,7 @@ pub(super) enum State {
 pub(super) enum Verdict {
     /// The ConfigMap bears its mark, and the content came from the image that was asked for.
     Written(Box<Written>),
-    /// It failed, or this launch stops waiting for it.
+    /// The attempt failed, or this launch stops waiting for it.
     Failed(Ending, Failure),
 }
 

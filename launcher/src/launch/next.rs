@@ -1,4 +1,5 @@
-//! What follows from the failure of an attempt. Pure: its test is the whole table.
+//! Decides what follows from the failure of an attempt. This is a pure function, and its test is
+//! the table of all cases.
 
 use crate::Reason;
 
@@ -8,28 +9,29 @@ mod tests;
 /// In what way an attempt failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// It failed, and another attempt of the same kind will not help.
+    /// The attempt failed, and another one of the same kind will not help.
     Fatal,
-    /// It failed, and another attempt may help.
+    /// The attempt failed, and another one may help.
     Retryable,
-    /// Its Job goes on, and this launch has no time left for it.
+    /// The Job is still running, but this launch has no time left to wait for it.
     DeadlineExceeded,
-    /// Its Job goes on, and waits for something that only the options of whoever made it prevent.
+    /// The Job is still waiting for something, and only because of the options of the launch that
+    /// created it.
     Superseded,
 }
 
-/// Whose Job an attempt is.
+/// Which launch created the Job of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JobOwnership {
-    /// This launch made it.
+    /// This launch.
     Own,
-    /// Another launch made it, with the options of this one.
+    /// Another launch, with the same options.
     Same,
-    /// Another launch made it, with other options.
+    /// Another launch, with other options.
     Other,
 }
 
-/// What a launch does about an attempt that failed.
+/// What a launch does after an attempt has failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Next {
     pub(super) then: Then,
@@ -54,17 +56,21 @@ pub(super) enum Then {
 pub(super) enum EndJob {
     /// The Job is left as it is.
     Never,
-    /// Before the failure is recorded, so that nothing is written after content was removed.
+    /// The Job is ended before the failure is recorded, so that it cannot write after its content
+    /// was removed.
     BeforeRecording,
-    /// After the failure was recorded: the evidence counts for more.
+    /// The Job is ended after the failure is recorded, because keeping the evidence is more
+    /// important.
     AfterRecording,
 }
 
-/// What follows from the failure of an attempt for this `reason`. `ownership` is none if no Job
-/// could be made; `may_inject` says whether injection may replace the image volume of the attempt.
+/// Decides what follows if an attempt fails for this `reason`. `ownership` is `None` if no Job
+/// could be created; `may_inject` says whether injection may replace the image volume of the
+/// attempt.
 ///
-/// Whoever made a Job may be more patient, have more rights and use other options. So a launch ends
-/// and records the Job of another one only for what that other launch would find as well.
+/// The launch that created a Job may have longer deadlines, more rights and other options. So a
+/// launch ends the Job of another launch and records its failure only for a reason that the other
+/// launch would find as well.
 pub(super) fn next(
     ending: Ending,
     ownership: Option<JobOwnership>,
@@ -88,7 +94,7 @@ pub(super) fn next(
     };
     let is_end_of_others = match ownership {
         None | Some(JobOwnership::Own) => false,
-        // The deadline that whoever made the Job gave it.
+        // The deadline comes from the launch that created the Job.
         Some(_) if reason == Reason::Deadline => true,
         Some(JobOwnership::Same) => false,
         Some(JobOwnership::Other) => reason.depends_on_options(),
@@ -99,6 +105,6 @@ pub(super) fn next(
         Ending::Fatal if is_end_of_others => Then::Retry,
         Ending::Fatal | Ending::DeadlineExceeded => Then::Fail,
     };
-    // The ConfigMap of a name that is taken belongs to someone else.
+    // If the name is taken, the ConfigMap belongs to someone else.
     Next { then, record: is_for_us_to_tell && reason != Reason::NameTaken, end_job }
 }

@@ -1,5 +1,5 @@
-//! Requests to the API server: tried again while it cannot serve, up to a time. This is the only
-//! place that repeats a request: the clients that we make do not.
+//! Requests to the API server, which are retried for a limited time while it cannot serve them.
+//! Only this module retries requests; the clients that we create do not.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,8 +21,8 @@ const ANSWER: Duration = Duration::from_secs(35);
 /// How long the last answer may take at the least.
 const LEAST: Duration = Duration::from_secs(1);
 
-/// The longest time that a server may ask us to wait for. Kubernetes asks for one second where it
-/// is busy, and for thirty where a feature is not ready yet.
+/// The longest time that a server may ask us to wait. Kubernetes asks for one second if it is busy,
+/// and for thirty if a feature is not ready yet.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(30);
 
 /// How long a 401 or 403 may come from a server that has just started: its caches of rules come

@@ -18,7 +18,8 @@ const CONFIG_MAP: &str = "bundle-image-";
 /// What the name of the Job begins with; the ConfigMap's comes after it.
 const JOB: &str = "deploy-";
 
-/// Creates the objects, injecting the unpacker; all or none of them stay.
+/// Creates the objects of a launch that injects the unpacker. If one fails, the others are deleted
+/// again.
 pub(crate) async fn plain(
     client: &Client,
     options: &Options,
@@ -44,17 +45,18 @@ pub(crate) async fn plain(
                 }
             }
             Ok(Created::Theirs(_)) => continue,
-            // It may exist all the same: nobody else knows its random name.
+            // The ConfigMap may exist all the same. It is ours, because nobody else knows its
+            // random name.
             Err(failure) => failure,
         };
-        // The failure is what matters, not that something could not be removed.
+        // The failure matters more than an object that could not be deleted.
         let _ = removal::remove(client, &request.namespace, launch.plan.name()).await;
         return Err(failure);
     }
 }
 
 impl Launch<'_> {
-    /// Creates the Job, and before it what its pod is allowed.
+    /// Creates the Job, and before it the objects that grant its pod access.
     async fn create_rest(&self, facts: &Facts) -> Result<Job, Failure> {
         self.grant(facts).await?;
         let mut job = self.plan.job(1, Strategy::Inject, facts);

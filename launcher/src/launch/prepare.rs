@@ -54,7 +54,7 @@ impl Launch<'_> {
         }
     }
 
-    /// Whether the ConfigMap has what this request wants of it: the image and the owner.
+    /// Whether the ConfigMap has the image and the owner of this request.
     pub(super) fn is_adapted(&self, found: &ConfigMap) -> bool {
         let is_of_image = found.annotations().get(IMAGE) == Some(&self.request.image);
         let owners = found.owner_references();

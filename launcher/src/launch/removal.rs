@@ -1,4 +1,4 @@
-//! Deletion of what a launch made.
+//! Deletes what a launch created.
 
 use std::time::Duration;
 
@@ -22,10 +22,11 @@ use crate::{Failure, Reason};
 /// How long the API server may be out of reach. Someone waits for the prompt.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often it is checked whether a Job exists by now.
+/// The interval at which to check whether a Job exists by now.
 const APPEARANCE: Duration = Duration::from_millis(200);
 
-/// Deletes the Jobs that are filling a ConfigMap, also those whose creation was not answered yet.
+/// Deletes the Jobs that are filling a ConfigMap, including those whose creation was not answered
+/// yet.
 pub(crate) async fn cancel(
     client: &Client,
     creations: &Creations,
@@ -63,11 +64,11 @@ pub(crate) async fn cancel(
     Ok(names)
 }
 
-/// The metadata of a ConfigMap; none if it does not exist.
+/// Returns the metadata of a ConfigMap; `None` if it does not exist.
 ///
 /// # Errors
 ///
-/// If unlade has not made it, or the API server refuses or is out of reach.
+/// If unlade did not create the ConfigMap, or if the API server refuses or cannot be reached.
 pub(crate) async fn find(
     client: &Client,
     namespace: &str,
@@ -84,8 +85,8 @@ pub(crate) async fn find(
     }
 }
 
-/// Deletes a ConfigMap that was found, and thereby all that it owns; whether it still existed. With
-/// `is_dry_run` the API server only says whether it would.
+/// Deletes a ConfigMap that was found, and thereby all that it owns. Returns whether it still
+/// existed. With `is_dry_run` the API server only checks whether it would delete it.
 pub(crate) async fn delete(
     client: &Client,
     namespace: &str,
@@ -95,7 +96,7 @@ pub(crate) async fn delete(
     let report = Report::start(unbounded().0);
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let name = found.name.as_deref().unwrap_or_default();
-    // Not another one that has come to its place.
+    // The precondition protects another ConfigMap that was created in its place.
     let mut params = DeleteParams::background().preconditions(of_uid(found.uid.clone()));
     params.dry_run = is_dry_run;
     let doing = format!("delete {}", object(namespace, name));
@@ -107,7 +108,7 @@ pub(crate) async fn delete(
     }
 }
 
-/// Waits for a Job whose creation is on its way.
+/// Waits for a Job whose creation is in flight.
 async fn appeared(
     api: &Api<Job>,
     patience: &Patience<'_>,
@@ -135,7 +136,7 @@ fn is_of_launch(job: &Job, launch: &str) -> bool {
     job.annotations().get(LAUNCH).is_some_and(|id| id == launch)
 }
 
-/// Deletes a ConfigMap of ours, and thereby all that it owns. That it does not exist is fine.
+/// Deletes a ConfigMap of ours, and thereby all that it owns. It need not exist.
 pub(crate) async fn remove(
     client: &Client,
     namespace: &str,

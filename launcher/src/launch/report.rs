@@ -1,4 +1,4 @@
-//! Reports what happens, with the time since the launch began.
+//! Reports events, with the time since the launch began.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,14 +25,15 @@ pub(super) struct Report {
 #[derive(Debug, Default)]
 struct Told {
     timings: Timings,
-    /// How many parts of the launch wait for something.
+    /// How many parts of the launch are waiting for something.
     n_waiting: usize,
-    /// What was reported since any of them began to wait: the kubelet says the same again and again.
+    /// What was reported since any of them began to wait. This is kept because the kubelet repeats
+    /// the same messages.
     waits: HashSet<(Reason, String)>,
 }
 
-/// A part of a launch that may wait for something. Dropped while it waits, it reports nothing: what
-/// ended the wait is reported then, a step or a failure.
+/// A part of a launch that may wait for something. If it is dropped while it waits, it reports
+/// nothing, because the step or the failure that ended the wait is reported instead.
 #[derive(Debug)]
 pub(super) struct Wait<'r> {
     report: &'r Report,
@@ -86,7 +87,7 @@ impl Report {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// When what was first or last seen to happen.
+    /// The times at which steps were first or last seen.
     pub(super) fn timings(&self) -> Timings {
         self.told().timings
     }
@@ -98,7 +99,8 @@ impl<'r> Wait<'r> {
         self.report.wait()
     }
 
-    /// Waits for this; reported unless it was since the launch began to wait.
+    /// Starts to wait for this, and reports it unless it was already reported since the launch
+    /// began to wait.
     pub(super) fn on(&self, failure: Failure) {
         let words = (failure.reason, failure.message.clone());
         let mut told = self.report.told();
@@ -112,14 +114,14 @@ impl<'r> Wait<'r> {
         }
     }
 
-    /// Goes on; reported if no other part of the launch waits.
+    /// Stops waiting, and reports this if no other part of the launch is waiting.
     pub(super) fn end(&self) {
         if self.stop() {
             self.report.step(Step::Resumed);
         }
     }
 
-    /// Whether it was the last that waited.
+    /// Stops waiting. Returns whether this was the last part that waited.
     fn stop(&self) -> bool {
         if !self.is_waiting.swap(false, Ordering::Relaxed) {
             return false;
@@ -140,7 +142,7 @@ impl Drop for Wait<'_> {
     }
 }
 
-/// Phases and decisions, for whoever debugs a launch.
+/// Logs phases and decisions, for anyone who debugs a launch.
 fn log(step: &Step) {
     let (what, failure) = match step {
         Step::Waiting { failure } => ("waiting", failure),

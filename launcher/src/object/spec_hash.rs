@@ -8,19 +8,19 @@ use unlade_format::record;
 
 use crate::sha256;
 
-/// The digest of what was asked for, such as the template of a pod or the rules of a Role: 64 hex
+/// The digest of what was requested, such as the template of a pod or the rules of a Role: 64 hex
 /// digits over its JSON, whose fields have a fixed order.
 pub(crate) fn of(asked: &impl Serialize) -> String {
     // Strings, numbers and maps of strings always serialize.
     sha256::hex_of(&serde_json::to_vec(asked).unwrap_or_default())
 }
 
-/// The digest that an object bears, our own or one that was read.
+/// The digest that an object carries, our own or one that was read.
 pub(crate) fn recorded(object: &impl ResourceExt) -> Option<&str> {
     object.annotations().get(record::SPEC_HASH).map(String::as_str)
 }
 
-/// Whether an object that was read was asked for with the same content as ours would be.
+/// Whether an object that was read was requested with the same content as ours.
 pub(crate) fn is_same<K: ResourceExt>(theirs: &K, ours: &K) -> bool {
     recorded(theirs).is_some() && recorded(theirs) == recorded(ours)
 }

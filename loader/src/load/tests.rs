@@ -130,7 +130,7 @@ fn a_bundle_without_package_or_channels_is_refused_strictly() {
         let error = load(&content(&files), &strict).unwrap_err();
         assert!(matches!(error, Error::Lossy(_)), "{error:?}");
     }
-    // Published bundles have it under another name.
+    // Published bundles have the file under another name.
     let other = [("metadata/annotations.yaml", "-"), ("metadata/annotations.yml", ANNOTATIONS)];
     load(&content(&other), &strict).unwrap();
 }
@@ -159,7 +159,7 @@ fn an_object_without_a_name_or_there_twice_is_reported() {
     }
 }
 
-/// Each where its author has to look.
+/// Each finding names the place where the author has to look.
 #[test]
 fn a_finding_names_the_file_that_it_is_about() {
     let csv = CSV.replace(
@@ -189,7 +189,7 @@ fn a_finding_names_the_file_that_it_is_about() {
     );
 }
 
-/// What is lost, why, and what to do about it.
+/// Each finding says what is lost, why, and what to do about it.
 #[test]
 fn findings_say_what_is_lost() {
     let ranged = |range: &str| {
@@ -260,7 +260,7 @@ fn findings_say_what_is_lost() {
     }
 }
 
-/// What a cluster has beside bundles, and all that OLM, opm and unlade write.
+/// ConfigMaps that a cluster has besides bundles, and everything that OLM, opm and unlade write.
 #[test]
 fn a_config_map_without_anything_of_a_bundle_is_refused_and_no_other() {
     use serde_json::json;
@@ -271,7 +271,8 @@ fn a_config_map_without_anything_of_a_bundle_is_refused_and_no_other() {
         (description.clone(), json!({"ca.crt": pem}), false),
         (json!({}), json!({}), false),
         (json!({}), json!({"config.yaml": "a: 1\n", "empty": "", "list": "- a\n"}), false),
-        // What upstream's writer makes of an empty bundle, and what it made before it had finished.
+        // What upstream's writer makes of an empty bundle, and what it leaves if it has not
+        // finished.
         (json!({package: ""}), json!({}), true),
         (json!({"olm.sourceImage": "i"}), json!({}), true),
         (json!({"olm.contentEncoding": "gzip+base64"}), json!({}), true),

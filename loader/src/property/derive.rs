@@ -28,12 +28,12 @@ pub(crate) struct Origins<'a> {
     pub(crate) csv: &'a str,
     pub(crate) dependencies: &'a str,
     pub(crate) properties: &'a str,
-    /// How many of the [derived](derive()) properties are those of the file: they come first.
+    /// How many of the [derived](derive()) properties came from the file; they come first.
     pub(crate) n_of_file: usize,
 }
 
 impl<'a> Origins<'a> {
-    /// The key of the file that has the property at this place.
+    /// The key of the file that the property at this index came from.
     pub(crate) fn of_property(&self, place: usize) -> &'a str {
         if place < self.n_of_file { self.properties } else { self.csv }
     }

@@ -1,4 +1,4 @@
-//! [`Answer`]: what HTTP carries back.
+//! [`Answer`]: the parts of an HTTP response.
 
 use std::convert::Infallible;
 

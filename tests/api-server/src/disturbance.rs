@@ -1,4 +1,4 @@
-//! [`Disturbance`]: what a request meets in place of its usual answer.
+//! [`Disturbance`]: what happens to a request in place of its usual answer.
 
 use std::time::Duration;
 
@@ -10,29 +10,29 @@ use serde_json::json;
 pub struct Arrival<'a> {
     /// How many requests came before it.
     pub nth: usize,
-    /// Its method.
+    /// The HTTP method.
     pub method: &'a Method,
-    /// Its path with the query.
+    /// The path with the query.
     pub path: &'a str,
 }
 
-/// What a request meets in place of its usual answer.
+/// What happens to a request in place of its usual answer.
 #[derive(Debug)]
 pub enum Disturbance {
-    /// Another answer; nothing is done.
+    /// Another answer is given, and the request is not carried out.
     Answer(Canned),
     /// The request is carried out, and another answer is given.
     AnswerAfterDoing(Canned),
-    /// The request is carried out after this time, even if nobody waits for the answer any more, as
-    /// hyper sends a request whose caller is gone.
+    /// The request is carried out after this time, even if nothing waits for the answer any more,
+    /// just as hyper sends a request whose caller is gone.
     Delay(Duration),
-    /// No answer; nothing is done.
+    /// No answer is given, and the request is not carried out.
     Hang,
     /// The request is carried out, and no answer is given.
     HangAfterDoing,
 }
 
-/// An answer that is known beforehand.
+/// An answer that is prepared in advance.
 #[derive(Debug)]
 pub struct Canned {
     pub(crate) code: u16,
@@ -41,14 +41,14 @@ pub struct Canned {
 }
 
 impl Disturbance {
-    /// A Status with this code.
+    /// Answers with a failure Status.
     pub fn answer(code: u16, reason: &str, message: &str) -> Self {
         Self::Answer(Canned::status(code, reason, message))
     }
 }
 
 impl Canned {
-    /// A Status with this code.
+    /// Answers with a failure Status.
     pub fn status(code: u16, reason: &str, message: &str) -> Self {
         let status = json!({
             "kind": "Status", "apiVersion": "v1", "status": "Failure",
@@ -57,12 +57,12 @@ impl Canned {
         Self { code, headers: Vec::new(), body: status.to_string() }
     }
 
-    /// A text that is no Status.
+    /// A plain text that is not a Status.
     pub fn text(code: u16, body: &str) -> Self {
         Self { code, headers: Vec::new(), body: body.to_owned() }
     }
 
-    /// The same with a header.
+    /// The same answer with another header.
     #[must_use]
     pub fn with_header(mut self, name: &'static str, value: &str) -> Self {
         self.headers.push((name, value.to_owned()));

@@ -24,7 +24,7 @@ impl Served {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         listener.set_nonblocking(true).unwrap();
-        // It is left alone when the test ends, and ends with the process.
+        // Nothing stops the thread when the test ends; it ends with the process.
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.unwrap().block_on(listen(server, listener));
@@ -32,12 +32,12 @@ impl Served {
         Self { address }
     }
 
-    /// Its address, such as `http://127.0.0.1:4711`.
+    /// The URL of the server, such as `http://127.0.0.1:4711`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// A kubeconfig that leads to it; its only context is `test`.
+    /// A kubeconfig for this server; its only context is `test`.
     pub fn kubeconfig(&self) -> String {
         json!({
             "apiVersion": "v1",
@@ -63,7 +63,7 @@ async fn listen(server: Server, listener: TcpListener) {
                 Ok::<_, Infallible>(server.respond(&head, &body).await)
             }
         });
-        // A client may leave at any time.
+        // A client may disconnect at any time.
         tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
     }
 }

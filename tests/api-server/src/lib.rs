@@ -1,9 +1,9 @@
-//! [`Server`]: an API server in memory, as far as the launcher needs one. A closure takes the place
-//! of the Job controller and of the pods.
+//! [`Server`]: an in-memory API server that implements what the launcher needs. A closure takes the
+//! place of the Job controller and of the pods.
 //!
-//! [`Server::client`] connects to it within the process, where the time of tokio can be paused.
-//! [`Server::serve`] puts it behind HTTP, so that kube's whole client stack lies in between, as it
-//! does for users.
+//! [`Server::client`] connects to it within the process, where tokio's time can be paused.
+//! [`Server::serve`] puts it behind HTTP, so that requests go through kube's whole client stack, as
+//! they do for users.
 //!
 //! ```
 //! use unlade_api_server::{Disturbance, Server};
@@ -47,7 +47,7 @@ pub use self::{
 type OnJob = Box<dyn FnMut(&mut State, &Value) + Send>;
 type Disturb = Box<dyn FnMut(&Arrival<'_>) -> Option<Disturbance> + Send>;
 
-/// How long the tests wait for a request that has to come: generous, since machines are busy.
+/// How long the tests wait for an expected request. This is generous, since machines are busy.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The server, and the kinds that it denies. Clones share everything but the denied kinds.
@@ -67,16 +67,16 @@ struct Shared {
 /// A request that the server received.
 #[derive(Debug, Clone)]
 pub struct Recorded {
-    /// When it came.
+    /// When it arrived.
     pub at: Instant,
-    /// Its method.
+    /// The HTTP method.
     pub method: Method,
-    /// Its path with the query.
+    /// The path with the query.
     pub path: String,
 }
 
 impl Server {
-    /// Calls `on_job` with each Job that was created.
+    /// Creates a server that calls `on_job` with each Job that was created.
     pub fn new(on_job: impl FnMut(&mut State, &Value) + Send + 'static) -> Self {
         let shared = Shared {
             state: State::default(),
@@ -87,7 +87,7 @@ impl Server {
         Self { shared: Arc::new(Mutex::new(shared)), denied: &[] }
     }
 
-    /// The same server, which denies these kinds to whoever asks through this value.
+    /// The same server, which denies these kinds to requests that are made through this value.
     #[must_use]
     pub fn without(self, kinds: &'static [&'static str]) -> Self {
         Self { denied: kinds, ..self }
@@ -117,7 +117,7 @@ impl Server {
         kube::Client::new(service, "default")
     }
 
-    /// Listens on localhost, until the process ends.
+    /// Listens on localhost until the process ends.
     pub fn serve(&self) -> Served {
         Served::start(self.clone())
     }
@@ -127,7 +127,7 @@ impl Server {
         self.lock().state.put(kind, object);
     }
 
-    /// Fills the ConfigMap of the only Job whose name begins so, as its pod would.
+    /// Fills the ConfigMap of the only Job whose name has this prefix, as its pod would.
     pub fn fill(&self, prefix: &str) {
         self.lock().state.fill_of(prefix);
     }
@@ -137,21 +137,21 @@ impl Server {
         self.lock().state.count(kind)
     }
 
-    /// The only object of a kind whose name ends so.
+    /// The only object of a kind whose name has this suffix.
     pub fn object(&self, kind: &str, suffix: &str) -> Value {
         self.lock().state.object(kind, suffix)
     }
 
-    /// The requests so far, in their order.
+    /// The requests so far, in order.
     pub fn requests(&self) -> Vec<Recorded> {
         self.lock().requests.clone()
     }
 
-    /// Waits until `n` requests have come of which `is_meant` holds.
+    /// Waits until `n` requests have arrived for which `is_meant` is true.
     ///
     /// # Panics
     ///
-    /// If they have not come within two minutes.
+    /// If they have not arrived within two minutes.
     pub fn wait_for(&self, n: usize, is_meant: impl Fn(&Recorded) -> bool) {
         let end = Instant::now() + PATIENCE;
         while self.requests().iter().filter(|request| is_meant(request)).count() < n {
@@ -164,7 +164,7 @@ impl Server {
         self.shared.lock().unwrap()
     }
 
-    /// The answer to a request, unless it is left without one.
+    /// The answer to a request. It never comes if the disturbance withholds it.
     async fn respond(&self, head: &Parts, body: &Bytes) -> Answer {
         let disturbance = self.record(head);
         match disturbance {

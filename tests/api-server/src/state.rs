@@ -1,4 +1,4 @@
-//! [`State`]: what the server holds, and what requests make of it.
+//! [`State`]: the objects that the server stores, and how requests change them.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -14,7 +14,7 @@ use unlade_format::{Content, Directory, File, Limits, encode, fill, record};
 use crate::OnJob;
 use crate::answer::{Answer, json_of, refused, whole};
 
-/// What the server holds.
+/// The objects that the server stores.
 #[derive(Default)]
 pub struct State {
     objects: BTreeMap<(String, String), Value>,
@@ -23,7 +23,7 @@ pub struct State {
 }
 
 impl State {
-    /// Carries a request out.
+    /// Carries out a request.
     pub(crate) fn answer(
         &mut self,
         head: &Parts,
@@ -98,7 +98,7 @@ impl State {
         }
     }
 
-    /// Stores an object, and sends it to those who watch.
+    /// Stores an object, and sends it to all watches.
     pub fn put(&mut self, kind: &str, object: Value) -> Value {
         let is_new = !self.objects.contains_key(&key_of(kind, &object));
         let object = self.put_unseen(kind, object);
@@ -124,7 +124,7 @@ impl State {
         self.put("configmaps", filled);
     }
 
-    /// The same for the only Job whose name begins so.
+    /// The same for the only Job whose name has this prefix.
     pub(crate) fn fill_of(&mut self, prefix: &str) {
         let mut jobs = self.objects.iter().filter(|((kind, _), _)| kind == "jobs");
         let job = jobs.find(|((_, name), _)| name.starts_with(prefix)).unwrap().1.clone();
@@ -142,7 +142,7 @@ impl State {
         self.objects.keys().filter(|(its, _)| its == kind).count()
     }
 
-    /// The only object of a kind whose name ends so.
+    /// The only object of a kind whose name has this suffix.
     pub(crate) fn object(&self, kind: &str, suffix: &str) -> Value {
         let mut found = self.objects.iter();
         let found = found.find(|((its, name), _)| its == kind && name.ends_with(suffix));

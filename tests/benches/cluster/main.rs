@@ -120,7 +120,7 @@ async fn measure(
     runs
 }
 
-/// The median and the largest of the published bundles.
+/// The median and the largest of the published bundles by size.
 fn bundles() -> Vec<(String, PathBuf)> {
     let mut all: Vec<_> = corpus::published()
         .into_iter()

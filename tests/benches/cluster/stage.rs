@@ -42,7 +42,7 @@ impl Stage<'_> {
             let kubeconfig = Kubeconfig::read_from(cluster.testbed().kubeconfig()).unwrap();
             let options = KubeConfigOptions::default();
             let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
-            // As `Launcher::new` asks for.
+            // `Launcher::new` requires this.
             config.default_retry = false;
             let client = Client::try_from(config).unwrap();
             run(&Stage { cluster: &cluster, namespace, client, tools }).await;

@@ -54,12 +54,12 @@ impl Programs {
         outside(|| Self::prepare_here(cache, tell))
     }
 
-    /// Whether [`Programs::prepare`] has nothing to build.
+    /// Whether [`Programs::prepare`] would have nothing to build.
     pub fn are_built(cache: &Path) -> bool {
         MODULES.iter().all(|(name, folder)| module::are_built(cache, &Source::part(name, folder)))
     }
 
-    /// The Debian packages that [`Programs::prepare`] has to install.
+    /// The Debian packages that [`Programs::prepare`] would have to install.
     pub fn missing_packages() -> Vec<&'static str> {
         debian::missing(&debian::PACKAGES)
     }
@@ -77,7 +77,7 @@ impl Programs {
             folders.push(folder);
         }
         let mut folders = folders.into_iter();
-        // One for each of the modules.
+        // `folders` has one folder for each module.
         let [registry, etcd, cni, containerd, kubernetes] =
             MODULES.map(|_| folders.next().unwrap_or_default());
         let pause = debian::find("catatonit")?;

@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_mins(5);
 /// A static program that waits for its end, and ignores what it isn't told.
 const WAITING: &str = "/usr/bin/catatonit";
 
-/// Pushes an image that just waits, and gives its name for pods.
+/// Pushes an image that just waits, and returns its name for pods.
 fn waiting_image(cluster: &Cluster, repository: &str) -> String {
     let program = Entry::copy("wait", WAITING).with_mode(0o755);
     let mut image = Image::from_scratch(Platform::host());

@@ -1,7 +1,8 @@
-//! Each reason that a launch can have to fail, provoked on a real cluster: it is told because the
-//! cluster knows it, and not because a deadline has passed.
+//! Provokes each reason for which a launch can fail on a real cluster. The launch must report the
+//! reason because the cluster shows it, and not because a deadline has passed.
 //!
-//! How long that takes is printed and not asserted: it depends on what else the machine does.
+//! The time that this takes is printed but not asserted, because it depends on what else the
+//! machine is doing.
 
 mod admission;
 mod bundle;
@@ -26,7 +27,7 @@ use crate::stage::{PATIENCE, Stage, given};
 use observer::{Knows, Observer};
 pub(crate) use start::changed;
 
-/// How the message of a failure begins that a deadline has brought about.
+/// The beginning of the message of a failure that a deadline caused.
 const BY_DEADLINE: &str = "gave up after";
 
 /// How many launches go on beside each other.

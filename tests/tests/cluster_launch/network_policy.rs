@@ -116,7 +116,8 @@ fn cluster_without_the_api_server_in_the_policy_that_is_told() {
     Stage::open_alone("launch-cut-off", async |stage| {
         let image = stage.push_example("cut-off").by_tag;
         let mut options = on_first_node(stage);
-        // The unpacker gives up a tenth of it earlier, which a busy node needs to say so.
+        // The unpacker gives up when nine tenths of this time have passed, and a busy node needs
+        // the rest to report it.
         options.deadlines.run = Duration::from_secs(100);
         let policy = applied(stage, &with_api_server(&other_address(), 443));
         let _imitated = stage.cluster.testbed().imitate_egress(0, &policy).unwrap();

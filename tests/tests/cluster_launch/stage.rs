@@ -44,7 +44,7 @@ pub(crate) struct Stage<'c> {
 }
 
 impl Stage<'_> {
-    /// Runs a test in a namespace of its own.
+    /// Runs a test in its own namespace.
     pub(crate) fn open(test: &str, run: impl AsyncFnOnce(&Stage<'_>)) {
         let _others = ALONE.read().unwrap_or_else(PoisonError::into_inner);
         Self::run(test, run);
@@ -207,7 +207,7 @@ async fn config(kubeconfig: &Path) -> Config {
     let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
     let options = KubeConfigOptions::default();
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
-    // As `Launcher::new` asks for.
+    // `Launcher::new` requires this.
     config.default_retry = false;
     config
 }

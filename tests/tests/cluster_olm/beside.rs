@@ -85,7 +85,7 @@ fn launch(stage: &Stage, namespace: &Namespace<'_>, image: &str, strategy: Strat
         let kubeconfig = Kubeconfig::read_from(stage.cluster.testbed().kubeconfig()).unwrap();
         let options = KubeConfigOptions::default();
         let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
-        // As `Launcher::new` asks for.
+        // `Launcher::new` requires this.
         config.default_retry = false;
         let client = Client::try_from(config).unwrap();
         Launcher::new(client, launcher_options).launch(&request).await

@@ -105,7 +105,7 @@ pub(crate) fn layers() -> Vec<Awkward> {
     ]
 }
 
-/// Images with traps for whatever is loaded out of them.
+/// Images with traps that catch a program that loads anything from them.
 pub(crate) fn traps() -> Vec<Awkward> {
     let folder = tempfile::tempdir().unwrap();
     trap::lay(folder.path());

@@ -75,7 +75,7 @@ pub(crate) struct Stage<'c> {
 }
 
 impl Stage<'_> {
-    /// Runs a test on it, in a namespace of its own.
+    /// Runs a test on it, in its own namespace.
     pub(crate) fn open(test: &str, run: impl FnOnce(&Stage<'_>)) {
         let cluster = Cluster::open();
         let unpacker = cluster.push_unpacker();

@@ -35,7 +35,7 @@ fn every_published_bundle_loads_as_upstream_loads_it_in_every_encoding() {
     load_in_every_encoding(&corpus::published(), 181, 535);
 }
 
-/// All digests are equal too; these say what differs.
+/// Other tests compare all digests; the full texts also show what differs.
 #[test]
 fn whole_texts_are_those_of_upstream() {
     let mut differences = Vec::new();
@@ -61,7 +61,8 @@ fn a_config_map_that_upstream_wrote_of_a_published_bundle_loads_as_its_own_loade
     load_as_upstream_wrote(&corpus::published(), 354);
 }
 
-/// `wanted_bundles` of the samples can be read, and give `wanted_loads` ConfigMaps.
+/// Asserts that `wanted_bundles` of the samples can be read, and that they give `wanted_loads`
+/// ConfigMaps.
 fn load_in_every_encoding(samples: &[Sample], wanted_bundles: usize, wanted_loads: usize) {
     let mut differences = Vec::new();
     let (mut n_bundles, mut n_loads) = (0, 0);
@@ -159,7 +160,8 @@ fn around(
     }
 }
 
-/// A comparison of nothing finds no differences either, so the number is part of the claim.
+/// A comparison of nothing finds no differences either, so the number of comparisons is asserted
+/// too.
 fn assert_no_differences(what: &str, n: usize, wanted: usize, differences: &[String]) {
     assert!(differences.is_empty(), "{n} {what}:\n{}", differences.join("\n"));
     assert_eq!(n, wanted, "{what} that were compared");

@@ -63,7 +63,7 @@ pub(crate) struct Pace<'a, C> {
     clock: &'a C,
     /// Failed tries so far.
     tries: u32,
-    /// When access was denied for the first time since the last answer of another kind.
+    /// When access was first denied since the last answer of another kind.
     denied: Option<Duration>,
     random: Random,
 }
@@ -103,8 +103,8 @@ impl<'a, C: Clock> Pace<'a, C> {
     /// How long to wait after `error`; none if another try has no sense or no time is left.
     pub(crate) fn next_wait(&mut self, error: &Error) -> Option<Duration> {
         if !matches!(error, Error::Denied { .. }) {
-            // A server that starts denies access until it has read its Roles, however long ago it
-            // denied access before.
+            // A server that is starting denies access until it has read its Roles, so an earlier
+            // denial does not count.
             self.denied = None;
         }
         let wait = match error {

@@ -283,7 +283,7 @@ fn denial_is_a_late_role_for_ten_seconds() {
     }
 }
 
-/// A server that starts answers 503, and then denies access until it has read its Roles.
+/// A server that is starting answers 503, and then denies access until it has read its Roles.
 #[test]
 fn denial_counts_anew_after_an_answer_of_another_kind() {
     let mut answers = vec![status(403, "no")];

@@ -53,7 +53,7 @@ fn every_published_bundle_is_read_as_its_files_are() {
     assert_read_as_files(&corpus::published(), 181);
 }
 
-/// `wanted` of them can be read.
+/// Asserts that `wanted` of the samples can be read, and that their files are the same.
 fn assert_read_as_files(samples: &[Sample], wanted: usize) {
     let mut n = 0;
     for sample in samples {

@@ -127,7 +127,7 @@ fn run(mut program: Command, name: &str, end: impl FnOnce(&Child)) {
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     let run = Run { code: output.status.code(), stdout: String::new(), stderr };
-    // Had it sat its deadline out, it would be `temporary`.
+    // If it had waited until its deadline, the verdict would be `temporary`.
     assert_eq!(run.verdicts(), ["badBundle", "interrupted"], "{name}: {}", run.stderr);
     assert_eq!(run.code, Some(32), "{name}: {}", run.stderr);
     assert!(run.stderr.contains(name), "{name}: {}", run.stderr);

@@ -9,7 +9,7 @@ use unlade_tests::shipped;
 
 use crate::fixture::{Run, unpacker, write_bundle};
 
-/// What runs `script` in a mount namespace of its own.
+/// The command that runs `script` in its own mount namespace.
 fn with_mounts(script: &str) -> Command {
     let mut enter = vec!["--mount"];
     if !rustix::process::geteuid().is_root() {

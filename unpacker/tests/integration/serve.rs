@@ -55,7 +55,8 @@ impl Job {
         let mut command = unpacker();
         command.arg("serve").arg("--kubeconfig").arg(config);
         command.arg(format!("--bundle={}=bundle", self.bundle.path().display()));
-        // What ends well has time on a busy machine; what cannot end well is given up soon.
+        // A run that can succeed gets enough time for a busy machine; a run that cannot succeed
+        // gives up soon.
         let is_hopeless = self.server.with(|state| state.always.is_some());
         command.args(["--deadline", if is_hopeless { "4s" } else { "60s" }]);
         command.args(["--request-timeout", "1500ms", "--permission-wait", "2s"]);
@@ -90,7 +91,7 @@ fn bundle_is_written_and_what_others_wrote_is_kept() {
     assert!(object["data"]["csv.yaml"].as_str().unwrap().contains("one.v1.0.0"));
 }
 
-/// Nobody who loads the ConfigMap can find it again.
+/// Otherwise it would be lost to anyone who loads the ConfigMap.
 #[test]
 fn what_was_left_out_is_noted_on_the_config_map() {
     let job = Job::new();

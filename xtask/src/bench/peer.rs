@@ -17,9 +17,9 @@ pub(super) struct Peers {
     pub(super) opm: PathBuf,
 }
 
-/// Builds them, a minute on a fresh machine and seconds on others: Go's cache, beside the testbed's
-/// programs, keeps the parts, also those that a testbed's programs of OLM have in common with them.
-/// None, and a word about it, if there is no Go that can.
+/// Builds the programs, which takes a minute on a fresh machine and seconds afterwards. Go's cache,
+/// next to the programs of the testbed, keeps the compiled packages, including those that OLM's
+/// programs have in common with these. Returns `None` and prints why if no suitable Go exists.
 pub(super) fn build() -> Option<Peers> {
     if !command::is_there("go") {
         eprintln!("LEFT OUT: the Go side: there is no `go` on PATH");

@@ -65,7 +65,8 @@ const BOUNDARIES: [Boundary; 12] = [
         may_name: &["unlade-format"],
         without: &[&["kube-runtime", "reqwest", "openssl", "native-tls"], TERMINAL, YAML],
         // Host names are never looked up inside a bundle's file system. The program is copied into
-        // each pod, so it has no `tracing`; hyper-util has it where kube's client is built too.
+        // each pod, so its sources do not use `tracing`. The dependency is not forbidden, because
+        // hyper-util has it when kube's client is built too.
         unsaid: &["ToSocketAddrs", "lookup_host", "tracing::"],
     },
     Boundary {

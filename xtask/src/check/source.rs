@@ -34,7 +34,7 @@ const HERE: &str = "xtask/src/check/source.rs";
 pub(super) fn check() -> Result<Vec<String>, Error> {
     let mut wrong = Vec::new();
     for path in tracked(".")? {
-        // Bundles and answers of others are kept as they are.
+        // Files that come from others, such as bundles and answers, are kept as they are.
         if path.starts_with("tests/corpus") {
             continue;
         }

@@ -1,4 +1,4 @@
-//! What is made for tests: programs that are built, and bundles that are fetched.
+//! What is prepared for tests: programs that are built, and bundles that are fetched.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use unlade_testbed::{Olm, Peers, Programs, Settings, is_dialect_built};
 
 use crate::{cluster, command::Error, corpus, dist};
 
-/// What is made, in this order: a testbed is brought up last.
+/// What is built or fetched, in this order; a testbed is brought up last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Made {
     Corpus,
@@ -28,12 +28,12 @@ impl Made {
             Self::TestbedPrograms => {
                 Programs::are_built(&settings.cache) && Programs::missing_packages().is_empty()
             }
-            // cargo knows whether it is fresh.
+            // Only cargo knows whether the program is up to date.
             Self::Unpacker => false,
         }
     }
 
-    /// The Debian packages that it needs first.
+    /// The missing Debian packages that have to be installed first.
     pub(super) fn missing_packages(self) -> Vec<&'static str> {
         match self {
             Self::Olm => Olm::missing_packages(),
@@ -42,7 +42,7 @@ impl Made {
         }
     }
 
-    /// What will be done, where, and about how long that takes.
+    /// Describes what will be done, where, and roughly how long it takes.
     pub(super) fn announcement(self, settings: &Settings) -> String {
         let cache = settings.cache.display();
         match self {
@@ -63,7 +63,7 @@ impl Made {
         }
     }
 
-    /// Makes it. The program, if it is the static unpacker.
+    /// Builds or fetches it. Returns the path of the program if it is the static unpacker.
     pub(super) fn make(self, settings: &Settings) -> Result<Option<PathBuf>, Error> {
         let tell = &mut cluster::tell;
         match self {

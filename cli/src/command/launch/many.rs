@@ -56,8 +56,7 @@ pub(super) async fn launch(
     }
 }
 
-/// Launches, and reports what happens and what became of each; whether it came to its end, and
-/// wasn't interrupted.
+/// Launches all images, and reports events and outcomes. Returns false if it was interrupted.
 async fn follow(
     job: &Job<'_>,
     requests: &[Request],
@@ -71,7 +70,7 @@ async fn follow(
     let (outcome_sender, mut outcomes) = mpsc::unbounded();
     let mut launching = pin!(job.launcher.launch_each(requests, batch, sender, outcome_sender));
     let mut is_launching = true;
-    // They go on beside the launches: each may wait for the API server.
+    // Deletions run alongside the launches, since each may wait for the API server.
     let mut removals = FuturesUnordered::new();
     let remove = |name: String| async move {
         let removed = job.launcher.remove(&job.namespace, &name).await;
@@ -121,7 +120,7 @@ async fn follow(
     Ok(true)
 }
 
-/// Takes an event in, and reports it.
+/// Records an event and reports it.
 fn see(
     job: &Job<'_>,
     report: &mut Report,
@@ -156,7 +155,7 @@ impl Finished {
         Self { rows, config_maps: Vec::new(), n_failed: 0, first: None, n_removals: 0 }
     }
 
-    /// Takes in what became of one of them; gives the name of the ConfigMap that is to be deleted.
+    /// Records the outcome of one launch, and returns the name of the ConfigMap to delete, if any.
     fn add(
         &mut self,
         job: &Job<'_>,
@@ -280,7 +279,7 @@ async fn interrupted(
     let all = progresses.all();
     let at_work: Vec<_> =
         all.iter().filter(|one| matches!(one.standing, Standing::AtWork)).collect();
-    // Those whose Job is known, and those whose Job may just be created.
+    // Launches whose Job is known, and launches whose request to create a Job may be in flight.
     let mut going: Vec<_> = at_work.iter().filter(|one| one.progress.job().is_some()).collect();
     let mut open: Vec<_> = at_work.iter().filter(|one| is_open(one)).collect();
     if job.is_cancelled_on_interrupt {
@@ -295,7 +294,7 @@ async fn interrupted(
             };
             let Some((name, result)) = next else { break };
             match result {
-                // Only what the API server confirmed.
+                // Only what the API server has confirmed counts as cancelled.
                 Ok(jobs) => {
                     going.retain(|one| one.progress.config_map() != Some(name));
                     open.retain(|one| jobs.is_empty() || one.progress.config_map() != Some(name));
@@ -308,7 +307,7 @@ async fn interrupted(
     let namespace = &job.namespace;
     let n_done = all.iter().filter(|one| matches!(one.standing, Standing::Unpacked)).count();
     let mut message = format!(
-        "interrupted: {n_done} of {} images are unpacked, {} Jobs go on in namespace {namespace}",
+        "interrupted: {n_done} of {} images are unpacked, {} Jobs are still running in namespace {namespace}",
         all.len(),
         going.len()
     );
@@ -328,7 +327,7 @@ async fn interrupted(
     Err(failure.into())
 }
 
-/// Whether the request that creates a Job may be under way.
+/// Whether the request that creates a Job may be in flight.
 fn is_open(one: &One) -> bool {
     one.progress.config_map().is_some() && one.progress.job().is_none()
 }

@@ -21,8 +21,8 @@ use crate::{
     summary,
 };
 
-/// What to do after an interruption.
-pub(super) const TAKE_UP: &str = "the same command takes up what exists";
+/// The hint after an interruption.
+pub(super) const TAKE_UP: &str = "run the same command again to continue";
 
 pub(super) async fn launch(job: &Job<'_>, request: &Request) -> Result<(), Error> {
     let Request { image, namespace, .. } = request;
@@ -44,7 +44,8 @@ pub(super) async fn launch(job: &Job<'_>, request: &Request) -> Result<(), Error
             return Err(error);
         }
     };
-    // What follows is over in a moment, unless nobody reads what is written.
+    // The rest takes only a moment, unless nobody reads the output; then a signal has to end the
+    // program.
     stop.release();
     let manifest = match load(job, &launched) {
         Ok(manifest) => manifest,
@@ -90,8 +91,8 @@ pub(super) fn name(launched: &Launched) -> &str {
     launched.config_map.metadata.name.as_deref().unwrap_or_default()
 }
 
-/// Deletes what was launched, once nothing more is wanted of it. What existed before the launch
-/// stays.
+/// Deletes what the launch created, once it is no longer needed. What existed before the launch is
+/// kept.
 async fn remove(job: &Job<'_>, namespace: &str, launched: &Launched) -> Result<(), Error> {
     let name = name(launched);
     let is_ours = launched.job.is_some();
@@ -102,13 +103,13 @@ async fn remove(job: &Job<'_>, namespace: &str, launched: &Launched) -> Result<(
     Ok(())
 }
 
-/// Reports what became of a ConfigMap that `--rm` names.
+/// Reports whether the ConfigMap of a launch with `--rm` was deleted.
 pub(super) fn note_removal(job: &Job<'_>, name: &str, is_deleted: bool) {
     if !job.is_quiet {
         let note = if is_deleted {
             "is deleted with all that it owned"
         } else {
-            "existed before the launch, and stays"
+            "existed before the launch and is kept"
         };
         error::note(&format!("configmap/{name} {note}"));
     }
@@ -151,8 +152,8 @@ async fn follow(
     result.map_err(|failure| Error::launch(image, failure))
 }
 
-/// What is left of an interrupted launch. The request that creates a Job may be under way: as long as
-/// the Job was not seen, nobody knows.
+/// Describes what an interrupted launch leaves behind. The request that creates the Job may be in
+/// flight, so until the Job has been seen, it is unknown whether it exists.
 async fn interrupted(job: &Job<'_>, image: &str, progress: &Progress, stop: &mut Stop) -> Error {
     let namespace = &job.namespace;
     let (message, hint) = match (progress.config_map(), progress.job()) {
@@ -175,13 +176,13 @@ async fn interrupted(job: &Job<'_>, image: &str, progress: &Progress, stop: &mut
                     (format!("interrupted; configmap/{config_map} has no Job"), "")
                 }
                 (Ok(jobs), Some(_)) if jobs.is_empty() => {
-                    ("interrupted; the Job was over already".to_owned(), "")
+                    ("interrupted; the Job had already finished".to_owned(), "")
                 }
                 (Ok(_), _) => ("interrupted; the Job is deleted".to_owned(), ""),
             }
         }
         (Some(_), Some(name)) => {
-            (format!("interrupted; job/{name} goes on in namespace {namespace}"), TAKE_UP)
+            (format!("interrupted; job/{name} is still running in namespace {namespace}"), TAKE_UP)
         }
         (Some(config_map), None) => (
             format!(

@@ -36,7 +36,7 @@ pub(super) struct Report {
     start: Instant,
     turn: usize,
     palette: Palette,
-    /// Whether it was reported that the cluster is out of reach.
+    /// Whether it was already reported that the cluster cannot be reached.
     is_cluster_told: bool,
 }
 
@@ -80,7 +80,8 @@ impl Report {
         Ok(())
     }
 
-    /// Reports why `image`, one of many, was not launched. What concerns all of them is reported once.
+    /// Reports why `image`, one of many, was not launched. A failure that affects all images is
+    /// reported once.
     pub(super) fn failure(&mut self, image: &str, failure: &Failure, screen: &Screen) {
         self.clear();
         if !failure.is_of_cluster() {

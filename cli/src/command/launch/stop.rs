@@ -12,15 +12,15 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::error::Error;
 
-/// How long the program has to end after the second signal, before it is ended.
+/// How long the program may take to finish after the second signal before it is ended.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Whether Ctrl-C or SIGTERM was sent. The first signal is for [`Stop::asked`], where someone waits
-/// for it; the second ends the program whatever it does.
+/// Receives Ctrl-C and SIGTERM. The first signal goes to [`Stop::asked`] if the launch is waiting
+/// for it; the second ends the program whatever it is doing.
 ///
-/// A thread of its own receives the signals: the one that launches can be held up by whoever reads
-/// the output. Once signals are caught the default action never comes back, so this thread also does
-/// what the default action would do.
+/// A separate thread receives the signals, because a slow reader of the output can block the thread
+/// that launches. Once a signal is caught, its default action is never restored, so this thread
+/// also does what the default action would do.
 pub(super) struct Stop {
     signals: UnboundedReceiver<()>,
     is_handled: Arc<AtomicBool>,
@@ -37,30 +37,30 @@ impl Stop {
         thread::Builder::new()
             .name("signals".to_owned())
             .spawn(move || {
-                // Whoever began this waits for the answer.
+                // The constructor is waiting for the result.
                 if let Err(error) = receive(&sender, &handled, &ready) {
                     _ = ready.send(Err(error));
                 }
             })
             .map_err(failed)?;
-        // A signal before this would be the default action's.
+        // Until then, a signal still has its default action.
         is_ready.recv().map_err(io::Error::other).flatten().map_err(failed)?;
         Ok(Self { signals, is_handled })
     }
 
-    /// The next signal.
+    /// Waits for the next signal.
     pub(super) async fn asked(&mut self) {
         if self.signals.next().await.is_none() {
             std::future::pending::<()>().await;
         }
     }
 
-    /// Someone waits for the next signal again.
+    /// From now on, the next signal is delivered to [`Stop::asked`] again.
     pub(super) fn handle(&self) {
         self.is_handled.store(true, Ordering::Relaxed);
     }
 
-    /// Nobody waits for a signal any more: the next one ends the program.
+    /// Nothing waits for a signal any more, so the next one ends the program.
     pub(super) fn release(&self) {
         self.is_handled.store(false, Ordering::Relaxed);
     }
@@ -84,7 +84,7 @@ fn receive(
         _ = ready.send(Ok(()));
         let mut is_first = true;
         loop {
-            // What a shell reports of a program that such a signal ended.
+            // The exit code that a shell reports for a program ended by this signal.
             let code = tokio::select! {
                 _ = interrupt.recv() => 130,
                 _ = terminate.recv() => 143,

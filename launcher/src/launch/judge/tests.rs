@@ -126,7 +126,8 @@ fn judged(seen: &Seen, now: u64) -> Judgement {
     Judge::new(&attempt, &mut budget, Duration::ZERO).judge(seen, Duration::from_secs(now))
 }
 
-/// A state in short: `written`, `fatal REASON`, `retryable REASON`, `waiting` or `waiting REASON`.
+/// A state in short form: `written`, `fatal REASON`, `retryable REASON`, `waiting` or
+/// `waiting REASON`.
 fn short(state: &State) -> String {
     match state {
         State::Ended(Verdict::Written(_)) => "written".into(),

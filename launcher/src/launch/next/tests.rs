@@ -3,7 +3,8 @@ use std::collections::BTreeSet;
 use super::*;
 
 /// What follows, for every ending and every kind of reason: `fail`, `retry` or `inject`, then `r`
-/// if the failure is recorded, and `e` if the Job is ended, `E` if that comes first.
+/// if the failure is recorded, and `e` if the Job is ended, or `E` if it is ended before the
+/// failure is recorded.
 const TABLE: &str = "
 ending      reason      | no Job    own        same       other
 ----------------------------------------------------------------
@@ -80,7 +81,7 @@ fn kind(reason: Reason, may_inject: bool) -> &'static str {
         R::ImageReplaced => "replaced",
         R::ImageUnverified => "unverified",
         R::JobDeleted | R::ConfigMapDeleted | R::Namespace => "gone",
-        // A new reason has to be put into one of the rows.
+        // This match is exhaustive, so that a new reason has to be assigned to a row.
         R::InvalidReference
         | R::InvalidOption
         | R::RateLimited

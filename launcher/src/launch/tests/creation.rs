@@ -7,7 +7,7 @@ use unlade_api_server::{Arrival, Canned, Disturbance, State};
 use super::*;
 use crate::launch_bundle_image;
 
-/// The first creation of each kind is carried out, and answered as if it had taken too long.
+/// The first creation of each kind is carried out, but answered as if it had taken too long.
 fn answers_are_lost() -> impl FnMut(&Arrival<'_>) -> Option<Disturbance> {
     let mut paths = BTreeSet::new();
     move |arrival| {
@@ -25,7 +25,7 @@ fn jobs_are_created_late(arrival: &Arrival<'_>) -> Option<Disturbance> {
     is_creation.then(|| Disturbance::Delay(Duration::from_secs(3)))
 }
 
-/// A pod that no node takes.
+/// A pod that no node accepts.
 fn unschedulable(job: &Value) -> Value {
     let mut pod = pod(job, "Pending", &json!({}));
     pod["status"] = json!({"phase": "Pending", "conditions": [{

@@ -1,4 +1,4 @@
-//! What a launch reports while it goes on.
+//! What a launch reports while it runs.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use unlade_api_server::Disturbance;
 
 use super::*;
 
-/// The state of a container whose image the registry refuses for now.
+/// The state of a container whose image the registry temporarily refuses.
 fn limited() -> Value {
     json!({"waiting": {
         "reason": "ErrImagePull",

@@ -34,7 +34,7 @@ pub(super) fn find(program: &'static str) -> Result<PathBuf, Error> {
     found.map(|path| fs::canonicalize(&path).unwrap_or(path)).ok_or(missing)
 }
 
-/// The packages of the programs that are missing.
+/// The packages of the missing programs.
 pub(super) fn missing(wanted: &[(&'static str, &'static str)]) -> Vec<&'static str> {
     let missing = wanted.iter().filter(|(name, _)| find(name).is_err());
     let mut packages: Vec<_> = missing.map(|(_, package)| *package).collect();

@@ -131,7 +131,7 @@ impl Module {
         command.current_dir(&self.folder);
         command.env("CGO_ENABLED", "0").env("GOTOOLCHAIN", "local").env("GOWORK", "off");
         command.env("GOFLAGS", "-mod=readonly -modcacherw").env("GO111MODULE", "on");
-        // Nothing is written outside of the cache, not even how often Go was called.
+        // Nothing is written outside of the cache, not even Go's telemetry counters.
         for (variable, folder) in
             [("GOMODCACHE", "go/mod"), ("GOCACHE", "go/build"), ("XDG_CONFIG_HOME", "go/config")]
         {

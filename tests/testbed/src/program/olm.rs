@@ -43,12 +43,12 @@ impl Olm {
         })
     }
 
-    /// Whether [`Olm::prepare`] has nothing to build.
+    /// Whether [`Olm::prepare`] would have nothing to build.
     pub fn are_built(cache: &Path) -> bool {
         module::are_built(cache, &SOURCE)
     }
 
-    /// The Debian packages that [`Olm::prepare`] has to install.
+    /// The Debian packages that [`Olm::prepare`] would have to install.
     pub fn missing_packages() -> Vec<&'static str> {
         debian::missing(&debian::OLM)
     }

@@ -37,7 +37,7 @@ pub fn dialect(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<PathBuf, Erro
     })
 }
 
-/// Whether [`dialect`] has nothing to build.
+/// Whether [`dialect`] would have nothing to build.
 pub fn is_dialect_built(cache: &Path) -> bool {
     module::are_built(cache, &DIALECT)
 }
@@ -63,7 +63,7 @@ impl Peers {
         })
     }
 
-    /// Whether [`Peers::prepare`] has nothing to build.
+    /// Whether [`Peers::prepare`] would have nothing to build.
     pub fn are_built(cache: &Path) -> bool {
         module::are_built(cache, &SOURCE)
     }

@@ -9,7 +9,7 @@ use super::observer::Knows;
 use super::{Case, run};
 use crate::stage::Stage;
 
-/// What the phase of a case may take: long enough for a busy cluster to say why a pod is not
+/// How long the phase of a case may take: long enough for a busy cluster to report why a pod is not
 /// scheduled.
 const TIME: Duration = Duration::from_secs(30);
 

@@ -124,7 +124,8 @@ impl Observer {
         self.seen.lock().unwrap().push((Instant::now(), Seen::Meddled));
     }
 
-    /// When it was known; none if it is not. The observer may be behind the launcher.
+    /// When the cluster showed the reason; `None` if it never did. This waits, because the observer
+    /// may lag behind the launcher.
     pub(crate) async fn known(&self, by: Knows, begun: Instant) -> Option<Instant> {
         let end = Instant::now() + PATIENCE;
         loop {

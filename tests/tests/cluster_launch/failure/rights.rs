@@ -60,7 +60,8 @@ fn cluster_what_the_pod_may_not_do_or_reach_is_told_before_any_deadline() {
                 .within(cut_off.name())
                 .passing()
                 .known_by(Knows::Ended)
-                // The unpacker gives up a tenth of it earlier, which a busy node needs to say so.
+                // The unpacker gives up when nine tenths of this time have passed, and a busy node
+                // needs the rest to report it.
                 .with(|options| options.deadlines.run = Duration::from_secs(100)),
         ])
         .await;
