@@ -103,8 +103,8 @@ impl Finding {
 
     /// The finding that stands for `number` others.
     pub(crate) fn omitted(number: usize) -> Self {
-        let (noun, verb) = if number == 1 { ("finding", "is") } else { ("findings", "are") };
-        let message = format!("{number} more {noun} {verb} not kept");
+        let (noun, verb) = if number == 1 { ("finding", "was") } else { ("findings", "were") };
+        let message = format!("{number} more {noun} {verb} left out");
         Self { omitted: number, ..Self::new(Reason::Omitted, "", message) }
     }
 }
