@@ -1,5 +1,6 @@
 //! `--verbose`: writes what the launcher and kube's client log to standard error.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use clap::ValueEnum;
@@ -75,23 +76,24 @@ impl Write for Stderr {
     }
 }
 
-/// The line as it is written. A JSON document stays one: nothing of it is cut, and what is not
-/// printable, which can only be part of its strings, is escaped as JSON escapes it.
+/// Returns the line as it is written. A JSON document remains one: nothing is cut, and unprintable
+/// characters, which can only be part of its strings, are escaped as JSON escapes them.
 fn shown(format: LogFormat, line: &str) -> String {
-    match format {
-        LogFormat::Text => text::line(line).into_owned(),
-        LogFormat::Json => line.chars().fold(String::new(), |mut json, character| {
-            if text::is_printable(character) {
-                json.push(character);
-            } else {
-                let mut units = [0; 2];
-                for unit in character.encode_utf16(&mut units) {
-                    json.push_str(&format!("\\u{unit:04x}"));
-                }
-            }
-            json
-        }),
+    if format == LogFormat::Text {
+        return text::line(line).into_owned();
     }
+    let mut json = String::with_capacity(line.len());
+    for character in line.chars() {
+        if text::is_printable(character) {
+            json.push(character);
+        } else {
+            let mut units = [0; 2];
+            for unit in character.encode_utf16(&mut units) {
+                _ = write!(json, "\\u{unit:04x}");
+            }
+        }
+    }
+    json
 }
 
 #[cfg(test)]
