@@ -143,18 +143,15 @@ impl<'s> Case<'s> {
         let (sender, mut events) = unbounded();
         let launch = launcher.launch_watched(&self.request, sender);
         let meddle = self.meddle.take();
+        let mut is_meddling = meddle.is_some();
         let meddle = async move {
-            match meddle {
-                Some(meddle) => {
-                    meddle.await;
-                    observer.meddled();
-                }
-                None => std::future::pending().await,
+            if let Some(meddle) = meddle {
+                meddle.await;
+                observer.meddled();
             }
         };
         let mut launch = std::pin::pin!(launch);
         let mut meddle = std::pin::pin!(meddle);
-        let mut is_meddling = true;
         loop {
             tokio::select! {
                 biased;
@@ -174,6 +171,10 @@ impl<'s> Case<'s> {
                     let failure = result.err().unwrap_or_else(|| {
                         panic!("{}: it was launched: {steps:?}", self.name)
                     });
+                    if is_meddling {
+                        // A launch may end before the last request of what ends it is answered.
+                        meddle.await;
+                    }
                     return (failure, true);
                 }
                 () = &mut meddle, if is_meddling => is_meddling = false,
