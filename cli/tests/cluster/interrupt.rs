@@ -44,7 +44,10 @@ fn cluster_cli_an_interrupted_launch_goes_on_and_is_taken_up() {
         let (mut child, job) = waiting(stage, &[]);
         let (code, stderr) = interrupt(&mut child);
         assert_eq!(code, Some(73), "{stderr}");
-        assert!(stderr.contains(&format!("interrupted; job/{job} goes on in ")), "{stderr}");
+        assert!(
+            stderr.contains(&format!("interrupted; job/{job} is still running in ")),
+            "{stderr}"
+        );
         assert!(stderr.contains("\nhint: "), "{stderr}");
         assert!(stage.namespace.get(&format!("job/{job}")).is_some());
         let image = stage.push("interrupt");
@@ -70,7 +73,7 @@ fn cluster_cli_an_interrupted_list_says_how_far_it_is() {
         child.stdout = Some(lines.into_inner());
         let (code, stderr) = interrupt(&mut child);
         assert_eq!(code, Some(73), "{stderr}");
-        let told = "interrupted: 0 of 2 images are unpacked, 2 Jobs go on in ";
+        let told = "interrupted: 0 of 2 images are unpacked, 2 Jobs are still running in ";
         assert!(stderr.contains(told), "{stderr}");
     });
 }

@@ -167,11 +167,11 @@ async fn interrupted(job: &Job<'_>, image: &str, progress: &Progress, stop: &mut
                 )),
             };
             match (cancelled, seen) {
-                (Err(failure), _) if failure.reason == Reason::Cancelled => {
-                    return Error::launch(image, failure);
+                // The creation of the Job was not answered: this is still an interruption.
+                (Err(failure), None) if failure.reason == Reason::ApiUnreachable => {
+                    (format!("interrupted; {}", failure.message), TAKE_UP)
                 }
-                // Still an interruption, whatever kept the Job from being deleted.
-                (Err(failure), _) => (format!("interrupted; {}", failure.message), TAKE_UP),
+                (Err(failure), _) => return Error::launch(image, failure),
                 (Ok(jobs), None) if jobs.is_empty() => {
                     (format!("interrupted; configmap/{config_map} has no Job"), "")
                 }
