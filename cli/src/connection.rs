@@ -61,7 +61,8 @@ pub(crate) enum Error {
         #[source]
         source: Box<kube::Error>,
     },
-    /// A proxy by another protocol than HTTP. Its address may hold a password.
+    /// A proxy whose protocol is not supported. Only its host is named, because its address may
+    /// contain a password.
     #[error(
         "failed to prepare the connection to {url}: the protocol {protocol:?} of the proxy {host} is not supported"
     )]

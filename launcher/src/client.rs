@@ -16,7 +16,7 @@ use crate::{Reason, failure};
 #[cfg(test)]
 mod tests;
 
-/// The maximum size in bytes of an error response. A larger one is an error.
+/// The maximum number of bytes to read of an error response. The rest is ignored.
 const REFUSAL: usize = 1 << 20;
 
 /// The maximum number of bytes to show of a response that does not come from an API server.
@@ -126,7 +126,7 @@ impl Observer {
     }
 }
 
-/// The first bytes of an answer that refuses something.
+/// Reads an error response, up to [`REFUSAL`] bytes.
 async fn beginning(mut body: Body) -> kube::Result<String> {
     let mut bytes = Vec::new();
     while bytes.len() < REFUSAL
@@ -152,7 +152,7 @@ fn is_of_api_server(status: StatusCode, headers: &HeaderMap, answer: &Value) -> 
         || headers.contains_key("audit-id")
         || matches!(
             status,
-            // What authenticates in front of an API server answers in words of its own.
+            // A proxy that authenticates users in front of an API server sends no Status.
             StatusCode::TOO_MANY_REQUESTS | StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
         )
 }

@@ -79,6 +79,11 @@ impl Test {
         matches!(self.kind, Kind::Plain | Kind::Needy { is_slow: false, .. })
     }
 
+    /// Whether only `cargo xtask test --all` runs it.
+    pub(crate) fn is_slow(&self) -> bool {
+        matches!(self.kind, Kind::Needy { is_slow: true, .. })
+    }
+
     /// Whether the harness would select the test by this part of its path. The path is derived from
     /// the file, with or without a module `tests`, in which unit tests are.
     pub(crate) fn matches(&self, filter: &str) -> bool {

@@ -124,8 +124,7 @@ fn left_out<'t>(selected: &[&'t Test], plan: &Plan, all: bool) -> Vec<(&'t Test,
 /// all.
 fn skipped(selected: &[&Test], left_out: &[(&Test, &str)], all: bool) -> Vec<String> {
     let is_skipped = |test: &&&Test| {
-        let is_slow = !test.needs().is_empty() && !test.is_ordinary();
-        (is_slow && !all) || left_out.iter().any(|(other, _)| other == *test)
+        (test.is_slow() && !all) || left_out.iter().any(|(other, _)| other == *test)
     };
     let (skipped, run): (Vec<&Test>, Vec<&Test>) =
         selected.iter().partition(|test| is_skipped(test));
@@ -142,8 +141,7 @@ fn skipped(selected: &[&Test], left_out: &[(&Test, &str)], all: bool) -> Vec<Str
 
 /// How many tests are left out because they are slow.
 fn n_slow(selected: &[&Test], all: bool) -> usize {
-    let is_slow = |test: &&&Test| !test.needs().is_empty() && !test.is_ordinary();
-    if all { 0 } else { selected.iter().filter(is_slow).count() }
+    if all { 0 } else { selected.iter().filter(|test| test.is_slow()).count() }
 }
 
 fn run_tests(

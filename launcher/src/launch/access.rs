@@ -31,7 +31,7 @@ impl Launch<'_> {
         Ok(())
     }
 
-    /// Ensures that this object exists. An unsuitable object is created anew, and so is one that an
+    /// Ensures that this object exists. An unsuitable object is recreated, and so is one that an
     /// earlier ConfigMap of the same name owned, because the garbage collector will delete it.
     async fn put<K>(&self, wanted: &K, is_same: impl Fn(&K, &K) -> bool) -> Result<(), Failure>
     where

@@ -37,7 +37,7 @@ impl Launch<'_> {
         let pod = Pod { metadata, spec: template.spec, status: None };
         let api = self.api::<Pod>();
         let params = PostParams { dry_run: true, ..PostParams::default() };
-        // Whoever follows the launch keeps its deadlines meanwhile.
+        // The deadlines of the launch do not run out of sight while the API server hangs.
         match timeout(PATIENCE, api.create(&params, &pod)).await {
             Err(_) | Ok(Ok(_)) => false,
             Ok(Err(error)) => {

@@ -46,13 +46,13 @@ pub(crate) struct Creation {
 pub(crate) struct Creations(Mutex<BTreeMap<Creation, Instant>>);
 
 impl Creations {
-    /// Those for a ConfigMap that may still be carried out.
+    /// Returns the creations for a ConfigMap that the API server may still carry out.
     pub(super) fn under_way(&self, namespace: &str, config_map: &str) -> Vec<Creation> {
         let is_for = |it: &&Creation| it.namespace == namespace && it.config_map == config_map;
         self.unsettled().keys().filter(is_for).cloned().collect()
     }
 
-    /// Forgets one whose Job is known, or known not to come.
+    /// Removes a creation whose outcome is known.
     pub(super) fn remove(&self, creation: &Creation) {
         self.unsettled().remove(creation);
     }

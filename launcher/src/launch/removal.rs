@@ -41,27 +41,31 @@ pub(crate) async fn cancel(
     let jobs = patience.ask(&doing, || api.list(&params)).await?.expected(&doing)?;
     let mut names = Vec::new();
     for job in jobs.items.iter().filter(|job| !condition::is_over(job)) {
-        let name = job.name_any();
-        // Without this the pods of a Job stay.
-        let params = DeleteParams::background().preconditions(of_uid(job.uid()));
-        let doing = format!("delete Job {name}");
-        if let Answer::Done(_) = patience.ask(&doing, || api.delete(&name, &params)).await? {
-            names.push(name);
-        }
+        names.extend(delete_job(&api, &patience, job).await?);
     }
     for creation in creations.under_way(namespace, config_map) {
         let Creation { job: name, launch, .. } = &creation;
         if !jobs.items.iter().any(|job| is_of_launch(job, launch) && job.name_any() == *name) {
             let job = appeared(&api, &patience, name, launch).await?;
-            let params = DeleteParams::background().preconditions(of_uid(job.uid()));
-            let doing = format!("delete Job {name}");
-            if let Answer::Done(_) = patience.ask(&doing, || api.delete(name, &params)).await? {
-                names.push(name.clone());
-            }
+            names.extend(delete_job(&api, &patience, &job).await?);
         }
         creations.remove(&creation);
     }
     Ok(names)
+}
+
+/// Deletes a Job with its pods. Returns its name if it still existed.
+async fn delete_job(
+    api: &Api<Job>,
+    patience: &Patience<'_>,
+    job: &Job,
+) -> Result<Option<String>, Failure> {
+    let name = job.name_any();
+    // Without background propagation, the pods of the Job would remain.
+    let params = DeleteParams::background().preconditions(of_uid(job.uid()));
+    let doing = format!("delete Job {name}");
+    let answer = patience.ask(&doing, || api.delete(&name, &params)).await?;
+    Ok(matches!(answer, Answer::Done(_)).then_some(name))
 }
 
 /// Returns the metadata of a ConfigMap; `None` if it does not exist.

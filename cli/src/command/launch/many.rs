@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::pin::pin;
 
-use futures::channel::mpsc;
+use futures::channel::mpsc::{self, UnboundedReceiver};
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use unlade_format::text;
 use unlade_launcher::{Batch, BatchEvent, Failure, Launched, Reason, Request, batch};
@@ -82,13 +82,8 @@ async fn follow(
             // What happened before what came of it, and both before the end.
             biased;
             () = stop.asked() => {
-                // What has happened already is reported, and counts for what is left.
-                while let Ok(event) = events.try_recv() {
-                    see(job, report, progresses, &event)?;
-                }
-                while let Ok((place, outcome)) = outcomes.try_recv() {
-                    finished.add(job, report, progresses, place, outcome)?;
-                }
+                // Launches that have ended are reported, and do not count as interrupted.
+                drain(job, report, progresses, finished, &mut events, &mut outcomes)?;
                 return Ok(false);
             }
             Some(event) = events.next() => see(job, report, progresses, &event)?,
@@ -105,19 +100,34 @@ async fn follow(
             }
             () = &mut launching, if is_launching => {
                 is_launching = false;
-                while let Ok(event) = events.try_recv() {
-                    see(job, report, progresses, &event)?;
-                }
-                while let Ok((place, outcome)) = outcomes.try_recv() {
-                    let name = finished.add(job, report, progresses, place, outcome)?;
-                    removals.extend(name.map(remove));
-                }
+                let names = drain(job, report, progresses, finished, &mut events, &mut outcomes)?;
+                removals.extend(names.into_iter().map(remove));
             }
             _ = turns.tick() => {}
         }
         report.draw(|elapsed, turn, palette| progresses.lines(elapsed, turn, palette));
     }
     Ok(true)
+}
+
+/// Records and reports the events and outcomes that are queued, and returns the names of the
+/// ConfigMaps to delete.
+fn drain(
+    job: &Job<'_>,
+    report: &mut Report,
+    progresses: &mut Progresses,
+    finished: &mut Finished,
+    events: &mut UnboundedReceiver<BatchEvent>,
+    outcomes: &mut UnboundedReceiver<(usize, batch::Outcome)>,
+) -> Result<Vec<String>, Error> {
+    while let Ok(event) = events.try_recv() {
+        see(job, report, progresses, &event)?;
+    }
+    let mut names = Vec::new();
+    while let Ok((place, outcome)) = outcomes.try_recv() {
+        names.extend(finished.add(job, report, progresses, place, outcome)?);
+    }
+    Ok(names)
 }
 
 /// Records an event and reports it.
