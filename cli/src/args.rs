@@ -151,6 +151,10 @@ pub(crate) struct Load {
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 
+    /// The same, as kubectl takes it
+    #[arg(short = 'f', long, value_name = "FILE", conflicts_with = "file")]
+    pub(crate) filename: Option<PathBuf>,
+
     /// What to write
     ///
     /// `json` and `yaml` give `bundle` with the fields of upstream's api.Bundle, `packageManifest`

@@ -6,7 +6,6 @@ mod exit;
 mod hint;
 mod nearby;
 
-use std::error::Error as _;
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write as _};
 
@@ -205,7 +204,7 @@ fn tell(what: &str, style: anstyle::Style, text: &str) {
 
 /// An error and its causes. Not every library keeps causes out of its messages: one that ends with
 /// its cause is not followed by it again.
-pub(crate) fn chain(error: &Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -1,15 +1,12 @@
 //! What a launch would make, as the API server would take it.
 
-use std::fmt::Debug;
-
-use k8s_openapi::NamespaceResourceScope;
-use kube::{Api, Client, Resource, ResourceExt, api::PostParams};
-use serde::{Serialize, de::DeserializeOwned};
+use kube::{Api, Client, ResourceExt, api::PostParams};
 use serde_json::Value;
 
+use crate::launch::{Answer, ask, ask_for};
 use crate::{
-    Failure, Launcher, Reason, Request, failure,
-    object::{Facts, Plan, assigns_uids},
+    Failure, Launcher, Reason, Request,
+    object::{Facts, Kind, Plan, assigns_uids},
 };
 
 impl Launcher {
@@ -26,13 +23,12 @@ impl Launcher {
         let client = &self.client;
         let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(client.clone());
         // Who may not read it isn't told.
-        let namespace = namespaces.get(&request.namespace).await.ok();
+        let doing = format!("read namespace {}", request.namespace);
+        let namespace = ask_for(&doing, || namespaces.get(&request.namespace)).await.ok();
         let assigns_uids = namespace.is_some_and(|namespace| assigns_uids(&namespace));
         let mut facts = Facts { assigns_uids, ..Facts::default() };
-        let chosen = self.volumes.choose(client, &plan, &facts).await;
-        let chosen = chosen.map_err(|error| {
-            failure::of_api(&error, "find out whether the cluster has image volumes")
-        })?;
+        let doing = "find out whether the cluster has image volumes";
+        let chosen = ask_for(doing, || self.volumes.choose(client, &plan, &facts)).await?;
         let config_map = create(client, &plan.config_map()).await?;
         facts.config_map_uid = config_map.uid();
         let mut objects = vec![serde_json::to_value(config_map)];
@@ -49,30 +45,22 @@ impl Launcher {
 }
 
 /// What the API server would make of `object`, or what is there in its place.
-async fn create<K>(client: &Client, object: &K) -> Result<K, Failure>
-where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-        + Clone
-        + Debug
-        + Serialize
-        + DeserializeOwned,
-{
+async fn create<K: Kind>(client: &Client, object: &K) -> Result<K, Failure> {
     let namespace = object.namespace().unwrap_or_default();
     let api: Api<K> = Api::namespaced(client.clone(), &namespace);
     let name = object.name_any();
     let params = PostParams { dry_run: true, ..PostParams::default() };
-    let mut answer = match api.create(&params, object).await {
-        Err(kube::Error::Api(status)) if status.is_already_exists() => api.get(&name).await,
-        // Of a RoleBinding: who may not bind just any role has to have what is in this one, and
-        // it is looked up, but a dry run hasn't made it.
-        Err(kube::Error::Api(status)) if status.code == 404 && K::kind(&()) == "RoleBinding" => {
-            Ok(object.clone())
+    let kind = K::kind(&());
+    let doing = format!("create {kind} {namespace}/{name}");
+    let mut answer = match ask(&doing, || api.create(&params, object)).await? {
+        Answer::Exists => {
+            ask_for(&format!("read {kind} {namespace}/{name}"), || api.get(&name)).await?
         }
-        answer => answer,
-    }
-    .map_err(|error| {
-        failure::of_api(&error, &format!("create {} {namespace}/{name}", K::kind(&())))
-    })?;
+        // Who may not bind just any role has to have what is in this one, and it is looked up, but
+        // a dry run hasn't made it.
+        Answer::Missing if kind == "RoleBinding" => object.clone(),
+        answer => answer.expected(&doing)?,
+    };
     answer.meta_mut().managed_fields = None;
     Ok(answer)
 }

@@ -14,7 +14,8 @@ pub use self::{
     item::{Attempt, End, Item, State},
     remove::Removed,
 };
-use crate::{Failure, Reason, failure, object::label};
+use crate::launch::ask_for;
+use crate::{Failure, Reason, object::label};
 
 /// The ConfigMaps of launches, and what belongs to each: reading, and deleting.
 ///
@@ -69,9 +70,8 @@ impl Inventory {
         name: &str,
     ) -> Result<Option<ConfigMap>, Failure> {
         let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), namespace);
-        let found = api.get_opt(name).await;
-        let found = found.map_err(|error| refused("get", &object(namespace, name), &error))?;
-        match found {
+        let doing = format!("get {}", object(namespace, name));
+        match ask_for(&doing, || api.get_opt(name)).await? {
             Some(config_map) if !label::is_ours(config_map.metadata.labels.as_ref()) => {
                 Err(foreign(namespace, name))
             }
@@ -135,8 +135,4 @@ pub(crate) fn foreign(namespace: &str, name: &str) -> Failure {
     failure.hint = None;
     failure.remedies.clear();
     failure
-}
-
-fn refused(verb: &str, object: &str, error: &kube::Error) -> Failure {
-    failure::of_api(error, &format!("{verb} {object}"))
 }

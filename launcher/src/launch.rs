@@ -34,7 +34,7 @@ use self::attempt::{AttemptOutcome, LaunchBaseline};
 use self::image::Observed;
 use self::judge::{Attempt, Budget, Written};
 use self::next::Then;
-use self::patience::{Answer, Patience};
+use self::patience::Patience;
 use self::prepare::Prepared;
 use self::report::Report;
 use crate::object::{Facts, Plan, assigns_uids};
@@ -43,7 +43,7 @@ use crate::{Event, Failure, Launched, Options, Reason, Request, Step, Strategy, 
 
 pub(crate) use creation::Creations;
 pub(crate) use judge::condition::is_finished;
-pub(crate) use patience::unanswered;
+pub(crate) use patience::{Answer, ask, ask_for};
 pub(crate) use plain::plain;
 pub(crate) use removal::{cancel, delete, find, remove};
 

@@ -8,10 +8,14 @@ pub(crate) mod pod;
 pub(crate) mod spec_hash;
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 
+use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use kube::Resource;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 pub(crate) use access::Access;
@@ -50,6 +54,25 @@ pub fn objects(request: &Request, options: &Options) -> Result<Vec<Value>, Failu
     objects.push(serde_json::to_value(plan.job(1, options.strategy, &facts)));
     let objects: Result<_, _> = objects.into_iter().collect();
     objects.map_err(|error| Failure::new(Reason::Internal, error))
+}
+
+/// A kind of object of a namespace.
+pub(crate) trait Kind:
+    Resource<DynamicType = (), Scope = NamespaceResourceScope>
+    + Clone
+    + Debug
+    + Serialize
+    + DeserializeOwned
+{
+}
+
+impl<K> Kind for K where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + Debug
+        + Serialize
+        + DeserializeOwned
+{
 }
 
 /// A request and its options, found legal.

@@ -7,7 +7,8 @@ use kube::{
     core::discovery::v2::{APIGroupDiscovery, APIResourceDiscovery},
 };
 
-use crate::{Failure, Reason, failure};
+use crate::launch::ask_for;
+use crate::{Failure, Reason};
 
 /// Asks the API server for the object that `text` names in `namespace`, and makes it an owner that
 /// doesn't hold up its own deletion. `text` is `KIND/NAME` as kubectl takes it: `deployment/etcd`,
@@ -22,9 +23,9 @@ pub async fn resolve(
     text: &str,
 ) -> Result<OwnerReference, Failure> {
     let (kind, name) = text.split_once('/').unwrap_or((text, ""));
-    let refused = |error: &kube::Error| failure::of_api(error, "discover the kinds of objects");
-    let core = client.list_core_api_versions_aggregated().await.map_err(|e| refused(&e))?;
-    let others = client.list_api_groups_aggregated().await.map_err(|e| refused(&e))?;
+    let doing = "discover the kinds of objects";
+    let core = ask_for(doing, || client.list_core_api_versions_aggregated()).await?;
+    let others = ask_for(doing, || client.list_api_groups_aggregated()).await?;
     let groups: Vec<_> = core.items.iter().chain(&others.items).collect();
     let Some(found) = find(&groups, kind) else {
         return Err(missing(format!(
@@ -37,8 +38,7 @@ pub async fn resolve(
         Api::all_with(client.clone(), &found.resource)
     };
     let owner = format!("the owner {text}");
-    let object = api.get_metadata_opt(name).await;
-    let object = object.map_err(|error| failure::of_api(&error, &format!("get {owner}")))?;
+    let object = ask_for(&format!("get {owner}"), || api.get_metadata_opt(name)).await?;
     let uid = object.and_then(|object| object.metadata.uid);
     let Some(uid) = uid else {
         let place =

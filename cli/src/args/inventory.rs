@@ -46,18 +46,19 @@ pub(crate) struct Describe {
 
 /// Delete ConfigMaps that launches made, with all that they own
 #[derive(Debug, Group)]
+#[command(group = clap::ArgGroup::new("which").required(true).multiple(true))]
 pub(crate) struct Delete {
     /// Names of ConfigMaps
     #[arg(value_name = "NAME", value_parser = crate::name::parse_config_map)]
-    #[arg(required_unless_present_any = ["all", "selector"])]
+    #[arg(group = "which")]
     pub(crate) names: Vec<String>,
 
     /// All that launches made in the namespace
-    #[arg(long, conflicts_with_all = ["names", "selector"])]
+    #[arg(long, group = "which", conflicts_with_all = ["names", "selector"])]
     pub(crate) all: bool,
 
     /// Only those with these labels, such as `tier=backend`
-    #[arg(short = 'l', long, value_name = "SELECTOR", conflicts_with = "names")]
+    #[arg(short = 'l', long, group = "which", value_name = "SELECTOR", conflicts_with = "names")]
     pub(crate) selector: Option<String>,
 
     /// In all namespaces

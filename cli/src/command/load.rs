@@ -18,11 +18,11 @@ use crate::{
 };
 
 pub(super) fn run(args: Load, screen: &Screen) -> Result<(), Error> {
-    let Load { file, output, strict, max_input_size, limits } = args;
+    let Load { file, filename, output, strict, max_input_size, limits } = args;
     let limits = format::Limits::from(limits);
     let reader = |size| yaml::Reader::new(&of_input(&limits.yaml, size));
     let (Input { config_maps, is_many, others }, reader) =
-        input::read(&Origin::new(file)?, max_input_size.0, reader)?;
+        input::read(&Origin::new(file.or(filename))?, max_input_size.0, reader)?;
     error::warn(
         others.iter().map(|object| format!("{object} is no ConfigMap and left out")),
         screen,

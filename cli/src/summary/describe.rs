@@ -8,7 +8,7 @@ use unlade_launcher::inventory::{Attempt, Description};
 use super::{Summary, inventory::or_none, load::digest_source};
 use crate::{
     age,
-    error::evidence,
+    error::{chain, evidence},
     remedy,
     screen::Screen,
     table::{Align, Table},
@@ -70,8 +70,13 @@ pub(crate) fn described(description: &Description, screen: &Screen) -> String {
         let advice = remedy::advice(failure.hint.as_deref(), &failure.remedies);
         summary.field("Hint", advice.as_deref().unwrap_or_default());
     }
-    if item.files.is_some() {
-        summary.findings(&description.report);
+    match &description.report {
+        _ if item.files.is_none() => {}
+        Ok(findings) => summary.findings(findings),
+        Err(error) => {
+            summary.blank();
+            summary.field("Not loaded", &chain(error));
+        }
     }
     summary.wide_table(&jobs(&item.attempts));
     summary.wide_table(&pod_table(pods));

@@ -131,10 +131,7 @@ fn a_busy_server_is_not_asked_again_before_the_time_that_it_names() {
     let mut is_first = true;
     let server = Server::new(State::fill).disturbed(move |request| {
         (creates(request.method, request.path, "/configmaps") && std::mem::take(&mut is_first))
-            .then(|| {
-                let canned = Canned::text(429, "Too many requests, please try again later.");
-                Disturbance::Answer(canned.with_header("retry-after", "1"))
-            })
+            .then(busy)
     });
     let cluster = Cluster::new(server);
     let mut launch = cluster.start(&["launch", IMAGE]);
@@ -146,6 +143,69 @@ fn a_busy_server_is_not_asked_again_before_the_time_that_it_names() {
     requests.retain(is_creation_of("/configmaps"));
     let [first, second] = requests.as_slice() else { panic!("{requests:#?}") };
     assert!(second.at.duration_since(first.at) >= Duration::from_secs(1), "{requests:#?}");
+}
+
+/// The answer of an API server that is too busy.
+fn busy() -> Disturbance {
+    let canned = Canned::text(429, "Too many requests, please try again later.");
+    Disturbance::Answer(canned.with_header("retry-after", "1"))
+}
+
+#[test]
+fn a_busy_server_is_not_watched_again_before_the_time_that_it_names() {
+    let is_watch = |path: &str| path.contains("/pods?") && path.contains("job-name");
+    let mut is_first = true;
+    let server = Server::new(State::fill).disturbed(move |request| {
+        (is_watch(request.path) && std::mem::take(&mut is_first)).then(busy)
+    });
+    let cluster = Cluster::new(server);
+    assert_eq!(cluster.start(&["launch", IMAGE, "--strategy", "inject"]).wait().0, Some(0));
+    let mut requests = cluster.server.requests();
+    requests.retain(|request| is_watch(&request.path));
+    let [first, second, ..] = requests.as_slice() else { panic!("{requests:#?}") };
+    assert!(second.at.duration_since(first.at) >= Duration::from_secs(1), "{requests:#?}");
+}
+
+#[test]
+fn every_command_asks_a_busy_server_again() {
+    for (path, arguments) in [
+        ("/configmaps?", &["get"][..]),
+        ("/jobs?", &["get"]),
+        ("/configmaps/x", &["describe", "x"]),
+        ("/configmaps/x", &["delete", "x"]),
+        ("/version", &["check"]),
+        ("dryRun", &["launch", IMAGE, "--dry-run=server"]),
+    ] {
+        let mut is_first = true;
+        let server = Server::new(State::fill).disturbed(move |request| {
+            (request.path.contains(path) && std::mem::take(&mut is_first)).then(busy)
+        });
+        let cluster = Cluster::new(server);
+        let finished = cluster.run(arguments);
+        let output = format!("{}{}", finished.stdout, finished.stderr);
+        assert!(!output.contains("429"), "{arguments:?}: {output}");
+        let mut requests = cluster.server.requests();
+        requests.retain(|request| request.path.contains(path));
+        let [first, second, ..] = requests.as_slice() else {
+            panic!("{arguments:?}: {requests:#?}: {output}")
+        };
+        assert!(second.at.duration_since(first.at) >= Duration::from_secs(1), "{requests:#?}");
+    }
+}
+
+#[test]
+fn a_bundle_that_cannot_be_loaded_is_described_with_the_reason() {
+    let cluster = Cluster::new(Server::new(State::fill));
+    let name = cluster.run(&["launch", IMAGE, "-o", "name"]).success();
+    let name = name.trim().trim_start_matches("configmap/");
+    let described = cluster.run(&["describe", name]).success();
+    assert!(!described.contains("Not loaded"), "{described}");
+    let mut config_map = cluster.server.object("configmaps", name);
+    let data = config_map["data"].as_object_mut().unwrap();
+    *data.values_mut().next().unwrap() = "kind: Changed".into();
+    cluster.server.put("configmaps", config_map);
+    let described = cluster.run(&["describe", name]).success();
+    assert!(described.contains("Not loaded  ") && described.contains("digest"), "{described}");
 }
 
 #[test]

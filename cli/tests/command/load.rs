@@ -49,6 +49,18 @@ fn what_unpack_writes_is_loaded_in_every_encoding_and_format() {
 }
 
 #[test]
+fn a_file_can_be_named_as_for_kubectl() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("config-map.yaml");
+    fs::write(&path, unpacked(&[])).unwrap();
+    let path = path.to_str().unwrap();
+    let expected = unlade(["load", path]).success();
+    assert_eq!(unlade(["load", "-f", path]).success(), expected);
+    assert_eq!(unlade(["load", "--filename", path]).success(), expected);
+    assert!(unlade(["load", "-f", path, path]).failure(2).contains("cannot be used with"));
+}
+
+#[test]
 fn yaml_and_json_say_the_same() {
     let text = unpacked(&[]);
     let yaml = piped(["load", "-o", "yaml"], text.as_str()).success();

@@ -30,6 +30,14 @@ fn the_plugin_speaks_of_itself_as_kubectl_unlade() {
 }
 
 #[test]
+fn a_deletion_without_a_choice_names_all_ways_to_choose() {
+    for arguments in [&["delete"][..], &["delete", "-A"]] {
+        let stderr = unlade(arguments).failure(2);
+        assert!(stderr.contains("<NAME|--all|--selector <SELECTOR>>"), "{stderr}");
+    }
+}
+
+#[test]
 fn versions_are_told() {
     let version = env!("CARGO_PKG_VERSION");
     assert_eq!(unlade(["-V"]).success(), format!("unlade {version}\n"));

@@ -8,6 +8,7 @@ use kube::api::{Api, PostParams};
 
 use super::cluster::Cluster;
 use crate::Failure;
+use crate::launch::ask_for;
 
 /// Something that is done to a resource of the namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +31,8 @@ impl Cluster<'_> {
         };
         let review = SelfSubjectAccessReview { spec, ..SelfSubjectAccessReview::default() };
         let api: Api<SelfSubjectAccessReview> = Api::all(self.client.clone());
-        let doing = "create SelfSubjectAccessReview";
-        let answer = self.ask(doing, api.create(&PostParams::default(), &review)).await?;
+        let (doing, params) = ("create SelfSubjectAccessReview", PostParams::default());
+        let answer = ask_for(doing, || api.create(&params, &review)).await?;
         Ok(is_allowed(answer.status.as_ref()))
     }
 
@@ -57,8 +58,8 @@ impl Cluster<'_> {
         // Of the namespace: its administrators may ask that.
         let review = LocalSubjectAccessReview { spec, ..LocalSubjectAccessReview::default() };
         let api: Api<LocalSubjectAccessReview> = self.api();
-        let doing = "create LocalSubjectAccessReview";
-        let answer = self.ask(doing, api.create(&PostParams::default(), &review)).await?;
+        let (doing, params) = ("create LocalSubjectAccessReview", PostParams::default());
+        let answer = ask_for(doing, || api.create(&params, &review)).await?;
         Ok(is_allowed(answer.status.as_ref()))
     }
 

@@ -5,6 +5,7 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use super::access::Action;
 use super::cluster::Cluster;
 use super::{Category, Check, Outcome, Topic, joined};
+use crate::launch::ask_for;
 use crate::{Failure, Reason};
 
 const EXISTS: Topic = Topic(Category::ServiceAccount, "exists");
@@ -36,7 +37,7 @@ pub(super) async fn check(
     let [get, update] = VERBS;
     let doing = format!("read ServiceAccount {name}");
     let (found, get, update) =
-        futures::join!(cluster.ask(&doing, api.get_opt(name)), may(get), may(update));
+        futures::join!(ask_for(&doing, || api.get_opt(name)), may(get), may(update));
     let rights = match get.and_then(|get| Ok([get, update?])) {
         Ok(held) => judge(name, config_map, held),
         Err(failure) => untold(name, failure),

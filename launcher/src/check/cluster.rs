@@ -1,21 +1,13 @@
 //! The API server and the namespace, and how either is asked.
 
-use std::future::Future;
-use std::time::Duration;
-
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::PostParams;
-use kube::{Api, Client, Resource};
-use serde::{Serialize, de::DeserializeOwned};
-use tokio::time::timeout;
+use kube::{Api, Client};
 
 use super::{Category, Check, Outcome, Topic};
-use crate::launch::unanswered;
+use crate::launch::ask_for;
+use crate::object::Kind;
 use crate::{Failure, Reason, Remedy, failure};
-
-/// How long one answer may take. Someone waits for the whole.
-const ANSWER: Duration = Duration::from_secs(15);
 
 const REACHABLE: Topic = Topic(Category::KubernetesApi, "reachable");
 const NAMESPACE: Topic = Topic(Category::KubernetesApi, "namespace");
@@ -48,7 +40,7 @@ impl Cluster<'_> {
     /// Whether the API server can be reached, and takes the credentials.
     pub(super) async fn server(&self) -> Check {
         let doing = "read the version of the API server";
-        match self.ask(doing, self.client.apiserver_version()).await {
+        match ask_for(doing, || self.client.apiserver_version()).await {
             Ok(info) => REACHABLE.ok(format!("can reach the API server ({})", info.git_version)),
             // Versions may be hidden from some; who isn't known at all gets a 401.
             Err(failure)
@@ -65,7 +57,7 @@ impl Cluster<'_> {
     pub(super) async fn namespace(&self) -> Found {
         let name = self.namespace;
         let api: Api<Namespace> = Api::all(self.client.clone());
-        match self.ask(&format!("read namespace {name}"), api.get_opt(name)).await {
+        match ask_for(&format!("read namespace {name}"), || api.get_opt(name)).await {
             Ok(found) => Found { check: judge(name, found.as_ref()), object: found },
             Err(failure) if failure.reason == Reason::Forbidden => {
                 let message = format!(
@@ -77,37 +69,15 @@ impl Cluster<'_> {
         }
     }
 
-    /// An answer of the API server's, if there is one in time.
-    pub(super) async fn ask<T>(
-        &self,
-        doing: &str,
-        answer: impl Future<Output = kube::Result<T>>,
-    ) -> Result<T, Failure> {
-        match timeout(ANSWER, answer).await {
-            Ok(answer) => answer.map_err(|error| failure::of_api(&error, doing)),
-            Err(_) => Err(unanswered(doing, ANSWER)),
-        }
-    }
-
     /// What the API server would make of an object, which is called `name`; it keeps nothing.
-    pub(super) async fn try_out<K>(&self, name: &str, object: &K) -> Result<K, Refusal>
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-            + Clone
-            + std::fmt::Debug
-            + Serialize
-            + DeserializeOwned,
-    {
+    pub(super) async fn try_out<K: Kind>(&self, name: &str, object: &K) -> Result<K, Refusal> {
         let api: Api<K> = self.api();
         let params = PostParams { dry_run: true, ..PostParams::default() };
-        self.ask(&format!("create {name}"), api.create(&params, object)).await.map_err(refusal)
+        ask_for(&format!("create {name}"), || api.create(&params, object)).await.map_err(refusal)
     }
 
     /// The objects of a kind in the namespace.
-    pub(super) fn api<K>(&self) -> Api<K>
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
-    {
+    pub(super) fn api<K: Kind>(&self) -> Api<K> {
         Api::namespaced(self.client.clone(), self.namespace)
     }
 }

@@ -28,8 +28,9 @@ const RUNTIMES: [(&str, (u32, u32)); 2] = [("containerd", (2, 1)), ("cri-o", (1,
 pub(super) async fn checks(cluster: &Cluster<'_>, plan: &Plan<'_>, facts: &Facts) -> Vec<Check> {
     let api: Api<Node> = Api::all(cluster.client.clone());
     let params = ListParams::default();
-    let all = pages(&params, async |page| api.list(&page).await);
-    let nodes = match cluster.ask("list nodes", all).await {
+    let doing = "list nodes";
+    let all = pages(doing, &params, async |page| api.list(&page).await).await;
+    let nodes = match all.and_then(|nodes| nodes.expected(doing)) {
         Ok(nodes) => nodes,
         Err(failure) if failure.reason == Reason::Forbidden => {
             return vec![MATCH.left_out("the nodes aren't looked at: listing them is forbidden")];

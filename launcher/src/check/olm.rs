@@ -5,6 +5,7 @@ use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use super::cluster::Cluster;
 use super::{Category, Check, Outcome, Topic, joined};
 use crate::inventory::pages;
+use crate::launch::Answer;
 use crate::{Failure, Reason};
 
 const EXTRACT_CONTENT: Topic = Topic(Category::Olm, "extract-content");
@@ -34,13 +35,13 @@ pub(super) async fn check(cluster: &Cluster<'_>) -> Check {
         EXTRACT_CONTENT
             .left_out("there are no catalogs: the API server doesn't know OLM's CatalogSources")
     };
-    let everywhere = list(cluster, Api::all_with(client(), &resource), "all namespaces").await;
+    let everywhere = list(Api::all_with(client(), &resource), "all namespaces").await;
     match everywhere {
         Ok(Some(catalogs)) => judge(&catalogs, None),
         Ok(None) => unknown(),
         Err(failure) if failure.reason == Reason::Forbidden => {
             let api = Api::namespaced_with(client(), namespace, &resource);
-            match list(cluster, api, &format!("namespace {namespace}")).await {
+            match list(api, &format!("namespace {namespace}")).await {
                 Ok(Some(catalogs)) => judge(&catalogs, Some(namespace)),
                 Ok(None) => unknown(),
                 Err(failure) => untold(failure),
@@ -51,19 +52,13 @@ pub(super) async fn check(cluster: &Cluster<'_>) -> Check {
 }
 
 /// The CatalogSources; none if the API server doesn't know the kind.
-async fn list(
-    cluster: &Cluster<'_>,
-    api: Api<DynamicObject>,
-    place: &str,
-) -> Result<Option<Vec<DynamicObject>>, Failure> {
+async fn list(api: Api<DynamicObject>, place: &str) -> Result<Option<Vec<DynamicObject>>, Failure> {
     let params = ListParams::default();
-    let all = async {
-        match pages(&params, async |page| api.list(&page).await).await {
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
-            found => found.map(Some),
-        }
-    };
-    cluster.ask(&format!("list CatalogSources in {place}"), all).await
+    let doing = format!("list CatalogSources in {place}");
+    match pages(&doing, &params, async |page| api.list(&page).await).await? {
+        Answer::Missing => Ok(None),
+        answer => answer.expected(&doing).map(Some),
+    }
 }
 
 /// `only_in`: the namespace, if those of others may not be listed.

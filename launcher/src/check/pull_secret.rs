@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::Secret;
 use super::cluster::Cluster;
 use super::{Category, Check, Outcome, Topic};
 use crate::failure::Entries;
+use crate::launch::ask_for;
 use crate::{Failure, ImageReference, Reason, Remedy};
 
 const GIVEN: Topic = Topic(Category::PullSecrets, "given");
@@ -29,7 +30,7 @@ pub(super) async fn checks(
     }
     let api = cluster.api::<Secret>();
     let read = stream::iter(names).map(async |name| {
-        let found = cluster.ask(&format!("read Secret {name}"), api.get_opt(name)).await;
+        let found = ask_for(&format!("read Secret {name}"), || api.get_opt(name)).await;
         judge(name, found)
     });
     let (mut checks, entries): (Vec<_>, Vec<_>) = read.buffered(CONCURRENCY).unzip().await;

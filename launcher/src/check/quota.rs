@@ -37,8 +37,8 @@ const SHORT: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 pub(super) async fn list(cluster: &Cluster<'_>) -> Result<Vec<ResourceQuota>, Failure> {
     let api = cluster.api::<ResourceQuota>();
     let params = ListParams::default();
-    let all = pages(&params, async |page| api.list(&page).await);
-    cluster.ask("list ResourceQuotas", all).await
+    let doing = "list ResourceQuotas";
+    pages(doing, &params, async |page| api.list(&page).await).await?.expected(doing)
 }
 
 /// Judges them; `taken` is the pod as the API server takes it, with what LimitRanges fill in.

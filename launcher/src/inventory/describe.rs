@@ -8,16 +8,16 @@ use kube::{Api, Client, api::ListParams};
 use unlade_format::{Finding, Limits, decode};
 use unlade_loader as loader;
 
-use super::{
-    item::{Item, JobsOf},
-    list, object, refused, remove,
-};
+use super::{item::Item, list, object, remove};
 use crate::config_map::{load, of_format};
-use crate::launch::seal::Seal;
-use crate::{DigestSource, Failure, object::label};
+use crate::launch::{ask_for, seal::Seal};
+use crate::{
+    DigestSource, Failure,
+    object::{Kind, label},
+};
 
 /// All that is known of one ConfigMap.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub struct Description {
     /// What a list tells of it.
@@ -34,8 +34,8 @@ pub struct Description {
     /// none if no launch verified it, or it was changed since.
     pub verified: Option<(String, DigestSource)>,
     /// What was not taken from the bundle as written, both when the ConfigMap was filled and when
-    /// it is loaded; empty if the ConfigMap has no bundle that can be loaded.
-    pub report: Vec<Finding>,
+    /// it is loaded, or why it cannot be loaded. A ConfigMap that was never filled cannot.
+    pub report: Result<Vec<Finding>, loader::Error>,
     /// What goes with the ConfigMap when it is deleted, as `Kind/name`.
     pub owned: Vec<String>,
     /// What isn't told above because it couldn't be read.
@@ -49,47 +49,30 @@ pub(super) async fn describe(client: &Client, config_map: ConfigMap) -> Descript
     let pods: Api<Pod> = Api::namespaced(client.clone(), &namespace);
     let params = ListParams::default().labels(&label::selector(&name));
     let roles: Api<Role> = Api::namespaced(client.clone(), &namespace);
+    let of = object(&namespace, &name);
+    let (list_pods, read_role) =
+        (format!("list the pods of {of}"), format!("read the Role of {of}"));
     let (jobs, pods, owned, role) = futures::join!(
         list::jobs(client, Some(&namespace), Some(&name)),
-        list::pages(&params, async |page| pods.list(&page).await),
+        listed(&list_pods, &params, &pods),
         remove::owned(client, &config_map.metadata),
-        roles.get_opt(&name),
+        ask_for(&read_role, || roles.get_opt(&name)),
     );
     let mut untold = Vec::new();
-    let of = object(&namespace, &name);
-    let mut tell = |verb: &str, what: &str, error: &kube::Error| {
-        untold.push(refused(verb, &format!("{what} {of}"), error));
-    };
-    let jobs = jobs.unwrap_or_else(|error| {
-        tell("list", "the Jobs of", &error);
-        JobsOf::new()
-    });
+    let jobs = or_tell(jobs, &mut untold);
     let mut jobs: Vec<Job> = jobs.into_values().flatten().collect();
-    let mut pods = pods.unwrap_or_else(|error| {
-        tell("list", "the pods of", &error);
-        Vec::new()
-    });
-    let owned = owned.unwrap_or_else(|error| {
-        tell("list", "the objects that belong to", &error);
-        Vec::new()
-    });
-    let role = role.unwrap_or_else(|error| {
-        tell("read", "the Role of", &error);
-        None
-    });
+    let mut pods = or_tell(pods, &mut untold);
+    let owned = or_tell(owned, &mut untold);
+    let role = or_tell(role, &mut untold);
     let verified = role.and_then(|role| verified(&role, &config_map));
     jobs.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
     pods.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
     let mut uids = vec![config_map.metadata.uid.clone()];
     uids.extend(jobs.iter().map(|job| job.metadata.uid.clone()));
     uids.extend(pods.iter().map(|pod| pod.metadata.uid.clone()));
-    let events = events(client, &namespace, uids.into_iter().flatten().collect()).await;
+    let events = events(client, &namespace, &of, uids.into_iter().flatten().collect()).await;
+    let events = or_tell(events, &mut untold);
     let report = load(&config_map, &loader::Options::default()).map(|manifest| manifest.report);
-    let report = report.unwrap_or_default();
-    let events = events.unwrap_or_else(|error| {
-        tell("list", "the events of", &error);
-        Vec::new()
-    });
     Description {
         item: Item::new(&config_map, &jobs),
         config_map,
@@ -115,18 +98,36 @@ fn verified(role: &Role, config_map: &ConfigMap) -> Option<(String, DigestSource
 async fn events(
     client: &Client,
     namespace: &str,
+    of: &str,
     uids: Vec<String>,
-) -> Result<Vec<Event>, kube::Error> {
+) -> Result<Vec<Event>, Failure> {
     let api: Api<Event> = Api::namespaced(client.clone(), namespace);
-    let lists = uids.into_iter().map(|uid| {
-        let api = api.clone();
+    let doing = format!("list the events of {of}");
+    let lists = uids.into_iter().map(async |uid| {
         let params = ListParams::default().fields(&format!("involvedObject.uid={uid}"));
-        async move { list::pages(&params, async |page| api.list(&page).await).await }
+        listed(&doing, &params, &api).await
     });
     let mut events: Vec<_> =
         futures::future::try_join_all(lists).await?.into_iter().flatten().collect();
     events.sort_by_key(last_seen);
     Ok(events)
+}
+
+/// The objects of a list.
+async fn listed<K: Kind>(
+    doing: &str,
+    params: &ListParams,
+    api: &Api<K>,
+) -> Result<Vec<K>, Failure> {
+    list::pages(doing, params, async |page| api.list(&page).await).await?.expected(doing)
+}
+
+/// What was read, or nothing where it couldn't be.
+fn or_tell<T: Default>(read: Result<T, Failure>, untold: &mut Vec<Failure>) -> T {
+    read.unwrap_or_else(|failure| {
+        untold.push(failure);
+        T::default()
+    })
 }
 
 /// When an event was last seen.

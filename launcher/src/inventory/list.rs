@@ -1,19 +1,20 @@
 //! Lists, page by page.
 
-use std::fmt::Debug;
-
 use k8s_openapi::api::{batch::v1::Job, core::v1::ConfigMap};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{
-    Api, Client, Resource,
+    Api, Client,
     api::{ListParams, ObjectList},
 };
-use serde::de::DeserializeOwned;
 
-use super::{Scope, item::Item, item::JobsOf, refused};
+use super::{Scope, item::Item, item::JobsOf, object};
+use crate::launch::{Answer, ask};
 use crate::{
     Failure,
-    object::label::{self, UNPACK_REF},
+    object::{
+        Kind,
+        label::{self, UNPACK_REF},
+    },
 };
 
 /// As many as kubectl asks for at once.
@@ -24,14 +25,13 @@ pub(super) async fn items(client: &Client, scope: &Scope) -> Result<Vec<Item>, F
     // Contents can have a megabyte each; a table needs none of it.
     let config_maps = async {
         let api: Api<ConfigMap> = api(client, scope);
-        pages(&params, async |page| api.list_metadata(&page).await).await
+        let doing = format!("list {}", objects("ConfigMaps", scope.namespace.as_deref()));
+        let found = pages(&doing, &params, async |page| api.list_metadata(&page).await).await?;
+        found.expected(&doing)
     };
     // The caller's own labels are on the Jobs too, but not those set later on the ConfigMap.
     let jobs = jobs(client, scope.namespace.as_deref(), None);
-    let (config_maps, jobs) = futures::join!(config_maps, jobs);
-    let config_maps =
-        config_maps.map_err(|error| refused("list", &objects("ConfigMaps", scope), &error))?;
-    let jobs = jobs.map_err(|error| refused("list", &objects("Jobs", scope), &error))?;
+    let (config_maps, jobs) = futures::try_join!(config_maps, jobs)?;
     let mut items: Vec<_> = config_maps
         .iter()
         .map(|config_map| {
@@ -46,9 +46,9 @@ pub(super) async fn items(client: &Client, scope: &Scope) -> Result<Vec<Item>, F
 
 pub(super) async fn config_maps(client: &Client, scope: &Scope) -> Result<Vec<ConfigMap>, Failure> {
     let api: Api<ConfigMap> = api(client, scope);
-    let found = pages(&params(scope), async |page| api.list(&page).await).await;
-    let mut found =
-        found.map_err(|error| refused("list", &objects("ConfigMaps", scope), &error))?;
+    let doing = format!("list {}", objects("ConfigMaps", scope.namespace.as_deref()));
+    let found = pages(&doing, &params(scope), async |page| api.list(&page).await).await?;
+    let mut found = found.expected(&doing)?;
     found.sort_by_key(|config_map| key(&config_map.metadata));
     Ok(found)
 }
@@ -58,7 +58,7 @@ pub(super) async fn jobs(
     client: &Client,
     namespace: Option<&str>,
     config_map: Option<&str>,
-) -> Result<JobsOf, kube::Error> {
+) -> Result<JobsOf, Failure> {
     let api: Api<Job> = match namespace {
         Some(namespace) => Api::namespaced(client.clone(), namespace),
         None => Api::all(client.clone()),
@@ -69,7 +69,12 @@ pub(super) async fn jobs(
     };
     let params = ListParams::default().labels(&selector);
     let mut jobs = JobsOf::new();
-    for job in pages(&params, async |page| api.list(&page).await).await? {
+    let doing = match (namespace, config_map) {
+        (Some(namespace), Some(name)) => format!("list the Jobs of {}", object(namespace, name)),
+        _ => format!("list {}", objects("Jobs", namespace)),
+    };
+    let found = pages(&doing, &params, async |page| api.list(&page).await).await?;
+    for job in found.expected(&doing)? {
         let labels = job.metadata.labels.as_ref();
         let name = labels.and_then(|labels| labels.get(UNPACK_REF)).cloned().unwrap_or_default();
         let namespace = job.metadata.namespace.clone().unwrap_or_default();
@@ -78,28 +83,37 @@ pub(super) async fn jobs(
     Ok(jobs)
 }
 
-/// All pages of a list.
+/// All pages of a list; [`Answer::Missing`] if the API server doesn't know the kind. `doing`
+/// completes "failed to" for people.
 pub(crate) async fn pages<K: Clone>(
+    doing: &str,
     params: &ListParams,
     page: impl AsyncFn(ListParams) -> Result<ObjectList<K>, kube::Error>,
-) -> Result<Vec<K>, kube::Error> {
+) -> Result<Answer<Vec<K>>, Failure> {
     let mut params = params.clone().limit(PAGE);
     let mut all = Vec::new();
     loop {
-        let list = match page(params.clone()).await {
-            // The rest of the list is no more; everything at once always is.
+        let one = async || match page(params.clone()).await {
             Err(kube::Error::Api(status)) if status.code == 410 && params.limit.is_some() => {
-                all.clear();
-                params.limit = None;
-                params.continue_token = None;
-                continue;
+                Ok(None)
             }
-            list => list?,
+            list => list.map(Some),
         };
-        all.extend(list.items);
-        params.continue_token = list.metadata.continue_.filter(|token| !token.is_empty());
-        if params.continue_token.is_none() {
-            return Ok(all);
+        let answer = ask(doing, one).await?;
+        if matches!(answer, Answer::Missing) {
+            return Ok(Answer::Missing);
+        }
+        if let Some(list) = answer.expected(doing)? {
+            all.extend(list.items);
+            params.continue_token = list.metadata.continue_.filter(|token| !token.is_empty());
+            if params.continue_token.is_none() {
+                return Ok(Answer::Done(all));
+            }
+        } else {
+            // The rest of the list is gone; a list that is read at once is always complete.
+            all.clear();
+            params.limit = None;
+            params.continue_token = None;
         }
     }
 }
@@ -116,20 +130,14 @@ fn params(scope: &Scope) -> ListParams {
     })
 }
 
-fn objects(kinds: &str, scope: &Scope) -> String {
-    match &scope.namespace {
+fn objects(kinds: &str, namespace: Option<&str>) -> String {
+    match namespace {
         Some(namespace) => format!("{kinds} in namespace {namespace}"),
         None => format!("{kinds} in all namespaces"),
     }
 }
 
-fn api<K>(client: &Client, scope: &Scope) -> Api<K>
-where
-    K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
-        + Clone
-        + Debug
-        + DeserializeOwned,
-{
+fn api<K: Kind>(client: &Client, scope: &Scope) -> Api<K> {
     match &scope.namespace {
         Some(namespace) => Api::namespaced(client.clone(), namespace),
         None => Api::all(client.clone()),

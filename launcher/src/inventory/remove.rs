@@ -1,17 +1,13 @@
 //! Deletion of a ConfigMap with all that it owns.
 
-use std::fmt::Debug;
-
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::{Api, Client, Resource, api::ListParams};
-use serde::de::DeserializeOwned;
+use kube::{Api, Client, api::ListParams};
 
-use super::list;
-use crate::{Failure, launch, object::label};
+use super::{list, object};
+use crate::{Failure, launch, object::Kind, object::label};
 
 /// What a deletion took.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +46,7 @@ pub(super) async fn look(
 pub(super) async fn owned(
     client: &Client,
     config_map: &ObjectMeta,
-) -> Result<Vec<String>, kube::Error> {
+) -> Result<Vec<String>, Failure> {
     let (accounts, roles, bindings, jobs) = futures::try_join!(
         of_kind::<ServiceAccount>(client, config_map),
         of_kind::<Role>(client, config_map),
@@ -60,18 +56,14 @@ pub(super) async fn owned(
     Ok([accounts, roles, bindings, jobs].concat())
 }
 
-async fn of_kind<K>(client: &Client, metadata: &ObjectMeta) -> Result<Vec<String>, kube::Error>
-where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-        + Clone
-        + Debug
-        + DeserializeOwned,
-{
+async fn of_kind<K: Kind>(client: &Client, metadata: &ObjectMeta) -> Result<Vec<String>, Failure> {
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
     let api: Api<K> = Api::namespaced(client.clone(), namespace);
-    let selector = label::selector(metadata.name.as_deref().unwrap_or_default());
-    let params = ListParams::default().labels(&selector);
-    let found = list::pages(&params, async |page| api.list_metadata(&page).await).await?;
+    let name = metadata.name.as_deref().unwrap_or_default();
+    let params = ListParams::default().labels(&label::selector(name));
+    let doing = format!("list the {}s of {}", K::kind(&()), object(namespace, name));
+    let found = list::pages(&doing, &params, async |page| api.list_metadata(&page).await).await?;
+    let found = found.expected(&doing)?;
     let is_owned = |owners: &[k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference]| {
         owners.iter().any(|owner| Some(&owner.uid) == metadata.uid.as_ref())
     };

@@ -1,17 +1,14 @@
 //! The service account with its Role and RoleBinding: made, kept, or put right.
 
 use futures::try_join;
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding};
+use kube::ResourceExt;
 use kube::api::{DeleteParams, PostParams, Preconditions};
-use kube::{Resource, ResourceExt};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use unlade_format::record::SPEC_HASH;
 
 use super::patience::Answer;
 use super::{Launch, backoff};
-use crate::object::{Facts, label, spec_hash};
+use crate::object::{Facts, Kind, label, spec_hash};
 use crate::{Failure, Reason};
 
 impl Launch<'_> {
@@ -33,14 +30,11 @@ impl Launch<'_> {
 
     /// Ensures that this object exists. An unsuitable object is recreated, and so is one that an
     /// earlier ConfigMap of the same name owned, because the garbage collector will delete it.
-    async fn put<K>(&self, wanted: &K, is_same: impl Fn(&K, &K) -> bool) -> Result<(), Failure>
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-            + Clone
-            + std::fmt::Debug
-            + Serialize
-            + DeserializeOwned,
-    {
+    async fn put<K: Kind>(
+        &self,
+        wanted: &K,
+        is_same: impl Fn(&K, &K) -> bool,
+    ) -> Result<(), Failure> {
         let api = self.api::<K>();
         let patience = self.patience();
         let kind = K::kind(&());

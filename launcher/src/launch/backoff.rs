@@ -1,6 +1,8 @@
 //! How long is waited before something is tried again: twice as long each time, up to a cap, and
 //! jittered, so that many launchers don't come back at once.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
@@ -24,7 +26,23 @@ pub(super) struct Pace {
 #[derive(Debug)]
 pub(super) struct Waits {
     pace: Pace,
-    waits: backon::ExponentialBackoff,
+    times: backon::ExponentialBackoff,
+    floor: Floor,
+}
+
+/// The least time of the next wait, which the server has asked for. Its clones share it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Floor(Arc<AtomicU64>);
+
+impl Floor {
+    /// Sets it; whole seconds, as servers ask for.
+    pub(super) fn set(&self, time: Duration) {
+        self.0.store(time.as_secs(), Ordering::Relaxed);
+    }
+
+    fn take(&self) -> Duration {
+        Duration::from_secs(self.0.swap(0, Ordering::Relaxed))
+    }
 }
 
 impl Pace {
@@ -37,14 +55,19 @@ impl Pace {
             .with_factor(2.0)
             .without_max_times()
             .with_jitter();
-        Waits { pace: self, waits: exponential.build() }
+        Waits { pace: self, times: exponential.build(), floor: Floor::default() }
     }
 }
 
 impl Waits {
     /// The next one.
     pub(super) fn pause(&mut self) -> Duration {
-        self.waits.next().unwrap_or(self.pace.longest)
+        self.times.next().unwrap_or(self.pace.longest).max(self.floor.take())
+    }
+
+    /// The floor of the next wait.
+    pub(super) fn floor(&self) -> Floor {
+        self.floor.clone()
     }
 }
 
@@ -58,7 +81,7 @@ impl Iterator for Waits {
 
 impl Backoff for Waits {
     fn reset(&mut self) {
-        *self = self.pace.waits();
+        self.times = self.pace.waits().times;
     }
 }
 
@@ -79,6 +102,15 @@ mod tests {
         }
         let firsts: Vec<_> = (0..20).map(|_| ATTEMPT.waits().pause()).collect();
         assert!(firsts.iter().any(|first| *first != firsts[0]), "no jitter: {firsts:?}");
+    }
+
+    #[test]
+    fn a_wait_is_as_long_as_the_server_asks_for_once() {
+        let mut waits = REQUEST.waits();
+        waits.floor().set(Duration::from_secs(7));
+        waits.reset();
+        assert_eq!(waits.pause(), Duration::from_secs(7));
+        assert!(waits.pause() <= REQUEST.longest);
     }
 
     #[test]

@@ -5,18 +5,16 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
+use kube::ResourceExt;
 use kube::api::PostParams;
-use kube::{Resource, ResourceExt};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use unlade_format::record::LAUNCH;
 
 use super::Launch;
 use super::patience::Answer;
 use crate::Failure;
+use crate::object::Kind;
 
 /// The outcome of creating an object.
 pub(super) enum Created<K> {
@@ -70,14 +68,7 @@ impl Creations {
 
 impl Launch<'_> {
     /// Creates an object that carries the id of this launch.
-    pub(super) async fn create<K>(&self, mut object: K) -> Result<Created<K>, Failure>
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-            + Clone
-            + std::fmt::Debug
-            + Serialize
-            + DeserializeOwned,
-    {
+    pub(super) async fn create<K: Kind>(&self, mut object: K) -> Result<Created<K>, Failure> {
         let api = self.api::<K>();
         let patience = self.patience();
         let (kind, name) = (K::kind(&()), object.name_any());

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures::channel::mpsc::unbounded;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::backoff::{self, Waits};
@@ -17,6 +18,10 @@ mod tests;
 /// How long one answer may take. A server that hangs answers never; an admission webhook may take
 /// half a minute.
 const ANSWER: Duration = Duration::from_secs(35);
+
+/// How long a command other than a launch waits for an API server that is out of reach or busy.
+/// Someone waits for the prompt.
+pub(super) const PROMPT: Duration = Duration::from_secs(10);
 
 /// How long the last answer may take at the least.
 const LEAST: Duration = Duration::from_secs(1);
@@ -31,7 +36,7 @@ const STARTING: Duration = Duration::from_secs(10);
 
 /// What the API server made of a request.
 #[derive(Debug)]
-pub(super) enum Answer<T> {
+pub(crate) enum Answer<T> {
     /// It did it.
     Done(T),
     /// An object of this name is there.
@@ -44,7 +49,7 @@ pub(super) enum Answer<T> {
 
 impl<T> Answer<T> {
     /// The value, where there is one.
-    pub(super) fn done(self) -> Option<T> {
+    pub(crate) fn done(self) -> Option<T> {
         match self {
             Self::Done(value) => Some(value),
             _ => None,
@@ -52,7 +57,7 @@ impl<T> Answer<T> {
     }
 
     /// The value, where nothing else makes sense.
-    pub(super) fn expected(self, doing: &str) -> Result<T, Failure> {
+    pub(crate) fn expected(self, doing: &str) -> Result<T, Failure> {
         let words = match self {
             Self::Done(value) => return Ok(value),
             Self::Exists => "it is there",
@@ -64,6 +69,24 @@ impl<T> Answer<T> {
             format!("cannot {doing}: the API server says that {words}"),
         ))
     }
+}
+
+/// Makes a request that is not part of a launch: it is retried for at most 10 seconds, and nobody
+/// but the log learns about it. `doing` completes "failed to" for people.
+pub(crate) async fn ask<T, F>(doing: &str, request: impl Fn() -> F) -> Result<Answer<T>, Failure>
+where
+    F: Future<Output = kube::Result<T>>,
+{
+    let report = Report::start(unbounded().0);
+    Patience::of(&report, PROMPT).ask(doing, request).await
+}
+
+/// The same, where anything but a value is a failure.
+pub(crate) async fn ask_for<T, F>(doing: &str, request: impl Fn() -> F) -> Result<T, Failure>
+where
+    F: Future<Output = kube::Result<T>>,
+{
+    ask(doing, request).await?.expected(doing)
 }
 
 /// Asks until it is answered, or `until`.
@@ -146,7 +169,7 @@ impl<'r> Patience<'r> {
 }
 
 /// How long the server asks us to wait.
-fn retry_after(error: &kube::Error) -> Duration {
+pub(super) fn retry_after(error: &kube::Error) -> Duration {
     let kube::Error::Api(status) = error else { return Duration::ZERO };
     let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
     Duration::from_secs(seconds.into()).min(LONGEST_RETRY_AFTER)
@@ -170,7 +193,7 @@ fn answer<T>(error: &kube::Error) -> Option<Answer<T>> {
 }
 
 /// That there was no answer within this time.
-pub(crate) fn unanswered(doing: &str, time: Duration) -> Failure {
+fn unanswered(doing: &str, time: Duration) -> Failure {
     let seconds = time.as_secs();
     let message = format!("cannot {doing}: the API server didn't answer within {seconds} s");
     Failure::new(Reason::ApiUnreachable, message)

@@ -13,14 +13,11 @@ use unlade_format::record::LAUNCH;
 
 use super::creation::{Creation, Creations};
 use super::judge::condition;
-use super::patience::{Answer, Patience};
+use super::patience::{Answer, PROMPT, Patience, ask};
 use super::report::Report;
 use crate::inventory::{foreign, object};
 use crate::object::label;
 use crate::{Failure, Reason};
-
-/// How long the API server may be out of reach. Someone waits for the prompt.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The interval at which to check whether a Job exists by now.
 const APPEARANCE: Duration = Duration::from_millis(200);
@@ -34,7 +31,7 @@ pub(crate) async fn cancel(
     config_map: &str,
 ) -> Result<Vec<String>, Failure> {
     let report = Report::start(unbounded().0);
-    let patience = Patience::of(&report, PATIENCE);
+    let patience = Patience::of(&report, PROMPT);
     let api: Api<Job> = Api::namespaced(client.clone(), namespace);
     let params = ListParams::default().labels(&label::selector(config_map));
     let doing = format!("list Jobs in namespace {namespace}");
@@ -78,11 +75,9 @@ pub(crate) async fn find(
     namespace: &str,
     name: &str,
 ) -> Result<Option<ObjectMeta>, Failure> {
-    let report = Report::start(unbounded().0);
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let doing = format!("get {}", object(namespace, name));
-    let answer = Patience::of(&report, PATIENCE).ask(&doing, || api.get_metadata(name)).await?;
-    match answer.done() {
+    match ask(&doing, || api.get_metadata(name)).await?.done() {
         Some(found) if label::is_ours(found.metadata.labels.as_ref()) => Ok(Some(found.metadata)),
         Some(_) => Err(foreign(namespace, name)),
         None => Ok(None),
@@ -97,15 +92,13 @@ pub(crate) async fn delete(
     found: &ObjectMeta,
     is_dry_run: bool,
 ) -> Result<bool, Failure> {
-    let report = Report::start(unbounded().0);
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let name = found.name.as_deref().unwrap_or_default();
     // The precondition protects another ConfigMap that was created in its place.
     let mut params = DeleteParams::background().preconditions(of_uid(found.uid.clone()));
     params.dry_run = is_dry_run;
     let doing = format!("delete {}", object(namespace, name));
-    let answer = Patience::of(&report, PATIENCE).ask(&doing, || api.delete(name, &params)).await?;
-    match answer {
+    match ask(&doing, || api.delete(name, &params)).await? {
         Answer::Done(_) => Ok(true),
         Answer::Missing => Ok(false),
         other => other.expected(&doing).map(|_| true),
@@ -119,7 +112,7 @@ async fn appeared(
     name: &str,
     launch: &str,
 ) -> Result<Job, Failure> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + PROMPT;
     let doing = format!("read Job {name}");
     loop {
         match patience.ask(&doing, || api.get(name)).await?.done() {

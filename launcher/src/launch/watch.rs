@@ -7,7 +7,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use futures::stream::{BoxStream, SelectAll, poll_fn};
-use futures::{FutureExt, StreamExt};
+use futures::{FutureExt, StreamExt, TryStreamExt};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, Pod};
@@ -20,6 +20,7 @@ use tracing::{debug, debug_span};
 
 use super::backoff;
 use super::image::Sighting;
+use super::patience::retry_after;
 use crate::{Failure, Reason, failure};
 
 pub(super) use event::Events;
@@ -206,7 +207,11 @@ impl Watch {
     ) where
         K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
     {
-        let stream = watcher(api, config.timeout(LENGTH)).backoff(backoff::REQUEST.waits());
+        let waits = backoff::REQUEST.waits();
+        let floor = waits.floor();
+        let stream = watcher(api, config.timeout(LENGTH))
+            .inspect_err(move |error| floor.set(refusal(error).map_or(Duration::ZERO, retry_after)))
+            .backoff(waits);
         let mut first_denial = None;
         let stream = stream.take_while(move |change| {
             let is_denied = is_dispensable(kind) && change.as_ref().is_err_and(is_denied);
@@ -264,7 +269,7 @@ impl Watch {
                 one(change, &mut self.seen.namespace, &mut self.listing.namespace);
                 None
             }
-            Update::Error(kind, error) => return self.trouble(kind, error),
+            Update::Error(kind, error) => return self.trouble(kind, &error),
         };
         if let Some(kind) = kind {
             self.known.insert(kind);
@@ -284,16 +289,12 @@ impl Watch {
         }
     }
 
-    fn trouble(&mut self, kind: &'static str, error: watcher::Error) -> Result<(), Failure> {
+    fn trouble(&mut self, kind: &'static str, error: &watcher::Error) -> Result<(), Failure> {
         let doing = format!("watch {kind} in namespace {}", self.namespace);
         // Where a stream broke off, or its version is too old, the next request tells whether
         // there is anything to it.
-        let (watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error)) =
-            error
-        else {
-            return Ok(());
-        };
-        let failure = failure::of_api(&error, &doing);
+        let Some(error) = refusal(error) else { return Ok(()) };
+        let failure = failure::of_api(error, &doing);
         self.last_trouble = Some(Instant::now());
         let is_denied = failure.reason == Reason::Forbidden;
         if is_denied && is_dispensable(kind) {
@@ -317,12 +318,16 @@ fn is_dispensable(kind: &str) -> bool {
 
 /// Whether it is a 401 or a 403.
 fn is_denied(error: &watcher::Error) -> bool {
+    matches!(refusal(error), Some(kube::Error::Api(status)) if [401, 403].contains(&status.code))
+}
+
+/// Why a list or a watch did not begin.
+fn refusal(error: &watcher::Error) -> Option<&kube::Error> {
     match error {
-        watcher::Error::InitialListFailed(kube::Error::Api(status))
-        | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => {
-            [401, 403].contains(&status.code)
+        watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error) => {
+            Some(error)
         }
-        _ => false,
+        _ => None,
     }
 }
 

@@ -47,7 +47,15 @@ impl State {
         if head.uri.path().ends_with("/namespaces/default") {
             return json_of(200, &json!({"metadata": {"name": "default"}}));
         }
+        if head.uri.path() == "/version" {
+            return json_of(200, &version());
+        }
         match head.method {
+            Method::POST if head.uri.path().ends_with("accessreviews") => {
+                let mut review = sent();
+                review["status"] = json!({"allowed": true});
+                json_of(201, &review)
+            }
             Method::POST if query.contains("dryRun") && denied.contains(&"dry runs of pods") => {
                 refused(403, "pods \"x\" is forbidden: violates PodSecurity \"restricted:latest\"")
             }
@@ -188,6 +196,22 @@ impl State {
             .map(|event| Ok::<_, Infallible>(Frame::data(Bytes::from(format!("{event}\n")))));
         Response::new(StreamBody::new(lines).boxed_unsync())
     }
+}
+
+/// The answer to `/version`, as kube reads it.
+fn version() -> Value {
+    let names = [
+        "major",
+        "minor",
+        "gitVersion",
+        "gitCommit",
+        "gitTreeState",
+        "buildDate",
+        "goVersion",
+        "compiler",
+        "platform",
+    ];
+    names.into_iter().map(|name| (name.to_owned(), json!("v1.36.3"))).collect()
 }
 
 fn key_of(kind: &str, object: &Value) -> (String, String) {
