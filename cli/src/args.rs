@@ -21,7 +21,7 @@ use clap::{
     Args as Group, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
 };
 use clap_complete::Shell;
-use unlade_format::text;
+use unlade_text as text;
 
 pub(crate) use self::{
     check::{Check, CheckOutput},
@@ -223,7 +223,7 @@ pub(crate) enum Encoding {
     Gzip,
 }
 
-impl From<Encoding> for unlade_format::Encoding {
+impl From<Encoding> for unlade_config_map::Encoding {
     fn from(encoding: Encoding) -> Self {
         match encoding {
             Encoding::Auto => Self::Auto,
@@ -294,7 +294,7 @@ pub(crate) fn explain(error: &clap::Error, arguments: impl Iterator<Item = OsStr
 
 #[cfg(test)]
 mod tests {
-    use unlade_format::mark;
+    use unlade_config_map::mark;
 
     use super::*;
 

@@ -9,10 +9,12 @@ mod nearby;
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write as _};
 
-use unlade_format::{Finding, encode, finding, text};
+use unlade_bundle::{Finding, finding};
+use unlade_config_map::encode;
 use unlade_launcher::Failure;
 use unlade_loader as loader;
 use unlade_oci as oci;
+use unlade_text as text;
 use unlade_unpacker::directory;
 
 use crate::{connection, exit::Exit, input, screen::Screen};
@@ -178,16 +180,16 @@ pub(crate) fn report(error: &Error, screen: &Screen) -> Exit {
     exit
 }
 
-/// Warns about the findings of a bundle, as many as [`text::listed`] lists.
+/// Warns about the findings of a bundle, as many as [`finding::listed`] lists.
 pub(crate) fn warn_of<'f>(findings: impl IntoIterator<Item = &'f Finding>, screen: &Screen) {
-    for line in text::listed(findings) {
+    for line in finding::listed(findings) {
         tell("warning", screen.err.warning, &line);
     }
 }
 
-/// Warns about other items, as many as [`text::listed_items`] lists.
+/// Warns about other items, as many as [`finding::listed_items`] lists.
 pub(crate) fn warn<T: Display>(what: impl IntoIterator<Item = T>, screen: &Screen) {
-    for line in text::listed_items(what) {
+    for line in finding::listed_items(what) {
         tell("warning", screen.err.warning, &line);
     }
 }

@@ -8,7 +8,8 @@ use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use unlade_format::{ConfigMap, json, yaml};
+use unlade_config_map::ConfigMap;
+use unlade_yaml::{self as yaml, json};
 
 /// Most bytes of input. A ConfigMap has up to 1 MiB of values, 1.4 MiB in base64; this is room for
 /// the ConfigMaps of a large cluster at once.

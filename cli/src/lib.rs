@@ -27,7 +27,7 @@ mod table;
 use std::panic;
 use std::process::ExitCode;
 
-use unlade_format::yaml;
+use unlade_yaml as yaml;
 
 pub use args::Program;
 

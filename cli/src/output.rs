@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use unlade_format::text::Escaping;
-use unlade_format::yaml;
+use unlade_text::Escaping;
+use unlade_yaml as yaml;
 
 /// The form of a row of documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

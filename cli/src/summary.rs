@@ -9,7 +9,8 @@ mod unpack;
 
 use std::fmt::Write as _;
 
-use unlade_format::{Finding, text};
+use unlade_bundle::{Finding, finding};
+use unlade_text as text;
 
 pub(crate) use self::{
     check::checked,
@@ -69,7 +70,7 @@ impl<'a> Summary<'a> {
     /// What was noticed, with a blank line above it.
     fn findings<'f>(&mut self, findings: impl IntoIterator<Item = &'f Finding>) {
         let style = self.screen.out.warning;
-        for (index, finding) in text::listed(findings).enumerate() {
+        for (index, finding) in finding::listed(findings).enumerate() {
             if index == 0 {
                 self.blank();
             }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthStr;
-use unlade_format::text;
+use unlade_text as text;
 
 use crate::screen::{Palette, take};
 

@@ -5,7 +5,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use unlade_format::yaml::is_panic_caught;
+use unlade_yaml::is_panic_caught;
 use unlade_hostile::{Cost, Entry};
 
 /// The largest costs so far.

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use unlade_format::Encoding;
+use unlade_config_map::Encoding;
 
 use crate::{ImageReference, sha256};
 
@@ -15,7 +15,7 @@ pub(crate) const LENGTH: usize = 52;
 
 /// Hex digits of the hash in a name: 80 bits. Nobody finds a second image for the name of a given
 /// one, and a pair of images of one name, which takes 2^40 tries, is told apart by the annotation
-/// [`IMAGE`](unlade_format::record::IMAGE).
+/// [`IMAGE`](unlade_config_map::record::IMAGE).
 const HASH_LENGTH: usize = 20;
 /// Most characters of the tag in a name.
 const TAG_LENGTH: usize = 20;

@@ -1,7 +1,7 @@
 //! [`Request`]: one bundle to launch.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use unlade_format::Encoding;
+use unlade_config_map::Encoding;
 
 /// One bundle image, and where its content goes.
 #[derive(Debug, Clone, PartialEq)]

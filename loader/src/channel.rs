@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use unlade_format::{
+use unlade_bundle::{
     Finding, Findings, Reason,
     annotation::{CHANNELS, DEFAULT_CHANNEL, PACKAGE},
-    excerpt,
 };
+use unlade_text::excerpt;
 
 use crate::{Channel, PackageManifest};
 

@@ -2,7 +2,9 @@
 
 use std::{borrow::Cow, collections::BTreeSet, mem};
 
-use unlade_format::{Content, Directory, Finding, Findings, Reason, excerpt, yaml};
+use unlade_bundle::{Content, Directory, Finding, Findings, Reason};
+use unlade_text::excerpt;
+use unlade_yaml as yaml;
 
 use crate::{
     Bundle, Error, Manifest, PackageManifest,

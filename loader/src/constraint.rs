@@ -1,7 +1,7 @@
 //! [`Constraint`]: what a bundle asks of others, in a form to decide with.
 
 use serde_json::{Map, Value};
-use unlade_format::excerpt;
+use unlade_text::excerpt;
 
 use crate::json::{field_of, fields_of, noun, text_of};
 

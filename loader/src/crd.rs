@@ -1,9 +1,7 @@
 //! The APIs that a CustomResourceDefinition provides.
 
-use unlade_format::{
-    excerpt,
-    json::{Kind, Value},
-};
+use unlade_text::excerpt;
+use unlade_yaml::json::{Kind, Value};
 
 use crate::{Api, typed::Reader};
 

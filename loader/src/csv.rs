@@ -1,9 +1,8 @@
 //! The ClusterServiceVersion of a bundle, as far as the bundle repeats it.
 
-use unlade_format::{
-    Findings, excerpt,
-    json::{Kind, Tree, Value},
-};
+use unlade_bundle::Findings;
+use unlade_text::excerpt;
+use unlade_yaml::json::{Kind, Tree, Value};
 
 use crate::{
     Definition,

@@ -5,7 +5,8 @@ use std::{
     mem,
 };
 
-use unlade_format::{Finding, Findings, Reason, excerpt};
+use unlade_bundle::{Finding, Findings, Reason};
+use unlade_text::excerpt;
 
 use crate::{
     Api, Bundle, Definition, Dependency, Property,

@@ -1,7 +1,6 @@
 //! The documents after the first one of a file, which OLM does not read.
 
-use unlade_format::json::Tree;
-use unlade_format::yaml::{self, Unread};
+use unlade_yaml::{self as yaml, Unread, json::Tree};
 
 /// The maximum size in bytes of a document that is read for its name; a larger one is named by its
 /// line.

@@ -7,7 +7,7 @@
 //! is pure: no I/O, no async, no API client.
 //!
 //! ```
-//! use unlade_format::{Content, Directory, File, Limits};
+//! use unlade_bundle::{Content, Directory, File, Limits};
 //! use unlade_loader::{Options, load};
 //!
 //! let file = |directory, name: &str, text: &str| File {
@@ -36,7 +36,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Content`]: unlade_format::Content
+//! [`Content`]: unlade_bundle::Content
 
 pub mod bundle;
 mod channel;

@@ -3,8 +3,13 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use unlade_format::annotation::{self, CONTENT_ENCODING, SOURCE_IMAGE, SOURCE_IMAGE_OF_DESIGN};
-use unlade_format::{ConfigMap, Content, Finding, Limits, Reason, decode, excerpt, mark, yaml};
+use unlade_bundle::{
+    Content, Finding, Limits, Reason,
+    annotation::{self, CONTENT_ENCODING, SOURCE_IMAGE, SOURCE_IMAGE_OF_DESIGN},
+};
+use unlade_config_map::{ConfigMap, decode, mark};
+use unlade_text::excerpt;
+use unlade_yaml as yaml;
 
 use crate::{Bundle, PackageManifest, compose};
 

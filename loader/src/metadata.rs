@@ -8,10 +8,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use unlade_format::{
-    Finding, Findings, Reason,
+use unlade_bundle::{Finding, Findings, Reason};
+use unlade_yaml::{
+    self as yaml, Scalars,
     json::{Kind, Tree, Value},
-    yaml::{self, Scalars},
 };
 
 use crate::{

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, hash_map::Entry};
 
-use unlade_format::{
-    Content, Directory, File, Finding, Findings, Reason, excerpt,
+use unlade_bundle::{Content, Directory, File, Finding, Findings, Reason};
+use unlade_text::excerpt;
+use unlade_yaml::{
+    self as yaml,
     json::{Tree, Value},
-    yaml,
 };
 
 use crate::{

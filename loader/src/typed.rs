@@ -4,12 +4,10 @@
 //! any letter case, null leaves a field empty, and a value of another type is an error that ends
 //! the reading. Here it becomes a finding, and the field stays empty.
 
-use unlade_format::{
-    Finding, Findings, Reason,
-    json::{Kind, Value},
-};
+use unlade_bundle::{Finding, Findings, Reason};
+use unlade_yaml::json::{Kind, Value};
 
-pub(crate) use unlade_format::json::is_folded;
+pub(crate) use unlade_yaml::json::is_folded;
 
 /// Reads values of one file, and notes those of the wrong type.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 //! ranges: its `VersionReq` refuses `||` and `!`, lets `1.0.0` match 1.0.1 and hides prereleases.
 
 use semver::Version;
-use unlade_format::excerpt;
+use unlade_text::excerpt;
 
 pub mod range;
 

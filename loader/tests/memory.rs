@@ -9,12 +9,10 @@ use std::io::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use peak_alloc::PeakAlloc;
-use unlade_format::config_map::Bytes;
-use unlade_format::{
-    ConfigMap, Content, Directory, Encoding, File, Limits, Reading, annotation, encode, finding,
-    gzip, yaml,
-};
+use unlade_bundle::{Content, Directory, File, Limits, Reading, annotation, finding};
+use unlade_config_map::{ConfigMap, Encoding, encode, gzip, object::Bytes};
 use unlade_loader::{Error, Manifest, Options, load_config_maps_within};
+use unlade_yaml as yaml;
 
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;

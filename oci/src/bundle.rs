@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::rc::Rc;
 
-use unlade_format::{Directory, File};
+use unlade_bundle::{Directory, File};
 
 use crate::limit::Limits;
 use crate::path::{self, Path};

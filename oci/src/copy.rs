@@ -3,14 +3,12 @@
 use std::io::Read;
 
 use oci_spec::image::{Descriptor, Digest, ImageIndex, ImageManifest};
-use unlade_format::excerpt;
+use unlade_text::excerpt;
 
-use crate::budget::Budget;
-use crate::digest::Verified;
-use crate::image::open;
 use crate::manifest::{self, blob_path, is_index, is_manifest, parse, read_blob, shape};
 use crate::store::Store;
 use crate::{Limits, Source, Transport, image, layout, store};
+use crate::{budget::Budget, digest::Verified, image::open};
 
 /// A place that images are copied to, such as a registry.
 pub trait Destination {

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 
 use oci_spec::image::{Digest, DigestAlgorithm};
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
-use unlade_format::excerpt;
+use unlade_text::excerpt;
 
 /// Bytes that are not what their digest or size says.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]

@@ -1,15 +1,13 @@
 //! Docker archives: what `docker save` writes, and skopeo and podman after it.
 
 use oci_spec::image::Digest;
-use unlade_format::excerpt;
+use unlade_text::excerpt;
 
-use crate::Select;
-use crate::budget::Budget;
-use crate::digest;
 use crate::document::{DockerImage, DockerManifest};
 use crate::manifest::{Error, Manifest, parse};
 use crate::reference::normalize_docker_name;
 use crate::store::{self, Store};
+use crate::{Select, budget::Budget, digest};
 
 /// The file that lists the images.
 pub(crate) const MANIFEST: &str = "manifest.json";

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use oci_spec::image::{Digest, ImageIndex, ImageManifest, OciLayout};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, DeserializeSeed, IgnoredAny};
-use unlade_format::excerpt;
+use unlade_text::excerpt;
 
 pub use schema::Schema;
 

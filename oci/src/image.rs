@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::io::{self, BufReader};
 use std::path::{Path as FilePath, PathBuf};
 
-use unlade_format::content::ANNOTATIONS_FILE;
-use unlade_format::{Content, Directory, File, Layout, Reading, excerpt, layout as bundle_layout};
+use unlade_bundle::{
+    Content, Directory, File, Layout, Reading, content::ANNOTATIONS_FILE, layout as bundle_layout,
+};
+use unlade_text::excerpt;
 
 use crate::budget::{Budget, Exceeded};
 use crate::bundle::{self, Collector, Found, Stop};
@@ -114,7 +116,7 @@ pub enum Error {
     Layout(#[from] bundle_layout::Error),
     /// The files were read, but are no bundle's content.
     #[error("the files are not the content of a bundle")]
-    Content(#[from] unlade_format::content::Error),
+    Content(#[from] unlade_bundle::content::Error),
     /// Links lead from one part of the image to another, again and again.
     #[error("links of the bundle lead through too many parts of the image")]
     Rounds,

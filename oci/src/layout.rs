@@ -1,13 +1,12 @@
 //! OCI image layouts: from `index.json` to one image's manifest.
 
 use oci_spec::image::{Descriptor, Digest, ImageIndex, OciLayout};
-use unlade_format::excerpt;
+use unlade_text::excerpt;
 
 use crate::budget::Budget;
 use crate::manifest::{Error, Manifest, is_index, is_manifest, parse, read_blob, shape};
-use crate::reference::normalize_docker_name;
-use crate::store::Store;
 use crate::{Platform, Select};
+use crate::{reference::normalize_docker_name, store::Store};
 
 /// The file that says that this is a layout.
 pub(crate) const MARKER: &str = "oci-layout";

@@ -5,7 +5,7 @@
 //! takes the image out of an OCI image layout (a directory, or a tar of one) or out of a docker
 //! archive, verifies the digest of everything that it reads, stacks the layers as an engine would,
 //! and gives back the files of `manifests/` and `metadata/` as a
-//! [`Reading`](unlade_format::Reading). Reading writes nothing to disk, and an image may
+//! [`Reading`](unlade_bundle::Reading). Reading writes nothing to disk, and an image may
 //! be far larger than memory.
 //!
 //! ```

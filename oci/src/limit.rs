@@ -71,7 +71,7 @@ pub struct Limits {
     /// Most bytes of names and link targets that are kept ([`NAMES`]).
     pub names: u64,
     /// The limits of the bundle itself: number and sizes of its files.
-    pub content: unlade_format::Limits,
+    pub content: unlade_bundle::Limits,
 }
 
 impl Default for Limits {
@@ -86,7 +86,7 @@ impl Default for Limits {
             ratio_from: RATIO_FROM,
             header: HEADER,
             names: NAMES,
-            content: unlade_format::Limits::default(),
+            content: unlade_bundle::Limits::default(),
         }
     }
 }

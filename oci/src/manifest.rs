@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use oci_spec::image::{Descriptor, Digest, ImageManifest};
-use unlade_format::excerpt;
+use unlade_text::excerpt;
 
 use crate::budget::Budget;
 use crate::digest::{self, Verified};

@@ -1,6 +1,6 @@
 //! Paths inside of an image: bytes between slashes, from the root, without `.` and `..`.
 
-use unlade_format::excerpt;
+use unlade_text::excerpt;
 
 use crate::limit;
 

@@ -6,15 +6,14 @@ use std::collections::{HashMap, HashSet};
 use std::io::{self, BufReader, Read};
 use std::path::{Path as FilePath, PathBuf};
 
-use unlade_format::excerpt;
+use unlade_text::excerpt;
 
 use self::input::Input;
 
 use crate::budget::{Budget, Metered};
-use crate::compression::decompress;
-use crate::limit;
 use crate::path::{self, Path};
 use crate::tape::{self, Entry, Kind};
+use crate::{compression::decompress, limit};
 
 /// Names that an archive may hold only once: no digest says which one is meant.
 const SINGLE: [&[u8]; 3] = [b"oci-layout", b"index.json", b"manifest.json"];

@@ -13,7 +13,7 @@ use std::{
 };
 
 use serde::de::DeserializeOwned;
-use unlade_format::{Directory, File};
+use unlade_bundle::{Directory, File};
 
 pub mod golden;
 

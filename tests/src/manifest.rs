@@ -7,8 +7,8 @@ use std::path::{Component, Path};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use unlade_format::yaml;
 use unlade_testbed::Kubectl;
+use unlade_yaml as yaml;
 
 /// The image of the unpacker in them.
 pub const UNPACKER: &str = "registry.example/unlade-unpacker";

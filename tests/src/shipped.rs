@@ -12,8 +12,7 @@ use unlade_oci::Platform;
 const UNPACKER: &str = "UNLADE_UNPACKER";
 
 /// The sources of the program, relative to the workspace.
-const SOURCES: [&str; 5] =
-    ["Cargo.lock", "format/Cargo.toml", "format/src", "unpacker/Cargo.toml", "unpacker/src"];
+const SOURCES: [&str; 4] = ["Cargo.lock", "crates", "unpacker/Cargo.toml", "unpacker/src"];
 
 /// The static build that `UNLADE_UNPACKER` names, or the one that `cargo xtask dist` makes.
 ///

@@ -11,7 +11,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use unlade_format::{ConfigMap, Limits, decode, mark, record};
+use unlade_bundle::Limits;
+use unlade_config_map::{ConfigMap, decode, mark, record};
 use unlade_launcher::{Options, Request, Strategy, objects};
 use unlade_oci::Platform;
 use unlade_oci::build::bundle;

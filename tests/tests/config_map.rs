@@ -6,14 +6,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest as _, Sha256};
-use unlade_format::annotation::{UPSTREAM, is_reserved};
-use unlade_format::config_map::VALUES_SIZE;
-use unlade_format::encode::{Error, Options};
-use unlade_format::{
-    ConfigMap, Content, Decoded, Directory, Encoding, Limits, Reading, Reason, decode, encode,
-    mark, yaml,
+use unlade_bundle::{
+    Content, Directory, Limits, Reading, Reason,
+    annotation::{UPSTREAM, is_reserved},
+};
+use unlade_config_map::{
+    ConfigMap, Decoded, Encoding, decode, encode,
+    encode::{Error, Options},
+    mark,
+    object::VALUES_SIZE,
 };
 use unlade_tests::corpus::{self, Sample, golden::Populated};
+use unlade_yaml as yaml;
 
 /// Bundles that no reader of directories takes; the unpacker's tests have them.
 const UNREADABLE: [&str; 6] = [

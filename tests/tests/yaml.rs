@@ -1,8 +1,8 @@
 //! YAML over the corpus: Go's recorded answers, all of them.
 
 use serde::Deserialize;
-use unlade_format::yaml::{Limits, decode_unstructured, to_json};
 use unlade_tests::corpus;
+use unlade_yaml::{Limits, decode_unstructured, to_json};
 
 /// Cases that are known to differ, each with its reason. At most a dozen; a case that no longer
 /// differs must leave the list.

@@ -15,7 +15,7 @@ pub(crate) use retry::{Clock, Pace, Policy, SystemClock};
 
 use std::time::Duration;
 
-use unlade_format::ConfigMap;
+use unlade_config_map::ConfigMap;
 
 /// Something that answers requests: the API server, or a test's stand-in.
 pub(crate) trait Server {
@@ -69,7 +69,7 @@ pub(crate) enum Error {
     Refused { name: String, status: u16, message: String },
     /// The ConfigMap that is there does not take the bundle.
     #[error(transparent)]
-    Fill(#[from] unlade_format::fill::Error),
+    Fill(#[from] unlade_config_map::fill::Error),
     /// It has a deletion timestamp.
     #[error("ConfigMap {name} is being deleted")]
     Deleted { name: String },
@@ -81,7 +81,7 @@ pub(crate) enum Error {
     Answer {
         name: String,
         #[source]
-        source: Option<unlade_format::config_map::Error>,
+        source: Option<unlade_config_map::object::Error>,
     },
     /// There was no answer.
     #[error("no answer from the API server")]
@@ -115,9 +115,10 @@ pub(crate) enum Filled {
     Unchanged,
 }
 
-/// How a content is put into what is there: [`unlade_format::fill()`] or
-/// [`unlade_format::fill_over`].
-pub(crate) type Fill = fn(ConfigMap, &ConfigMap) -> Result<ConfigMap, unlade_format::fill::Error>;
+/// How a content is put into what is there: [`unlade_config_map::fill()`] or
+/// [`unlade_config_map::fill_over`].
+pub(crate) type Fill =
+    fn(ConfigMap, &ConfigMap) -> Result<ConfigMap, unlade_config_map::fill::Error>;
 
 /// Fills the existing ConfigMap that `encoded` names: reads it, puts the content in, writes it
 /// back if that changed it. Every try begins with reading, so that one whose answer was lost is

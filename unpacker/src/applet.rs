@@ -11,7 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
 
-use unlade_format::{Finding, text};
+use unlade_bundle::{Finding, finding};
 
 use crate::log;
 
@@ -58,7 +58,7 @@ impl Applet {
 
 /// Gives `warn` what was noticed of a bundle, and the number of what is too much to list.
 fn tell(findings: &[Finding], warn: impl Fn(&str)) {
-    for finding in text::listed(findings) {
+    for finding in finding::listed(findings) {
         warn(&finding);
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lexopt::prelude::*;
-use unlade_format::Encoding;
+use unlade_config_map::Encoding;
 
 use crate::name;
 use crate::serve::{self, Bundle, Output};

@@ -9,14 +9,11 @@ use std::thread;
 
 use crate::applet::Applet;
 use crate::args::{self, Command};
-use crate::end::Run;
-use crate::install;
-use crate::interrupt::Signals;
-use crate::log;
-use crate::serve;
-use crate::termination;
-use unlade_format::outcome::{Outcome, Verdict};
-use unlade_format::{text, yaml};
+use unlade_config_map::outcome::{Outcome, Verdict};
+use unlade_text as text;
+use unlade_yaml as yaml;
+
+use crate::{end::Run, install, interrupt::Signals, log, serve, termination};
 
 /// The stack of the thread that does the work, whatever `RUST_MIN_STACK` and `ulimit -s` say.
 /// Nothing in the readers recurses.

@@ -14,10 +14,11 @@ mod walk;
 use std::path::Path;
 
 #[cfg(feature = "serve")]
-use unlade_format::Finding;
-use unlade_format::content::ANNOTATIONS_FILE;
-use unlade_format::layout::{self, Layout};
-use unlade_format::{Content, Directory, File, Limits, Reading, annotation};
+use unlade_bundle::{
+    Content, Directory, File, Finding, Limits, Reading, annotation,
+    content::ANNOTATIONS_FILE,
+    layout::{self, Layout},
+};
 
 #[cfg(feature = "serve")]
 pub(crate) use self::beneath::Mount;

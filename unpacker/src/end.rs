@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::log;
-use crate::termination;
-use unlade_format::outcome::{self, Outcome, Verdict};
+use unlade_config_map::outcome::{self, Outcome, Verdict};
+
+use crate::{log, termination};
 
 /// What became of the bundles so far.
 #[derive(Debug)]

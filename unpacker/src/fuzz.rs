@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-use unlade_format::ConfigMap;
+use unlade_config_map::ConfigMap;
 
 use crate::api::{self, Kubeconfig, Pace, Policy, Request, Response, Server, SystemClock, connect};
 use crate::{args, log};
@@ -29,7 +29,7 @@ pub fn fill(read: Answer<'_>, written: Answer<'_>, encoded: &ConfigMap) -> Resul
     let server = Script(RefCell::new(vec![written, read]));
     let (policy, clock) = (Policy::default(), SystemClock::start());
     let mut pace = Pace::new(&policy, &clock);
-    api::attempt(&server, encoded, unlade_format::fill, &pace)
+    api::attempt(&server, encoded, unlade_config_map::fill, &pace)
         .map(|_| ())
         .map_err(|error| format!("{} {:?}", log::chain(&error), pace.next_wait(&error)))
 }

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::io::Write;
 
-use unlade_format::text;
+use unlade_text as text;
 
 /// Logs `message` as one line.
 pub(crate) fn line(level: &str, message: impl fmt::Display) {

@@ -7,15 +7,19 @@ use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use unlade_format::encode::{self, encode};
-use unlade_format::text::{self, Escaping};
-use unlade_format::{ConfigMap, Encoding, Limits, finding, mark};
+use unlade_bundle::{Limits, finding};
+use unlade_config_map::{
+    ConfigMap, Encoding,
+    encode::{self, encode},
+    mark,
+};
+use unlade_text::Escaping;
 
 pub(crate) use self::report::Failure;
 use crate::api::{self, Access, Connection, Filled, Kubeconfig, Pace, Policy, SystemClock};
-use crate::directory;
-use crate::log;
-use unlade_format::outcome::{Outcome, Verdict};
+use unlade_config_map::outcome::{Outcome, Verdict};
+
+use crate::{directory, log};
 
 /// What `serve` is told.
 #[derive(Debug, Default)]
@@ -159,7 +163,7 @@ fn one(
         },
     )?;
     let root = bundle.root.display();
-    for finding in text::listed(&reading.findings) {
+    for finding in finding::listed(&reading.findings) {
         log::line("warning", format_args!("{root}: {finding}"));
     }
     let encoded = encode(
@@ -188,7 +192,7 @@ fn one(
             let mut verdict = Verdict::Unchanged;
             for config_map in &encoded {
                 let mut pace = Pace::new(&options.policy, clock);
-                if api::fill(connection.as_ref(), config_map, unlade_format::fill, &mut pace)?
+                if api::fill(connection.as_ref(), config_map, unlade_config_map::fill, &mut pace)?
                     == Filled::Written
                 {
                     verdict = Verdict::Written;
@@ -215,7 +219,7 @@ fn print(config_maps: &[ConfigMap], output: Output, stdout: &mut dyn Write) -> i
             Output::Yaml => {
                 let value = serde_json::to_value(config_map)?;
                 stdout.write_all(b"---\n")?;
-                stdout.write_all(unlade_format::yaml::write(&value).as_bytes())?;
+                stdout.write_all(unlade_yaml::write(&value).as_bytes())?;
             }
         }
     }

@@ -1,7 +1,8 @@
 //! The limits on everything that is read, as arguments.
 
 use clap::Args as Group;
-use unlade_format::{limit, yaml};
+use unlade_bundle::limit;
+use unlade_yaml as yaml;
 
 use super::{Size, number};
 
@@ -39,7 +40,7 @@ pub(crate) struct Limits {
     yaml_size: Size,
 }
 
-impl From<Limits> for unlade_format::Limits {
+impl From<Limits> for unlade_bundle::Limits {
     fn from(limits: Limits) -> Self {
         let Limits { files, file_size, total_size, ratio, yaml_depth, yaml_size } = limits;
         let mut limits = Self::default();

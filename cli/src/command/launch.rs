@@ -13,9 +13,9 @@ use std::path::Path;
 
 use k8s_openapi::api::core::v1::Affinity;
 use serde_json::Value;
-use unlade_format::yaml;
 use unlade_launcher::{Launcher, Name, Options, Request, owner};
 use unlade_loader::{self as loader, Strictness};
+use unlade_yaml as yaml;
 
 use crate::{
     args::{self, DryRun, JobArgs, Launch, Output, PodArgs, Reuse},

@@ -4,8 +4,10 @@ use std::io::{self, Write};
 use std::slice;
 
 use serde::Serialize;
-use unlade_format::{self as format, ConfigMap, Finding, text, yaml};
+use unlade_bundle::{Finding, finding};
+use unlade_config_map::ConfigMap;
 use unlade_loader::{self as loader, Manifest, Strictness};
+use unlade_yaml as yaml;
 
 use crate::{
     args::{Format, Load},
@@ -19,7 +21,7 @@ use crate::{
 
 pub(super) fn run(args: Load, screen: &Screen) -> Result<(), Error> {
     let Load { file, filename, output, strict, max_input_size, limits } = args;
-    let limits = format::Limits::from(limits);
+    let limits = unlade_bundle::Limits::from(limits);
     let reader = |size| yaml::Reader::new(&of_input(&limits.yaml, size));
     let (Input { config_maps, is_many, others }, reader) =
         input::read(&Origin::new(file.or(filename))?, max_input_size.0, reader)?;
@@ -117,7 +119,7 @@ struct Failures {
 impl Failures {
     fn add(&mut self, error: &Error, screen: &Screen) {
         // A List can hold one broken ConfigMap thousands of times; the last error counts them all.
-        if self.number < text::FINDINGS {
+        if self.number < finding::LISTED {
             error::report(error, screen);
         }
         self.number += 1;

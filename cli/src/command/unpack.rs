@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use unlade_format::{self as format, Findings, Reading, encode, finding};
+use unlade_bundle::{Findings, Reading, finding};
+use unlade_config_map::encode;
 use unlade_loader::{self as loader, Manifest, load::is_loss};
 use unlade_oci::{self as oci, Source};
 use unlade_unpacker::directory;
@@ -30,7 +31,7 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
         strict,
         limits,
     } = args;
-    let limits = format::Limits::from(limits);
+    let limits = unlade_bundle::Limits::from(limits);
     let source = parse(source)?;
     let (reading, image_digest) = read(&source, platform.as_deref(), &limits)?;
     let Reading { content, findings: of_reader } = reading;
@@ -108,7 +109,7 @@ fn parse(source: OsString) -> Result<Source, Error> {
 fn read(
     source: &Source,
     platform: Option<&str>,
-    limits: &format::Limits,
+    limits: &unlade_bundle::Limits,
 ) -> Result<(Reading, Option<String>), Error> {
     let platform = platform.map(str::parse).transpose()?;
     match source {

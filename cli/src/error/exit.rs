@@ -4,7 +4,8 @@ use std::error::Error;
 use std::io;
 use std::iter;
 
-use unlade_format::{content, decode, encode, gzip};
+use unlade_bundle::content;
+use unlade_config_map::{decode, encode, gzip};
 use unlade_loader as loader;
 use unlade_oci as oci;
 use unlade_unpacker::directory;

@@ -3,10 +3,12 @@
 use std::io;
 use std::path::Path;
 
-use unlade_format::{Encoding, annotation, content, decode, encode, gzip, layout, yaml};
+use unlade_bundle::{annotation, content, layout};
+use unlade_config_map::{Encoding, decode, encode, gzip};
 use unlade_loader as loader;
 use unlade_oci::{self as oci, bundle, layer, store};
 use unlade_unpacker::directory;
+use unlade_yaml as yaml;
 
 use super::{Error, nearby};
 use crate::{connection, input, remedy};

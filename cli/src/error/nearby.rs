@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use unlade_format::excerpt;
+use unlade_text::excerpt;
 
 /// The maximum number of entries of a directory that are looked at.
 const ENTRIES: usize = 1_000;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr;
-use unlade_format::text;
+use unlade_text as text;
 
 use crate::screen::take;
 

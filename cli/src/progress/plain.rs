@@ -1,7 +1,7 @@
 //! One line for each event: pipes, files, and terminals that can't redraw.
 
-use unlade_format::text;
 use unlade_launcher::{Event, Step};
+use unlade_text as text;
 
 use super::{again, seconds, strategy_name};
 

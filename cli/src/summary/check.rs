@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use anstyle::Style;
-use unlade_format::text;
 use unlade_launcher::check::{Check, Outcome};
+use unlade_text as text;
 
 use super::Summary;
 use crate::{remedy, screen::Screen};

@@ -2,7 +2,8 @@
 
 use k8s_openapi::api::core::v1::{Event, ObjectReference, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use unlade_format::{annotation, mark};
+use unlade_bundle::annotation;
+use unlade_config_map::mark;
 use unlade_launcher::inventory::{Attempt, Description};
 
 use super::{Summary, inventory::or_none, load::digest_source};

@@ -1,6 +1,7 @@
 //! The summary of `unlade unpack`.
 
-use unlade_format::{ConfigMap, Content, Finding, annotation, config_map::VALUES_SIZE};
+use unlade_bundle::{Content, Finding, annotation};
+use unlade_config_map::{ConfigMap, object::VALUES_SIZE};
 use unlade_loader::Bundle;
 
 use super::{

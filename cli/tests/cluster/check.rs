@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use unlade_format::yaml;
 use unlade_testbed::fault;
+use unlade_yaml as yaml;
 
 use crate::stage::{PATIENCE, Stage};
 

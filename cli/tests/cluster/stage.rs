@@ -2,7 +2,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use unlade_format::Limits;
+use unlade_bundle::Limits;
 use unlade_oci::{
     Platform,
     build::{Image, bundle},

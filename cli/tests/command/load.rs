@@ -64,8 +64,8 @@ fn a_file_can_be_named_as_for_kubectl() {
 fn yaml_and_json_say_the_same() {
     let text = unpacked(&[]);
     let yaml = piped(["load", "-o", "yaml"], text.as_str()).success();
-    let limits = unlade_format::yaml::Limits::default();
-    let json = unlade_format::yaml::to_json(yaml.as_bytes(), &limits).unwrap();
+    let limits = unlade_yaml::Limits::default();
+    let json = unlade_yaml::to_json(yaml.as_bytes(), &limits).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), load(&text));
 }
 
@@ -92,8 +92,8 @@ fn a_list_or_stream_gives_a_document_for_each() {
     let (a, b) = (upstream("a"), upstream("b"));
     let stream = format!("{a}---\n{b}");
     let json = |text: &str| {
-        let limits = unlade_format::yaml::Limits::default();
-        unlade_format::yaml::to_json(text.as_bytes(), &limits).unwrap()
+        let limits = unlade_yaml::Limits::default();
+        unlade_yaml::to_json(text.as_bytes(), &limits).unwrap()
     };
     let list =
         format!(r#"{{"kind":"List","apiVersion":"v1","items":[{},{}]}}"#, json(&a), json(&b));

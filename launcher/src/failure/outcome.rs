@@ -1,6 +1,6 @@
 //! Verdicts of the unpacker.
 
-use unlade_format::outcome::{self, Outcome, Verdict};
+use unlade_config_map::outcome::{self, Outcome, Verdict};
 
 use super::{Failure, Reason};
 

@@ -291,7 +291,7 @@ pub(crate) enum Weight {
 mod tests {
     use std::collections::BTreeSet;
 
-    use unlade_format::outcome::Verdict;
+    use unlade_config_map::outcome::Verdict;
 
     use super::*;
 

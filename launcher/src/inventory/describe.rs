@@ -5,7 +5,8 @@ use k8s_openapi::api::core::v1::{ConfigMap, Event, Pod};
 use k8s_openapi::api::rbac::v1::Role;
 use k8s_openapi::jiff::Timestamp;
 use kube::{Api, Client, api::ListParams};
-use unlade_format::{Finding, Limits, decode};
+use unlade_bundle::{Finding, Limits};
+use unlade_config_map::decode;
 use unlade_loader as loader;
 
 use super::{item::Item, list, object, remove};

@@ -5,7 +5,8 @@ use std::fmt;
 
 use k8s_openapi::api::{batch::v1::Job, core::v1::ConfigMap};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use unlade_format::{annotation, mark, record};
+use unlade_bundle::annotation;
+use unlade_config_map::{mark, record};
 
 use crate::condition::holding;
 use crate::{Reason, Record};

@@ -10,8 +10,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::ListParams;
 use tokio::time::timeout_at;
-use unlade_format::mark;
-use unlade_format::record::IMAGE;
+use unlade_config_map::{mark, record::IMAGE};
 
 use super::creation::Created;
 use super::image::Wanted;

@@ -9,12 +9,11 @@ use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
 use kube::api::PostParams;
 use tokio::time::Instant;
-use unlade_format::record::LAUNCH;
+use unlade_config_map::record::LAUNCH;
 
 use super::Launch;
 use super::patience::Answer;
-use crate::Failure;
-use crate::object::Kind;
+use crate::{Failure, object::Kind};
 
 /// The outcome of creating an object.
 pub(super) enum Created<K> {

@@ -8,8 +8,8 @@ use kube::api::{ListParams, LogParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout, timeout_at};
-use unlade_format::record::FAILURE;
-use unlade_format::{Limits, decode, emptied, mark};
+use unlade_bundle::Limits;
+use unlade_config_map::{decode, emptied, mark, record::FAILURE};
 
 use super::Launch;
 use super::attempt::LaunchBaseline;

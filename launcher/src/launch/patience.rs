@@ -185,7 +185,8 @@ fn answer<T>(error: &kube::Error) -> Option<Answer<T>> {
     } else if status.is_conflict() && !status.message.contains("resourcequotas \"") {
         // A quota's usage that others changed at the same time is tried again as it is.
         Some(Answer::Changed)
-    } else if status.is_not_found() && !is_of_namespace {
+    } else if status.code == 404 && !is_of_namespace {
+        // Of a kind that the API server does not know, the answer is plain text without a reason.
         Some(Answer::Missing)
     } else {
         None

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DeleteParams, ListParams, Preconditions};
 use kube::{Api, Client, ResourceExt};
 use tokio::time::{Instant, sleep};
-use unlade_format::record::LAUNCH;
+use unlade_config_map::record::LAUNCH;
 
 use super::creation::{Creation, Creations};
 use super::judge::condition;

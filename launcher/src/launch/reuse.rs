@@ -1,7 +1,8 @@
 //! Whether the content is there already.
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use unlade_format::{Encoding, Limits, decode};
+use unlade_bundle::Limits;
+use unlade_config_map::{Encoding, decode};
 
 use super::Launch;
 use super::seal::Seal;
@@ -51,8 +52,8 @@ mod tests {
     use k8s_openapi::api::rbac::v1::Role;
     use kube::ResourceExt;
     use serde_json::json;
-    use unlade_format::record::VERIFIED;
-    use unlade_format::{Content, Directory, File, encode, mark};
+    use unlade_bundle::{Content, Directory, File};
+    use unlade_config_map::{encode, mark, record::VERIFIED};
 
     use super::*;
 

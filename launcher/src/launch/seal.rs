@@ -12,8 +12,10 @@ use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use unlade_format::mark;
-use unlade_format::record::{IMAGE_DIGEST, VERIFIED};
+use unlade_config_map::{
+    mark,
+    record::{IMAGE_DIGEST, VERIFIED},
+};
 
 use super::Launch;
 use super::judge::Written;

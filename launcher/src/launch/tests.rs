@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::channel::mpsc::unbounded;
 use serde_json::{Value, json};
-use unlade_format::record;
+use unlade_config_map::record;
 
 use super::*;
 use crate::{Evidence, Launcher, Name, Record, Remedy};

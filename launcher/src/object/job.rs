@@ -6,8 +6,7 @@ use k8s_openapi::api::batch::v1::{
     Job, JobSpec, PodFailurePolicy, PodFailurePolicyOnExitCodesRequirement,
     PodFailurePolicyOnPodConditionsPattern, PodFailurePolicyRule,
 };
-use unlade_format::outcome::Verdict;
-use unlade_format::record;
+use unlade_config_map::{outcome::Verdict, record};
 
 use super::{Facts, Plan, pod, spec_hash};
 use crate::{Strategy, name};

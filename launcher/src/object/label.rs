@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use unlade_format::annotation;
+use unlade_bundle::annotation;
 
 #[cfg(test)]
 mod tests;

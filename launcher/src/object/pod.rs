@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use unlade_format::Encoding;
+use unlade_config_map::Encoding;
 
 use super::{Facts, Plan, label, some};
 use crate::quantity::Amount;

@@ -4,7 +4,7 @@
 
 use kube::ResourceExt;
 use serde::Serialize;
-use unlade_format::record;
+use unlade_config_map::record;
 
 use crate::sha256;
 

@@ -3,7 +3,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{Container, PodSpec};
 use serde_json::{Value, json};
 use snapbox::{assert_data_eq, file};
-use unlade_format::{Encoding, mark, record};
+use unlade_config_map::{Encoding, mark, record};
 
 use super::pod::OS;
 use super::*;

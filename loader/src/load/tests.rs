@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
-use unlade_format::{Directory, File, encode};
+use unlade_bundle::{Directory, File};
+use unlade_config_map::encode;
 
 use super::*;
 use crate::Object;

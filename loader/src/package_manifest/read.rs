@@ -1,8 +1,8 @@
 //! A PackageManifest resource among the files of a bundle.
 
-use unlade_format::{
+use unlade_yaml::{
+    self as yaml,
     json::{Kind, Value},
-    yaml,
 };
 
 use super::{Channel, Deprecation, PackageManifest};

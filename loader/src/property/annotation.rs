@@ -8,7 +8,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use unlade_format::annotation;
+use unlade_bundle::annotation;
 
 use super::Property;
 use crate::typed::{Reader, is_folded};

@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use serde::Serialize;
-use unlade_format::{Findings, excerpt};
+use unlade_bundle::Findings;
+use unlade_text::excerpt;
 
 use super::{Dependency, GVK, GVK_REQUIRED, PACKAGE, PACKAGE_REQUIRED, Property};
 use crate::{

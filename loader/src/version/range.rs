@@ -3,7 +3,7 @@
 use std::{cmp::Ordering, str::FromStr};
 
 use semver::Version;
-use unlade_format::excerpt;
+use unlade_text::excerpt;
 
 use super::parse;
 

@@ -4,8 +4,9 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path as FilePath, PathBuf};
 
-use unlade_format::content::ANNOTATIONS_FILE;
-use unlade_format::{Content, Directory, File as BundleFile, Limits, layout};
+use unlade_bundle::{
+    Content, Directory, File as BundleFile, Limits, content::ANNOTATIONS_FILE, layout,
+};
 
 use super::{Entry, Image, Layer};
 use crate::Platform;
@@ -47,7 +48,7 @@ pub enum Error {
     Layout(#[from] layout::Error),
     /// `annotations.yaml` has annotations that are not legal.
     #[error("the annotations cannot be labels")]
-    Annotations(#[from] unlade_format::content::Error),
+    Annotations(#[from] unlade_bundle::content::Error),
 }
 
 /// The bundle in `directory` as upstream's build makes it (`opm alpha bundle build`, and the
@@ -59,7 +60,7 @@ pub enum Error {
 /// and nothing to run. The layer is a plain tar: set its compression to change that.
 ///
 /// ```no_run
-/// use unlade_format::Limits;
+/// use unlade_bundle::Limits;
 /// use unlade_oci::{Platform, build};
 ///
 /// let image = build::bundle::image("etcd/0.9.4".as_ref(), Platform::host(), &Limits::default())?;

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use unlade_format::excerpt;
-use unlade_format::json::{fold, is_folded};
+use unlade_text::excerpt;
+use unlade_yaml::json::{fold, is_folded};
 
 use super::Schema;
 use super::time::is_time;

@@ -11,7 +11,7 @@ use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tar::{Builder, EntryType, Header};
-use unlade_format::{Directory, Limits};
+use unlade_bundle::{Directory, Limits};
 use unlade_oci::{Error, Image, Options, Platform};
 
 pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";

@@ -1,7 +1,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use unlade_format::Limits;
+use unlade_bundle::Limits;
 use unlade_oci::Platform;
 use unlade_oci::build::bundle::{Error, image};
 

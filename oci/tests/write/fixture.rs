@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use unlade_format::Directory;
+use unlade_bundle::Directory;
 use unlade_oci::build::{Entry, Image, Layer, Written, write};
 use unlade_oci::{Options, Platform};
 

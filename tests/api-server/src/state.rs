@@ -9,7 +9,8 @@ use http::{Method, Response, request::Parts};
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Bytes, Frame};
 use serde_json::{Value, json};
-use unlade_format::{Content, Directory, File, Limits, encode, fill, record};
+use unlade_bundle::{Content, Directory, File, Limits};
+use unlade_config_map::{encode, fill, record};
 
 use crate::OnJob;
 use crate::answer::{Answer, json_of, refused, whole};

@@ -33,7 +33,7 @@ pub(crate) async fn run(stage: &Stage<'_>, olm: &Olm, image: &str, name: &str) -
     let complete = start.elapsed();
     let path = format!("/api/v1/namespaces/{}/configmaps/{name}", stage.namespace());
     let request = http::Request::get(path).body(Vec::new()).unwrap();
-    let filled: unlade_format::ConfigMap = stage.client.request(request).await.unwrap();
+    let filled: unlade_config_map::ConfigMap = stage.client.request(request).await.unwrap();
     let manifest = load_config_maps(&[filled], &Options::default()).unwrap();
     let total = start.elapsed();
     let phases = vec![("Job created", created), ("Job complete", complete)];

@@ -10,13 +10,12 @@ use kube::api::{DeleteParams, ListParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use tokio::time::{Instant, sleep};
-use unlade_format::Limits;
+use unlade_bundle::Limits;
 use unlade_oci::Platform;
 use unlade_oci::build::bundle;
 use unlade_tests::cluster::{Cluster, Namespace};
 
-use crate::Way;
-use crate::tool::Tools;
+use crate::{Way, tool::Tools};
 
 /// How long the cluster may take to clear up.
 const PATIENCE: Duration = Duration::from_mins(2);

@@ -18,8 +18,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::json;
-use unlade_format::yaml::is_panic_caught;
 use unlade_hostile::{Cost, Entry, Family, program};
+use unlade_yaml::is_panic_caught;
 
 /// Bytes of the inputs that fuzzing starts from.
 const SEEDS: [usize; 2] = [64, 2_048];

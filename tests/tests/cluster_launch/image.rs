@@ -3,14 +3,14 @@
 use k8s_openapi::api::core::v1::{ConfigMap, PodSpec};
 use kube::ResourceExt;
 use serde_json::{Value, json};
-use unlade_format::{annotation, mark, record};
+use unlade_bundle::annotation;
+use unlade_config_map::{mark, record};
 use unlade_launcher::{DigestSource, Failure, Launched, Options, Reason, Request, Strategy};
 use unlade_testbed::VOLUME_DIGESTS;
 use unlade_tests::cluster::Namespace;
 
-use crate::BOTH;
-use crate::failure::changed;
 use crate::stage::{Stage, given};
+use crate::{BOTH, failure::changed};
 
 /// A policy's patch of the image of a container.
 fn container(list: &str, name: &str, image: &str) -> String {

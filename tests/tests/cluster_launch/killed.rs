@@ -16,7 +16,7 @@ use kube::ResourceExt;
 use kube::client::Body;
 use tokio::sync::Notify;
 use tower::{Layer, Service};
-use unlade_format::mark;
+use unlade_config_map::mark;
 use unlade_launcher::Launcher;
 
 use crate::stage::{Stage, given};

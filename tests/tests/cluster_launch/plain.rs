@@ -4,7 +4,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::ResourceExt;
-use unlade_format::mark;
+use unlade_config_map::mark;
 use unlade_launcher::launch_bundle_image;
 use unlade_testbed::fault;
 

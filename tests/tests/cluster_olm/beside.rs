@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config, ResourceExt};
 use serde_json::{Value, json};
-use unlade_format::Limits;
+use unlade_bundle::Limits;
 use unlade_launcher::{Launcher, Name, Options, Request, Strategy};
 use unlade_oci::Platform;
 use unlade_oci::build::bundle;

@@ -2,7 +2,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use unlade_format::Limits;
+use unlade_bundle::Limits;
 use unlade_oci::Platform;
 use unlade_oci::build::{Entry, Image, Layer, bundle};
 use unlade_tests::cluster::Namespace;

@@ -84,7 +84,7 @@ fn assert_is_confined(pod: &Value) {
 
 /// The bundle's name, as our loader reads the `ConfigMap`.
 pub(crate) fn loaded_name(config_map: &Value) -> String {
-    let config_map = unlade_format::ConfigMap::parse_json(config_map.to_string().as_bytes());
+    let config_map = unlade_config_map::ConfigMap::parse_json(config_map.to_string().as_bytes());
     let options = unlade_loader::Options::default();
     unlade_loader::load_config_maps(&[config_map.unwrap()], &options).unwrap().bundle.csv_name
 }

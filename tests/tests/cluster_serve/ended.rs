@@ -1,8 +1,10 @@
 //! What came out of the Jobs of a namespace.
 
 use serde_json::Value;
-use unlade_format::ConfigMap;
-use unlade_format::encode::{Options, encode};
+use unlade_config_map::{
+    ConfigMap,
+    encode::{Options, encode},
+};
 use unlade_loader as loader;
 use unlade_unpacker::directory;
 

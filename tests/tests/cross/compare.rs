@@ -8,10 +8,11 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::read::MultiGzDecoder;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use unlade_format::annotation::{UPSTREAM, is_reserved};
-use unlade_format::{ConfigMap, mark, yaml};
+use unlade_bundle::annotation::{UPSTREAM, is_reserved};
+use unlade_config_map::{ConfigMap, mark};
 use unlade_loader::{Options, load_config_maps};
 use unlade_tests::peer::{Loaded, Peer};
+use unlade_yaml as yaml;
 
 /// The ConfigMaps of one bundle.
 pub(crate) struct Pair<'a> {

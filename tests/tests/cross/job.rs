@@ -46,7 +46,7 @@ fn choose(samples: &[Sample]) -> Vec<(&'static str, &Sample, bool)> {
     };
     let loses_a_file = |sample: &&Sample| {
         let n_keys = sample.golden.gzip.as_ref().map_or(0, |golden| golden.keys.len());
-        let is_data = |file: &&unlade_format::File| file.name != "annotations.yaml";
+        let is_data = |file: &&unlade_bundle::File| file.name != "annotations.yaml";
         n_keys > 0 && sample.files().iter().filter(is_data).count() > n_keys
     };
     [

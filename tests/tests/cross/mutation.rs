@@ -2,8 +2,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use unlade_format::{ConfigMapKey, Directory, File, yaml};
+use unlade_bundle::{ConfigMapKey, Directory, File};
 use unlade_tests::corpus;
+use unlade_yaml as yaml;
 
 use crate::Cross;
 

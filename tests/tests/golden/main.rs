@@ -3,7 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use unlade_format::{ConfigMap, Content, Encoding, encode, encode::Options as EncodeOptions};
+use unlade_bundle::Content;
+use unlade_config_map::{ConfigMap, Encoding, encode, encode::Options as EncodeOptions};
 use unlade_loader::{Manifest, Options, load, load_config_maps};
 use unlade_tests::corpus::{self, Sample};
 use unlade_unpacker::directory;

@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, io::Write};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use flate2::{Compression, write::GzEncoder};
 use serde_json::json;
-use unlade_format::{ConfigMap, key::ConfigMapKey};
+use unlade_bundle::key::ConfigMapKey;
+use unlade_config_map::ConfigMap;
 use unlade_tests::corpus::{Sample, golden::Populated};
 
 /// The ConfigMaps that upstream fills with a bundle, plain and compressed, by its own answer.

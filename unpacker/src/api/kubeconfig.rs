@@ -9,8 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use hyper::Uri;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use unlade_format::json::Value;
-use unlade_format::yaml::{self, Scalars};
+use unlade_yaml::{self as yaml, Scalars, json::Value};
 
 use super::credential::{self, Access, SIZE, Tls, Token, certificates, read, tls_config};
 
@@ -230,7 +229,7 @@ fn string<'a>(entry: Value<'a>, field: &str) -> Option<&'a str> {
 }
 
 fn is_set(entry: Value<'_>, field: &str) -> bool {
-    use unlade_format::json::Kind;
+    use unlade_yaml::json::Kind;
     entry.get(field).is_some_and(|value| {
         !matches!(value.kind(), Kind::Null | Kind::Bool(false) | Kind::String(""))
     })

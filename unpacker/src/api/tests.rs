@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use unlade_format::{ConfigMap, Content, Directory, File, Limits, encode};
+use unlade_bundle::{Content, Directory, File, Limits};
+use unlade_config_map::{ConfigMap, encode};
 
 use super::*;
 
@@ -130,7 +131,7 @@ fn existing() -> Answer {
 fn run(script: &Script) -> (Result<Filled, Error>, Duration) {
     let clock = StillClock::default();
     let policy = Policy::default();
-    let result = fill(script, &encoded(), unlade_format::fill, &mut Pace::new(&policy, &clock));
+    let result = fill(script, &encoded(), unlade_config_map::fill, &mut Pace::new(&policy, &clock));
     (result, clock.now())
 }
 

@@ -11,7 +11,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
-use unlade_format::Directory;
+use unlade_bundle::Directory;
 
 use super::tell;
 use crate::directory::{self, Options};

@@ -87,7 +87,7 @@ fn help_names_every_flag_and_exit_code() {
     for flag in flags {
         assert!(HELP.contains(&format!("--{flag}")), "--{flag} is not in the help");
     }
-    for verdict in unlade_format::outcome::Verdict::ALL {
+    for verdict in unlade_config_map::outcome::Verdict::ALL {
         assert!(HELP.contains(&format!("{} ", verdict.exit_code())), "{verdict:?}");
     }
     assert!(HELP.lines().all(|line| line.len() <= 100));

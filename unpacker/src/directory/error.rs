@@ -123,10 +123,10 @@ pub enum Error {
     },
     /// annotations.yaml does not say where the bundle's directories are.
     #[error(transparent)]
-    Layout(#[from] unlade_format::layout::Error),
+    Layout(#[from] unlade_bundle::layout::Error),
     /// The files were read, but are no bundle's content.
     #[error(transparent)]
-    Content(#[from] unlade_format::content::Error),
+    Content(#[from] unlade_bundle::content::Error),
 }
 
 impl Error {

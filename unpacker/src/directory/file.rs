@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Read};
 
 use rustix::fs::{Dir, FileType, OFlags};
-use unlade_format::{Directory, File, Limits};
+use unlade_bundle::{Directory, File, Limits};
 
 use super::beneath::Folder;
 use super::{Error, Kind};

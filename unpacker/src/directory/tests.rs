@@ -330,7 +330,7 @@ fn laid_out(manifests: &str, metadata: &str) -> TempDir {
 
 fn paths(root: &TempDir, options: &Options) -> (Vec<String>, usize) {
     let reading = read(root.path(), options).unwrap();
-    let paths = reading.content.files().iter().map(unlade_format::File::path);
+    let paths = reading.content.files().iter().map(unlade_bundle::File::path);
     (paths.collect(), reading.findings.len())
 }
 
@@ -375,7 +375,7 @@ fn metadata_path_is_reported_and_honoured_only_if_told() {
     // The annotations that led there are kept, since there are none.
     let reading = read(root.path(), &options).unwrap();
     assert_eq!(
-        reading.content.annotations()[unlade_format::annotation::METADATA],
+        reading.content.annotations()[unlade_bundle::annotation::METADATA],
         "deploy/metadata/"
     );
 

@@ -6,11 +6,10 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
-use crate::api;
-use crate::directory;
-use crate::log;
-use unlade_format::outcome::{Outcome, Verdict};
-use unlade_format::text;
+use unlade_config_map::outcome::{Outcome, Verdict};
+use unlade_text as text;
+
+use crate::{api, directory, log};
 
 /// Why one bundle, or all, failed.
 #[derive(Debug)]
@@ -97,8 +96,8 @@ fn is_of_path(error: &io::Error) -> bool {
     ) || error.raw_os_error() == Some(Errno::LOOP.raw_os_error())
 }
 
-impl From<unlade_format::encode::Error> for Failure {
-    fn from(error: unlade_format::encode::Error) -> Self {
+impl From<unlade_config_map::encode::Error> for Failure {
+    fn from(error: unlade_config_map::encode::Error) -> Self {
         Self { hint: error.hint(), ..Self::new(Verdict::TooLarge, &error) }
     }
 }
@@ -122,7 +121,7 @@ impl From<api::Error> for Failure {
         let verdict = match &error {
             E::Denied { .. } => Verdict::NoPermission,
             E::Missing { .. } | E::Deleted { .. } => Verdict::NoConfigMap,
-            E::TooLarge { .. } | E::Fill(unlade_format::fill::Error::Annotations { .. }) => {
+            E::TooLarge { .. } | E::Fill(unlade_config_map::fill::Error::Annotations { .. }) => {
                 Verdict::TooLarge
             }
             E::Fill(_) | E::Refused { .. } | E::Answer { .. } => Verdict::Refused,

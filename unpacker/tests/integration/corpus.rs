@@ -1,6 +1,6 @@
 //! The crafted bundles of the corpus whose point is the directory: links, nested directories.
 
-use unlade_format::{Finding, Reason};
+use unlade_bundle::{Finding, Reason};
 use unlade_tests::corpus::{self, Sample};
 use unlade_unpacker::directory::{self, Error, LinkFault, Options};
 
@@ -57,8 +57,8 @@ fn every_published_bundle_is_read_as_its_files_are() {
 fn assert_read_as_files(samples: &[Sample], wanted: usize) {
     let mut n = 0;
     for sample in samples {
-        let limits = unlade_format::Limits::default();
-        let expected = unlade_format::Content::assemble(sample.files(), &limits);
+        let limits = unlade_bundle::Limits::default();
+        let expected = unlade_bundle::Content::assemble(sample.files(), &limits);
         match (directory::read(&sample.path, &Options::default()), expected) {
             (Ok(found), Ok(expected)) => {
                 assert_eq!(found.content, expected.content, "{}", sample.name);

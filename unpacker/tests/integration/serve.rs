@@ -290,8 +290,7 @@ fn dry_run_prints_what_would_be_written_and_needs_no_server() {
 
     let yaml = Run::of(command.args(["-o", "yaml"])).stdout;
     assert!(yaml.starts_with("---\napiVersion: v1\n"), "{yaml}");
-    let read =
-        unlade_format::yaml::to_json(yaml.as_bytes(), &unlade_format::yaml::Limits::default());
+    let read = unlade_yaml::to_json(yaml.as_bytes(), &unlade_yaml::Limits::default());
     assert_eq!(serde_json::from_str::<Value>(&read.unwrap()).unwrap(), printed);
 }
 

@@ -1,6 +1,6 @@
-//! Which crate may know what: the table of `docs/architecture.md`, kept.
+//! Which crate may know what: enforces the table in `docs/architecture.md`, and keeps it up to date.
 
-use std::{fs, path::Path};
+use std::{fmt::Write as _, fs, path::Path};
 
 use super::{package::Package, source};
 use crate::{command::Error, workspace};
@@ -8,6 +8,10 @@ use crate::{command::Error, workspace};
 /// What one of our crates may be built from.
 struct Boundary {
     crate_name: &'static str,
+    /// What it is for.
+    purpose: &'static str,
+    /// What it reads and writes outside of the process.
+    reach: &'static str,
     /// Where its sources are.
     folder: &'static str,
     /// The crates of ours that it may name.
@@ -37,32 +41,67 @@ const KUBECONFIG_YAML: &[&str] = &["serde_saphyr"];
 const OUTSIDE: &[&str] =
     &["std::fs", "std::net", "std::env", "std::process", "std::thread", "fs::read", "env::var"];
 
-const BOUNDARIES: [Boundary; 12] = [
+const BOUNDARIES: [Boundary; 15] = [
     Boundary {
-        crate_name: "unlade-format",
-        folder: "format",
+        crate_name: "unlade-text",
+        purpose: "text from outside, as it is shown",
+        reach: "nothing",
+        folder: "crates/text",
         may_name: &[],
         without: &[ASYNC, NETWORK, KUBERNETES, SYSTEM, TERMINAL, YAML],
         unsaid: OUTSIDE,
     },
     Boundary {
+        crate_name: "unlade-yaml",
+        purpose: "YAML and JSON as Kubernetes and Go read and write them",
+        reach: "nothing",
+        folder: "crates/yaml",
+        may_name: &["unlade-text"],
+        without: &[ASYNC, NETWORK, KUBERNETES, SYSTEM, TERMINAL, YAML],
+        unsaid: OUTSIDE,
+    },
+    Boundary {
+        crate_name: "unlade-bundle",
+        purpose: "the files and annotations of a bundle, the rules for both, and findings",
+        reach: "nothing",
+        folder: "crates/bundle",
+        may_name: &["unlade-text", "unlade-yaml"],
+        without: &[ASYNC, NETWORK, KUBERNETES, SYSTEM, TERMINAL, YAML],
+        unsaid: OUTSIDE,
+    },
+    Boundary {
+        crate_name: "unlade-config-map",
+        purpose: "the ConfigMap of a bundle: encoding, decoding, marks and records",
+        reach: "nothing",
+        folder: "crates/config-map",
+        may_name: &["unlade-bundle", "unlade-text", "unlade-yaml"],
+        without: &[ASYNC, NETWORK, KUBERNETES, SYSTEM, TERMINAL, YAML],
+        unsaid: OUTSIDE,
+    },
+    Boundary {
         crate_name: "unlade-loader",
+        purpose: "a bundle as OLM sees it, its package manifest, versions and ranges",
+        reach: "nothing",
         folder: "loader",
-        may_name: &["unlade-format"],
+        may_name: &["unlade-bundle", "unlade-config-map", "unlade-text", "unlade-yaml"],
         without: &[ASYNC, NETWORK, KUBERNETES, SYSTEM, TERMINAL, YAML],
         unsaid: OUTSIDE,
     },
     Boundary {
         crate_name: "unlade-oci",
+        purpose: "layouts, archives and layers; builds images without an engine",
+        reach: "files",
         folder: "oci",
-        may_name: &["unlade-format"],
+        may_name: &["unlade-bundle", "unlade-text", "unlade-yaml"],
         without: &[ASYNC, NETWORK, KUBERNETES, TERMINAL, YAML],
         unsaid: &["std::net", "std::process::Command"],
     },
     Boundary {
         crate_name: "unlade-unpacker",
+        purpose: "bundle directories; the program that runs in the bundle's pod",
+        reach: "files, and one API server",
         folder: "unpacker",
-        may_name: &["unlade-format"],
+        may_name: &["unlade-bundle", "unlade-config-map", "unlade-text", "unlade-yaml"],
         without: &[&["kube-runtime", "reqwest", "openssl", "native-tls"], TERMINAL, YAML],
         // Host names are never looked up inside a bundle's file system. The program is copied into
         // each pod, so its sources do not use `tracing`. The dependency is not forbidden, because
@@ -71,61 +110,80 @@ const BOUNDARIES: [Boundary; 12] = [
     },
     Boundary {
         crate_name: "unlade-launcher",
+        purpose: "Jobs, what becomes of them, and why",
+        reach: "one API server",
         folder: "launcher",
-        may_name: &["unlade-format", "unlade-loader"],
+        may_name: &["unlade-bundle", "unlade-config-map", "unlade-loader"],
         without: &[&["openssl", "native-tls"], TERMINAL, OTHER_YAML],
         unsaid: KUBECONFIG_YAML,
     },
     Boundary {
         crate_name: "unlade",
+        purpose: "the command: arguments, tables, text",
+        reach: "standard streams, files, and a cluster through `launcher`",
         folder: "cli",
         may_name: &[
-            "unlade-format",
+            "unlade-bundle",
+            "unlade-config-map",
             "unlade-launcher",
             "unlade-loader",
             "unlade-oci",
+            "unlade-text",
             "unlade-unpacker",
+            "unlade-yaml",
         ],
         without: &[&["openssl", "native-tls"], OTHER_YAML],
         unsaid: KUBECONFIG_YAML,
     },
     Boundary {
         crate_name: "unlade-tests",
+        purpose: "tests of the whole",
+        reach: "the corpus, upstream's Go code, and a cluster",
         folder: "tests",
         may_name: &[
-            "unlade-format",
+            "unlade-bundle",
+            "unlade-config-map",
             "unlade-launcher",
             "unlade-loader",
             "unlade-oci",
             "unlade-registry",
             "unlade-testbed",
             "unlade-unpacker",
+            "unlade-yaml",
         ],
         without: &[OTHER_YAML],
         unsaid: KUBECONFIG_YAML,
     },
     Boundary {
         crate_name: "unlade-api-server",
+        purpose: "an API server in memory, for the tests of `launcher` and `cli`",
+        reach: "a port on localhost",
         folder: "tests/api-server",
-        may_name: &["unlade-format"],
+        may_name: &["unlade-bundle", "unlade-config-map"],
         without: &[&["openssl", "native-tls"], TERMINAL, OTHER_YAML],
         unsaid: &["std::process::Command"],
     },
     Boundary {
         crate_name: "unlade-hostile",
+        purpose: "hostile inputs by family and size, and every reader of outside bytes",
+        reach: "files that it writes",
         folder: "tests/hostile",
         may_name: &[
-            "unlade-format",
+            "unlade-bundle",
+            "unlade-config-map",
             "unlade-launcher",
             "unlade-loader",
             "unlade-oci",
             "unlade-unpacker",
+            "unlade-yaml",
         ],
         without: &[TERMINAL, OTHER_YAML],
         unsaid: &["std::net", "std::process::Command"],
     },
     Boundary {
         crate_name: "unlade-registry",
+        purpose: "the image of the unpacker, and how an image gets into a registry",
+        reach: "one registry",
         folder: "tests/registry",
         may_name: &["unlade-oci"],
         without: &[ASYNC, KUBERNETES, TERMINAL, YAML, &["openssl", "native-tls"]],
@@ -134,6 +192,8 @@ const BOUNDARIES: [Boundary; 12] = [
     // These two are built before everything else, on every machine: they stay small.
     Boundary {
         crate_name: "unlade-testbed",
+        purpose: "a real Kubernetes for the tests",
+        reach: "processes, namespaces and mounts; Go modules and Debian packages while it is built",
         folder: "tests/testbed",
         may_name: &["unlade-oci", "unlade-registry"],
         without: &[ASYNC, KUBERNETES, TERMINAL, YAML, &["openssl", "native-tls"]],
@@ -141,12 +201,32 @@ const BOUNDARIES: [Boundary; 12] = [
     },
     Boundary {
         crate_name: "xtask",
+        purpose: "the commands of the project",
+        reach: "cargo, Go, and a registry on request",
         folder: "xtask",
         may_name: &["unlade-oci", "unlade-registry", "unlade-testbed"],
         without: &[ASYNC, KUBERNETES, YAML, &["openssl", "native-tls"]],
         unsaid: &[],
     },
 ];
+
+/// The page with the table of crates.
+const PAGE: &str = "docs/architecture.md";
+
+/// The table of crates, as the page has it.
+fn table() -> String {
+    let mut table =
+        "| folder | what it is | reaches outside | may name |\n|---|---|---|---|\n".to_owned();
+    for Boundary { folder, purpose, reach, may_name, .. } in &BOUNDARIES {
+        let names: Vec<_> = may_name
+            .iter()
+            .map(|name| format!("`{}`", name.trim_start_matches("unlade-")))
+            .collect();
+        let names = if names.is_empty() { "nothing of ours".to_owned() } else { names.join(", ") };
+        _ = writeln!(table, "| `{folder}` | {purpose} | {reach} | {names} |");
+    }
+    table
+}
 
 /// The crates that are built for others: not those of the tests, nor this program.
 pub(super) fn shipped() -> impl Iterator<Item = &'static str> {
@@ -155,9 +235,13 @@ pub(super) fn shipped() -> impl Iterator<Item = &'static str> {
     shipped.map(|boundary| boundary.crate_name)
 }
 
-/// Where one of our crates is built from what its place forbids.
+/// Where one of our crates is built from what its place forbids, and a table that does not say so.
 pub(super) fn check(packages: &[Package]) -> Result<Vec<String>, Error> {
     let mut wrong = Vec::new();
+    let (page, table) = (source::read(Path::new(PAGE))?, table());
+    if !page.contains(&table) {
+        wrong.push(format!("{PAGE}: the table of crates is not this one:\n{table}"));
+    }
     for package in packages.iter().filter(|package| package.is_member) {
         match BOUNDARIES.iter().find(|boundary| boundary.crate_name == package.name) {
             Some(boundary) => wrong.extend(crossings(boundary, package)?),
@@ -209,14 +293,14 @@ mod tests {
     #[test]
     fn what_is_forbidden_is_found_however_far_away() {
         let format = Package {
-            name: "unlade-format".into(),
+            name: "unlade-yaml".into(),
             is_member: true,
             members: ["unlade-loader".to_owned()].into(),
             closure: ["unlade-loader", "some-client", "tokio"].map(ToOwned::to_owned).into(),
         };
         let wrong = check(&[format]).unwrap().join("\n");
-        assert!(wrong.contains("unlade-format may not depend on unlade-loader"), "{wrong}");
-        assert!(wrong.contains("unlade-format may not be built from tokio"), "{wrong}");
+        assert!(wrong.contains("unlade-yaml may not depend on unlade-loader"), "{wrong}");
+        assert!(wrong.contains("unlade-yaml may not be built from tokio"), "{wrong}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use unlade_format::Finding;
+use unlade_bundle::Finding;
 use unlade_launcher::{
     DigestSource, Event, Failure, Launched, ObservedImage, Strategy, Timings, progress,
 };

@@ -6,7 +6,7 @@ use std::pin::pin;
 
 use futures::channel::mpsc::{self, UnboundedReceiver};
 use futures::stream::{FuturesUnordered, StreamExt as _};
-use unlade_format::text;
+use unlade_bundle::finding;
 use unlade_launcher::{Batch, BatchEvent, Failure, Launched, Reason, Request, batch};
 use unlade_loader::Manifest;
 
@@ -222,7 +222,7 @@ impl Finished {
     ) -> Result<(), Error> {
         let what = document::Result::launched(launched, manifest, one.took());
         report.json(&Line { image: &one.image, namespace: &job.namespace, what })?;
-        for finding in text::listed(&manifest.report) {
+        for finding in finding::listed(&manifest.report) {
             error::warn([format!("{}: {finding}", one.image)], job.screen);
         }
         if job.output == Output::Yaml {

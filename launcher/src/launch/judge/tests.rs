@@ -1,5 +1,6 @@
 use serde_json::{Value, json};
-use unlade_format::{Content, Directory, File, Limits, encode, record};
+use unlade_bundle::{Content, Directory, File, Limits};
+use unlade_config_map::{encode, record};
 
 use super::*;
 use crate::{Deadlines, ImageReference};

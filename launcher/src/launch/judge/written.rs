@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
-use unlade_format::{Limits, decode, mark};
+use unlade_bundle::Limits;
+use unlade_config_map::{decode, mark};
 
 use super::{Attempt, Judge, State, Verdict, Waiting, Written, pod};
 use crate::config_map::of_format;

@@ -1,6 +1,6 @@
 //! What becomes of content whose image isn't the one that was asked for.
 
-use unlade_format::Encoding;
+use unlade_config_map::Encoding;
 
 use super::*;
 use crate::{DigestSource, ImageReference, Reuse};

@@ -124,7 +124,7 @@ async fn a_job_that_only_looks_like_ours_is_replaced_at_the_deadline() {
     let job = server.object("jobs", "-2");
     let config_map = server.object("configmaps", NAME);
     assert_eq!(
-        config_map["metadata"]["annotations"][unlade_format::mark::ATTEMPT],
+        config_map["metadata"]["annotations"][unlade_config_map::mark::ATTEMPT],
         job["metadata"]["uid"]
     );
 }

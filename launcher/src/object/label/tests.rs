@@ -77,8 +77,8 @@ fn what_marks_our_objects_cannot_be_given() {
         let error = label(key, "true").unwrap_err();
         assert!(matches!(error, Error::Taken { kind: "label", .. }), "{key}: {error}");
     }
-    let marks = unlade_format::mark::ALL.into_iter().chain(annotation::UPSTREAM);
-    let records = [unlade_format::record::IMAGE, unlade_format::record::SPEC_HASH];
+    let marks = unlade_config_map::mark::ALL.into_iter().chain(annotation::UPSTREAM);
+    let records = [unlade_config_map::record::IMAGE, unlade_config_map::record::SPEC_HASH];
     let others = [ISTIO.0, LINKERD.0, annotation::SOURCE_IMAGE, "Unlade.dev/format"];
     for key in marks.chain(records).chain(others) {
         let error = annotation(key, "x").unwrap_err();

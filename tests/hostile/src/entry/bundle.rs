@@ -2,10 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use unlade_format::{
-    ConfigMap, Content, Directory, Encoding, File, Limits, config_map::Bytes, decode, encode, fill,
-    fill_over, layout,
-};
+use unlade_bundle::{Content, Directory, File, Limits, layout};
+use unlade_config_map::{ConfigMap, Encoding, decode, encode, fill, fill_over, object::Bytes};
 use unlade_loader::{Options, Strictness, load_config_maps};
 
 use super::explain;

@@ -2,7 +2,8 @@
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Event, Pod, Secret};
-use unlade_format::{Content, Directory, File, Limits, encode};
+use unlade_bundle::{Content, Directory, File, Limits};
+use unlade_config_map::encode;
 use unlade_launcher::{Failure, ImageReference, failure};
 use unlade_unpacker::fuzz;
 

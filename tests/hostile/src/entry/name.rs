@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use unlade_format::ConfigMapKey;
+use unlade_bundle::ConfigMapKey;
 use unlade_launcher::ImageReference;
 use unlade_loader::version;
 use unlade_oci::{Platform, Source};

@@ -1,8 +1,9 @@
 //! YAML and JSON.
 
-use unlade_format::yaml::{self, Scalars};
-use unlade_format::{Limits, outcome};
+use unlade_bundle::Limits;
+use unlade_config_map::outcome;
 use unlade_loader::constraint;
+use unlade_yaml::{self as yaml, Scalars};
 
 use super::explain;
 

@@ -2,11 +2,11 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use unlade_format::{Content, Directory, Encoding, File, Limits, encode};
+use unlade_bundle::{Content, Directory, File, Limits};
+use unlade_config_map::{Encoding, encode};
 
 use super::{FROM_BOUNDED, Family, count, noise, repeat};
-use crate::Entry;
-use crate::image::gzip;
+use crate::{Entry, image::gzip};
 
 const fn family(name: &'static str, generate: fn(usize) -> Vec<u8>) -> Family {
     Family::new(Entry::ConfigMap, name, generate)

@@ -18,7 +18,7 @@ const MORE_THAN_MEMORY: usize = 15 << 20;
 
 /// The example bundle with something else on top.
 fn with(stage: &Stage<'_>, name: &str, entries: impl IntoIterator<Item = Entry>) -> String {
-    let limits = unlade_format::Limits::default();
+    let limits = unlade_bundle::Limits::default();
     let mut image = bundle::image(&example(), Platform::host(), &limits).unwrap();
     image.layers.push(Layer::new(entries));
     stage.push_image(name, &image).by_tag

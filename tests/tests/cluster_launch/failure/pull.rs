@@ -69,7 +69,7 @@ fn cluster_an_image_that_can_not_be_found_or_reached_is_told_before_any_deadline
     Stage::open("failure-image", async |stage| {
         let image = stage.push_example("other-platform").by_tag;
         let arm: Platform = "linux/arm64".parse().unwrap();
-        let foreign = bundle::image(&example(), arm, &unlade_format::Limits::default()).unwrap();
+        let foreign = bundle::image(&example(), arm, &unlade_bundle::Limits::default()).unwrap();
         let index = stage.cluster.push_index(&[foreign], "launch/foreign:1");
         let registry = stage.cluster.registry();
         let missing = format!("{registry}/launch/other-platform:none");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::PodSpec;
 use serde_json::json;
-use unlade_format::mark;
+use unlade_config_map::mark;
 use unlade_launcher::Reason;
 use unlade_testbed::fault;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use unlade_format::Limits;
+use unlade_bundle::Limits;
 use unlade_oci::Platform;
 use unlade_oci::build::{Entry, Image, Layer, bundle};
 

@@ -5,9 +5,12 @@
 
 use std::ffi::OsString;
 
-use unlade_format::encode::{self, encode};
-use unlade_format::key::ConfigMapKey;
-use unlade_format::{ConfigMap, Content, Encoding, File, Limits, content, fill};
+use unlade_bundle::{Content, File, Limits, content, key::ConfigMapKey};
+use unlade_config_map::{
+    ConfigMap, Encoding,
+    encode::{self, encode},
+    fill,
+};
 
 use super::super::tell;
 use super::flag::Options;
@@ -53,7 +56,7 @@ pub(super) fn extract(
         metadata_as_upstream: true,
         ..encode::Options::default()
     };
-    match fill_with(&content, &written, options, connection, unlade_format::fill_over) {
+    match fill_with(&content, &written, options, connection, unlade_config_map::fill_over) {
         Err(Unfilled::Annotations(_)) => {}
         result => return Ok(result?),
     }
@@ -150,7 +153,7 @@ fn fill_with(
 /// As upstream does it: no annotation of others stays.
 fn replace(mut existing: ConfigMap, encoded: &ConfigMap) -> Result<ConfigMap, fill::Error> {
     existing.metadata.annotations.clear();
-    unlade_format::fill(existing, encoded)
+    unlade_config_map::fill(existing, encoded)
 }
 
 fn check_limit(config_map: &ConfigMap, limit: u64) -> Result<(), Unfilled> {

@@ -8,7 +8,7 @@ use rustix::fs::{RenameFlags, makedev, renameat_with};
 
 use super::*;
 
-fn content(resolution: Resolution, root: &Path) -> unlade_format::Content {
+fn content(resolution: Resolution, root: &Path) -> unlade_bundle::Content {
     read(root, &Options { resolution, ..Options::default() }).unwrap().content
 }
 
@@ -145,7 +145,7 @@ fn a_sparse_file_of_a_tebibyte_is_refused_at_the_limit() {
             let file = File::create(root.join("manifests/sparse.yaml")).unwrap();
             file.set_len(1 << 40).unwrap();
         });
-        let limit = unlade_format::Limits::default().file_size;
+        let limit = unlade_bundle::Limits::default().file_size;
         assert!(
             matches!(&error, Error::FileSize { path, limit: found }
                 if path == "manifests/sparse.yaml" && *found == limit),
@@ -165,7 +165,7 @@ fn manifests_named_by_the_annotations_cannot_lead_out() {
         // Nothing of this name lies within the bundle: the manifests are where they usually are.
         let found = read(laid_out("/proc/self", "metadata/").path(), &options).unwrap();
         assert!(
-            found.content.files().iter().map(unlade_format::File::path).eq(["manifests/csv.yaml"])
+            found.content.files().iter().map(unlade_bundle::File::path).eq(["manifests/csv.yaml"])
         );
         assert!(!found.findings.is_empty());
         // No annotation of an object has this length.
@@ -197,7 +197,7 @@ fn exchanging_a_file_or_directory_while_it_is_read_gives_nothing_from_outside() 
                     }
                 });
                 let options = Options { resolution, ..Options::default() };
-                let is_secret = |file: &unlade_format::File| file.bytes == b"the secret";
+                let is_secret = |file: &unlade_bundle::File| file.bytes == b"the secret";
                 let leaked = (0..300)
                     .filter_map(|_| read(root.path(), &options).ok())
                     .any(|reading| reading.content.files().iter().any(is_secret));

@@ -1,0 +1,38 @@
+//! An Operator bundle: its files and annotations, the rules for both, and the findings about them.
+//!
+//! [`Content`] stands between every reader and every writer. A directory, an image and ConfigMaps
+//! are read into it; ConfigMaps and images are made of it; the loader takes it. This crate is pure:
+//! no I/O, no async, no API client.
+//!
+//! ```
+//! use unlade_bundle::{Content, Directory, File, Limits};
+//!
+//! let file = |directory, name: &str, text: &str| File {
+//!     directory,
+//!     name: name.to_owned(),
+//!     bytes: text.into(),
+//! };
+//! let reading = Content::assemble(
+//!     vec![
+//!         file(Directory::Manifests, "hello csv.yaml", "kind: ClusterServiceVersion\n"),
+//!         file(Directory::Metadata, "annotations.yaml", "annotations: {example.com/v: 4.10}\n"),
+//!     ],
+//!     &Limits::default(),
+//! )?;
+//! assert_eq!(reading.content.annotations()["example.com/v"], "4.10");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod annotation;
+pub mod content;
+pub mod digest;
+pub mod finding;
+pub mod key;
+pub mod layout;
+pub mod limit;
+
+pub use content::{Content, Directory, File, Reading};
+pub use finding::{Finding, Findings, Reason};
+pub use key::ConfigMapKey;
+pub use layout::Layout;
+pub use limit::Limits;

@@ -1,0 +1,336 @@
+//! What became of each bundle: the unpacker's exit codes, and the list that ends its log and is the
+//! termination message, by which the launcher learns of it.
+//!
+//! The codes are documented in `docs/reference/exit-codes.md` and never change their meaning: a
+//! Job's `podFailurePolicy` matches on them.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Most bytes of a termination message: the kubelet cuts longer ones.
+pub const MESSAGE_SIZE: usize = 4096;
+
+/// What became of one bundle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Verdict {
+    /// The ConfigMap was written.
+    Written,
+    /// The ConfigMap already held the same; nothing was written.
+    Unchanged,
+    /// The ConfigMap was printed (`--dry-run`).
+    Printed,
+    /// The command line is wrong.
+    Usage,
+    /// The bundle is at fault: a file, link or annotation that is not legal.
+    BadBundle,
+    /// This user may not read a file of the bundle.
+    Unreadable,
+    /// The bundle passes a limit, ours or the API server's.
+    TooLarge,
+    /// The way to the API server is not known or not usable: service account, kubeconfig.
+    Configuration,
+    /// The API server still refuses after the time that a new Role may take (401, 403).
+    NoPermission,
+    /// The ConfigMap, or its namespace, is not there.
+    NoConfigMap,
+    /// The API server refuses the object, or the ConfigMap is immutable.
+    Refused,
+    /// The server's certificate is not one that the cluster's authority signed for its address.
+    Untrusted,
+    /// Connection failures, 429, 5xx or conflicts until the deadline: another try may help.
+    Temporary,
+    /// This machine failed: a file could not be read or written.
+    System,
+    /// A signal asked for the end before the bundle was done.
+    Interrupted,
+    /// A bug in the unpacker.
+    Internal,
+}
+
+impl Verdict {
+    /// All of them, in the order of their exit codes.
+    pub const ALL: [Self; 16] = [
+        Self::Written,
+        Self::Unchanged,
+        Self::Printed,
+        Self::Usage,
+        Self::BadBundle,
+        Self::Unreadable,
+        Self::TooLarge,
+        Self::Configuration,
+        Self::NoPermission,
+        Self::NoConfigMap,
+        Self::Refused,
+        Self::Untrusted,
+        Self::Temporary,
+        Self::System,
+        Self::Interrupted,
+        Self::Internal,
+    ];
+
+    /// The exit code: 0, or 10 to 99, which neither shells nor signals nor panics use.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Written | Self::Unchanged | Self::Printed => 0,
+            Self::Usage => 10,
+            Self::BadBundle => 11,
+            Self::Unreadable => 12,
+            Self::TooLarge => 13,
+            Self::Configuration => 20,
+            Self::NoPermission => 21,
+            Self::NoConfigMap => 22,
+            Self::Refused => 23,
+            Self::Untrusted => 24,
+            Self::Temporary => 30,
+            Self::System => 31,
+            Self::Interrupted => 32,
+            Self::Internal => 70,
+        }
+    }
+
+    /// Whether it is what the caller asked for.
+    pub fn is_success(self) -> bool {
+        self.exit_code() == 0
+    }
+}
+
+/// What became of one bundle, for programs. Fields are only ever added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Outcome {
+    /// The name of the ConfigMap; empty if the run ended before any.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub config_map: String,
+    /// What became of it.
+    pub verdict: Verdict,
+    /// Why, for people; empty for a success.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// How many files the ConfigMap holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<usize>,
+    /// The [digest](unlade_bundle::digest) of the content that the ConfigMap holds now, as
+    /// [`DIGEST`](crate::mark::DIGEST) has it; only for a success.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// How many things the reader noticed and logged.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub findings: usize,
+}
+
+impl Outcome {
+    /// An outcome without details.
+    pub fn new(config_map: impl Into<String>, verdict: Verdict) -> Self {
+        let config_map = config_map.into();
+        Self { config_map, verdict, message: String::new(), files: None, digest: None, findings: 0 }
+    }
+
+    /// An outcome that `message` explains.
+    pub fn failed(
+        config_map: impl Into<String>,
+        verdict: Verdict,
+        message: impl fmt::Display,
+    ) -> Self {
+        Self { message: message.to_string(), ..Self::new(config_map, verdict) }
+    }
+}
+
+/// The exit code of a run: 0 if all went well, else that of the first bundle that was
+/// [`Verdict::Interrupted`] or failed for a [`Verdict::Temporary`] reason, because another try
+/// helps that one and leaves the others as they are; else that of the first bundle that failed,
+/// in the order of the command line.
+pub fn exit_code(outcomes: &[Outcome]) -> u8 {
+    decisive(outcomes).map_or(0, |outcome| outcome.verdict.exit_code())
+}
+
+/// The failure that [`exit_code`] is taken from; none if all went well.
+pub fn decisive(outcomes: &[Outcome]) -> Option<&Outcome> {
+    let mut failures = outcomes.iter().filter(|outcome| !outcome.verdict.is_success());
+    let again =
+        |outcome: &&Outcome| matches!(outcome.verdict, Verdict::Temporary | Verdict::Interrupted);
+    failures.clone().find(again).or_else(|| failures.next())
+}
+
+/// The outcomes as one line of JSON, at most [`MESSAGE_SIZE`] bytes long.
+///
+/// If they are longer, messages are shortened; if that does not do, successes are left out and
+/// then failures, and a last entry says how many: `{"omitted": 3}`.
+pub fn message(outcomes: &[Outcome]) -> String {
+    const LONGEST: [usize; 6] = [usize::MAX, 1024, 256, 64, 16, 0];
+    let shortest = LONGEST.iter().map(|&longest| {
+        let outcomes = outcomes.iter().map(|outcome| shortened(outcome, longest));
+        list(&outcomes.collect::<Vec<_>>(), 0)
+    });
+    if let Some(line) = shortest.into_iter().find(|line| line.len() <= MESSAGE_SIZE) {
+        return line;
+    }
+    let mut kept: Vec<_> = outcomes.iter().map(|outcome| shortened(outcome, 0)).collect();
+    kept.sort_by_key(|outcome| outcome.verdict.is_success());
+    loop {
+        let line = list(&kept, outcomes.len() - kept.len());
+        if line.len() <= MESSAGE_SIZE || kept.pop().is_none() {
+            return line;
+        }
+    }
+}
+
+/// Reads the outcomes out of a termination message, or of the end of a log: its last line that is
+/// a list of them.
+///
+/// Entries whose verdict is not known here and fields that are not are those of a later version,
+/// and are left out. Without a list, or where the kubelet kept only the end of it, and for texts of
+/// more than four times [`MESSAGE_SIZE`], there are none.
+pub fn parse(message: &str) -> Vec<Outcome> {
+    if message.len() > 4 * MESSAGE_SIZE {
+        return Vec::new();
+    }
+    let lines = message.lines().rev().map(str::trim).filter(|line| line.starts_with('['));
+    let lists = lines.filter_map(|line| serde_json::from_str::<Vec<serde_json::Value>>(line).ok());
+    lists
+        .map(|list| list.into_iter().filter_map(|entry| serde_json::from_value(entry).ok()))
+        .map(Iterator::collect)
+        .find(|outcomes: &Vec<_>| !outcomes.is_empty())
+        .unwrap_or_default()
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Entry<'a> {
+    Outcome(&'a Outcome),
+    Omitted { omitted: usize },
+}
+
+fn list(outcomes: &[Outcome], omitted: usize) -> String {
+    let rest = (omitted > 0).then_some(Entry::Omitted { omitted });
+    let entries: Vec<_> = outcomes.iter().map(Entry::Outcome).chain(rest).collect();
+    // Strings and numbers always serialize.
+    serde_json::to_string(&entries).unwrap_or_default()
+}
+
+fn shortened(outcome: &Outcome, longest: usize) -> Outcome {
+    let mut outcome = outcome.clone();
+    if outcome.message.len() > longest {
+        outcome.message.truncate(outcome.message.floor_char_boundary(longest));
+        if longest > 0 {
+            outcome.message.push('…');
+        }
+    }
+    outcome
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_failure_has_its_own_code_between_10_and_99() {
+        let failures = Verdict::ALL.into_iter().filter(|verdict| !verdict.is_success());
+        let codes: Vec<_> = failures.map(Verdict::exit_code).collect();
+        assert!(codes.iter().all(|code| (10..=99).contains(code)));
+        assert_eq!(codes.iter().collect::<BTreeSet<_>>().len(), codes.len());
+        assert!(codes.is_sorted());
+    }
+
+    #[test]
+    fn every_verdict_is_documented_with_its_code() {
+        let page = include_str!("../../../docs/reference/exit-codes.md");
+        for verdict in Verdict::ALL {
+            let name = serde_json::to_value(verdict).unwrap();
+            let row = format!("| {} | `{}` |", verdict.exit_code(), name.as_str().unwrap());
+            assert!(page.contains(&row), "no row {row}");
+        }
+    }
+
+    #[test]
+    fn what_another_try_helps_decides_the_exit_code_else_the_first() {
+        let outcomes = |verdicts: &[Verdict]| {
+            verdicts.iter().map(|&verdict| Outcome::new("a", verdict)).collect::<Vec<_>>()
+        };
+        let cases: [(&[Verdict], u8); 7] = [
+            (&[], 0),
+            (&[Verdict::Written, Verdict::Unchanged], 0),
+            (&[Verdict::Written, Verdict::TooLarge, Verdict::BadBundle], 13),
+            (&[Verdict::BadBundle, Verdict::TooLarge], 11),
+            (&[Verdict::BadBundle, Verdict::Temporary], 30),
+            (&[Verdict::BadBundle, Verdict::Interrupted, Verdict::Interrupted], 32),
+            (&[Verdict::Temporary, Verdict::Interrupted], 30),
+        ];
+        for (verdicts, expected) in cases {
+            assert_eq!(exit_code(&outcomes(verdicts)), expected, "{verdicts:?}");
+        }
+    }
+
+    #[test]
+    fn message_is_short_and_valid_whatever_the_outcomes_are() {
+        let long = "\u{1}é".repeat(3_000);
+        for n in [0, 1, 2, 10, 50, 300] {
+            for text in ["", "short", long.as_str()] {
+                let outcomes: Vec<_> = (0..n)
+                    .map(|i| match i % 3 {
+                        0 => Outcome::new(format!("bundle-{i}"), Verdict::Written),
+                        _ => Outcome::failed(format!("bundle-{i}"), Verdict::BadBundle, text),
+                    })
+                    .collect();
+                let line = message(&outcomes);
+                assert!(line.len() <= MESSAGE_SIZE, "{} bytes", line.len());
+                assert!(!line.contains('\n'));
+                let entries: Vec<serde_json::Value> = serde_json::from_str(&line).unwrap();
+                let omitted = entries.last().and_then(|last| last["omitted"].as_u64()).unwrap_or(0);
+                let listed = entries.iter().filter(|entry| entry.get("verdict").is_some()).count();
+                assert_eq!(listed as u64 + omitted, n);
+            }
+        }
+    }
+
+    #[test]
+    fn failures_outlive_successes_in_a_message_that_is_too_long() {
+        let mut outcomes = vec![Outcome::new("x".repeat(253), Verdict::Written); 40];
+        outcomes.push(Outcome::failed("broken", Verdict::BadBundle, "link"));
+        assert!(message(&outcomes).contains(r#""configMap":"broken""#));
+    }
+
+    #[test]
+    fn outcome_reads_back() {
+        let mut outcome = Outcome::failed("a", Verdict::Refused, "no");
+        outcome.files = Some(3);
+        outcome.digest = Some(format!("sha256:{}", "0".repeat(64)));
+        assert_eq!(parse(&message(std::slice::from_ref(&outcome))), [outcome]);
+    }
+
+    #[test]
+    fn outcomes_of_a_later_version_are_read_as_far_as_they_are_known() {
+        let line = r#"[{"configMap":"a","verdict":"exhausted"},{"omitted":2},
+            {"configMap":"b","verdict":"badBundle","message":"link","severity":{"level":3}}]"#;
+        let outcomes = parse(&line.replace('\n', ""));
+        assert_eq!(outcomes, [Outcome::failed("b", Verdict::BadBundle, "link")]);
+    }
+
+    #[test]
+    fn outcomes_are_found_at_the_end_of_a_log() {
+        let log = "level=info [1] starting\n[\"no list of ours\"]\n[{\"configMap\":\"a\",\"verdict\":\"written\"}]\n[exit\n";
+        assert_eq!(parse(log), [Outcome::new("a", Verdict::Written)]);
+    }
+
+    #[test]
+    fn what_is_no_list_of_outcomes_has_none() {
+        let cut = &message(&[Outcome::new("a", Verdict::Written)])[1..];
+        for text in ["", "[", "[]", "{}", "exec format error", "[1,null]", cut, &"[".repeat(9_000)]
+        {
+            assert_eq!(parse(text), [], "{text}");
+        }
+        let long =
+            format!("{}{}", " ".repeat(20_000), message(&[Outcome::new("a", Verdict::Written)]));
+        assert_eq!(parse(&long), []);
+    }
+}

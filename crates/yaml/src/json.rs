@@ -1,0 +1,225 @@
+//! JSON values in one flat arena, and Go's way of writing them.
+//!
+//! Hostile documents nest 10,000 deep: nothing here recurses, neither building nor writing nor
+//! dropping. Values that YAML aliases share are stored once, so a small document cannot fill the
+//! memory either; what it would become when written is bounded by the reader
+//! ([`Limits::output`](crate::Limits::output)).
+
+mod build;
+mod fold;
+mod number;
+mod parse;
+mod write;
+
+pub use fold::{fold, is_folded};
+
+pub(crate) use build::{Builder, Field, Key, NodeId, Unwritable};
+pub(crate) use number::{float_text, key_text};
+use parse::go_lossy;
+pub(crate) use parse::{Fault, parse};
+
+/// A JSON value.
+#[derive(Debug, Clone)]
+pub struct Tree {
+    nodes: Vec<Node>,
+    /// The children of arrays, each array's side by side.
+    items: Vec<NodeId>,
+    /// The fields of objects, each object's side by side and sorted.
+    fields: Vec<Field>,
+    /// The characters of all strings and keys.
+    text: String,
+    root: NodeId,
+}
+
+/// A look at one value of a [`Tree`].
+#[derive(Debug, Clone, Copy)]
+pub struct Value<'a> {
+    tree: &'a Tree,
+    node: NodeId,
+}
+
+/// The kinds of JSON values.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind<'a> {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// An integer that fits i64.
+    Int(i64),
+    /// An integer above i64 (only in YAML's own tree, not in an object's).
+    Uint(u64),
+    /// Any other number.
+    Float(f64),
+    /// A string.
+    String(&'a str),
+    /// An array.
+    Array,
+    /// An object.
+    Object,
+}
+
+/// A piece of a tree's text, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) start: u32,
+    pub(crate) len: u32,
+}
+
+/// A run of a tree's items or fields.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    start: u32,
+    len: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Node {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Uint(u64),
+    Float(f64),
+    String(Span),
+    /// A string that Go would write with `\ufffd` for each U+FFFD, which stand for bytes that are
+    /// no UTF-8 (from `!!binary`).
+    Mended(Span),
+    Array(Run),
+    Object(Run),
+}
+
+/// Bytes of memory that serde_json's `Value` of the JSON in `text` takes, at a rough estimate from
+/// above: a small text can take a hundred times its size. Takes one look at each byte.
+pub fn value_memory(text: &[u8]) -> usize {
+    // A map's first node has room for eleven entries, a list's first storage for four items.
+    const MAP: usize = 680;
+    const LIST: usize = 128;
+    const ITEM: usize = 64;
+    let mut memory = text.len();
+    let mut bytes = text.iter();
+    while let Some(byte) = bytes.next() {
+        memory += match byte {
+            b'{' => MAP,
+            b'[' => LIST,
+            b',' => ITEM,
+            b'"' => {
+                while let Some(byte) = bytes.next() {
+                    match byte {
+                        b'"' => break,
+                        b'\\' => drop(bytes.next()),
+                        _ => {}
+                    }
+                }
+                0
+            }
+            _ => 0,
+        };
+    }
+    memory
+}
+
+impl Tree {
+    /// The outermost value.
+    pub fn root(&self) -> Value<'_> {
+        Value { tree: self, node: self.root }
+    }
+
+    fn node(&self, id: NodeId) -> Node {
+        self.nodes.get(id.index()).copied().unwrap_or(Node::Null)
+    }
+
+    fn str(&self, span: Span) -> &str {
+        let start = span.start as usize;
+        self.text.get(start..start + span.len as usize).unwrap_or("")
+    }
+
+    fn run_items(&self, run: Run) -> &[NodeId] {
+        let start = run.start as usize;
+        self.items.get(start..start + run.len as usize).unwrap_or(&[])
+    }
+
+    fn run_fields(&self, run: Run) -> &[Field] {
+        let start = run.start as usize;
+        self.fields.get(start..start + run.len as usize).unwrap_or(&[])
+    }
+
+    fn key(&self, field: &Field) -> &str {
+        // The readers refuse documents with keys that are no text before anyone sees the tree.
+        field.key.span().map_or("", |span| self.str(span))
+    }
+}
+
+impl<'a> Value<'a> {
+    /// What kind of value it is.
+    pub fn kind(&self) -> Kind<'a> {
+        match self.tree.node(self.node) {
+            Node::Null => Kind::Null,
+            Node::Bool(value) => Kind::Bool(value),
+            Node::Int(value) => Kind::Int(value),
+            Node::Uint(value) => Kind::Uint(value),
+            Node::Float(value) => Kind::Float(value),
+            Node::String(span) | Node::Mended(span) => Kind::String(self.tree.str(span)),
+            Node::Array(_) => Kind::Array,
+            Node::Object(_) => Kind::Object,
+        }
+    }
+
+    /// The text of a string.
+    pub fn as_str(&self) -> Option<&'a str> {
+        match self.tree.node(self.node) {
+            Node::String(span) | Node::Mended(span) => Some(self.tree.str(span)),
+            _ => None,
+        }
+    }
+
+    /// The field `name` of an object (case-sensitive).
+    pub fn get(&self, name: &str) -> Option<Value<'a>> {
+        let tree = self.tree;
+        let fields = self.fields();
+        let at = fields
+            .binary_search_by(|field| tree.key(field).as_bytes().cmp(name.as_bytes()))
+            .ok()?;
+        Some(Value { tree, node: fields.get(at)?.value })
+    }
+
+    /// The items of an array; none for other kinds.
+    pub fn items(&self) -> impl Iterator<Item = Value<'a>> + use<'a> {
+        let tree = self.tree;
+        let items = match tree.node(self.node) {
+            Node::Array(run) => tree.run_items(run),
+            _ => &[],
+        };
+        items.iter().map(move |&node| Value { tree, node })
+    }
+
+    /// The fields of an object in bytewise order; none for other kinds.
+    pub fn entries(&self) -> impl Iterator<Item = (&'a str, Value<'a>)> + use<'a> {
+        let tree = self.tree;
+        self.fields().iter().map(move |field| (tree.key(field), Value { tree, node: field.value }))
+    }
+
+    /// Go's `json.Marshal` of it, without a final newline.
+    pub fn to_json(&self) -> String {
+        write::json(self.tree, self.node)
+    }
+
+    fn fields(&self) -> &'a [Field] {
+        match self.tree.node(self.node) {
+            Node::Object(run) => self.tree.run_fields(run),
+            _ => &[],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_of_values_counts_what_is_outside_of_strings() {
+        let objects = format!("[{}{{}}]", r#"{"a":1},"#.repeat(1_000));
+        assert!(value_memory(objects.as_bytes()) > 700_000);
+        let text = format!(r#"{{"a":"{}\"{{"}}"#, "[,{".repeat(1_000));
+        assert!(value_memory(text.as_bytes()) < text.len() + 1_000);
+    }
+}

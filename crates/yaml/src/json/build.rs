@@ -1,0 +1,339 @@
+//! Filling the arena: children always before their parent.
+
+use super::{Node, Run, Span, Tree, float_text, go_lossy, key_text};
+
+/// The place of a value in its tree. A value's children have smaller ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct NodeId(u32);
+
+/// One entry of an object.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Field {
+    pub(crate) key: Key,
+    pub(crate) value: NodeId,
+}
+
+/// The key of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Key {
+    Text(Span),
+    /// As [`Node::Mended`].
+    Mended(Span),
+    /// YAML's null: an error only if the entry is still there when the document is complete.
+    Null {
+        line: u32,
+    },
+    /// An integer above i64: likewise.
+    Uint {
+        line: u32,
+    },
+}
+
+/// What a tree becomes when all that is shared is written out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Weight {
+    /// Containers within each other.
+    pub(crate) depth: u64,
+    /// Bytes of JSON, counted up to `u64::MAX`.
+    pub(crate) bytes: u64,
+}
+
+/// A tree in the making.
+#[derive(Debug)]
+pub(crate) struct Builder {
+    tree: Tree,
+}
+
+impl Key {
+    /// The text of a key that JSON can express.
+    pub(super) fn span(self) -> Option<Span> {
+        match self {
+            Self::Text(span) | Self::Mended(span) => Some(span),
+            Self::Null { .. } | Self::Uint { .. } => None,
+        }
+    }
+
+    /// Bytes of its text.
+    pub(crate) fn len(self) -> u64 {
+        self.span().map_or(0, |span| u64::from(span.len))
+    }
+}
+
+impl NodeId {
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Builder {
+    /// A builder with room for `text` bytes of strings.
+    pub(crate) fn new(text: usize) -> Self {
+        let tree = Tree {
+            nodes: Vec::new(),
+            items: Vec::new(),
+            fields: Vec::new(),
+            text: String::with_capacity(text),
+            root: NodeId(0),
+        };
+        Self { tree }
+    }
+
+    /// Bytes that the tree takes in memory so far.
+    pub(crate) fn held(&self) -> usize {
+        size_of_val(self.tree.nodes.as_slice())
+            + size_of_val(self.tree.items.as_slice())
+            + size_of_val(self.tree.fields.as_slice())
+            + self.tree.text.len()
+    }
+
+    pub(crate) fn null(&mut self) -> NodeId {
+        self.push(Node::Null)
+    }
+
+    pub(crate) fn bool(&mut self, value: bool) -> NodeId {
+        self.push(Node::Bool(value))
+    }
+
+    pub(crate) fn int(&mut self, value: i64) -> NodeId {
+        self.push(Node::Int(value))
+    }
+
+    pub(crate) fn uint(&mut self, value: u64) -> NodeId {
+        self.push(Node::Uint(value))
+    }
+
+    pub(crate) fn float(&mut self, value: f64) -> NodeId {
+        self.push(Node::Float(value))
+    }
+
+    pub(crate) fn string(&mut self, value: &str) -> NodeId {
+        let span = self.text(value);
+        self.push(Node::String(span))
+    }
+
+    /// A string of bytes, those that are no UTF-8 replaced.
+    pub(crate) fn bytes(&mut self, value: &[u8]) -> NodeId {
+        let span = self.text(&go_lossy(value));
+        let valid = std::str::from_utf8(value).is_ok();
+        self.push(if valid { Node::String(span) } else { Node::Mended(span) })
+    }
+
+    /// Stores `value` and tells where.
+    pub(crate) fn text(&mut self, value: &str) -> Span {
+        let start = place(self.tree.text.len());
+        self.tree.text.push_str(value);
+        Span { start, len: place(value.len()) }
+    }
+
+    /// An array of the values from `from` on, which leave `items`.
+    pub(crate) fn array(&mut self, items: &mut Vec<NodeId>, from: usize) -> NodeId {
+        let start = place(self.tree.items.len());
+        self.tree.items.extend(items.drain(from..));
+        let len = place(self.tree.items.len()) - start;
+        self.push(Node::Array(Run { start, len }))
+    }
+
+    /// An object of the entries from `from` on, which leave `fields`. Of entries with one key the
+    /// last stays.
+    pub(crate) fn object(&mut self, fields: &mut Vec<Field>, from: usize) -> NodeId {
+        let text = &self.tree.text;
+        let bytes = |field: &Field| {
+            let Some(span) = field.key.span() else { return &[][..] };
+            let start = span.start as usize;
+            text.as_bytes().get(start..start + span.len as usize).unwrap_or(&[])
+        };
+        let own = fields.get_mut(from..).unwrap_or(&mut []);
+        let sorted = own.windows(2).all(|pair| match pair {
+            [a, b] => bytes(a) < bytes(b),
+            _ => true,
+        });
+        let start = place(self.tree.fields.len());
+        if sorted {
+            self.tree.fields.extend_from_slice(own);
+        } else {
+            own.sort_by(|a, b| bytes(a).cmp(bytes(b)));
+            for (at, field) in own.iter().enumerate() {
+                let overwritten = field.key.span().is_some()
+                    && own.get(at + 1).is_some_and(|next| {
+                        next.key.span().is_some() && bytes(field) == bytes(next)
+                    });
+                if !overwritten {
+                    self.tree.fields.push(*field);
+                }
+            }
+        }
+        let len = place(self.tree.fields.len()) - start;
+        fields.truncate(from);
+        self.push(Node::Object(Run { start, len }))
+    }
+
+    /// The entries of an object, to copy them; none for other kinds.
+    pub(crate) fn fields_of(&self, id: NodeId) -> &[Field] {
+        match self.tree.node(id) {
+            Node::Object(run) => self.tree.run_fields(run),
+            _ => &[],
+        }
+    }
+
+    /// A scalar as a key, as sigs.k8s.io/yaml writes it; else what the value is.
+    pub(crate) fn as_key(&mut self, id: NodeId, line: u64) -> Result<Key, &'static str> {
+        let line = u32::try_from(line).unwrap_or(u32::MAX);
+        let text = match self.tree.node(id) {
+            Node::String(span) => return Ok(Key::Text(span)),
+            Node::Mended(span) => return Ok(Key::Mended(span)),
+            Node::Bool(value) => value.to_string(),
+            Node::Int(value) => value.to_string(),
+            Node::Float(value) => key_text(value),
+            Node::Null => return Ok(Key::Null { line }),
+            Node::Uint(_) => return Ok(Key::Uint { line }),
+            Node::Array(_) => return Err("sequence"),
+            Node::Object(_) => return Err("mapping"),
+        };
+        Ok(Key::Text(self.text(&text)))
+    }
+
+    pub(crate) fn is_object(&self, id: NodeId) -> bool {
+        matches!(self.tree.node(id), Node::Object(_))
+    }
+
+    /// The first value, in the order of writing, that JSON has no form for, each value looked at
+    /// once.
+    pub(crate) fn unwritable(&self, root: NodeId) -> Option<Unwritable> {
+        let mut seen = vec![false; self.tree.nodes.len()];
+        let mut open = vec![root];
+        while let Some(id) = open.pop() {
+            match seen.get_mut(id.index()) {
+                Some(seen) if !*seen => *seen = true,
+                _ => continue,
+            }
+            match self.tree.node(id) {
+                Node::Float(value) if !value.is_finite() => return Some(Unwritable::Value(id)),
+                Node::Array(run) => open.extend(self.tree.run_items(run).iter().rev()),
+                Node::Object(run) => {
+                    let fields = self.tree.run_fields(run);
+                    if let Some(field) = fields.iter().find(|field| field.key.span().is_none()) {
+                        return Some(Unwritable::Key(field.key));
+                    }
+                    open.extend(fields.iter().rev().map(|field| field.value));
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// What `root` becomes when written; takes one look at each value, however often it is shared.
+    pub(crate) fn weight(&self, root: NodeId) -> Weight {
+        let mut weights: Vec<Weight> = Vec::with_capacity(self.tree.nodes.len());
+        for node in self.tree.nodes.iter().take(root.index() + 1) {
+            let weight = match *node {
+                Node::Array(run) => {
+                    let items = self.tree.run_items(run);
+                    let children = items.iter().map(|&id| (0, weight_of(&weights, id)));
+                    container(children, items.len())
+                }
+                Node::Object(run) => {
+                    let fields = self.tree.run_fields(run);
+                    let children = fields.iter().map(|field| {
+                        let key = super::write::key_len(&self.tree, field);
+                        (key + 1, weight_of(&weights, field.value))
+                    });
+                    container(children, fields.len())
+                }
+                Node::String(span) => leaf(super::write::string_len(self.tree.str(span))),
+                Node::Mended(span) => leaf(super::write::mended(self.tree.str(span)).len() as u64),
+                Node::Null | Node::Bool(true) => leaf(4),
+                Node::Bool(false) => leaf(5),
+                Node::Int(value) => leaf(value.to_string().len() as u64),
+                Node::Uint(value) => leaf(value.to_string().len() as u64),
+                Node::Float(value) => leaf(float_text(value).len() as u64),
+            };
+            weights.push(weight);
+        }
+        weight_of(&weights, root)
+    }
+
+    /// The key of an entry of which bytes were text; see [`Key::Mended`].
+    pub(crate) fn byte_key(&mut self, value: &[u8]) -> Key {
+        let span = self.text(&go_lossy(value));
+        if std::str::from_utf8(value).is_ok() { Key::Text(span) } else { Key::Mended(span) }
+    }
+
+    /// A bound of the bytes that the tree can become if nothing in it is shared.
+    pub(crate) fn unshared_bound(&self) -> u64 {
+        // A character becomes six bytes at most; a number 26, a field's punctuation four.
+        let text = self.tree.text.len() as u64 * 6;
+        text + (self.tree.nodes.len() as u64) * 28 + (self.tree.fields.len() as u64) * 4
+    }
+
+    pub(crate) fn finish(mut self, root: NodeId) -> Tree {
+        self.tree.root = root;
+        self.tree
+    }
+
+    fn push(&mut self, node: Node) -> NodeId {
+        let id = NodeId(place(self.tree.nodes.len()));
+        self.tree.nodes.push(node);
+        id
+    }
+}
+
+impl Tree {
+    /// Values as they are after being written and read again, which upstream's decoder does:
+    /// whole floats become integers, integers above i64 floats.
+    pub(crate) fn reread(&mut self) {
+        for field in &mut self.fields {
+            if let Key::Mended(span) = field.key {
+                field.key = Key::Text(span);
+            }
+        }
+        for node in &mut self.nodes {
+            match *node {
+                Node::Float(value) if value.is_finite() => {
+                    if let Ok(value) = float_text(value).parse::<i64>() {
+                        *node = Node::Int(value);
+                    }
+                }
+                #[expect(clippy::cast_precision_loss, reason = "Go reads these digits as a float")]
+                Node::Uint(value) => *node = Node::Float(value as f64),
+                Node::Mended(span) => *node = Node::String(span),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// A value or key that JSON cannot express.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unwritable {
+    /// Infinity or not a number.
+    Value(NodeId),
+    /// A key that is no string, integer, float or boolean.
+    Key(Key),
+}
+
+fn leaf(bytes: u64) -> Weight {
+    Weight { depth: 0, bytes }
+}
+
+fn weight_of(weights: &[Weight], id: NodeId) -> Weight {
+    weights.get(id.index()).copied().unwrap_or(leaf(0))
+}
+
+/// A container of children that each have `own` bytes before them.
+fn container(children: impl Iterator<Item = (u64, Weight)>, n_children: usize) -> Weight {
+    let mut weight = leaf(2 + (n_children as u64).saturating_sub(1));
+    for (own, child) in children {
+        weight.bytes = weight.bytes.saturating_add(own).saturating_add(child.bytes);
+        weight.depth = weight.depth.max(child.depth);
+    }
+    weight.depth += 1;
+    weight
+}
+
+/// Offsets are 32 bits wide; the readers refuse inputs that could pass them ([`MAX_INPUT`]).
+///
+/// [`MAX_INPUT`]: crate
+fn place(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
