@@ -5,8 +5,8 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use unlade_yaml::is_panic_caught;
 use unlade_hostile::{Cost, Entry};
+use unlade_yaml::is_panic_caught;
 
 /// The largest costs so far.
 static MICROSECONDS: AtomicUsize = AtomicUsize::new(0);
