@@ -14,8 +14,9 @@ mod walk;
 use std::path::Path;
 
 #[cfg(feature = "serve")]
+use unlade_bundle::Finding;
 use unlade_bundle::{
-    Content, Directory, File, Finding, Limits, Reading, annotation,
+    Content, Directory, File, Limits, Reading, annotation,
     content::ANNOTATIONS_FILE,
     layout::{self, Layout},
 };
