@@ -109,7 +109,7 @@ fn build_for(toolchain: &Toolchain) -> Result<Shipped, Error> {
     build.arg("--message-format=json-render-diagnostics");
     // Separated by the ASCII character for it: paths may have spaces.
     build.env("CARGO_ENCODED_RUSTFLAGS", flags().join("\u{1f}"));
-    toolchain.tell(&mut build);
+    toolchain.set_compiler(&mut build);
     eprintln!("\n> {}", command::describe(&build));
     let messages = capture(&mut build)?;
 
