@@ -11,13 +11,13 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use unlade_text as text;
 
-/// How log lines are written.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// A line of text for each event
+    /// One line of text for each event
     #[default]
     Text,
-    /// A JSON document for each event, one a line
+    /// One JSON document per line for each event
     Json,
 }
 

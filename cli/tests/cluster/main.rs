@@ -93,7 +93,7 @@ fn cluster_cli_a_failure_comes_with_evidence_hint_and_its_code() {
         let image = stage.missing("failure");
         let done = stage.unlade(["launch", &image]);
         let stderr = done.failure(41);
-        let error = stderr.split_once("error: launching ").unwrap().1;
+        let error = stderr.split_once("error: failed to launch ").unwrap().1;
         assert!(error.contains("\n  pod/"), "{stderr}");
         assert!(error.contains("\nhint: "), "{stderr}");
         let json = stage.unlade(["launch", &image, "-o", "json"]);

@@ -57,7 +57,7 @@ fn arguments_of_clusters_that_make_no_sense_are_2() {
             &["launch", IMAGE, "--name", "a", "--generate-name"],
             "'--name <NAME>' cannot be used with '--generate-name'",
         ),
-        (&["launch", IMAGE, "b", "--name", "a"], "--name is for one image"),
+        (&["launch", IMAGE, "b", "--name", "a"], "--name cannot be used with several images"),
         (&["launch", IMAGE, "--strategy", "magic"], "'magic' for '--strategy <STRATEGY>'"),
         (&["launch", IMAGE, "--pull-timeout", "5 minutes"], "'5 minutes' for '--pull-timeout"),
         (&["launch", IMAGE, "--requests", "cpu=lots"], "'cpu=lots' for '--requests"),
@@ -65,12 +65,15 @@ fn arguments_of_clusters_that_make_no_sense_are_2() {
         (&["launch", IMAGE, "--node-selector", "arm64"], "'arm64' for '--node-selector"),
         (&["launch", IMAGE, "--user", "0"], "'0' for '--user <UID>'"),
         (&["launch", IMAGE, "--owner", "deployment"], "'deployment' for '--owner"),
-        (&["launch", IMAGE, "--owner", "deployment/a", "--dry-run"], "--owner is looked up"),
+        (
+            &["launch", IMAGE, "--owner", "deployment/a", "--dry-run"],
+            "--owner cannot be used with --dry-run=client",
+        ),
         (&["launch", IMAGE, "--dry-run=perhaps"], "'perhaps' for '--dry-run"),
         (&["launch", IMAGE, "--as-group", "a"], "--as <USER>"),
         (&["launch", IMAGE, "--concurrency", "0"], "expected a whole number of at least 1"),
         (&["launch", IMAGE, "--architecture", "x86_64"], "this architecture amd64"),
-        (&["launch", "-f", "/dev/null"], "no image in /dev/null"),
+        (&["launch", "-f", "/dev/null"], "/dev/null contains no image"),
         (&["get", "a", "-A"], "'[NAME]...' cannot be used with '--all-namespaces'"),
         (
             &["get", "-n", "a", "-A"],
@@ -78,9 +81,9 @@ fn arguments_of_clusters_that_make_no_sense_are_2() {
         ),
         (&["get", "a", "-l", "b=c"], "'[NAME]...' cannot be used with '--selector <SELECTOR>'"),
         (&["describe"], "<NAME>..."),
-        (&["delete"], "<NAME>..."),
+        (&["delete"], "<NAME|--all|--selector <SELECTOR>>"),
         (&["delete", "a", "--all"], "'[NAME]...' cannot be used with '--all'"),
-        (&["delete", "-A"], "<NAME>..."),
+        (&["delete", "-A"], "<NAME|--all|--selector <SELECTOR>>"),
     ] {
         let stderr = with_nobody(arguments).failure(2);
         // Only the error itself: the usage that follows names every argument.
@@ -113,8 +116,8 @@ fn the_image_of_the_unpacker_has_to_be_named() {
     let stderr = bare(&["launch", IMAGE, "--dry-run"], &[]).failure(2);
     assert_eq!(
         stderr,
-        "error: no image of unlade-unpacker is given\n\
-         hint: --tool-image names it, or the variable UNLADE_TOOL_IMAGE\n"
+        "error: the image of unlade-unpacker is not specified\n\
+         hint: pass --tool-image or set UNLADE_TOOL_IMAGE\n"
     );
 }
 
@@ -183,7 +186,7 @@ fn an_api_server_that_is_not_there_is_a_check_that_failed() {
     assert_eq!(done.code, Some(1), "{done:?}");
     let beginning = "kubernetes-api\n--------------\n× failed to reach the API server http://";
     assert!(done.stdout.starts_with(beginning), "{done:?}");
-    assert!(done.stdout.contains("\n- not looked at, because of what failed above\n"), "{done:?}");
+    assert!(done.stdout.contains("\n- skipped because of the failure above\n"), "{done:?}");
     assert!(done.stdout.ends_with("\n\nStatus check results are ×\n"), "{done:?}");
     assert!(done.stderr.starts_with("error: 1 of "), "{done:?}");
     let done = with_nobody(&["check", "UPPER//x", "-o", "json"]);
@@ -279,7 +282,7 @@ fn what_is_settable_reaches_the_job() {
 #[test]
 fn an_image_of_no_form_is_told_before_a_cluster_is_asked() {
     let stderr = with_nobody(&["launch", "UPPER//x", "--dry-run"]).failure(40);
-    assert!(stderr.starts_with("error: launching UPPER//x: "), "{stderr}");
+    assert!(stderr.starts_with("error: failed to launch UPPER//x: "), "{stderr}");
     assert!(stderr.contains("\nhint: "), "{stderr}");
 }
 

@@ -90,7 +90,7 @@ fn load_does_not_wait_for_someone_to_type_a_config_map() {
     let (code, shown) = on_terminal(command(["load", "--color=never"]));
     assert_eq!(code, Some(2), "{shown}");
     assert!(
-        shown.starts_with("error: no FILE, and standard input is a terminal\nhint: "),
+        shown.starts_with("error: FILE is required if standard input is a terminal\nhint: "),
         "{shown}"
     );
 }

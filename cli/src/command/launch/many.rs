@@ -243,7 +243,7 @@ impl Finished {
             Output::Json => Ok(()),
             Output::Summary => {
                 let rows: Vec<_> = self.rows.iter().flatten().cloned().collect();
-                output::print(summary::outcomes(&rows, job.screen).as_bytes())
+                output::print(summary::format_outcomes(&rows, job.screen).as_bytes())
             }
             Output::Yaml => {
                 let mut documents = Documents::new(Form::Yaml, output::stdout());
@@ -330,7 +330,8 @@ async fn interrupted(
     stop.release();
     if job.output == Output::Summary {
         let rows: Vec<_> = all.iter().map(row).collect();
-        output::print(summary::outcomes(&rows, job.screen).as_bytes()).map_err(Error::Output)?;
+        output::print(summary::format_outcomes(&rows, job.screen).as_bytes())
+            .map_err(Error::Output)?;
     }
     let mut failure = Failure::new(Reason::Cancelled, message);
     failure.hint = Some(TAKE_UP.to_owned());

@@ -215,7 +215,7 @@ fn write(
         }
         Output::Summary => {
             let heading = format!("ConfigMap {}/{}", job.namespace, name(launched));
-            let text = summary::launched(launched, image, manifest, &heading, job.screen);
+            let text = summary::format_launched(launched, image, manifest, &heading, job.screen);
             output::print(text.as_bytes())
         }
     }
