@@ -1,4 +1,4 @@
-//! Opening what lies beneath a folder, and nothing else.
+//! Opens paths beneath a folder, and never any path outside it.
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -14,25 +14,26 @@ use super::Error;
 use super::file::read_at_most;
 use super::walk;
 
-/// Most bytes of what `/proc` says of a descriptor: four short lines for a file or folder.
-const FDINFO: usize = 4 << 10;
+/// The maximum size of the information in `/proc` about a descriptor, in bytes. It consists of four
+/// short lines for a file or folder.
+const MAX_FDINFO_SIZE: usize = 4 << 10;
 
-/// Who resolves paths.
+/// How paths are resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Resolution {
-    /// The kernel, and where it refuses, [`walk`]: it works where `openat2` is missing (before
-    /// Linux 5.6) or filtered by seccomp, and names the link or mount that is at fault.
+    /// By the kernel, and if that fails, by [`walk`]. The walk also works if `openat2` does not
+    /// exist (before Linux 5.6) or is filtered by seccomp, and its errors name the link or mount.
     #[default]
     Auto,
-    /// The kernel alone, so that tests can compare the two.
+    /// Only by the kernel, so that tests can compare both.
     #[cfg(test)]
     Kernel,
-    /// The walk alone.
+    /// Only by the walk.
     #[cfg(test)]
     Walk,
 }
 
-/// An open folder, with its name for messages.
+/// An open folder and its path for messages.
 #[derive(Debug)]
 pub(crate) struct Folder {
     fd: OwnedFd,
@@ -41,39 +42,39 @@ pub(crate) struct Folder {
     resolution: Resolution,
 }
 
-/// What was found at a path, opened only as a place (`O_PATH`): no device wakes up and no FIFO
-/// blocks.
+/// A file of any kind that was opened with `O_PATH`, which has no effect on devices and does not
+/// block on a FIFO.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(super) stat: Stat,
-    /// Keeps the inode's number from being used again.
+    /// Prevents the inode number from being reused.
     _fd: OwnedFd,
 }
 
-/// The mount that something lies on.
+/// The mount that a file is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mount {
-    /// The kernel's id of the mount.
+    /// The ID of the mount.
     Id(u64),
-    /// The device, where neither the kernel (before Linux 5.8) nor `/proc` gives the id. It
-    /// overlooks a bind mount of the same file system.
+    /// The device, if neither `statx` (since Linux 5.8) nor `/proc` returns the ID. It does not
+    /// distinguish a bind mount of the same file system.
     Device(u64),
 }
 
 impl Folder {
-    /// The folder that `path` names; its own links are followed, since the caller chose it.
+    /// Opens the folder at `path`. Links in `path` are followed, because the caller chose it.
     pub(crate) fn root(path: &Path, resolution: Resolution) -> Result<Self, Error> {
         let failed = |errno: Errno| Error::Root { path: path.to_owned(), source: errno.into() };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = open(path, flags, Mode::empty()).map_err(failed)?;
-        let mount = Mount::of(fd.as_fd()).map_err(failed)?;
+        let mount = Mount::from_fd(fd.as_fd()).map_err(failed)?;
         Ok(Self { fd, name: String::new(), mount, resolution })
     }
 
-    /// The folder at `path` beneath this one, opened for listing.
+    /// Opens the folder at `path` beneath this one for listing.
     pub(crate) fn folder(&self, path: &str) -> Result<Self, Error> {
         let place = self.place(path)?;
-        let name = self.name_of(path);
+        let name = self.path_of(path);
         if FileType::from_raw_mode(place.stat.st_mode) != FileType::Directory {
             return Err(Error::NotADirectory { path: name });
         }
@@ -81,28 +82,28 @@ impl Folder {
         Ok(Self { fd, name, mount: self.mount, resolution: self.resolution })
     }
 
-    /// What lies at `path` beneath this folder.
+    /// Finds the file at `path` beneath this folder.
     pub(crate) fn place(&self, path: &str) -> Result<Place, Error> {
         let fd = self.resolve(path, OFlags::PATH)?;
-        let stat = fstat(&fd).map_err(|errno| self.failed(path, errno))?;
+        let stat = fstat(&fd).map_err(|errno| self.system_error(path, errno))?;
         Ok(Place { stat, _fd: fd })
     }
 
-    /// Opens `path` for reading, which was found to be `place`.
+    /// Opens `path` for reading, and checks that it is still `place`.
     pub(crate) fn open(&self, path: &str, place: &Place, flags: OFlags) -> Result<OwnedFd, Error> {
-        // Not blocking, in case that a FIFO takes its place in between.
+        // Nonblocking, in case a FIFO replaced the file in the meantime.
         let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let fd = self.resolve(path, flags)?;
-        let stat = fstat(&fd).map_err(|errno| self.failed(path, errno))?;
+        let stat = fstat(&fd).map_err(|errno| self.system_error(path, errno))?;
         if (stat.st_dev, stat.st_ino) == (place.stat.st_dev, place.stat.st_ino) {
             Ok(fd)
         } else {
-            Err(Error::Changed { path: self.name_of(path) })
+            Err(Error::Changed { path: self.path_of(path) })
         }
     }
 
-    /// `path` as messages show it: relative to the bundle root.
-    pub(crate) fn name_of(&self, path: &str) -> String {
+    /// Returns `path` relative to the bundle root, for messages.
+    pub(crate) fn path_of(&self, path: &str) -> String {
         match (self.name.as_str(), path) {
             ("", "") => ".".to_owned(),
             ("", path) => path.to_owned(),
@@ -111,17 +112,19 @@ impl Folder {
         }
     }
 
-    /// The name of this folder as messages show it.
+    /// Returns the path of this folder relative to the bundle root, for messages.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
+    /// Returns the mount of the bundle root.
     pub(crate) fn mount(&self) -> Mount {
         self.mount
     }
 
-    pub(crate) fn failed(&self, path: &str, errno: Errno) -> Error {
-        Error::System { path: self.name_of(path), source: errno.into() }
+    /// Creates the error for a failure of the system at `path`.
+    pub(crate) fn system_error(&self, path: &str, errno: Errno) -> Error {
+        Error::System { path: self.path_of(path), source: errno.into() }
     }
 
     fn resolve(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Error> {
@@ -131,7 +134,7 @@ impl Folder {
                 .or_else(|_| walk::resolve(self, path, flags)),
             #[cfg(test)]
             Resolution::Kernel => resolve_in_kernel(self.fd.as_fd(), path, flags)
-                .map_err(|errno| self.failed(path, errno)),
+                .map_err(|errno| self.system_error(path, errno)),
             #[cfg(test)]
             Resolution::Walk => walk::resolve(self, path, flags),
         }
@@ -145,31 +148,32 @@ impl AsFd for Folder {
 }
 
 impl Mount {
-    pub(crate) fn of(fd: BorrowedFd<'_>) -> Result<Self, Errno> {
-        match id_of_statx(fd).or_else(|| id_of_proc(fd)) {
+    /// Returns the mount that `fd` is on.
+    pub(crate) fn from_fd(fd: BorrowedFd<'_>) -> Result<Self, Errno> {
+        match mount_id_from_statx(fd).or_else(|| mount_id_from_proc(fd)) {
             Some(id) => Ok(Self::Id(id)),
             None => Ok(Self::Device(fstat(fd)?.st_dev)),
         }
     }
 }
 
-fn id_of_statx(fd: BorrowedFd<'_>) -> Option<u64> {
+fn mount_id_from_statx(fd: BorrowedFd<'_>) -> Option<u64> {
     let found = statx(fd, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
-    let is_there = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::MNT_ID);
-    is_there.then_some(found.stx_mnt_id)
+    let is_known = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::MNT_ID);
+    is_known.then_some(found.stx_mnt_id)
 }
 
-/// The same id as Linux has told it since 3.15 (proc(5)), for kernels and seccomp filters without
-/// the newer call.
-fn id_of_proc(fd: BorrowedFd<'_>) -> Option<u64> {
+/// Reads the same ID from `/proc` (since Linux 3.15, see proc(5)), for kernels and seccomp filters
+/// without `statx`.
+fn mount_id_from_proc(fd: BorrowedFd<'_>) -> Option<u64> {
     let path = format!("/proc/self/fdinfo/{}", fd.as_raw_fd());
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let info = open(path, flags, Mode::empty()).ok()?;
-    // A bundle can bring along a folder of this name, but no file system of the kernel.
+    // The image of a bundle can contain a folder with this name, but not the file system itself.
     if fstatfs(&info).ok()?.f_type != PROC_SUPER_MAGIC {
         return None;
     }
-    let text = read_at_most(File::from(info), FDINFO).ok()??;
+    let text = read_at_most(File::from(info), MAX_FDINFO_SIZE).ok()??;
     let text = String::from_utf8(text).ok()?;
     text.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim().parse().ok()
 }
@@ -184,12 +188,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_give_the_same_id_of_a_mount() {
+    fn statx_and_proc_return_the_same_mount_id() {
         for path in ["/", "/proc", "/dev"] {
             let fd = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
-            let of_proc = id_of_proc(fd.as_fd());
-            assert!(of_proc.is_some(), "{path}");
-            assert_eq!(id_of_statx(fd.as_fd()), of_proc, "{path}");
+            let from_proc = mount_id_from_proc(fd.as_fd());
+            assert!(from_proc.is_some(), "{path}");
+            assert_eq!(mount_id_from_statx(fd.as_fd()), from_proc, "{path}");
         }
     }
 }

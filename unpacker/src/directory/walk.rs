@@ -1,9 +1,9 @@
-//! `openat2(RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS)` for kernels without it:
-//! one component at a time, no link left to the kernel.
+//! Does what `openat2(RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS)` does, for kernels
+//! without it: opens one component at a time, and resolves links itself.
 //!
-//! `..` goes back to the folder that the walk came from and never asks the file system, so that
-//! nobody can lead it out by moving a folder meanwhile. A magic link (`/proc/self/fd/3`) is only
-//! ever read as text, which leads nowhere.
+//! For `..`, the walk returns to the folder that it came from without asking the file system, so
+//! that moving a folder in the meantime cannot lead it out. A magic link (`/proc/self/fd/3`) is
+//! resolved by its text, which does not name an existing file.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,8 +15,8 @@ use rustix::process::geteuid;
 use super::beneath::{Folder, Mount};
 use super::{Error, LinkFault};
 
-/// As many links as the kernel follows (`MAXSYMLINKS`).
-const LINKS: usize = 40;
+/// The maximum number of links, which is that of the kernel (`MAXSYMLINKS`).
+const MAX_LINKS: usize = 40;
 
 /// Opens `path` beneath `folder`.
 pub(super) fn resolve(folder: &Folder, path: &str, flags: OFlags) -> Result<OwnedFd, Error> {
@@ -43,25 +43,27 @@ pub(super) fn resolve(folder: &Folder, path: &str, flags: OFlags) -> Result<Owne
     }
     // The last component was a folder, or `.` or `..` led to one.
     openat(walk.here(), ".", flags | OFlags::NOFOLLOW, Mode::empty())
-        .map_err(|errno| walk.refused(".", errno))
+        .map_err(|errno| walk.system_error(".", errno))
 }
 
+/// A path that is being resolved.
 struct Walk<'a> {
     folder: &'a Folder,
-    /// The folders from `folder` down to where the walk is, with their names.
+    /// The folders from `folder` to the current one, with their names.
     inside: Vec<(OwnedFd, String)>,
-    /// The components that are still to be walked.
+    /// The components that are not resolved yet.
     pending: VecDeque<String>,
-    /// How many links were followed.
+    /// The number of links that were followed.
     links: usize,
-    /// The link that the walk is following.
+    /// The link whose target is being resolved.
     link: Option<Link>,
 }
 
+/// A link whose target is being resolved.
 struct Link {
     path: String,
     target: String,
-    /// How many components stay pending when its target has been walked.
+    /// The number of components that are pending after its target is resolved.
     rest: usize,
 }
 
@@ -82,16 +84,18 @@ impl Walk<'_> {
         }
         Err(self
             .link_error(LinkFault::Outside)
-            .unwrap_or_else(|| Error::Outside { path: self.folder.name_of(path) }))
+            .unwrap_or_else(|| Error::Outside { path: self.folder.path_of(path) }))
     }
 
-    /// Goes to `name`; the opened file if it is the end of the walk and no folder.
+    /// Resolves the component `name`. Returns the opened file if it is the end of the path and not a
+    /// folder.
     fn step(&mut self, name: &str, flags: OFlags) -> Result<Option<OwnedFd>, Error> {
         let nofollow = OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = openat(self.here(), name, OFlags::PATH | nofollow, Mode::empty())
-            .map_err(|errno| self.refused(name, errno))?;
-        let stat = fstat(&fd).map_err(|errno| self.refused(name, errno))?;
-        if Mount::of(fd.as_fd()).map_err(|errno| self.refused(name, errno))? != self.folder.mount()
+            .map_err(|errno| self.system_error(name, errno))?;
+        let stat = fstat(&fd).map_err(|errno| self.system_error(name, errno))?;
+        if Mount::from_fd(fd.as_fd()).map_err(|errno| self.system_error(name, errno))?
+            != self.folder.mount()
         {
             return Err(self
                 .link_error(LinkFault::Mount)
@@ -100,12 +104,12 @@ impl Walk<'_> {
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Symlink => self.follow(name, &fd)?,
             FileType::Directory => self.inside.push((fd, name.to_owned())),
-            _ if !self.pending.is_empty() => return Err(self.refused(name, Errno::NOTDIR)),
+            _ if !self.pending.is_empty() => return Err(self.system_error(name, Errno::NOTDIR)),
             _ if flags.contains(OFlags::PATH) => return Ok(Some(fd)),
             _ => {
                 return match openat(self.here(), name, flags | OFlags::NOFOLLOW, Mode::empty()) {
                     Err(Errno::ACCESS) => Err(unreadable(self.path_of(name), stat.st_mode)),
-                    opened => opened.map(Some).map_err(|errno| self.refused(name, errno)),
+                    opened => opened.map(Some).map_err(|errno| self.system_error(name, errno)),
                 };
             }
         }
@@ -113,12 +117,13 @@ impl Walk<'_> {
     }
 
     fn follow(&mut self, name: &str, fd: &OwnedFd) -> Result<(), Error> {
-        let target = readlinkat(fd, "", Vec::new()).map_err(|errno| self.refused(name, errno))?;
+        let target =
+            readlinkat(fd, "", Vec::new()).map_err(|errno| self.system_error(name, errno))?;
         let text = target.to_string_lossy().into_owned();
         self.links += 1;
         self.link = Some(Link { path: self.path_of(name), target: text, rest: self.pending.len() });
         let fault = match target.to_str() {
-            _ if self.links > LINKS => LinkFault::Loop,
+            _ if self.links > MAX_LINKS => LinkFault::Loop,
             Ok(target) if target.starts_with('/') => LinkFault::Absolute,
             Ok(target) => {
                 for component in target.split('/').rev() {
@@ -126,13 +131,13 @@ impl Walk<'_> {
                 }
                 return Ok(());
             }
-            // A file of that name is refused anyway.
+            // A file name that is not UTF-8 is refused anyway.
             Err(_) => LinkFault::Dangling,
         };
-        Err(self.link_error(fault).unwrap_or_else(|| self.refused(name, Errno::LOOP)))
+        Err(self.link_error(fault).unwrap_or_else(|| self.system_error(name, Errno::LOOP)))
     }
 
-    fn refused(&self, name: &str, errno: Errno) -> Error {
+    fn system_error(&self, name: &str, errno: Errno) -> Error {
         let fault = match errno {
             Errno::NOENT => Some(LinkFault::Dangling),
             Errno::NOTDIR => Some(LinkFault::NotADirectory),
@@ -143,7 +148,7 @@ impl Walk<'_> {
         }
         let path = self.path_of(name);
         match errno {
-            // The folder may not be entered.
+            // The user may not enter the folder.
             Errno::ACCESS => match fstat(self.here()) {
                 Ok(stat) => unreadable(self.path_of(""), stat.st_mode),
                 Err(errno) => Error::System { path, source: errno.into() },
@@ -163,7 +168,7 @@ impl Walk<'_> {
         let folders = self.inside.iter().map(|(_, folder)| folder.as_str());
         let path = folders.chain(Some(name).filter(|name| !name.is_empty()));
         let path = path.collect::<Vec<_>>().join("/");
-        self.folder.name_of(&path)
+        self.folder.path_of(&path)
     }
 }
 

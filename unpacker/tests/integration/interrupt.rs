@@ -53,7 +53,7 @@ fn process_1_ends_by_any_signal() {
             15 => "SIGTERM".to_owned(),
             28 => "SIGWINCH".to_owned(),
             34.. => format!("signal {signal}"),
-            _ => " came before the end".to_owned(),
+            _ => "interrupted by ".to_owned(),
         };
         let mut program = Command::new("unshare");
         program.args(&enter).arg(unpacker().get_program());

@@ -338,7 +338,7 @@ fn service_host_must_be_an_address() {
     for host in ["kubernetes.default.svc", "localhost", "", "10.0.0.1:443", "10.0.0"] {
         let run = run(host);
         assert_eq!(run.code, Some(20));
-        assert!(run.stderr.contains("which is no IP address"), "{}", run.stderr);
+        assert!(run.stderr.contains("which is not a valid IP address"), "{}", run.stderr);
     }
     for host in ["10.96.0.1", "fd00::1"] {
         assert!(run(host).stderr.contains("ca.crt"), "{}", run(host).stderr);
