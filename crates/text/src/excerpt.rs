@@ -1,18 +1,19 @@
-//! Texts of a bundle in errors and findings: cut, so that no message is longer than a screen.
+//! Truncates texts of a bundle for errors and findings, so that no message is longer than a screen.
 
-/// Most bytes of a text that is quoted: a path of a file with the longest name fits.
+/// The maximum length of a quoted text, in bytes. The path of a file with the longest name fits.
 pub const SIZE: usize = 300;
 
-/// Most bytes in a message about one thing: room for two excerpts.
+/// The maximum length of a message, in bytes. It has room for two excerpts.
 pub const MESSAGE_SIZE: usize = 2 * SIZE + 200;
 
-/// The maximum number of bytes that [`of`] adds to a text that it cuts.
+/// The maximum number of bytes that [`of`] adds to a truncated text.
 pub const SUFFIX_SIZE: usize = "... (18446744073709551615 bytes)".len();
 
-/// Most items of a list that are shown.
+/// The maximum number of items of a list in a message.
 const ITEMS: usize = 10;
 
-/// `text` with at most `most` bytes and its length behind them; none if it is no longer than that.
+/// Truncates `text` to at most `most` bytes, and appends its length. Returns `None` if it is not
+/// longer.
 pub fn of(text: &str, most: usize) -> Option<String> {
     if text.len() <= most {
         return None;
@@ -21,7 +22,7 @@ pub fn of(text: &str, most: usize) -> Option<String> {
     Some(format!("{start}... ({} bytes)", text.len()))
 }
 
-/// `text` with at most [`SIZE`] bytes, and its length behind them if there are more.
+/// Truncates `text` to at most [`SIZE`] bytes, and appends its length if it is longer.
 ///
 /// ```
 /// use unlade_text::excerpt;
@@ -33,7 +34,7 @@ pub fn cut(text: &str) -> String {
     of(text, SIZE).unwrap_or_else(|| text.to_owned())
 }
 
-/// The first ten of `items`, and how many more there are.
+/// Joins the first ten of `items`, and appends the number of the others.
 ///
 /// ```
 /// use unlade_text::excerpt;
