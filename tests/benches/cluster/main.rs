@@ -31,7 +31,7 @@ use tool::Tools;
 const ROUNDS: usize = 20;
 /// One round with new images for so many with known ones: it takes long.
 const NEW: usize = 4;
-/// Rounds before those, which aren't counted: images are pulled and connections made.
+/// Rounds before those, which are not counted: images are pulled and connections made.
 const WARM_UP: usize = 2;
 
 /// How a bundle comes out of its image.
@@ -75,8 +75,8 @@ fn main() {
             if at == 0 {
                 // Once more as on a node that never unpacked anything.
                 let of = format!("{at}-new");
-                let anew = |way, round: &str| stage.tools_anew(way, round);
-                let runs = measure(stage, &image, &of, rounds.div_ceil(NEW), anew).await;
+                let renewed = |way, round: &str| stage.renew_tools(way, round);
+                let runs = measure(stage, &image, &of, rounds.div_ceil(NEW), renewed).await;
                 tables.add(&format!("{label}, images new to the node"), &runs);
             }
         }

@@ -25,7 +25,7 @@ pub(crate) struct Tools {
 pub(crate) struct Weight {
     /// Of all that a node pulls.
     pub(crate) pulled: u64,
-    /// Of the same with layers that aren't compressed.
+    /// Of the same with layers that are not compressed.
     pub(crate) unpacked: u64,
 }
 
@@ -47,7 +47,7 @@ impl Tools {
     }
 
     /// The same programs in images that no node has; `round` is in no other.
-    pub(crate) fn anew(&self, cluster: &Cluster, way: Way, round: &str) -> Self {
+    pub(crate) fn renew(&self, cluster: &Cluster, way: Way, round: &str) -> Self {
         let push = |mut image: Image, name: &str| {
             let layer = image.layers.first_mut().unwrap();
             layer.entries.push(Entry::file("round", round));

@@ -1,4 +1,4 @@
-//! Images out of templates: documents whose digests and sizes are filled in.
+//! Images from templates: documents whose digests and sizes are filled in.
 //!
 //! A mutated image is refused for its first digest, before anything of interest is read. So what
 //! the entry points of images take is a template: `index.json`, the manifest, the configuration
@@ -18,12 +18,13 @@ use sha2::{Digest as _, Sha256};
 
 use crate::tape::{self, Tape};
 
-/// What stands between the parts of an input that has several.
+/// The separator between the parts of an input.
 pub const SEPARATOR: &[u8] = b"\n=====\n";
 
 const GZIP: &[u8] = b"\x1f\x8b";
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
-/// Most bytes of a layer that are decompressed for its digest; what has more gets a wrong one.
+/// The maximum size of a layer that is decompressed for its digest, in bytes; a larger layer gets a
+/// wrong digest.
 const PLAIN: u64 = 1 << 30;
 
 /// The parts of `input`; at least one.
@@ -153,7 +154,7 @@ pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap_or_default()
 }
 
-/// The digest of what a compressed layer holds; none of one that isn't compressed.
+/// Returns the digest of the content of a compressed layer; `None` if it is not compressed.
 fn diff(layer: &[u8]) -> Option<String> {
     if layer.starts_with(GZIP) {
         Some(hex_of(MultiGzDecoder::new(layer).take(PLAIN)))
@@ -172,7 +173,8 @@ fn hex(bytes: &[u8]) -> String {
     hex_of(bytes)
 }
 
-/// The digest of a stream, which isn't kept: what breaks off has the digest of what there is.
+/// Returns the digest of a stream, without keeping its content. A truncated stream has the digest
+/// of its existing part.
 fn hex_of(mut stream: impl Read) -> String {
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 64 << 10];
@@ -186,7 +188,7 @@ fn hex_of(mut stream: impl Read) -> String {
     })
 }
 
-/// `text` with each of the names replaced by what stands for it.
+/// Replaces each of the names in `text` by its value.
 fn replace(text: &[u8], names: &[(String, String)]) -> Vec<u8> {
     let mut replaced = Vec::with_capacity(text.len());
     let mut rest = text;

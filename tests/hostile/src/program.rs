@@ -1,4 +1,4 @@
-//! What the real programs are given: an input as the file or directory that they read.
+//! The inputs of the real programs: files and directories that they read.
 
 use std::fs;
 use std::io;
@@ -15,23 +15,23 @@ use crate::{Entry, tape};
 /// One run of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// Which program.
+    /// The program.
     pub program: Program,
     /// Its arguments.
     pub arguments: Vec<String>,
 }
 
-/// The programs that read outside bytes.
+/// The programs that read untrusted bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Program {
     /// The command.
     Unlade,
-    /// What runs in a bundle's pod.
+    /// The program that runs in the pod of a bundle.
     Unpacker,
 }
 
 impl Program {
-    /// Its file name.
+    /// Returns its file name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Unlade => "unlade",
@@ -42,12 +42,12 @@ impl Program {
 
 const ANNOTATIONS: &[u8] = b"annotations: {}\n";
 
-/// Writes `input` into the empty directory `folder` as programs read it; the runs that do, none
-/// where no program reads such input from a file.
+/// Writes `input` into the empty directory `folder` in the form that programs read, and returns the
+/// runs that read it. The list is empty if no program reads such an input from a file.
 ///
 /// # Errors
 ///
-/// If a file can't be written.
+/// Returns an error if a file cannot be written.
 pub fn write(entry: Entry, input: &[u8], folder: &Path) -> io::Result<Vec<Run>> {
     match entry {
         Entry::Annotations => bundle(folder, &[("metadata/annotations.yaml", input)]),

@@ -52,7 +52,8 @@ impl Plan<'_> {
                 "--bind-address=0.0.0.0".into(),
                 format!("--cert-dir={}", folder.display()),
                 "--enable-admission-plugins=NodeRestriction".into(),
-                // The service's address is on `lo` of the namespace: nobody has to route to endpoints.
+                // The service's address is on `lo` of the namespace: nobody has to route to
+                // endpoints.
                 "--endpoint-reconciler-type=none".into(),
                 format!("--etcd-servers={ETCD}"),
                 format!("--feature-gates={}=true", node::VOLUME_DIGEST_GATE),

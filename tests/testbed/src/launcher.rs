@@ -78,7 +78,7 @@ pub(crate) fn start(place: &Place, part: Part) -> Result<(), Error> {
         .stderr(errors)
         .spawn()
         .map_err(run)?;
-    wait_for(&format!("{part} started"), Duration::from_secs(20), || {
+    wait_for(&format!("{part} to start"), Duration::from_secs(20), || {
         if place.process(part)? != before {
             return Ok(Some(()));
         }

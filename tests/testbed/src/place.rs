@@ -55,6 +55,11 @@ impl Place {
         self.folder.join("kubeconfig")
     }
 
+    /// Without it, kubectl writes into the home directory.
+    pub(crate) fn kubectl_cache(&self) -> PathBuf {
+        self.folder.join("kubectl-cache")
+    }
+
     pub(crate) fn kubelet_kubeconfig(&self, node: &str) -> PathBuf {
         self.control_plane().join(format!("kubelet-{node}.kubeconfig"))
     }

@@ -1,4 +1,4 @@
-//! Processes that are told apart from later ones with the same id.
+//! Processes, distinguished from later ones with the same id.
 
 use std::fs;
 use std::io;
@@ -34,7 +34,7 @@ impl Process {
         Ok(Self { pid, started: stat.started, boot: boot() })
     }
 
-    /// Whether it still runs. One that ended and that nobody has waited for doesn't.
+    /// Whether it still runs. One that ended and that nobody has waited for does not.
     pub(crate) fn is_alive(&self) -> bool {
         self.stat().is_some()
     }
@@ -51,7 +51,7 @@ impl Process {
 
     /// A descriptor of it; `None` if it has ended.
     pub(crate) fn open(&self) -> Result<Option<OwnedFd>, Error> {
-        // First the descriptor, then the check: from then on the id can't become another process.
+        // First the descriptor, then the check: from then on the id cannot become another process.
         Ok(open(self.pid)?.filter(|_| self.is_alive()))
     }
 

@@ -48,7 +48,7 @@ impl Programs {
     ///
     /// # Errors
     ///
-    /// [`Error::Missing`] if a package is missing and can't be installed; [`Error::Ended`] with
+    /// [`Error::Missing`] if a package is missing and cannot be installed; [`Error::Ended`] with
     /// the end of its output if a build fails.
     pub fn prepare(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<Self, Error> {
         outside(|| Self::prepare_here(cache, tell))

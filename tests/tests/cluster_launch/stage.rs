@@ -27,7 +27,7 @@ use unlade_tests::cluster::{Cluster, Namespace};
 /// For whatever a test waits for.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
-/// Held by tests that go on beside each other, and by one that doesn't.
+/// Held by tests that go on beside each other, and by one that does not.
 static ALONE: RwLock<()> = RwLock::new(());
 
 /// What `ClientBuilder` makes services of.
@@ -119,7 +119,7 @@ impl Stage<'_> {
                 return versions;
             }
         }
-        panic!("the version {last:?} wasn't seen");
+        panic!("the version {last:?} was not seen");
     }
 
     pub(crate) fn api<K>(&self) -> Api<K>

@@ -72,7 +72,7 @@ pub(crate) fn serve(
             "containers": [{
                 "name": "registry",
                 "image": stage.olm.opm,
-                // There is no cache yet: it is made at the start.
+                // The cache does not exist yet; it is created at the start.
                 "args": ["serve", "/configs", "--cache-dir=/tmp/cache", "--cache-enforce-integrity=false"],
                 "command": ["/bin/opm"],
                 "volumeMounts": [

@@ -1,4 +1,4 @@
-//! Every bundle that can't be installed is unpacked twice, by our image and by OLM's own: the
+//! Every bundle that cannot be installed is unpacked twice, by our image and by OLM's own: the
 //! cluster's administrator is to learn no less from ours.
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use crate::{PATIENCE, Stage, bundle, catalog, conditions, is, policy};
 
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// A bundle that can't be installed.
+/// A bundle that cannot be installed.
 struct Bad {
     package: &'static str,
     image: String,
@@ -221,7 +221,7 @@ fn refusal(stage: &Stage, namespace: &Namespace<'_>) -> String {
     }
 }
 
-/// A `ConfigMap` that doesn't fit compressed either.
+/// A `ConfigMap` that does not fit compressed either.
 fn noise() -> String {
     let mut state = 1_u64;
     // A linear congruential generator, whose higher bits are the better ones.

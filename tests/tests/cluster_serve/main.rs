@@ -27,7 +27,7 @@ use awkward::Awkward;
 use ended::message;
 use stage::{Bundle, Stage, Way};
 
-/// How many of the sample's largest bundles are taken for sure.
+/// The number of the largest bundles of the sample that are always included.
 const LARGEST: usize = 3;
 /// Of the others, every so many-th.
 const STEP: usize = 10;

@@ -16,7 +16,7 @@ use crate::ended::Ended;
 /// For all Jobs of a test together.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// Most containers whose logs are read at once.
+/// The maximum number of containers whose logs are read at once.
 const MOST_LOGS: usize = 100;
 
 /// How the unpacker and the bundle come together.

@@ -10,7 +10,8 @@ use crate::Cross;
 
 /// How many are tried; `UNLADE_MUTATIONS` sets another number, `UNLADE_SEED` another beginning.
 const NUMBER: u64 = 120;
-/// Most bytes of a bundle that is mutated: small ones are as good, and many more can be tried.
+/// The maximum size of a bundle that is mutated, in bytes: small bundles are as useful, and many more
+/// of them can be tried.
 const LARGEST: usize = 100_000;
 
 /// What is written into files, at the beginning of lines or anywhere.

@@ -32,7 +32,9 @@ impl Architecture {
             "powerpc64" if cfg!(target_endian = "little") => Ok(Self::Ppc64le),
             "s390x" => Ok(Self::S390x),
             other => Err(Error::Missing {
-                what: format!("the unpacker cannot be built for {other}, the architecture of this machine"),
+                what: format!(
+                    "the unpacker cannot be built for {other}, the architecture of this machine"
+                ),
                 hint: "name another with --architecture".to_owned(),
             }),
         }
@@ -82,7 +84,8 @@ pub(crate) struct Toolchain {
 }
 
 impl Toolchain {
-    /// Checks that the machine has everything that the build needs, because the build takes minutes.
+    /// Checks that the machine has everything that the build needs, because the build takes
+    /// minutes.
     pub(crate) fn find(architecture: Architecture) -> Result<Self, Error> {
         let is_host = Architecture::host().is_ok_and(|host| host == architecture);
         let prefix = if is_host { String::new() } else { format!("{}-", architecture.names().gnu) };
@@ -138,7 +141,7 @@ impl Toolchain {
     fn programs(&self) -> Result<(), Error> {
         let others = ["readelf", "nm", "strip"].map(|name| format!("{}{name}", self.prefix));
         let all = [self.compiler.clone()].into_iter().chain(others);
-        match all.into_iter().find(|program| !command::is_there(program)) {
+        match all.into_iter().find(|program| !command::is_on_path(program)) {
             None => Ok(()),
             Some(program) => {
                 let what = format!("{program} is not on the PATH");

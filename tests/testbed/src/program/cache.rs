@@ -1,4 +1,4 @@
-//! What goes out of the cache of built programs.
+//! Removes old programs from the cache of built programs.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -6,17 +6,17 @@ use std::time::{Duration, SystemTime};
 
 use crate::{Error, file};
 
-/// How long programs are kept that no testbed was brought up with.
+/// The time for which programs are kept that no testbed uses.
 const KEPT: Duration = Duration::from_hours(30 * 24);
 
-/// Keeps a folder of the cache for another while.
+/// Marks a folder of the cache as used.
 pub(super) fn touch(folder: &Path) {
-    // Whoever may not write there doesn't prune there either.
+    // Whoever may not write there does not prune there either.
     let _ = File::open(folder).and_then(|folder| folder.set_modified(SystemTime::now()));
 }
 
 /// Makes an empty folder to build `name` in, beside its place in the cache, and clears what builds
-/// left that were interrupted and programs that weren't used for long. Only for who holds the
+/// left that were interrupted and programs that were not used for long. Only for who holds the
 /// cache's lock.
 ///
 /// The folder is another one each time: after a kill the compiler may still write into the last.

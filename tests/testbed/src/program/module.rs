@@ -12,10 +12,10 @@ use sha2::{Digest, Sha256};
 use super::{cache, go, name_of, run};
 use crate::{Error, file};
 
-/// Raised when the way of building changes, so that what was built before isn't used.
+/// Raised when the way of building changes, so that what was built before is not used.
 const RECIPE: &str = "3";
 
-/// No debug information, which isn't linked anyway, and no inlining: a third less to compute for
+/// No debug information, which is not linked anyway, and no inlining: a third less to compute for
 /// the compiler, and what a testbed does takes no longer.
 const COMPILER: &str = "-gcflags=all=-dwarf=false -l";
 
@@ -113,7 +113,7 @@ impl Module {
         }
         let digest = Sha256::digest(format!("{RECIPE} {text}"));
         let key = digest.iter().take(6).fold(String::new(), |mut key, byte| {
-            // Writing to a string can't fail.
+            // Writing to a string cannot fail.
             let _ = write!(key, "{byte:02x}");
             key
         });

@@ -1,4 +1,4 @@
-//! The proxy before the registry, which plays its faults.
+//! The proxy in front of the registry, which causes its faults.
 //!
 //! One request per connection: it tells both sides to close after it, so that after the head of
 //! the request bytes are just passed on, whatever their framing.
@@ -81,7 +81,7 @@ impl Proxy {
         }
     }
 
-    /// Says nothing until the client gives up or the fault ends: then the client may ask anew.
+    /// Does not answer until the client gives up or the fault ends; the client may then retry.
     fn hang(
         &self,
         mut reader: BufReader<&TcpStream>,
@@ -231,7 +231,7 @@ fn trickle(from: &mut TcpStream, to: &mut TcpStream, rate: u32) -> io::Result<()
             return Ok(());
         }
         to.write_all(buffer.get(..n_bytes).unwrap_or_default())?;
-        // It isn't waiting for anything: slowness is what is wanted.
+        // It is not waiting for anything: slowness is what is wanted.
         thread::sleep(Duration::from_secs(1) / PIECES);
     }
 }

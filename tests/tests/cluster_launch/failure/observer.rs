@@ -166,7 +166,7 @@ impl fmt::Debug for Observer {
 }
 
 impl Knows {
-    /// How long after this was seen it is known; none if this doesn't tell it.
+    /// How long after this was seen it is known; none if this does not tell it.
     fn by(self, seen: &Seen) -> Option<Duration> {
         let is_known = match (self, seen) {
             (Self::Stuck, Seen::Pod(pod)) => states(pod).any(is_stuck),
