@@ -53,7 +53,7 @@ fn cluster_cli_an_interrupted_launch_goes_on_and_is_taken_up() {
         let image = stage.push("interrupt");
         // Without the selector that was in the way.
         let again = stage.unlade(["launch", &image]);
-        assert!(again.stderr.contains(&format!("job/{job} is at it already")), "{again:?}");
+        assert!(again.stderr.contains(&format!("job/{job} is already running")), "{again:?}");
         again.success();
     });
 }
@@ -85,7 +85,7 @@ fn cluster_cli_an_interrupted_launch_is_cancelled_on_request() {
         let (mut child, job) = waiting(stage, &["--cancel-on-interrupt"]);
         let (code, stderr) = interrupt(&mut child);
         assert_eq!(code, Some(73), "{stderr}");
-        assert!(stderr.contains("interrupted; the Job is deleted"), "{stderr}");
+        assert!(stderr.contains("interrupted; the Job was deleted"), "{stderr}");
         let job = stage.namespace.get(&format!("job/{job}"));
         let is_going = |job: &Value| job["metadata"]["deletionTimestamp"].is_string();
         assert!(job.as_ref().is_none_or(is_going), "{job:?}");
