@@ -24,7 +24,7 @@ pub(crate) struct Cluster {
     pub(crate) namespace: String,
 }
 
-/// Why there is no connection to a cluster.
+/// Why the connection to a cluster was not prepared.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum Error {

@@ -102,7 +102,8 @@ pub(crate) fn parse_launch(text: &str) -> Result<String, Error> {
 
 /// Changes `text` into a valid name. Returns `None` if no character of it can be kept.
 ///
-/// Most names of ClusterServiceVersions, such as `etcdoperator.v0.9.4`, are valid and do not change.
+/// Most names of ClusterServiceVersions, such as `etcdoperator.v0.9.4`, are valid and do not
+/// change.
 pub(crate) fn from_text(text: &str) -> Option<String> {
     let legal: String = text
         .chars()

@@ -1,4 +1,5 @@
-//! Formats tables as kubectl does: column names in capitals, no lines, three blanks between columns.
+//! Formats tables as kubectl does: column names in capitals, no lines, three blanks between
+//! columns.
 
 use std::fmt::Write as _;
 

@@ -1,6 +1,6 @@
 //! Reads the directories of a bundle into [`Content`].
 //!
-//! The bundle may be hostile, and in a pod its files lie beside the token of a service account. So
+//! The bundle may be hostile, and in a pod its files are next to the token of a service account. So
 //! `manifests/` and `metadata/` are each opened beneath the bundle root, without crossing mounts
 //! or magic links. Each directory is then its own root: a link may only lead to another file of the
 //! same directory. Upstream follows every link (`configmap_writer.go`), so a bundle can make it
@@ -76,9 +76,9 @@ pub fn read(root: &Path, options: &Options) -> Result<Reading, Error> {
     Ok(reading)
 }
 
-/// Reads the files that OLM's copier (`cpb`) copies from a bundle image: `metadata/annotations.yaml`
-/// and the directory of manifests that it names, or `manifests/`. Also returns findings about paths
-/// that the annotations name but that are not used.
+/// Reads the files that OLM's copier (`cpb`) copies from a bundle image:
+/// `metadata/annotations.yaml` and the directory of manifests that it names, or `manifests/`. Also
+/// returns findings about paths that the annotations name but that are not used.
 ///
 /// # Errors
 ///
@@ -105,7 +105,8 @@ pub(crate) fn read_as_copier(
 ///
 /// # Errors
 ///
-/// Fails as [`read`] does, but does not check that the files are a [`Content`]: the caller checks it.
+/// Fails as [`read`] does, but does not check that the files are a [`Content`]: the caller checks
+/// it.
 #[cfg(feature = "serve")]
 pub(crate) fn read_as_writer(root: &Path, options: &Options) -> Result<Vec<File>, Error> {
     let root = Folder::root(root, options.resolution)?;
@@ -128,8 +129,8 @@ fn open_manifests(root: &Folder, layout: &mut Layout) -> Result<Folder, Error> {
     }
 }
 
-/// Reads the metadata at `path`. If it contains no annotations.yaml, the one among `named_by`, which
-/// names `path`, is used.
+/// Reads the metadata at `path`. If it contains no annotations.yaml, the one among `named_by`,
+/// which names `path`, is used.
 fn read_metadata(
     root: &Folder,
     path: &str,

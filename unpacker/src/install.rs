@@ -52,7 +52,7 @@ pub fn install(destination: &Path) -> Result<PathBuf, Error> {
 
 /// Copies `source` to `path` completely or not at all, with this mode independent of the umask.
 pub(crate) fn copy(mut source: File, path: &Path, mode: u32) -> io::Result<()> {
-    let unfinished = Unfinished::beside(path)?;
+    let unfinished = Unfinished::next_to(path)?;
     let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&unfinished.0)?;
     io::copy(&mut source, &mut file)?;
     file.set_permissions(fs::Permissions::from_mode(mode))?;
@@ -65,11 +65,12 @@ pub(crate) fn copy(mut source: File, path: &Path, mode: u32) -> io::Result<()> {
 struct Unfinished(PathBuf);
 
 impl Unfinished {
-    fn beside(path: &Path) -> io::Result<Self> {
+    fn next_to(path: &Path) -> io::Result<Self> {
         let name = path.file_name().ok_or_else(|| io::Error::other("no file name"))?;
         let mut hidden = OsString::from(".");
         hidden.push(name);
-        // A process ID is not unique: two containers that share the directory may both be process 1.
+        // A process ID is not unique: two containers that share the directory may both be process
+        // 1.
         hidden.push(format!(".{:016x}", RandomState::new().hash_one(std::process::id())));
         Ok(Self(path.with_file_name(hidden)))
     }

@@ -43,7 +43,7 @@ pub(crate) struct Launch {
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
-    /// Fail if anything of the bundle would be lost or is not as it should be
+    /// Fail if any part of the bundle would be lost or is invalid
     #[arg(long)]
     pub(crate) strict: bool,
 

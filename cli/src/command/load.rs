@@ -119,7 +119,8 @@ struct Failures {
 
 impl Failures {
     fn add(&mut self, error: &Error, screen: &Screen) {
-        // A hostile List can contain thousands of broken ConfigMaps; the last error counts them all.
+        // A hostile List can contain thousands of broken ConfigMaps; the last error counts them
+        // all.
         if self.number < finding::LISTED {
             error::report(error, screen);
         }
@@ -166,8 +167,8 @@ impl<'a, W: Write> Writer<'a, W> {
         }
     }
 
-    /// Writes a document for a ConfigMap that failed to load. A summary does not contain it, because
-    /// the error is on standard error.
+    /// Writes a document for a ConfigMap that failed to load. A summary does not contain it,
+    /// because the error is on standard error.
     fn write_failure(
         &mut self,
         config_map: &ConfigMap,

@@ -138,8 +138,8 @@ fn is_bundle_directory(path: &Path) -> bool {
     path.is_dir() && (path.join("manifests").exists() || !path.join("oci-layout").exists())
 }
 
-/// Returns the default name of the ConfigMap: that of the CSV, which differs between the versions of
-/// a package and is usually valid as it is.
+/// Returns the default name of the ConfigMap: that of the CSV, which differs between the versions
+/// of a package and is usually valid as it is.
 fn default_name(manifest: &Manifest, source: &Source) -> String {
     let path = match source {
         Source::Path(path) => path.clone(),

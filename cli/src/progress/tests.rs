@@ -19,7 +19,7 @@ fn waiting() -> Event {
     at(900, Step::Waiting { failure: Box::new(failure) })
 }
 
-/// The lines after `events`, without styles.
+/// Returns the lines after `events`, without styles.
 fn shown(events: &[Event]) -> String {
     let mut progress = Progress::default();
     for event in events {

@@ -7,7 +7,7 @@ use crate::{
     run::{piped, unlade},
 };
 
-/// The keys of a ConfigMap as OLM fills it: six annotations, no marks of ours.
+/// Returns a ConfigMap as OLM fills it: with six annotations and without marks of unlade.
 fn upstream(name: &str) -> String {
     let csv = CSV.replace('\n', "\n    ");
     format!(

@@ -78,8 +78,8 @@ impl<'a, C: Clock> Pace<'a, C> {
     /// The maximum wait that a server can request.
     const MAX_REQUESTED: Duration = Duration::from_secs(30);
 
-    /// Creates the pace for one ConfigMap. `clock` started with the run, because the deadline of the
-    /// policy applies to all ConfigMaps together.
+    /// Creates the pace for one ConfigMap. `clock` started with the run, because the deadline of
+    /// the policy applies to all ConfigMaps together.
     pub(crate) fn new(policy: &'a Policy, clock: &'a C) -> Self {
         Self { policy, clock, tries: 0, denied: None, random: Random::default() }
     }
@@ -135,8 +135,8 @@ impl<'a, C: Clock> Pace<'a, C> {
         self.policy.deadline.saturating_sub(self.clock.now())
     }
 
-    /// Returns an exponential backoff. Its upper half is random, so that many pods do not send their
-    /// requests at the same time.
+    /// Returns an exponential backoff. Its upper half is random, so that many pods do not send
+    /// their requests at the same time.
     fn backoff(&self, max: Duration) -> Duration {
         let whole = Self::FIRST.saturating_mul(1 << self.tries.min(16)).min(max);
         whole.mul_f64(0.5 + self.random.next() / 2.0)

@@ -1,8 +1,8 @@
 //! `cpb DESTINATION`: copies a bundle out of its image, inside the container of that image.
 //!
 //! Upstream's `cpb` searches the whole file system for an `annotations.yaml`, ignores its argument
-//! and copies links as links (OLM `util/cpb/main.go`). This one reads the bundle from the paths that
-//! the bundle format defines, and follows no link that leads out of it.
+//! and copies links as links (OLM `util/cpb/main.go`). This one reads the bundle from the paths
+//! that the bundle format defines, and follows no link that leads out of it.
 
 use std::ffi::OsString;
 use std::fs;

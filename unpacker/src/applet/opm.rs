@@ -158,6 +158,6 @@ mod tests {
             assert_eq!(opm(args), (1, String::new()), "{args:?}");
         }
         assert_eq!(opm(&["alpha", "bundle", "extract", "--no-such"]).0, 1);
-        assert_eq!(opm(&["alpha", "bundle", "extract", "-c", "name"]).0, 1, "there is no server");
+        assert_eq!(opm(&["alpha", "bundle", "extract", "-c", "name"]).0, 1, "no server exists");
     }
 }

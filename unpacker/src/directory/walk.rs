@@ -87,8 +87,8 @@ impl Walk<'_> {
             .unwrap_or_else(|| Error::Outside { path: self.folder.path_of(path) }))
     }
 
-    /// Resolves the component `name`. Returns the opened file if it is the end of the path and not a
-    /// folder.
+    /// Resolves the component `name`. Returns the opened file if it is the end of the path and not
+    /// a folder.
     fn step(&mut self, name: &str, flags: OFlags) -> Result<Option<OwnedFd>, Error> {
         let nofollow = OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = openat(self.here(), name, OFlags::PATH | nofollow, Mode::empty())

@@ -1,4 +1,4 @@
-//! Whom the program trusts, and by what it is known.
+//! Certificates and credentials of the connection to the API server.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -15,10 +15,11 @@ use crate::server::Server;
 /// Runs `serve` with a kubeconfig of this cluster and user.
 fn run(cluster: &Value, user: &Value) -> Run {
     let bundle = bundle("one");
-    Run::of(command(&bundle, cluster, user).args(["--deadline", "2s"]))
+    Run::execute(command(&bundle, cluster, user).args(["--deadline", "2s"]))
 }
 
-/// `serve` of a bundle, in whose root a kubeconfig of this cluster and user is.
+/// Returns the command `serve` for a bundle, with a kubeconfig of this cluster and user in its
+/// root.
 fn command(bundle: &TempDir, cluster: &Value, user: &Value) -> Command {
     let config = json!({
         "current-context": "x",

@@ -17,8 +17,8 @@ pub(super) fn client(
 ) -> Result<(), Error> {
     let mut all = Vec::new();
     for request in requests {
-        let made = objects(request, options);
-        all.extend(made.map_err(|failure| Error::launch(&request.image, failure))?);
+        let created = objects(request, options);
+        all.extend(created.map_err(|failure| Error::launch(&request.image, failure))?);
     }
     print(&all, output)
 }
@@ -31,8 +31,8 @@ pub(super) async fn server(
 ) -> Result<(), Error> {
     let mut all = Vec::new();
     for request in requests {
-        let made = launcher.dry_run(request).await;
-        all.extend(made.map_err(|failure| Error::launch(&request.image, failure))?);
+        let created = launcher.dry_run(request).await;
+        all.extend(created.map_err(|failure| Error::launch(&request.image, failure))?);
     }
     print(&all, output)
 }

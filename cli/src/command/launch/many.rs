@@ -345,7 +345,7 @@ async fn interrupted(
     Err(failure.into())
 }
 
-/// Whether the request that creates a Job may be in flight.
+/// Checks whether the request that creates a Job may be in flight.
 fn is_open(launch: &LaunchProgress) -> bool {
     launch.progress.config_map().is_some() && launch.progress.job().is_none()
 }

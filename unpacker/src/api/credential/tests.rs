@@ -2,7 +2,7 @@ use std::fs;
 
 use super::*;
 
-/// A service account as the kubelet mounts it.
+/// Creates a service account as the kubelet mounts it.
 fn account() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let params = rcgen::CertificateParams::default();
