@@ -27,7 +27,7 @@ pub fn check(entry: Entry, input: &[u8]) {
             }
         }));
     });
-    match panic::catch_unwind(AssertUnwindSafe(|| Cost::of(entry, input))) {
+    match panic::catch_unwind(AssertUnwindSafe(|| Cost::measure(entry, input))) {
         Ok(cost) => {
             record(cost);
             assert!(cost.is_bearable(), "{} bytes took {cost:?}", input.len());

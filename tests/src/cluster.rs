@@ -52,7 +52,7 @@ impl Cluster {
         let cluster = cluster
             .unwrap_or_else(|| panic!("{CLUSTER} is not set: `cargo xtask test` brings one up"));
         if cluster == "testbed" {
-            return Self::of_testbed();
+            return Self::open_running_testbed();
         }
         let kubeconfig = PathBuf::from(&cluster);
         // Tests run in the directory of their crate, not in that of the person.
@@ -143,7 +143,7 @@ impl Cluster {
         }
     }
 
-    fn of_testbed() -> Self {
+    fn open_running_testbed() -> Self {
         let settings = Settings::from_env().unwrap_or_else(|error| panic!("{error}"));
         let testbed = Testbed::open(&settings).unwrap_or_else(|error| {
             panic!("{error} (hint: {})", error.hint().unwrap_or_default());

@@ -35,7 +35,7 @@ fn traces(name: &str) -> Vec<String> {
 fn cluster_a_testbed_survives_crashes_and_leaves_nothing() {
     let cluster = Cluster::open_testbed();
     let settings = Settings::from_env().unwrap();
-    // Another one for each that it stands beside: those of two checkouts do not meet.
+    // The name is derived from that of the other testbed, so that two checkouts do not conflict.
     let name = format!("life-{}", settings.name.get(..15).unwrap_or(&settings.name));
     let settings = settings.named(&name).unwrap();
     let helper = cluster.testbed().helper();

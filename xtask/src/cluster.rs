@@ -126,7 +126,7 @@ impl ForTests {
             *last = std::mem::take(last).with_volume_digests();
         }
         let testbed = helper()
-            .and_then(|helper| Ok(Testbed::up(&settings, &nodes, &helper, &mut tell)?))
+            .and_then(|helper| Ok(Testbed::up(&settings, &nodes, &helper, &mut print_line)?))
             .and_then(|testbed| Ok(testbed.down_after(&settings, process::id())?));
         if let Err(error) = testbed {
             // The original error says more than an error of the removal.
@@ -151,7 +151,7 @@ impl ForTests {
 
 fn up(settings: &Settings, nodes: &[Node]) -> Result<(), Error> {
     let started = Instant::now();
-    let testbed = Testbed::up(settings, nodes, &helper()?, &mut tell)?;
+    let testbed = Testbed::up(settings, nodes, &helper()?, &mut print_line)?;
     let seconds = started.elapsed().as_secs_f32();
     eprintln!("the testbed {:?} is ready after {seconds:.1} s\n", settings.name);
     let folder = testbed.folder().display();
@@ -174,7 +174,7 @@ fn helper() -> Result<PathBuf, Error> {
 }
 
 /// Shows a line of progress.
-pub(crate) fn tell(line: &str) {
+pub(crate) fn print_line(line: &str) {
     eprintln!("{line}");
 }
 

@@ -106,7 +106,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     let next = || waiting.lock().ok().and_then(|mut waiting| waiting.next());
     let work = || {
         while let Some(target) = next() {
-            let report = one(target, &programs, &seeds, arguments.seconds);
+            let report = run_target(target, &programs, &seeds, arguments.seconds);
             if let Ok(mut reports) = reports.lock() {
                 reports.push(report);
             }
@@ -156,7 +156,7 @@ fn build(targets: &[String]) -> Result<PathBuf, Error> {
     Ok(place().join(triple).join("release"))
 }
 
-fn one(target: &str, programs: &Path, seeds: &Path, seconds: u64) -> Result<Report, Error> {
+fn run_target(target: &str, programs: &Path, seeds: &Path, seconds: u64) -> Result<Report, Error> {
     let fuzz = workspace::root().join("fuzz");
     let corpus = fuzz.join("corpus").join(target);
     let artifacts = fuzz.join("artifacts").join(target);

@@ -96,7 +96,7 @@ impl State {
             },
             _ if query.contains("watch=") => state.watch(kind, &query),
             _ if name.is_empty() => {
-                let items: Vec<_> = state.of(kind, &query).cloned().collect();
+                let items: Vec<_> = state.select(kind, &query).cloned().collect();
                 let version = state.version.to_string();
                 json_of(200, &json!({"metadata": {"resourceVersion": version}, "items": items}))
             }
@@ -176,7 +176,7 @@ impl State {
         serde_json::to_value(fill(config_map, &encoded[0]).unwrap()).unwrap()
     }
 
-    fn of<'s>(&'s self, kind: &'s str, query: &'s str) -> impl Iterator<Item = &'s Value> {
+    fn select<'s>(&'s self, kind: &'s str, query: &'s str) -> impl Iterator<Item = &'s Value> {
         let of_kind = self.objects.iter().filter(move |((its, _), _)| its == kind);
         of_kind.map(|(_, object)| object).filter(move |object| is_selected(object, query))
     }
@@ -188,7 +188,7 @@ impl State {
             let version = object["metadata"]["resourceVersion"].as_str().unwrap();
             version.parse::<u64>().unwrap() > from
         };
-        let missed = self.of(kind, query).filter(is_later);
+        let missed = self.select(kind, query).filter(is_later);
         let missed: Vec<_> =
             missed.map(|object| json!({"type": "MODIFIED", "object": object})).collect();
         self.watches.push((kind.to_owned(), query.to_owned(), sender));

@@ -33,7 +33,7 @@ impl Cost {
     /// # Panics
     ///
     /// Panics like [`Entry::run`].
-    pub fn of(entry: Entry, input: &[u8]) -> Self {
+    pub fn measure(entry: Entry, input: &[u8]) -> Self {
         ALLOCATOR.reset_peak_usage();
         let (held, start) = (ALLOCATOR.current_usage(), cpu());
         entry.run(input);

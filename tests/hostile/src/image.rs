@@ -90,7 +90,7 @@ pub fn over_bundle(layer: &[u8]) -> Vec<u8> {
 
 /// The files of the OCI image layout that a template describes.
 pub fn layout(template: &[u8]) -> BTreeMap<String, Vec<u8>> {
-    let image = Image::of(template);
+    let image = Image::from_template(template);
     let mut files = BTreeMap::new();
     files.insert("oci-layout".to_owned(), br#"{"imageLayoutVersion":"1.0.0"}"#.to_vec());
     files.insert("index.json".to_owned(), image.index);
@@ -102,7 +102,7 @@ pub fn layout(template: &[u8]) -> BTreeMap<String, Vec<u8>> {
 
 /// The files of the docker archive that a template describes; its first part is `manifest.json`.
 pub fn docker(template: &[u8]) -> BTreeMap<String, Vec<u8>> {
-    let image = Image::of(template);
+    let image = Image::from_template(template);
     let layers = (0..).zip(image.layers).map(|(n, layer)| (format!("layer{n}.tar"), layer));
     let documents = [("manifest.json", image.index), ("config.json", image.config)];
     layers.chain(documents.map(|(name, bytes)| (name.to_owned(), bytes))).collect()
@@ -121,7 +121,7 @@ struct Image {
 }
 
 impl Image {
-    fn of(template: &[u8]) -> Self {
+    fn from_template(template: &[u8]) -> Self {
         let parts = parts(template);
         let part = |n: usize| parts.get(n).copied().unwrap_or_default();
         let mut names = Vec::new();

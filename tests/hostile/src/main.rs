@@ -49,7 +49,7 @@ fn command(words: &[&str]) -> Result<(), Box<dyn Error>> {
         ["families"] => Family::all().try_for_each(|family| writeln!(output, "{}", family.id()))?,
         ["input", family, size, file] => fs::write(file, find(family)?.input(size.parse()?))?,
         ["run", entry, file] => {
-            let cost = Cost::of(entry.parse()?, &fs::read(file)?);
+            let cost = Cost::measure(entry.parse()?, &fs::read(file)?);
             writeln!(output, "{:.3} s, {} MiB", cost.cpu.as_secs_f64(), cost.memory >> 20)?;
         }
         ["runs", family, size, folder] => {

@@ -95,7 +95,7 @@ entries! {
 fn memory_is_bounded_in_every_family() {
     for family in Family::all() {
         let input = family.input(1 << 20);
-        let Cost { memory, .. } = Cost::of(family.entry, &input);
+        let Cost { memory, .. } = Cost::measure(family.entry, &input);
         let bytes = input.len();
         assert!(memory <= cost::MEMORY, "{}: {bytes} bytes hold {memory}", family.id());
     }

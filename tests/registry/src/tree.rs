@@ -17,10 +17,14 @@ use unlade_oci::build::{Data, Entry, Image, Kind};
 pub fn write(image: &Image, directory: &Path) -> io::Result<()> {
     fs::create_dir(directory)?;
     fs::set_permissions(directory, Permissions::from_mode(0o755))?;
-    image.layers.iter().flat_map(|layer| &layer.entries).try_for_each(|entry| put(entry, directory))
+    image
+        .layers
+        .iter()
+        .flat_map(|layer| &layer.entries)
+        .try_for_each(|entry| write_entry(entry, directory))
 }
 
-fn put(entry: &Entry, directory: &Path) -> io::Result<()> {
+fn write_entry(entry: &Entry, directory: &Path) -> io::Result<()> {
     let mut path = directory.to_owned();
     let mut parts = entry.path.trim_matches('/').split('/').peekable();
     while let Some(part) = parts.next() {

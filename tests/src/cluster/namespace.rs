@@ -169,17 +169,17 @@ impl<'c> Namespace<'c> {
     /// read.
     pub fn dump(&self) -> String {
         let mut text = format!("namespace {}\n", self.name);
-        let mut tell = |title: &str, args: &[&str]| {
+        let mut print = |title: &str, args: &[&str]| {
             let answer = self.kubectl(args.iter().copied());
             let answer = answer.unwrap_or_else(|error| error.to_string());
             let _ = writeln!(text, "--- {title}\n{}", answer.trim_end());
             answer
         };
-        tell("jobs, pods, config maps", &["get", "jobs,pods,configmaps", "--output=wide"]);
-        tell("events", &["get", "events", "--sort-by=.lastTimestamp"]);
-        tell("pods", &["describe", "pods"]);
-        for pod in tell("logs of", &["get", "pods", "--output=name"]).lines() {
-            tell(pod, &["logs", pod, "--all-containers", "--prefix", "--tail=100"]);
+        print("jobs, pods, config maps", &["get", "jobs,pods,configmaps", "--output=wide"]);
+        print("events", &["get", "events", "--sort-by=.lastTimestamp"]);
+        print("pods", &["describe", "pods"]);
+        for pod in print("logs of", &["get", "pods", "--output=name"]).lines() {
+            print(pod, &["logs", pod, "--all-containers", "--prefix", "--tail=100"]);
         }
         text
     }
@@ -201,7 +201,7 @@ impl Drop for Namespace<'_> {
             // Nobody waits for it: the test is over.
             let delete = ["delete", &kind, &name, "--ignore-not-found", "--wait=false"];
             if let Err(error) = self.cluster.kubectl().run(delete) {
-                eprintln!("failed to {error}");
+                eprintln!("{error}");
             }
         }
     }

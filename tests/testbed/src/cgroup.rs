@@ -39,7 +39,7 @@ enum Kind {
 
 impl Group {
     /// Returns the groups with this name, whether they exist or not.
-    pub(crate) fn of(name: &str) -> Result<Self, Error> {
+    pub(crate) fn find(name: &str) -> Result<Self, Error> {
         let mounts = Path::new("/proc/self/mounts");
         let text = file::read(mounts)?.unwrap_or_default();
         Ok(Self { name: name.to_owned(), hierarchies: hierarchies(&text) })
@@ -55,8 +55,8 @@ impl Group {
         Ok(())
     }
 
-    /// The path of a node's group, as the kubelet wants it: below each hierarchy.
-    pub(crate) fn of_node(&self, node: &str) -> String {
+    /// Returns the path of a node's group for the kubelet, which is relative to each hierarchy.
+    pub(crate) fn node_path(&self, node: &str) -> String {
         format!("/{}/{node}", self.name)
     }
 
@@ -75,7 +75,7 @@ impl Group {
         for top in self.tops() {
             for group in groups_below(&top)? {
                 let Some(text) = read_group(&group.join("cgroup.procs"))? else { continue };
-                // 0 stands for a process of another pid namespace, which cannot be ours.
+                // 0 is a process of another pid namespace, which is not part of the testbed.
                 pids.extend(text.lines().filter_map(|line| line.parse::<i32>().ok()));
             }
         }

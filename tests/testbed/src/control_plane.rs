@@ -13,7 +13,7 @@ use crate::{Error, Part, file, kubeconfig, node};
 
 const ETCD: &str = "http://127.0.0.1:2379";
 
-/// Who a client of the API server is: a user, the file it finds its kubeconfig in, its groups.
+/// A client of the API server: its user, the file of its kubeconfig, and its groups.
 struct Client {
     user: String,
     file: PathBuf,

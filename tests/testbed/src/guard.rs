@@ -37,8 +37,8 @@ impl Testbed {
             name: settings.name.clone(),
             state: settings.state.clone(),
             cache: settings.cache.clone(),
-            process: Process::of(process)?,
-            control_groups: Group::of(&self.place().system_name())?.entrances(),
+            process: Process::find(process)?,
+            control_groups: Group::find(&self.place().system_name())?.entrances(),
         };
         let path = self.place().processes().join(format!("guard-{process}.json"));
         file::write_json(&path, &watch)?;

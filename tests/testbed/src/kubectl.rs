@@ -105,7 +105,7 @@ fn exchange(command: &mut Command, input: &[u8]) -> Result<String, Error> {
     let mut child = command.spawn().map_err(run)?;
     if let Some(mut stdin) = child.stdin.take() {
         // kubectl reads all of its input before it prints, so this cannot block for ever. If it
-        // ends without reading, its own words tell more than a broken pipe.
+        // ends without reading, its own message says more than a broken pipe.
         let _ = stdin.write_all(input);
     }
     let output = child.wait_with_output().map_err(run)?;

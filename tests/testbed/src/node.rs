@@ -54,7 +54,7 @@ pub struct Node {
 
 impl Node {
     /// One whose kubelet reports the digests of image volumes (`ImageVolumeWithDigest`, which is
-    /// off by default). The label [`VOLUME_DIGESTS`] tells it from the others.
+    /// off by default). It has the label [`VOLUME_DIGESTS`].
     #[must_use]
     pub fn with_volume_digests(mut self) -> Self {
         self.features.push(VOLUME_DIGEST_GATE.to_owned());
@@ -231,7 +231,7 @@ disabled_plugins = ["io.containerd.nri.v1.nri"]
             "authentication": {"anonymous": {"enabled": true}, "webhook": {"enabled": false}},
             "authorization": {"mode": "AlwaysAllow"},
             "cgroupDriver": "cgroupfs",
-            "cgroupRoot": self.group.of_node(&name(index)),
+            "cgroupRoot": self.group.node_path(&name(index)),
             "clusterDNS": [NAME_SERVER],
             "clusterDomain": "cluster.local",
             "containerRuntimeEndpoint": format!("unix://{}", self.place.runtime_socket(index).display()),

@@ -17,7 +17,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    pub(crate) fn of(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &Settings) -> Self {
         let folder = settings.state.join(&settings.name);
         Self { name: settings.name.clone(), folder, state: settings.state.clone() }
     }

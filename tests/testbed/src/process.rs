@@ -26,15 +26,15 @@ struct Stat {
 }
 
 impl Process {
-    /// The process that has this id now. It stays the same one over `exec`.
-    pub(crate) fn of(id: u32) -> Result<Self, Error> {
+    /// Finds the process that has this id now. It remains the same process after `exec`.
+    pub(crate) fn find(id: u32) -> Result<Self, Error> {
         let found = i32::try_from(id).ok().and_then(|pid| Some((pid, stat(pid)?)));
         let missing = || Error::kernel(format!("find process {id}"))(io::ErrorKind::NotFound);
         let (pid, stat) = found.ok_or_else(missing)?;
         Ok(Self { pid, started: stat.started, boot: boot() })
     }
 
-    /// Whether it still runs. One that ended and that nobody has waited for does not.
+    /// Whether it is still running. A zombie is not.
     pub(crate) fn is_alive(&self) -> bool {
         self.stat().is_some()
     }

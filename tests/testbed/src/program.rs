@@ -44,7 +44,8 @@ impl Programs {
     /// Finds the programs in the cache, or builds them there, and installs the Debian packages
     /// that are missing; `tell` gets a line now and then about what takes long.
     ///
-    /// Safe to interrupt and to run twice at once: programs are built aside and moved into place.
+    /// It can be interrupted, and can run twice at the same time, because programs are built in a
+    /// temporary folder and then moved.
     ///
     /// # Errors
     ///

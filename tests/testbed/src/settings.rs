@@ -8,7 +8,7 @@ use crate::Error;
 /// Which testbed is meant and where its files are.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Tells testbeds on one machine apart.
+    /// The name, which distinguishes the testbeds of a machine.
     pub name: String,
     /// The folder that holds a folder for each running testbed.
     pub state: PathBuf,

@@ -70,9 +70,9 @@ impl Testbed {
             return Err(Error::Setting { setting: "the number of nodes", value, rule });
         }
         let programs = Programs::prepare(&settings.cache, tell)?;
-        let place = Place::of(settings);
+        let place = Place::new(settings);
         let lock = lock(&place)?;
-        let group = Group::of(&place.system_name())?;
+        let group = Group::find(&place.system_name())?;
         let plan = Plan { place: &place, programs: &programs, group: &group };
         let record = if let Some(record) = usable_record(&place)? {
             plan.complete(record, nodes, tell)?
@@ -105,7 +105,7 @@ impl Testbed {
     pub fn open(settings: &Settings) -> Result<Self, Error> {
         // Without it the network would look gone.
         need_root()?;
-        let place = Place::of(settings);
+        let place = Place::new(settings);
         match file::read_json(&place.record())? {
             Some(record) if network(&place).exists() => Ok(Self { place, record }),
             _ => Err(Error::NotUp { name: settings.name.clone() }),
@@ -120,7 +120,7 @@ impl Testbed {
     /// What could not be removed. It can be called again then.
     pub fn down(settings: &Settings) -> Result<usize, Error> {
         need_root()?;
-        let place = Place::of(settings);
+        let place = Place::new(settings);
         if !place.parent().exists() {
             // Not even a lock: still, whatever carries the name goes.
             return remove(&place);
@@ -312,7 +312,7 @@ fn usable_record(place: &Place) -> Result<Option<Record>, Error> {
 }
 
 fn remove(place: &Place) -> Result<usize, Error> {
-    let group = Group::of(&place.system_name())?;
+    let group = Group::find(&place.system_name())?;
     // One way for a healthy testbed and for the ruins of one. Nothing in it needs an orderly end.
     let killed = group.kill_all()?;
     group.remove()?;

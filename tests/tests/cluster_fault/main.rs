@@ -18,7 +18,7 @@ use unlade_tests::cluster::Cluster;
 
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// A static program that waits for its end, and ignores what it is not told.
+/// A static program that waits until it is killed.
 const WAITING: &str = "/usr/bin/catatonit";
 
 /// Pushes an image that just waits, and returns its name for pods.

@@ -39,7 +39,7 @@ pub(crate) struct Case<'s> {
     reason: Reason,
     /// Part of the message.
     says: &'static str,
-    /// Whether the launch ends with it, or tells it and waits.
+    /// Whether the launch ends with it, or reports it and waits.
     is_final: bool,
     /// How the cluster knows.
     knows: Knows,
@@ -139,7 +139,11 @@ impl<'s> Case<'s> {
     }
 
     /// Waits until the failure is reported, and returns it and whether the launch has ended.
-    async fn wait_for_failure(&mut self, steps: &mut Vec<Step>, observer: &Observer) -> (Failure, bool) {
+    async fn wait_for_failure(
+        &mut self,
+        steps: &mut Vec<Step>,
+        observer: &Observer,
+    ) -> (Failure, bool) {
         let launcher = Launcher::new(self.client.clone(), self.options.clone());
         let (sender, mut events) = unbounded();
         let launch = launcher.launch_watched(&self.request, sender);

@@ -152,7 +152,7 @@ fn cluster_content_that_is_there_needs_no_job() {
             assert_eq!(launched.job.is_some(), has_job, "the launch {at}");
         }
 
-        // Content that someone altered is not taken.
+        // Content that someone has changed is not reused.
         let patch = r#"--patch={"data":{"altered.yaml":"kind: Secret"}}"#;
         stage.kubectl(&["patch", "configmap", &first.config_map.name_any(), "--type=merge", patch]);
         let request = stage.request(&image.by_digest);

@@ -126,7 +126,7 @@ fn cluster_without_the_api_server_in_the_policy_that_is_told() {
     });
 }
 
-/// The reason that a launch ends with, or that it tells and tries again.
+/// Returns the reason that a launch ends with, or that it reports before it retries.
 async fn reason(
     stage: &Stage<'_>,
     options: &Options,

@@ -39,7 +39,7 @@ pub(crate) struct Stage<'c> {
     pub(crate) namespace: Namespace<'c>,
     pub(crate) client: Client,
     unpacker: String,
-    /// `METHOD resource` of each write that was asked for, dry runs aside.
+    /// `METHOD resource` of each write request, except dry runs.
     writes: Arc<Mutex<Vec<String>>>,
 }
 
@@ -77,7 +77,7 @@ impl Stage<'_> {
         Request::new(image, self.namespace.name())
     }
 
-    /// A launcher, and what it tells.
+    /// Runs a launch, and returns its result and steps.
     pub(crate) async fn launch(
         &self,
         options: &Options,

@@ -168,7 +168,7 @@ impl Subscription<'_> {
     }
 }
 
-/// What the subscription has led to, once it is as wanted.
+/// Waits until the subscription meets a condition, and returns it.
 #[track_caller]
 pub(crate) fn wait(namespace: &Namespace<'_>, is_wanted: impl Fn(&Value) -> bool) -> Value {
     namespace.wait("subscription.operators.coreos.com/subscription", PATIENCE, is_wanted)

@@ -232,7 +232,7 @@ fn cluster_one_pod_unpacks_several_bundles() {
         let ways = [Way::ImageVolume];
         let bundles = images.iter().flat_map(|awkward| stage.push_awkward(awkward, &ways));
         let bundles: Vec<_> = bundles.collect();
-        stage.apply(&stage.several("several", &bundles));
+        stage.apply(&stage.job_for_bundles("several", &bundles));
         let ended = stage.ended();
         let outcomes = ended.outcomes("several-bundle");
         assert_eq!(outcomes.as_array().unwrap().len(), bundles.len(), "{outcomes}");

@@ -82,14 +82,18 @@ fn leniencies() -> Vec<Leniency> {
         },
         Leniency {
             bundle: bundle().with("metadata/annotations.yaml", &annotations(&many(300))),
-            warnings: &["the annotations are larger than Kubernetes allows: 300 of annotations.yaml"],
+            warnings: &[
+                "the annotations are larger than Kubernetes allows: 300 of annotations.yaml",
+            ],
             refusal: "the annotations have",
             is_upstreams: true,
         },
         Leniency {
             // They fit, but not with our marks.
             bundle: bundle().with("metadata/annotations.yaml", &annotations(&many(256))),
-            warnings: &["the annotations are larger than Kubernetes allows: 256 of annotations.yaml"],
+            warnings: &[
+                "the annotations are larger than Kubernetes allows: 256 of annotations.yaml",
+            ],
             refusal: "the annotations have",
             is_upstreams: true,
         },

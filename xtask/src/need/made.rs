@@ -65,7 +65,7 @@ impl Made {
 
     /// Builds or fetches it. Returns the path of the program if it is the static unpacker.
     pub(super) fn make(self, settings: &Settings) -> Result<Option<PathBuf>, Error> {
-        let tell = &mut cluster::tell;
+        let tell = &mut cluster::print_line;
         match self {
             Self::Corpus => corpus::fetch(None)?,
             Self::Dialect => drop(unlade_testbed::dialect(&settings.cache, tell)?),

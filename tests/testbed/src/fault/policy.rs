@@ -19,7 +19,7 @@ pub struct ImitatedEgress<'t> {
 impl Drop for ImitatedEgress<'_> {
     fn drop(&mut self) {
         if let Err(error) = self.testbed.end_imitation(self.index) {
-            eprintln!("failed to {error}");
+            eprintln!("{error}");
         }
     }
 }

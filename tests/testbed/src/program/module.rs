@@ -77,18 +77,18 @@ pub(super) fn programs(
         return Ok((folder, false));
     }
     let go = go::toolchain(cache, &here.join("parts"), &module.go, tell)?;
-    let aside = cache::aside(cache, name)?;
-    module.build(source, &go, cache, &aside, tell)?;
+    let build_folder = cache::create_build_folder(cache, name)?;
+    module.build(source, &go, cache, &build_folder, tell)?;
     if let Some((data, folder)) = source.data {
         let mut list = module.go(&go, cache);
         let found = run(list.args(["list", "-m", "-f", "{{.Dir}}", data]))?;
-        file::copy_yaml(&Path::new(found.trim()).join(folder), &aside.join(folder))?;
+        file::copy_yaml(&Path::new(found.trim()).join(folder), &build_folder.join(folder))?;
     }
-    fs::rename(&aside, &folder).map_err(Error::file("write", &folder))?;
+    fs::rename(&build_folder, &folder).map_err(Error::file("write", &folder))?;
     Ok((folder, true))
 }
 
-/// A pinned Go module whose programs are wanted.
+/// A pinned Go module.
 struct Module {
     folder: PathBuf,
     /// Names what it is built of: the start of the digest over `go.mod`, `go.sum` and, where one

@@ -66,13 +66,13 @@ impl Faults {
 
     /// Ends the fault of a repository if it is still the one with this number.
     pub(super) fn heal(&mut self, repository: &str, number: u64) {
-        if self.of(repository).is_some_and(|fault| fault.number == number) {
+        if self.get(repository).is_some_and(|fault| fault.number == number) {
             self.repositories.remove(repository);
         }
     }
 
-    /// The fault of a repository.
-    pub(super) fn of(&self, repository: &str) -> Option<Numbered> {
+    /// Returns the fault of a repository.
+    pub(super) fn get(&self, repository: &str) -> Option<Numbered> {
         self.repositories.get(repository).copied()
     }
 }

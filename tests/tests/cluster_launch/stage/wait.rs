@@ -1,4 +1,4 @@
-//! Waiting until the cluster is as wanted.
+//! Waits for conditions of the cluster.
 
 use std::fmt::Debug;
 use std::future::pending;
@@ -21,7 +21,7 @@ use super::{PATIENCE, Stage};
 const INTERVAL: Duration = Duration::from_millis(250);
 
 impl Stage<'_> {
-    /// Waits until an object is as wanted.
+    /// Waits until an object meets a condition.
     pub(crate) async fn wait<K>(&self, name: &str, is_wanted: impl Fn(&K) -> bool) -> K
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -41,7 +41,7 @@ impl Stage<'_> {
         self.wait_for(config, &format!("the pod of {job}"), |_: &Pod| true).await
     }
 
-    /// Waits until one of these objects is as wanted.
+    /// Waits until one of these objects meets a condition.
     pub(crate) async fn wait_for<K>(
         &self,
         config: watcher::Config,
