@@ -32,9 +32,10 @@ impl Record {
         serde_json::from_str(text).ok()
     }
 
-    /// Returns the record of this attempt. Anyone who may update the ConfigMap can write a record, so
-    /// reasons that only a launcher itself can know, such as an unreachable cluster, are ignored. The
-    /// deadline of a Job is not one of them: every launch that follows the Job sees it.
+    /// Returns the record of this attempt. Anyone who may update the ConfigMap can write a record,
+    /// so reasons that only a launcher itself can know, such as an unreachable cluster, are
+    /// ignored. The deadline of a Job is not one of them: every launch that follows the Job sees
+    /// it.
     pub(super) fn read(config_map: Option<&ConfigMap>, attempt: &str) -> Option<Self> {
         Self::of(config_map?).filter(|record| {
             record.attempt.as_deref() == Some(attempt)
