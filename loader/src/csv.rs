@@ -64,7 +64,7 @@ pub(crate) fn read(key: &str, tree: &Tree, findings: &mut Findings) -> Csv {
     // Upstream reads the fields of `spec` from a map. Unlike the fields of structs, they must match
     // in letter case.
     match root.get("spec") {
-        None => reader.invalid("spec is missing"),
+        None => reader.invalid("the CSV has no spec"),
         spec => {
             if let Some(spec) = reader.object(spec, "spec") {
                 read_spec(&mut csv, spec, &mut reader);
@@ -157,7 +157,7 @@ fn definitions(spec: Value<'_>, name: &str, reader: &mut Reader<'_>) -> Definiti
 
 fn definition(item: Value<'_>, path: &str, reader: &mut Reader<'_>) -> Option<Definition> {
     if item.kind() == Kind::Null {
-        reader.invalid(format!("{path} has an item without content"));
+        reader.invalid(format!("{path} contains an empty item"));
         return None;
     }
     let item = reader.object(Some(item), path)?;

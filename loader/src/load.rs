@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use unlade_bundle::{
     Content, Finding, Limits, Reason,
-    annotation::{self, CONTENT_ENCODING, SOURCE_IMAGE, SOURCE_IMAGE_OF_DESIGN},
+    annotation::{self, CONTENT_ENCODING, LEGACY_SOURCE_IMAGE, SOURCE_IMAGE},
 };
 use unlade_config_map::{ConfigMap, decode, mark};
 use unlade_text::excerpt;
@@ -156,7 +156,7 @@ fn is_annotated(config_map: &ConfigMap) -> bool {
         let key = key.as_str();
         mark::ALL.contains(&key)
             || annotation::UPSTREAM.contains(&key)
-            || [CONTENT_ENCODING, SOURCE_IMAGE, SOURCE_IMAGE_OF_DESIGN].contains(&key)
+            || [CONTENT_ENCODING, SOURCE_IMAGE, LEGACY_SOURCE_IMAGE].contains(&key)
     })
 }
 

@@ -58,13 +58,13 @@ impl Budget {
     }
 
     /// Counts one tar entry.
-    pub(crate) fn take_entry(&self) -> io::Result<()> {
+    pub(crate) fn count_entry(&self) -> io::Result<()> {
         let limit = self.limits.entries;
         if add(&self.entries, 1) > limit { Err(Exceeded::Entries { limit }.into()) } else { Ok(()) }
     }
 
     /// Counts a name or a link target that is kept.
-    pub(crate) fn take_name(&self, name: &[u8]) -> io::Result<()> {
+    pub(crate) fn count_name(&self, name: &[u8]) -> io::Result<()> {
         let limit = self.limits.names;
         if add(&self.kept, OVERHEAD + name.len() as u64) > limit {
             return Err(Exceeded::Names { limit }.into());
@@ -80,7 +80,7 @@ impl Budget {
         }
     }
 
-    fn take_read(&self, bytes: u64) -> io::Result<()> {
+    fn count_read(&self, bytes: u64) -> io::Result<()> {
         let Limits { unpacked, ratio, ratio_from, .. } = self.limits;
         let read = add(&self.read, bytes);
         if read > unpacked {
@@ -113,7 +113,7 @@ impl<'a, R> Metered<'a, R> {
 impl<R: Read> Read for Metered<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.inner.read(buffer)?;
-        self.budget.take_read(n as u64)?;
+        self.budget.count_read(n as u64)?;
         Ok(n)
     }
 }

@@ -22,7 +22,7 @@ const MAX_LINKS: usize = 40;
 #[non_exhaustive]
 pub enum Error {
     /// A required directory does not exist.
-    #[error("{path} is missing")]
+    #[error("{path} does not exist")]
     Missing {
         /// The directory.
         path: String,
@@ -34,7 +34,7 @@ pub enum Error {
         path: String,
     },
     /// A directory inside `manifests/` or `metadata/`: a bundle is flat (003.7).
-    #[error("{path} is a directory inside a bundle's directory")]
+    #[error("{path} is a nested directory")]
     NestedDirectory {
         /// The inner directory, or the link to one.
         path: String,
@@ -293,13 +293,11 @@ pub(crate) fn wanted() -> Wanted {
 impl fmt::Display for LinkFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Absolute => {
-                "is absolute; only relative links inside of the directory are followed"
-            }
+            Self::Absolute => "is absolute; only relative links inside the directory are followed",
             Self::Outside => "leads out of the directory that it belongs to",
-            Self::Dangling => "leads nowhere",
-            Self::NotADirectory => "leads through something that is not a directory",
-            Self::Loop => "is part of a loop, or of more than 40 links in a row",
+            Self::Dangling => "leads to a file that does not exist",
+            Self::NotADirectory => "leads through a file that is not a directory",
+            Self::Loop => "is part of a loop, or of a chain of more than 40 links",
         })
     }
 }

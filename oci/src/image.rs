@@ -78,7 +78,7 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] store::Error),
     /// The image does not exist, or is not valid.
-    #[error("failed to find the image in {}", path.display())]
+    #[error("failed to read the image in {}", path.display())]
     Manifest {
         /// The file or directory.
         path: PathBuf,

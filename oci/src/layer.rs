@@ -213,7 +213,7 @@ impl<'a> Stack<'a> {
             return Err(Error::Files { path: path::display(path), limit });
         }
         if let Node::Link(target) = &node {
-            self.budget.take_name(target)?;
+            self.budget.count_name(target)?;
         }
         let before = self.tree.len();
         self.tree.insert(path, node, self.layer).map_err(|above| Error::Beneath {
@@ -225,6 +225,6 @@ impl<'a> Stack<'a> {
 
     /// Counts the names of `path` in the budget, because the tree keeps each of them.
     fn count_names(&self, path: &[u8]) -> Result<(), Error> {
-        Ok(path::parts(path).try_for_each(|part| self.budget.take_name(part))?)
+        Ok(path::parts(path).try_for_each(|part| self.budget.count_name(part))?)
     }
 }

@@ -67,7 +67,7 @@ pub enum Error {
         platforms: Vec<String>,
     },
     /// A blob is not part of an image, but for example a chart or a signature.
-    #[error("{digest} has media type {media_type:?}, which is not the type of {expected}")]
+    #[error("{digest} has media type {media_type:?}, which is not the media type of {expected}")]
     MediaType {
         /// The blob.
         digest: String,
@@ -113,7 +113,7 @@ pub enum Error {
         configuration: usize,
     },
     /// The docker archive was written by a version before Docker 1.10 of 2016.
-    #[error("manifest.json is missing: the archive is older than Docker 1.10")]
+    #[error("manifest.json does not exist: the archive is older than Docker 1.10")]
     Ancient,
 }
 

@@ -1,4 +1,4 @@
-//! [`Store`]: reads files by name from a directory or from a tar archive.
+//! Reads files by name from a directory or from a tar archive.
 
 mod input;
 
@@ -51,7 +51,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A required file does not exist.
-    #[error("{name} is missing")]
+    #[error("{name} does not exist")]
     Missing {
         /// Its path in the directory or archive.
         name: String,
@@ -264,7 +264,7 @@ impl Index {
         let item = match target {
             None => self.item(entry, budget)?,
             Some(Some(target)) if target.len() <= limit::NAME => {
-                budget.take_name(&target)?;
+                budget.count_name(&target)?;
                 Item::Link(target)
             }
             Some(_) => return Ok(()),
@@ -272,7 +272,7 @@ impl Index {
         if self.files.len() >= limit::FILES {
             return Err(io::Error::other("the archive contains too many files").into());
         }
-        budget.take_name(&path)?;
+        budget.count_name(&path)?;
         let is_single = SINGLE.contains(&path.as_slice());
         match self.files.insert(path.clone(), item) {
             Some(_) if is_single => Err(Fault::Twice(path::display(&path))),

@@ -165,7 +165,7 @@ fn walk<R: Read, E: From<io::Error>>(
     mut visit: impl FnMut(&mut Entry<'_, R>) -> Result<(), E>,
 ) -> Result<(), E> {
     while let Some(Found { path, kind, link, size }) = tape.next()? {
-        tape.budget.take_entry()?;
+        tape.budget.count_entry()?;
         let offset = tape.position;
         let data = tape.reader.by_ref().take(size);
         let mut entry = Entry { path, kind, link, size, offset, data };

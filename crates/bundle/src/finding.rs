@@ -78,7 +78,7 @@ pub enum Reason {
     Shadowed,
     /// A file of `metadata/` that OLM does not use, such as the configuration of a pipeline.
     UnusedFile,
-    /// Findings that were not kept or not passed on. [`Finding::omitted`] is their number, if it is
+    /// Findings that were not kept or not passed on. `Finding::omitted` is their number, if it is
     /// known.
     Omitted,
     /// A reason of a later version of unlade, which was read from a ConfigMap.
@@ -88,9 +88,9 @@ pub enum Reason {
 
 /// The maximum number of findings that one reader keeps. Further findings are only counted. Lists
 /// for people are shorter ([`LISTED`]).
-pub const MOST: usize = 10_000;
+pub const MAX_KEPT: usize = 10_000;
 
-/// A collection of findings: the first [`MOST`], and the number of the others.
+/// A collection of findings: the first [`MAX_KEPT`], and the number of the others.
 #[derive(Debug, Clone, Default)]
 pub struct Findings {
     kept: Vec<Finding>,
@@ -100,7 +100,7 @@ pub struct Findings {
 impl Finding {
     /// Creates a finding about `subject`. Long texts are [truncated](unlade_text::excerpt).
     pub fn new(reason: Reason, subject: impl Into<String>, message: impl Into<String>) -> Self {
-        let cut = |text: String, most| excerpt::of(&text, most).unwrap_or(text);
+        let cut = |text: String, max| excerpt::truncate(&text, max).unwrap_or(text);
         Self {
             reason,
             subject: cut(subject.into(), excerpt::SIZE),
@@ -127,7 +127,7 @@ impl Findings {
     /// Adds a finding. A finding that stands for omitted ones only increases their number.
     pub fn push(&mut self, finding: Finding) {
         self.count = self.count.saturating_add(count([&finding]));
-        if self.kept.len() < MOST && finding.omitted == 0 {
+        if self.kept.len() < MAX_KEPT && finding.omitted == 0 {
             self.kept.push(finding);
         }
     }
@@ -144,8 +144,8 @@ impl Findings {
         self.count = self.count.saturating_add(omitted);
     }
 
-    /// Converts the collection into a list. If there are more than [`MOST`] findings, the last one
-    /// has the number of the others.
+    /// Converts the collection into a list. If there are more than [`MAX_KEPT`] findings, the last
+    /// one has the number of the others.
     pub fn into_vec(mut self) -> Vec<Finding> {
         let omitted = self.count - self.kept.len();
         if omitted > 0 {
@@ -199,21 +199,21 @@ mod tests {
     #[test]
     fn findings_beyond_the_limit_are_counted() {
         let mut findings = Findings::default();
-        findings.extend((0..MOST + 3).map(|n| Finding::new(Reason::NoCsv, "", n.to_string())));
-        assert_eq!(findings.count(), MOST + 3);
+        findings.extend((0..MAX_KEPT + 3).map(|n| Finding::new(Reason::NoCsv, "", n.to_string())));
+        assert_eq!(findings.count(), MAX_KEPT + 3);
         let mut all = Findings::default();
         all.append(findings);
         let all = all.into_vec();
-        assert_eq!(all.len(), MOST + 1);
-        assert_eq!(all[MOST].reason, Reason::Omitted);
-        assert_eq!(all[MOST].message, "3 more findings were left out");
-        assert_eq!(all[MOST].omitted, 3);
-        assert_eq!(count(&all), MOST + 3);
+        assert_eq!(all.len(), MAX_KEPT + 1);
+        assert_eq!(all[MAX_KEPT].reason, Reason::Omitted);
+        assert_eq!(all[MAX_KEPT].message, "3 more findings were left out");
+        assert_eq!(all[MAX_KEPT].omitted, 3);
+        assert_eq!(count(&all), MAX_KEPT + 3);
 
         // A second reader that continues from there adds to the same number.
         let mut again = Findings::from(all);
         again.push(Finding::new(Reason::NoCsv, "", "another"));
-        assert_eq!(again.count(), MOST + 4);
-        assert_eq!(again.into_vec()[MOST].omitted, 4);
+        assert_eq!(again.count(), MAX_KEPT + 4);
+        assert_eq!(again.into_vec()[MAX_KEPT].omitted, 4);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use unlade_bundle::{
     Content, Directory, File, Finding, Findings, Limits, Reason,
     annotation::{
-        self, CONTENT_ENCODING, SOURCE_IMAGE, SOURCE_IMAGE_OF_DESIGN, UPSTREAM, is_reserved,
+        self, CONTENT_ENCODING, LEGACY_SOURCE_IMAGE, SOURCE_IMAGE, UPSTREAM, is_reserved,
     },
     content::{self, ANNOTATIONS_FILE},
     key::{self, ConfigMapKey},
@@ -205,7 +205,7 @@ pub fn decode(config_maps: &[ConfigMap], limits: &Limits) -> Result<Decoded, Err
         }
         None => (reader.read_unmarked(&mut findings)?, None),
     };
-    let source = annotations.get(SOURCE_IMAGE).or_else(|| annotations.get(SOURCE_IMAGE_OF_DESIGN));
+    let source = annotations.get(SOURCE_IMAGE).or_else(|| annotations.get(LEGACY_SOURCE_IMAGE));
     Ok(Decoded {
         content,
         source_image: source.cloned(),

@@ -1,7 +1,7 @@
 //! [`fill()`]: writes an encoded ConfigMap over an existing one.
 
 use unlade_bundle::annotation::{
-    self, CONTENT_ENCODING, SOURCE_IMAGE, SOURCE_IMAGE_OF_DESIGN, UPSTREAM, is_reserved,
+    self, CONTENT_ENCODING, LEGACY_SOURCE_IMAGE, SOURCE_IMAGE, UPSTREAM, is_reserved,
 };
 use unlade_text::excerpt;
 
@@ -48,9 +48,9 @@ pub enum Error {
 /// - The name, the namespace, `resourceVersion` and all fields that are not named here stay.
 /// - These annotations are removed: those that an earlier fill recorded ([`mark::ANNOTATIONS`]),
 ///   the marks, upstream's six, those that OLM and opm write, and those that the launcher wrote
-///   about the earlier content ([`record::OF_CONTENT`]). Any user who can change the ConfigMap may
-///   have written the record. So [reserved](annotation::is_reserved) keys in it are ignored, and a
-///   record that does not parse is empty.
+///   about the earlier content ([`record::CONTENT_ANNOTATIONS`]). Any user who can change the
+///   ConfigMap may have written the record. So [reserved](annotation::is_reserved) keys in it are
+///   ignored, and a record that does not parse is empty.
 /// - If another writer set an annotation of the bundle to a different value, this is a conflict. A
 ///   bundle must not overwrite annotations that it did not write, and it is not complete without
 ///   its own.
@@ -111,8 +111,8 @@ fn clear_annotations(mut existing: ConfigMap) -> Result<ConfigMap, Error> {
     for key in recorded.iter().filter(|key| !is_reserved(key)) {
         annotations.remove(key);
     }
-    let known = [SOURCE_IMAGE, SOURCE_IMAGE_OF_DESIGN, CONTENT_ENCODING];
-    for key in known.iter().chain(&UPSTREAM).chain(&mark::ALL).chain(&record::OF_CONTENT) {
+    let known = [SOURCE_IMAGE, LEGACY_SOURCE_IMAGE, CONTENT_ENCODING];
+    for key in known.iter().chain(&UPSTREAM).chain(&mark::ALL).chain(&record::CONTENT_ANNOTATIONS) {
         annotations.remove(*key);
     }
     Ok(existing)

@@ -26,7 +26,7 @@ pub enum Verdict {
     Usage,
     /// The bundle is invalid: a file, a link or an annotation is not legal.
     BadBundle,
-    /// The current user must not read a file of the bundle.
+    /// The current user has no permission to read a file of the bundle.
     Unreadable,
     /// The bundle exceeds a limit of unlade or of the API server.
     TooLarge,

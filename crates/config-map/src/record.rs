@@ -20,4 +20,4 @@ pub const LAUNCH: &str = "unlade.dev/launch";
 pub const VERIFIED: &str = "unlade.dev/verified";
 
 /// The annotations that a fill removes.
-pub const OF_CONTENT: [&str; 2] = [IMAGE_DIGEST, FAILURE];
+pub const CONTENT_ANNOTATIONS: [&str; 2] = [IMAGE_DIGEST, FAILURE];

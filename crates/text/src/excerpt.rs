@@ -6,19 +6,19 @@ pub const SIZE: usize = 300;
 /// The maximum length of a message, in bytes. It has room for two excerpts.
 pub const MESSAGE_SIZE: usize = 2 * SIZE + 200;
 
-/// The maximum number of bytes that [`of`] adds to a truncated text.
+/// The maximum number of bytes that [`truncate`] adds to a truncated text.
 pub const SUFFIX_SIZE: usize = "... (18446744073709551615 bytes)".len();
 
 /// The maximum number of items of a list in a message.
 const ITEMS: usize = 10;
 
-/// Truncates `text` to at most `most` bytes, and appends its length. Returns `None` if it is not
+/// Truncates `text` to at most `max` bytes, and appends its length. Returns `None` if it is not
 /// longer.
-pub fn of(text: &str, most: usize) -> Option<String> {
-    if text.len() <= most {
+pub fn truncate(text: &str, max: usize) -> Option<String> {
+    if text.len() <= max {
         return None;
     }
-    let start = text.get(..text.floor_char_boundary(most)).unwrap_or("");
+    let start = text.get(..text.floor_char_boundary(max)).unwrap_or("");
     Some(format!("{start}... ({} bytes)", text.len()))
 }
 
@@ -31,7 +31,7 @@ pub fn of(text: &str, most: usize) -> Option<String> {
 /// assert!(excerpt::cut(&"long".repeat(1000)).ends_with("longlong... (4000 bytes)"));
 /// ```
 pub fn cut(text: &str) -> String {
-    of(text, SIZE).unwrap_or_else(|| text.to_owned())
+    truncate(text, SIZE).unwrap_or_else(|| text.to_owned())
 }
 
 /// Joins the first ten of `items`, and appends the number of the others.
@@ -44,7 +44,8 @@ pub fn cut(text: &str) -> String {
 /// ```
 pub fn list<T: ToString>(items: impl IntoIterator<Item = T>, separator: &str) -> String {
     let mut items = items.into_iter();
-    let item = |item: T| of(&item.to_string(), MESSAGE_SIZE).unwrap_or_else(|| item.to_string());
+    let item =
+        |item: T| truncate(&item.to_string(), MESSAGE_SIZE).unwrap_or_else(|| item.to_string());
     let shown: Vec<_> = items.by_ref().take(ITEMS).map(item).collect();
     let shown = shown.join(separator);
     match items.count() {

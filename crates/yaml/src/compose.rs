@@ -106,7 +106,7 @@ impl<'r> Composer<'r> {
         }
     }
 
-    pub(super) fn take(&mut self, event: Event) -> Result<(), Error> {
+    pub(super) fn add_event(&mut self, event: Event) -> Result<(), Error> {
         let line = event.line;
         let limit = self.reader.limits().tree;
         if self.held() > limit {
@@ -319,7 +319,7 @@ impl<'r> Composer<'r> {
         self.count.add(1, 0, line)?;
         let value = self.resolve(&scalar, line)?;
         if is_key && scalar.anchor.is_none() {
-            let key = self.key_of(&value, &scalar.value, line);
+            let key = self.convert_key(&value, &scalar.value, line);
             self.key(key, 1);
             return Ok(());
         }
@@ -328,7 +328,7 @@ impl<'r> Composer<'r> {
             self.anchor(name, Some(Anchored { value: id, cost: 1 }));
         }
         if is_key {
-            let key = self.key_of(&value, &scalar.value, line);
+            let key = self.convert_key(&value, &scalar.value, line);
             self.key(key, 1);
             return Ok(());
         }
@@ -363,7 +363,7 @@ impl<'r> Composer<'r> {
         }
     }
 
-    fn key_of(&mut self, value: &Value, text: &str, line: u64) -> Key {
+    fn convert_key(&mut self, value: &Value, text: &str, line: u64) -> Key {
         let line = u32::try_from(line).unwrap_or(u32::MAX);
         let builder = &mut self.builder;
         Key::Text(match value {

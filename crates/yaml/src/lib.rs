@@ -211,7 +211,7 @@ fn compose(
 ) -> Result<(Composed, Option<Unread>), Error> {
     let mut source = Source::new(text);
     let begin = || Composer::new(text.len(), scalars, reader);
-    let document = event::parse(&mut source, reader, begin, Composer::take)?.finish()?;
+    let document = event::parse(&mut source, reader, begin, Composer::add_event)?.finish()?;
     if let Some(root) = document.root {
         reader.check_output(&document.builder, root, document.shared)?;
     }

@@ -92,13 +92,13 @@ fn json_document(
         Ok((builder, root, end)) => {
             reader.check_output(&builder, root, false)?;
             let (read, rest) = bytes.split_at_checked(end).unwrap_or((bytes, &[]));
-            let unread = tail(rest).map(|tail| tail.below(line_of(read) - 1));
+            let unread = tail(rest).map(|tail| tail.below(line_after(read) - 1));
             Ok(Ok((builder.finish(root), unread)))
         }
         Err(json::Fault::TooLarge) => Err(too_large(limit)),
         Err(json::Fault::Syntax { at, problem }) => {
             let before = bytes.get(..at).unwrap_or(bytes);
-            Ok(Err(syntax(line_of(before), problem)))
+            Ok(Err(syntax(line_after(before), problem)))
         }
     }
 }
@@ -139,7 +139,7 @@ fn first_yaml(
     let (document, here) = compose(&chunk, scalars, reader)?;
     let unread = match here {
         Some(here) => Some(here.below(lines)),
-        None => tail(rest).map(|tail| tail.below(lines + line_of(&chunk) - 1)),
+        None => tail(rest).map(|tail| tail.below(lines + line_after(&chunk) - 1)),
     };
     Ok((document, unread))
 }
@@ -254,7 +254,7 @@ fn leading_space(bytes: &[u8]) -> (usize, u64) {
 }
 
 /// Returns the line number of the text after `before`.
-fn line_of(before: &[u8]) -> u64 {
+fn line_after(before: &[u8]) -> u64 {
     n_lines(before) + 1
 }
 

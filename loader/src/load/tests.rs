@@ -250,8 +250,8 @@ fn findings_say_what_is_lost() {
         (
             "metadata/properties.yaml",
             "properties: [{type: olm.package, value: {packageName: y, version: 1.0.0}}]",
-            "properties.yaml: a property olm.package: `packageName` is a boolean, not text: quote \
-             it, for y, yes, on, n, no and off are booleans in YAML",
+            "properties.yaml: the property olm.package is not valid: `packageName` is a boolean, not \
+             text: quote it, because y, yes, on, n, no and off are booleans in YAML",
         ),
         ("metadata/ci.yaml", "reviewers: [a]\n", "ci.yaml: OLM does not use the file"),
     ] {

@@ -179,7 +179,12 @@ fn documents_that_nest_deep_are_refused() {
 fn sizes_that_are_no_sizes_and_digests_that_are_none_are_refused() {
     let sizes = ["-1", "1.5", "9223372036854775808", "\"7\""];
     for size in sizes {
-        refused(Which::Top, r#""size":"#, &format!("\"size\":{size},\"x\":"), "the JSON that");
+        refused(
+            Which::Top,
+            r#""size":"#,
+            &format!("\"size\":{size},\"x\":"),
+            "is not a valid document",
+        );
     }
     for digest in ["sha256:", "sha256:12", "sha256", "", "sha256:../../x"] {
         let to = format!("\"digest\":\"{digest}\",\"x\":");
@@ -208,7 +213,7 @@ fn docker_archives_are_read_as_go_reads_them() {
         r#"[{"Config":"c.json","Layers":["l.tar"]}]{}"#,
     ] {
         let error = refusal(read_with(manifest));
-        assert!(error.contains("manifest.json is not the JSON"), "{manifest}: {error}");
+        assert!(error.contains("manifest.json is not a valid document"), "{manifest}: {error}");
     }
 }
 

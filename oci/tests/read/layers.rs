@@ -168,7 +168,7 @@ fn a_file_replaces_a_directory_and_back() {
 
     let directory = Layer::plain(Tar::new().directory("manifests/x.yaml"));
     let text = refusal(read_layers(&[bundle.clone(), file.clone(), directory]));
-    assert!(text.contains("manifests/x.yaml is a directory inside"), "{text}");
+    assert!(text.contains("manifests/x.yaml is a nested directory"), "{text}");
 
     let gone = Layer::plain(Tar::new().file(".wh.manifests", ""));
     let as_file = Layer::plain(Tar::new().file("manifests", "no directory"));
@@ -183,7 +183,7 @@ fn a_file_replaces_a_directory_and_back() {
 fn a_nested_directory_is_refused_unless_a_later_layer_removes_it() {
     let nested = Tar::new().file("manifests/sub/deeper/a.yaml", "a");
     let text = refusal(read_over_bundle(nested));
-    assert!(text.contains("manifests/sub is a directory inside"), "{text}");
+    assert!(text.contains("manifests/sub is a nested directory"), "{text}");
     let image = read_layers(&[
         Layer::plain(Tar::bundle()),
         Layer::plain(Tar::new().file("manifests/sub/a.yaml", "a")),
@@ -196,7 +196,7 @@ fn a_nested_directory_is_refused_unless_a_later_layer_removes_it() {
 fn what_lies_beneath_a_file_or_link_is_refused() {
     for path in ["manifests/csv.yaml/inner", "manifests/csv.yaml/deeper/inner"] {
         let text = refusal(read_over_bundle(Tar::new().file(path, "")));
-        assert!(text.contains("beneath manifests/csv.yaml, which is not a directory"), "{text}");
+        assert!(text.contains("inside manifests/csv.yaml, which is not a directory"), "{text}");
     }
     let tar = Tar::new().link("manifests", "elsewhere").file("manifests/a.yaml", "");
     let error = read_over_bundle(tar).unwrap_err();

@@ -44,7 +44,7 @@ fn links_that_lead_elsewhere_are_named() {
 #[test]
 fn a_link_to_a_directory_is_refused() {
     let text = refusal(read_over_bundle(Tar::new().link("manifests/here", ".")));
-    assert!(text.contains("manifests/here is a directory inside"), "{text}");
+    assert!(text.contains("manifests/here is a nested directory"), "{text}");
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn refused(parts: &[&[u8]], text: &str) {
 }
 
 #[track_caller]
-fn taken(parts: &[&[u8]], name: &str) {
+fn accepted(parts: &[&[u8]], name: &str) {
     let image = read_with_bytes(parts).unwrap_or_else(|error| panic!("{}", chain(&error)));
     assert_eq!(manifests(&image), [("csv.yaml", "kind: A"), (name, "evil")]);
 }
@@ -137,9 +137,9 @@ fn sparse_records_that_make_no_sparse_file_are_refused() {
 fn extended_headers_count_whatever_their_magic() {
     for magic in [USTAR, GNU, V7, *b"ustar\x0011"] {
         let path = records(magic, b'x', &[("path", "manifests/evil.yaml")]);
-        taken(&[&path, &file("docs/readme")], "evil.yaml");
+        accepted(&[&path, &file("docs/readme")], "evil.yaml");
         let name = Raw::new(magic, b'L', "x", b"manifests/evil.yaml\0").bytes();
-        taken(&[&name, &file("docs/readme")], "evil.yaml");
+        accepted(&[&name, &file("docs/readme")], "evil.yaml");
     }
 }
 
@@ -147,11 +147,11 @@ fn extended_headers_count_whatever_their_magic() {
 fn prefixes_count_as_they_do_for_go() {
     let prefixed = |magic| Raw::new(magic, b'0', "evil.yaml", b"evil").with(345, b"manifests");
     for magic in [USTAR, *b"ustar\x0011", *b"ustar\0\0\0", GNU] {
-        taken(&[&prefixed(magic).bytes()], "evil.yaml");
+        accepted(&[&prefixed(magic).bytes()], "evil.yaml");
     }
     // In a star header, the times are at the end of the prefix of ustar.
     let star = prefixed(USTAR).with(476, b"00000000000 00000000000 ").with(508, b"tar\0");
-    taken(&[&star.bytes()], "evil.yaml");
+    accepted(&[&star.bytes()], "evil.yaml");
     // A V7 header has no fields there.
     let image = read_with_bytes(&[&prefixed(V7).bytes()]).unwrap();
     assert_eq!(manifests(&image), [("csv.yaml", "kind: A")]);
@@ -179,7 +179,7 @@ fn global_headers_that_set_paths_or_sizes_are_refused() {
     let path = records(USTAR, b'x', &[("path", "manifests/evil.yaml")]);
     let global = records(USTAR, b'g', &[("comment", "x")]);
     refused(&[&path, &global, &file("x")], "no entry follows the extended header");
-    taken(&[&global, &path, &file("x")], "evil.yaml");
+    accepted(&[&global, &path, &file("x")], "evil.yaml");
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn sizes_that_are_no_numbers_are_refused() {
     ] {
         refused(&[&sized(size).bytes()], "size is negative, or overflows 63 bits");
     }
-    taken(&[&file("manifests/e"), &sized(b"\x80\0\0\0\0\0\0\0\0\0\0\0").bytes()], "e");
+    accepted(&[&file("manifests/e"), &sized(b"\x80\0\0\0\0\0\0\0\0\0\0\0").bytes()], "e");
     let owner = Raw::new(USTAR, b'0', "x", b"").with(108, b"x");
     refused(&[&owner.bytes()], "field `uid` is not a number of 63 bits");
 }
@@ -228,7 +228,7 @@ fn a_file_whose_path_ends_in_a_slash_is_refused_in_the_bundle_and_nowhere_else()
 
 #[test]
 fn the_last_of_two_entries_holds() {
-    taken(&[&Raw::new(USTAR, b'0', "manifests/e", b"good").bytes(), &file("manifests/e")], "e");
+    accepted(&[&Raw::new(USTAR, b'0', "manifests/e", b"good").bytes(), &file("manifests/e")], "e");
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn a_checksum_that_does_not_match_is_refused() {
 fn a_mebibyte_of_records_is_read() {
     let record = "8 a=bbb\n".repeat(130_000);
     let records = Raw::new(USTAR, b'x', "x", record.as_bytes()).bytes();
-    taken(&[&records, &file("manifests/e")], "e");
+    accepted(&[&records, &file("manifests/e")], "e");
     let more = Raw::new(USTAR, b'x', "x", record.repeat(2).as_bytes()).bytes();
     refused(&[&more, &file("x")], "headers of a tar entry are larger than 1048576 bytes");
 }

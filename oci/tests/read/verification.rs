@@ -63,7 +63,7 @@ fn a_damaged_blob_is_named() {
         let text = refusal(changed(|layout| {
             layout.files.remove(&file);
         }));
-        assert!(text.contains(&format!("{file} is missing")), "{text}");
+        assert!(text.contains(&format!("{file} does not exist")), "{text}");
     }
 }
 
@@ -125,13 +125,16 @@ fn manifest_and_configuration_have_as_many_layers() {
 fn what_is_no_image_is_told_by_its_media_type() {
     let chart = "application/vnd.cncf.helm.config.v1+json";
     let text = refusal(with_manifest(|manifest| manifest["config"]["mediaType"] = json!(chart)));
-    assert!(text.contains(chart) && text.contains("no image configuration"), "{text}");
+    assert!(
+        text.contains(chart) && text.contains("not the media type of an image configuration"),
+        "{text}"
+    );
     let other = "application/vnd.oci.image.layer.v1.tar+gzip+encrypted";
     let text = refusal(with_manifest(|manifest| manifest["layers"][0]["mediaType"] = json!(other)));
-    assert!(text.contains(other) && text.contains("no layer"), "{text}");
+    assert!(text.contains(other) && text.contains("not the media type of a layer"), "{text}");
     let old = "application/vnd.docker.distribution.manifest.v1+prettyjws";
     let text = refusal(changed(|layout| layout.manifests[0]["mediaType"] = json!(old)));
-    assert!(text.contains(old) && text.contains("no image"), "{text}");
+    assert!(text.contains(old) && text.contains("not the media type of an image"), "{text}");
 }
 
 #[test]

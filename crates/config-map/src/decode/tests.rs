@@ -142,7 +142,7 @@ fn unmarked_config_maps_are_read_as_upstream_reads_them() {
         let decoded = decode(
             &[unmarked(&[
                 (CONTENT_ENCODING, encoding),
-                (SOURCE_IMAGE_OF_DESIGN, "old"),
+                (LEGACY_SOURCE_IMAGE, "old"),
                 (unlade_bundle::annotation::PACKAGE, "p"),
                 ("other", "x"),
             ])],

@@ -79,7 +79,7 @@ fn what_upstream_wrote_goes() {
         (PACKAGE, "p"),
         (CHANNELS, "c"),
         (SOURCE_IMAGE, "i"),
-        (SOURCE_IMAGE_OF_DESIGN, "i"),
+        (LEGACY_SOURCE_IMAGE, "i"),
         (CONTENT_ENCODING, "gzip+base64"),
     ]);
     let encoded = encoded(&[(PACKAGE, "q")], Encoding::Plain);

@@ -1,7 +1,7 @@
-//! The mark [`FINDINGS`]: what the reader of a bundle noticed.
+//! The mark [`FINDINGS`]: the findings of the reader of a bundle.
 //!
-//! The loader finds everything that the files show by itself. Without this mark, whatever was left
-//! out before the ConfigMap existed, such as a reserved annotation, would never be reported.
+//! The loader repeats the findings about the files in the ConfigMap. Without this mark, a user of
+//! the ConfigMap would never learn what was left out before, such as a reserved annotation.
 
 use std::collections::BTreeMap;
 

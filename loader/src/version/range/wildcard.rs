@@ -10,11 +10,13 @@ pub(super) fn expand(token: &str) -> Result<Vec<String>, Error> {
     let (operator, version) = split_operator(token)?;
     let lowest = lowest(version);
     Ok(match operator {
-        ">" => vec![format!(">={}", next(version, &lowest))],
-        "<=" => vec![format!("<{}", next(version, &lowest))],
+        ">" => vec![format!(">={}", next_above(version, &lowest))],
+        "<=" => vec![format!("<{}", next_above(version, &lowest))],
         ">=" | "<" => vec![format!("{operator}{lowest}")],
-        "" | "=" | "==" => vec![format!(">={lowest}"), format!("<{}", next(version, &lowest))],
-        "!" | "!=" => vec![format!("<{lowest}"), format!(">={}", next(version, &lowest))],
+        "" | "=" | "==" => {
+            vec![format!(">={lowest}"), format!("<{}", next_above(version, &lowest))]
+        }
+        "!" | "!=" => vec![format!("<{lowest}"), format!(">={}", next_above(version, &lowest))],
         // Upstream drops an unknown operator.
         _ => vec![lowest],
     })
@@ -28,7 +30,7 @@ fn lowest(version: &str) -> String {
 
 /// Returns the first version above a wildcard. Empty if `version` is not a version, which the
 /// parser then rejects.
-fn next(version: &str, lowest: &str) -> String {
+fn next_above(version: &str, lowest: &str) -> String {
     let n_parts = version.split('.').count();
     let is_wildcard = version.rsplit('.').next() == Some("x");
     let raised = match n_parts {

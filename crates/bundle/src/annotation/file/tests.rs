@@ -71,7 +71,7 @@ fn a_key_in_two_spellings_is_found() {
     let upper = PACKAGE.replace("package", "Package");
     let file = file(&format!("annotations: {{{PACKAGE}: a, {upper}: b}}")).unwrap();
     assert!(
-        file.findings.clone().into_vec()[0].message.contains("the latter wins"),
+        file.findings.clone().into_vec()[0].message.contains("uses the latter"),
         "{:?}",
         file.findings
     );
