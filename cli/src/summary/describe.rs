@@ -119,8 +119,8 @@ fn pod_table(pods: &[Pod]) -> Table<4> {
 fn pod_status(pod: &Pod) -> String {
     let Some(status) = &pod.status else { return "Unknown".to_owned() };
     let containers = status.init_container_statuses.iter().chain(&status.container_statuses);
-    let states = containers.flatten().filter_map(|container| container.state.as_ref());
-    let mut reasons = states.filter_map(|state| {
+    let container_states = containers.flatten().filter_map(|container| container.state.as_ref());
+    let mut reasons = container_states.filter_map(|state| {
         let waiting = state.waiting.as_ref().and_then(|waiting| waiting.reason.clone());
         let ended = state.terminated.as_ref().filter(|ended| ended.exit_code != 0);
         let ended = ended.map(|ended| {
