@@ -82,13 +82,13 @@ fn classify_pull(
     match missing.map(|event| event::message(event)) {
         Some(missing) if failure.reason == Reason::Unauthorized => Failure::new(
             Reason::NoPullSecret,
-            format!("{}, and {}", describe_missing_secrets(missing), failure.message),
+            format!("{}, and {}", describe_unretrieved_secrets(missing), failure.message),
         ),
         Some(missing) if failure.reason == Reason::ImageNotFound => {
             let hint = failure
                 .hint
                 .clone()
-                .map(|hint| format!("{hint}; {}", describe_missing_secrets(missing)));
+                .map(|hint| format!("{hint}; {}", describe_unretrieved_secrets(missing)));
             failure.with_hint(hint)
         }
         _ => failure,
@@ -96,13 +96,13 @@ fn classify_pull(
 }
 
 /// Rephrases `Unable to retrieve some image pull secrets (a, b); attempting ...` as a clause.
-fn describe_missing_secrets(said: &str) -> String {
+fn describe_unretrieved_secrets(said: &str) -> String {
     let names = said.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
     let names = names.map_or(said, |(names, _)| names);
     if names.contains(", ") {
-        format!("pull secrets {names} do not exist")
+        format!("the kubelet could not retrieve the pull secrets {names}")
     } else {
-        format!("pull secret {names} does not exist")
+        format!("the kubelet could not retrieve the pull secret {names}")
     }
 }
 

@@ -92,16 +92,16 @@ impl Launch<'_> {
         recorded.err().unwrap_or(failure)
     }
 
-    /// Replaces a failure of the registry's authorization by the problem of the pull secrets, if none
-    /// of them is usable. If the caller may not read the secrets, only the kubelet's event about a
-    /// missing one is used.
+    /// Returns what is wrong with the pull secrets if the registry denied access and none of them is
+    /// of use.
+    ///
+    /// What the kubelet reports counts only if the caller may not read the secrets: a slow kubelet
+    /// also reports that it could not retrieve a secret that exists.
     async fn with_pull_secrets(&self, failure: Failure) -> Failure {
-        let pod = &self.options.pod;
-        if failure.reason != Reason::Unauthorized || pod.pull_secrets.is_empty() {
+        let names = &self.options.pod.pull_secrets;
+        let is_denied = matches!(failure.reason, Reason::Unauthorized | Reason::NoPullSecret);
+        if !is_denied || names.is_empty() {
             return failure;
-        }
-        if let Some(missing) = self.missing_pull_secret(&failure).await {
-            return missing;
         }
         // With an image volume the same container waits for both images, so only the message tells
         // them apart.
@@ -109,23 +109,30 @@ impl Launch<'_> {
         let image = if failure.message.contains(tool.as_str()) { tool } else { bundle };
         let api = self.api::<Secret>();
         let retrier = Retrier::new(&self.report, TIMEOUT);
-        let mut found = Vec::new();
-        for name in &pod.pull_secrets {
+        let mut problems = Vec::new();
+        for name in names {
             let doing = format!("read Secret {name}");
-            let Ok(answer) = retrier.send(&doing, || api.get(name)).await else { return failure };
-            match of_pull_secret(name, answer.value().as_ref(), image) {
-                Some(problem) => found.push(problem),
-                None => return failure,
-            }
+            let Ok(answer) = retrier.send(&doing, || api.get(name)).await else {
+                return self.unretrieved_pull_secret(&failure).await.unwrap_or(failure);
+            };
+            problems.extend(of_pull_secret(name, answer.value().as_ref(), image));
         }
-        let Some(mut first) = found.into_iter().next() else { return failure };
+        if problems.len() < names.len() {
+            // If all secrets exist, the kubelet may retrieve them for the next pod.
+            let unretrieved = match problems.is_empty() {
+                true => self.unretrieved_pull_secret(&failure).await,
+                false => None,
+            };
+            return unretrieved.map_or(failure, |failure| failure.with_transience(true));
+        }
+        let Some(mut first) = problems.into_iter().next() else { return failure };
         first.evidence.said = failure.evidence.said;
         first
     }
 
-    /// Reads the kubelet's event about a missing pull secret, which may arrive after the registry's
-    /// reply.
-    async fn missing_pull_secret(&self, failure: &Failure) -> Option<Failure> {
+    /// Returns the failure that includes the kubelet's event about a pull secret. The event may come
+    /// after the failure that it explains.
+    async fn unretrieved_pull_secret(&self, failure: &Failure) -> Option<Failure> {
         let name = failure.evidence.object.as_ref()?.strip_prefix("pod/")?;
         let retrier = Retrier::new(&self.report, TIMEOUT);
         let (pods, events) = (self.api::<Pod>(), self.api::<Event>());

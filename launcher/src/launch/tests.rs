@@ -5,6 +5,7 @@ mod creation;
 mod event;
 mod image;
 mod others;
+mod secret;
 
 use std::time::Duration;
 

@@ -4,6 +4,7 @@ use serde_json::Value;
 use unlade_config_map::{
     ConfigMap,
     encode::{Options, encode},
+    outcome::Verdict,
 };
 use unlade_loader as loader;
 use unlade_unpacker::directory;
@@ -17,11 +18,19 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// How the unpacker's container ended in the only pod of a Job.
+    /// How the unpacker's container ended in the last pod of a Job. On a busy machine the API
+    /// server may not answer for so long that a pod gives up for a temporary reason, and the Job
+    /// starts another one.
     pub(crate) fn terminated(&self, job: &str) -> &Value {
-        let pods = self.pods.iter().filter(|pod| pod["metadata"]["labels"]["job-name"] == job);
-        let [pod] = pods.collect::<Vec<_>>()[..] else { panic!("{job} has not one pod") };
-        &pod["status"]["containerStatuses"][0]["state"]["terminated"]
+        let of_job = |pod: &&Value| pod["metadata"]["labels"]["job-name"] == job;
+        let mut pods: Vec<_> = self.pods.iter().filter(of_job).collect();
+        pods.sort_by_key(|pod| pod["metadata"]["creationTimestamp"].as_str());
+        let Some((last, earlier)) = pods.split_last() else { panic!("{job} has no pod") };
+        for pod in earlier {
+            let ended = ended_in(pod);
+            assert_eq!(ended["exitCode"], Verdict::Temporary.exit_code(), "{job}: {ended}");
+        }
+        ended_in(last)
     }
 
     /// The termination message of a Job that ended well.
@@ -76,4 +85,9 @@ impl Ended {
 /// The termination message of a container that has ended.
 pub(crate) fn message(terminated: &Value) -> Value {
     serde_json::from_str(terminated["message"].as_str().unwrap()).unwrap()
+}
+
+/// How the unpacker's container ended in a pod.
+fn ended_in(pod: &Value) -> &Value {
+    &pod["status"]["containerStatuses"][0]["state"]["terminated"]
 }

@@ -57,7 +57,7 @@ const RECORDED: &[(&str, Reason, bool, &str)] = &[
         "secret-missing",
         Reason::NoPullSecret,
         false,
-        "pull secret pull does not exist, and the registry denied access",
+        "the kubelet could not retrieve the pull secret pull, and the registry denied access",
     ),
     ("secret-opaque", Reason::Unauthorized, false, "registry.example/lab/private:1"),
     ("unschedulable-resources", Reason::Unschedulable, true, "Insufficient memory"),

@@ -1,0 +1,60 @@
+//! What a launch reports about its pull secrets.
+
+use super::*;
+
+const DENIED: &str = "failed to pull and unpack image \"registry.example/bundles/etcd:0.9.4\": \
+                      failed to resolve image: pull access denied, repository does not exist or may \
+                      require authorization: authorization failed: no basic auth credentials";
+
+/// What comes of a launch whose kubelet could not retrieve the pull secret `pull`, and whose
+/// registry denies access.
+async fn denied(secret: Option<Value>, denied: &'static [&'static str]) -> Failure {
+    let server = Server::new(|server, job| {
+        let state = json!({"waiting": {"reason": "ErrImagePull", "message": DENIED}});
+        let pod = pod(job, "Pending", &state);
+        let name = pod["metadata"]["name"].clone();
+        server.put("pods", pod);
+        server.put("events", json!({
+            "apiVersion": "v1", "kind": "Event", "metadata": {"name": "event"},
+            "involvedObject": {"kind": "Pod", "name": name},
+            "reason": "FailedToRetrieveImagePullSecret",
+            "message": "Unable to retrieve some image pull secrets (pull); attempting to pull the \
+                        image may not succeed.",
+        }));
+    });
+    if let Some(secret) = secret {
+        server.put("secrets", secret);
+    }
+    let mut options = options();
+    options.pod.pull_secrets = vec!["pull".to_owned()];
+    launched(&server.without(denied), options).await.0.unwrap_err()
+}
+
+/// A pull secret with an entry for this registry, as the API server returns it.
+fn secret(registry: &str) -> Value {
+    let config = json!({"auths": {registry: {"auth": "YTpi"}}}).to_string();
+    let encoded = serde_json::to_value(k8s_openapi::ByteString(config.into_bytes())).unwrap();
+    json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "pull"},
+        "type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": encoded},
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_that_the_kubelet_could_not_retrieve_is_read_before_it_is_called_missing() {
+    let failure = denied(None, &[]).await;
+    assert_eq!(failure.reason, Reason::NoPullSecret);
+    assert!(failure.message.contains("pull does not exist"), "{failure}");
+
+    let failure = denied(Some(secret("other.example")), &[]).await;
+    assert_eq!(failure.reason, Reason::BadPullSecret);
+    assert!(failure.message.contains("has no entry for image"), "{failure}");
+
+    // A slow kubelet: the secret is fine.
+    let failure = denied(Some(secret("registry.example")), &[]).await;
+    assert_eq!((failure.reason, failure.is_transient), (Reason::NoPullSecret, true));
+    assert!(failure.message.contains("could not retrieve the pull secret pull"), "{failure}");
+
+    let failure = denied(Some(secret("registry.example")), &["secrets"]).await;
+    assert_eq!((failure.reason, failure.is_transient), (Reason::NoPullSecret, false));
+}
