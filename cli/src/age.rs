@@ -1,25 +1,25 @@
-//! How long ago something was, as kubectl writes it.
+//! Formats ages as kubectl does.
 
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
-/// The time from `then` until now; `<unknown>` without one.
+/// Formats the time since `then`, or returns `<unknown>` if `then` is `None`.
 pub(crate) fn since(then: Option<&Time>) -> String {
     match then {
-        Some(then) => words(Timestamp::now().as_second() - then.0.as_second()),
+        Some(then) => format_seconds(Timestamp::now().as_second() - then.0.as_second()),
         None => "<unknown>".to_owned(),
     }
 }
 
-/// The rule of kubectl's tables (apimachinery's `duration.HumanDuration`): two units while they are
-/// small, then one.
-fn words(seconds: i64) -> String {
+/// Formats a duration as kubectl's tables do (apimachinery's `duration.HumanDuration`): with two
+/// units while the larger one is small, and with one unit otherwise.
+fn format_seconds(seconds: i64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
     let two = |large: i64, unit: &str, small: i64, smaller: &str| match small {
         0 => format!("{large}{unit}"),
         small => format!("{large}{unit}{small}{smaller}"),
     };
     match seconds {
-        // Clocks differ by a moment.
+        // The clocks of the cluster and of this machine may differ slightly.
         ..-1 => "<invalid>".to_owned(),
         -1..=0 => "0s".to_owned(),
         1..120 => format!("{seconds}s"),
@@ -63,7 +63,7 @@ mod tests {
             (2 * 365 * DAY + DAY, "2y1d"),
             (8 * 365 * DAY, "8y"),
         ] {
-            assert_eq!(words(seconds), text, "{seconds}");
+            assert_eq!(format_seconds(seconds), text, "{seconds}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What was typed. Values are checked here one by one; what they mean together is decided by the
-//! commands.
+//! The arguments of the command line. This module checks each value on its own; the commands check
+//! combinations.
 
 mod check;
 mod connection;
@@ -39,20 +39,20 @@ use crate::{
     screen::Color,
 };
 
-/// Under which name the command was started.
+/// The name under which the command was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Program {
     /// `unlade`
     Unlade,
-    /// `kubectl unlade`, by way of the plugin `kubectl-unlade`.
+    /// `kubectl unlade`, through the plugin `kubectl-unlade`.
     KubectlPlugin,
 }
 
 /// Unpack Operator bundles into ConfigMaps and load them back
 ///
 /// A bundle is the directory or image in which an operator for the Operator Lifecycle Manager is
-/// published. `launch` has a cluster unpack it into a ConfigMap, `unpack` does the same without a
-/// cluster, and `load` reads such ConfigMaps back.
+/// published. `launch` unpacks a bundle into a ConfigMap on a cluster, `unpack` does the same
+/// without a cluster, and `load` reads such ConfigMaps back.
 #[derive(Debug, Parser)]
 #[command(
     name = "unlade",
@@ -63,7 +63,7 @@ pub enum Program {
 pub(crate) struct Args {
     /// When to use colours
     ///
-    /// `auto`: on terminals, unless NO_COLOR is set or TERM is `dumb`.
+    /// `auto` uses colours on terminals, unless NO_COLOR is set or TERM is `dumb`.
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
     pub(crate) color: Color,
 
@@ -87,20 +87,20 @@ pub(crate) enum Command {
 
 /// Write the ConfigMap of a bundle
 ///
-/// On a terminal a summary is shown. Piped, or with --output yaml or json, the ConfigMap itself is
-/// written, ready for `kubectl create -f -`. Nothing is changed on any cluster.
+/// On a terminal, a summary is shown. In a pipe, or with `--output yaml` or `--output json`, the
+/// ConfigMap itself is written, ready for `kubectl create -f -`. No cluster is changed.
 #[derive(Debug, Group)]
 pub(crate) struct Unpack {
-    /// A bundle directory, or an image
+    /// A bundle directory or a bundle image
     ///
-    /// A directory with `manifests/` and `metadata/`, or an image by the names that skopeo uses:
-    /// `oci:DIRECTORY[:TAG]`, `oci-archive:FILE[:TAG]`, `docker-archive:FILE[:TAG]`. What a plain
-    /// file or directory is, is found out by looking into it; `./` in front of a name keeps its
-    /// colons from being read as a transport.
+    /// A directory that contains `manifests/` and `metadata/`, or an image in skopeo's notation:
+    /// `oci:DIRECTORY[:TAG]`, `oci-archive:FILE[:TAG]`, `docker-archive:FILE[:TAG]`. The format of
+    /// a plain file or directory is detected from its content. If a path contains a colon, put
+    /// `./` in front of it, so that the text before the colon is not read as a transport.
     #[arg(value_name = "SOURCE")]
     pub(crate) source: OsString,
 
-    /// What to write: `summary` by default on a terminal, else `yaml`
+    /// Output format; the default is `summary` on a terminal and `yaml` elsewhere
     #[arg(short, long, value_enum, value_name = "FORMAT")]
     pub(crate) output: Option<Format>,
 
@@ -110,8 +110,8 @@ pub(crate) struct Unpack {
 
     /// Name of the ConfigMap
     ///
-    /// By default the name of the ClusterServiceVersion, else of the package, else of the source,
-    /// made a legal name.
+    /// The default is the name of the ClusterServiceVersion, else of the package, else of the
+    /// source, changed into a valid name where necessary.
     #[arg(long, value_name = "NAME", value_parser = crate::name::parse)]
     pub(crate) name: Option<String>,
 
@@ -119,21 +119,21 @@ pub(crate) struct Unpack {
     #[arg(short, long, value_name = "NAMESPACE", value_parser = crate::name::parse_namespace)]
     pub(crate) namespace: Option<String>,
 
-    /// Which image of an index to take, as `os/architecture[/variant]`
+    /// Platform of the image to read from an index, as `os/architecture[/variant]`
     ///
-    /// By default that of this machine, else the only one there is.
+    /// The default is the platform of this machine, or the only image if the index has just one.
     #[arg(long, value_name = "PLATFORM")]
     pub(crate) platform: Option<String>,
 
-    /// The image that the ConfigMap names as its source (`olm.sourceImage`)
+    /// Image to record in the ConfigMap as its source (`olm.sourceImage`)
     #[arg(long, value_name = "IMAGE", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub(crate) source_image: Option<String>,
 
-    /// An id that the ConfigMap carries, to tell this attempt from others
+    /// ID to record in the ConfigMap, which distinguishes this attempt from others
     #[arg(long, value_name = "ID", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub(crate) attempt: Option<String>,
 
-    /// Fail if anything of the bundle would be lost or is not as it should be
+    /// Fail if any part of the bundle would be lost or is invalid
     #[arg(long)]
     pub(crate) strict: bool,
 
@@ -141,37 +141,37 @@ pub(crate) struct Unpack {
     pub(crate) limits: Limits,
 }
 
-/// Load the bundles out of ConfigMaps
+/// Load bundles from ConfigMaps
 ///
-/// Reads what `unlade unpack`, OLM or `opm` wrote: one ConfigMap, a List of them, or a stream of
-/// either, as YAML or JSON. Reports all that OLM would drop silently.
+/// Reads what `unlade unpack`, OLM or `opm` wrote: one ConfigMap, a List of ConfigMaps, or a stream
+/// of either, as YAML or JSON. Reports everything that OLM would silently drop.
 #[derive(Debug, Group)]
 pub(crate) struct Load {
-    /// The file with the ConfigMaps; `-`, or none in a pipe, is standard input
+    /// File that contains the ConfigMaps; `-` means standard input, which is the default in a pipe
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 
-    /// The same, as kubectl takes it
+    /// The same as FILE, for users of kubectl
     #[arg(short = 'f', long, value_name = "FILE", conflicts_with = "file")]
     pub(crate) filename: Option<PathBuf>,
 
-    /// What to write
+    /// Output format
     ///
-    /// `json` and `yaml` give `bundle` with the fields of upstream's api.Bundle, `packageManifest`
-    /// and `report`. Of a List or a stream, `json` gives one document a line, `yaml` documents
-    /// parted by `---`.
+    /// `json` and `yaml` write `bundle` with the fields of upstream's api.Bundle,
+    /// `packageManifest` and `report`. For a List or a stream, `json` writes one document per line,
+    /// and `yaml` writes documents separated by `---`.
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output: Format,
 
-    /// Fail if anything of the bundle would be lost or is not as it should be
+    /// Fail if any part of the bundle would be lost or is invalid
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// Most bytes of input
+    /// Maximum size of the input
     #[arg(
         long,
         value_name = "SIZE",
-        default_value_t = Size(crate::input::SIZE),
+        default_value_t = Size(crate::input::DEFAULT_MAX_SIZE),
         help_heading = "Limits",
         hide_short_help = true
     )]
@@ -181,45 +181,45 @@ pub(crate) struct Load {
     pub(crate) limits: Limits,
 }
 
-/// Write the completions for a shell
+/// Write the completion script for a shell
 #[derive(Debug, Group)]
 pub(crate) struct Completion {
-    /// The shell
+    /// Shell to write the script for
     #[arg(value_enum)]
     pub(crate) shell: Shell,
 }
 
 /// Write the man pages
 ///
-/// Without a directory the page of the command itself goes to standard output.
+/// Without a directory, the page of the command itself is written to standard output.
 #[derive(Debug, Group)]
 pub(crate) struct Man {
-    /// Where to write a page for the command and for each of its subcommands; made if missing
+    /// Directory for the pages of the command and its subcommands; created if it does not exist
     #[arg(value_name = "DIRECTORY")]
     pub(crate) directory: Option<PathBuf>,
 }
 
-/// What is written on standard output.
+/// The format of standard output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people
+    /// Readable text and tables
     #[default]
     Summary,
-    /// For programs and people
+    /// YAML
     Yaml,
-    /// For programs
+    /// JSON
     Json,
 }
 
 /// How the values of the ConfigMap are encoded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Encoding {
-    /// Plain if the ConfigMap has room to spare, else gzip
+    /// Plain if the values leave room in the ConfigMap, else gzip
     #[default]
     Auto,
-    /// As they are, readable with `kubectl describe`
+    /// Unchanged, readable with `kubectl describe`
     Plain,
-    /// As gzip+base64, upstream's way to fit large bundles
+    /// Compressed as gzip+base64, as upstream does for large bundles
     Gzip,
 }
 
@@ -234,7 +234,7 @@ impl From<Encoding> for unlade_config_map::Encoding {
 }
 
 impl Program {
-    /// The arguments of the command under this name: for help, completions and man pages.
+    /// Returns the definition of the command under this name, for help, completions and man pages.
     pub fn command(self) -> clap::Command {
         let typed = match self {
             Self::Unlade => "unlade",
@@ -254,7 +254,7 @@ impl Program {
         command
     }
 
-    /// The name of the binary.
+    /// Returns the name of the binary.
     pub(crate) fn binary(self) -> &'static str {
         match self {
             Self::Unlade => "unlade",
@@ -263,7 +263,7 @@ impl Program {
     }
 }
 
-/// Reads `arguments`, the first of which is the name of the program.
+/// Parses `arguments`. The first one is the name of the program.
 pub(crate) fn parse(
     program: Program,
     arguments: impl IntoIterator<Item = OsString>,
@@ -273,10 +273,10 @@ pub(crate) fn parse(
     Args::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
-/// Says what clap has to say: help, version, or what is wrong with `arguments`.
+/// Prints clap's message: the help, the version, or the error in `arguments`.
 pub(crate) fn explain(error: &clap::Error, arguments: impl Iterator<Item = OsString>) -> Exit {
     let mut texts = arguments.map(|argument| argument.to_string_lossy().into_owned());
-    // Arguments can come from a shell's `*` and be anybody's file names; clap prints them raw.
+    // Arguments can be file names that a shell expanded from `*`, and clap does not escape them.
     let printed = if texts.all(|text| text::escape(&text) == text) {
         error.print()
     } else {
@@ -306,13 +306,13 @@ mod tests {
     }
 
     #[test]
-    fn the_long_version_tells_the_version_of_the_format() {
+    fn the_long_version_includes_the_version_of_the_format() {
         let long = Program::Unlade.command().render_long_version();
         assert!(long.ends_with(&format!("\nConfigMap format {}\n", mark::VERSION)), "{long}");
     }
 
     #[test]
-    fn the_plugin_is_called_by_way_of_kubectl() {
+    fn usage_of_the_plugin_starts_with_kubectl() {
         let arguments = ["kubectl-unlade", "unpack"].map(OsString::from);
         let error = parse(Program::KubectlPlugin, arguments).unwrap_err().to_string();
         assert!(error.contains("Usage: kubectl unlade unpack"), "{error}");

@@ -16,7 +16,7 @@ use crate::{
     screen::Screen,
 };
 
-/// Runs what was typed.
+/// Runs a subcommand.
 pub(crate) fn run(program: Program, command: Command, screen: &Screen) -> Result<(), Error> {
     match command {
         Command::Unpack(args) => unpack::run(args, screen),

@@ -1,4 +1,4 @@
-//! The connection to the cluster.
+//! Connects to the cluster that the arguments and the kubeconfig select.
 
 use std::io;
 use std::time::Duration;
@@ -15,68 +15,68 @@ use crate::{args::Connection, error, log};
 
 /// How long a server may take to accept a connection. A server that takes longer counts as
 /// unreachable, because a user is waiting at the prompt.
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A cluster, and the namespace that is meant where none is named.
+/// A cluster and the default namespace for requests.
 #[derive(Clone)]
 pub(crate) struct Cluster {
     pub(crate) client: Client,
     pub(crate) namespace: String,
 }
 
-/// Why there is no connection to a cluster.
+/// Why the connection to a cluster was not prepared.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum Error {
-    /// A kubeconfig that isn't usable.
+    /// The kubeconfig is not usable.
     #[error("failed to use the kubeconfig {path}")]
     Kubeconfig {
         path: String,
         #[source]
         source: Box<KubeconfigError>,
     },
-    /// A kubeconfig that cannot be opened.
+    /// The kubeconfig cannot be opened.
     #[error("failed to read the kubeconfig {path}")]
     Unreadable {
         path: String,
         #[source]
         source: io::Error,
     },
-    /// A kubeconfig without the requested context.
+    /// The kubeconfig lacks the requested context.
     #[error("the kubeconfig {path} has no context {context:?}")]
     Context { path: String, context: String, all: Vec<String> },
-    /// A kubeconfig that names no current context, if no context is requested.
+    /// No context is requested, and the kubeconfig has no current context.
     #[error("the kubeconfig {path} has no current context")]
     NoContext { path: String, all: Vec<String> },
-    /// A context whose user does not exist. Requests would be anonymous.
+    /// The user of the context does not exist, so requests would be anonymous.
     #[error("the kubeconfig {path} has no user {user:?}, which the context {context:?} names")]
     User { path: String, context: String, user: String },
-    /// Neither a kubeconfig nor a pod's service account.
+    /// Neither a kubeconfig nor the service account of a pod exists.
     #[error("no kubeconfig found, and not running in a pod with a service account")]
     Nowhere,
-    /// Certificates, proxies and log-in programs of a kubeconfig.
+    /// The certificates, the proxy or the credential plugin of the kubeconfig are not usable.
     #[error("failed to prepare the connection to {url}")]
     Client {
         url: String,
         #[source]
         source: Box<kube::Error>,
     },
-    /// A proxy whose protocol is not supported. Only its host is named, because its address may
-    /// contain a password.
+    /// The protocol of the proxy is not supported. The message names only the host, because the
+    /// address may contain a password.
     #[error(
         "failed to prepare the connection to {url}: the protocol {protocol:?} of the proxy {host} is not supported"
     )]
     Proxy { url: String, protocol: String, host: String },
-    /// Threads or file descriptors.
+    /// The system has no threads or file descriptors left.
     #[error("failed to start the async runtime")]
     Runtime(#[source] io::Error),
 }
 
-/// Runs `future` to its end: what talks to a cluster is the only asynchronous part of the command.
+/// Runs `future` to completion. Only the code that talks to a cluster is asynchronous.
 ///
 /// # Errors
 ///
-/// Those of `future`, and if nothing asynchronous can be started.
+/// Returns the error of `future`, or an error if the async runtime does not start.
 pub(crate) fn block_on<T, E: From<Error>>(
     future: impl Future<Output = Result<T, E>>,
 ) -> Result<T, E> {
@@ -84,20 +84,20 @@ pub(crate) fn block_on<T, E: From<Error>>(
         .enable_all()
         .build()
         .map_err(|source| E::from(Error::Runtime(source)))?;
-    // rustls refuses to choose by itself as soon as a second provider is built in, by whomever.
-    // That one is installed already is fine.
+    // rustls does not choose a provider if several are built in, which any dependency can cause.
+    // This fails if a provider is already installed, which is fine.
     _ = rustls::crypto::ring::default_provider().install_default();
     let result = runtime.block_on(future);
-    // A name that is still being looked up would hold the end up.
+    // Dropping the runtime would wait for a DNS lookup that is still running.
     runtime.shutdown_background();
     result
 }
 
-/// The cluster that was asked for. Nothing is sent to it yet.
+/// Prepares the connection to the cluster, and starts the log. Sends nothing yet.
 ///
 /// # Errors
 ///
-/// If the kubeconfig is not usable, or there is none.
+/// Fails if no kubeconfig is found or it is not usable.
 pub(crate) async fn connect(connection: &Connection) -> Result<Cluster, Error> {
     log::start(connection.verbose, connection.log_format);
     let Target { mut config, context } = target(connection).await?;
@@ -111,7 +111,7 @@ pub(crate) async fn connect(connection: &Connection) -> Result<Cluster, Error> {
     let namespace = namespace(connection, &config);
     // The launcher retries requests itself and reports it. kube would retry silently.
     config.default_retry = false;
-    config.connect_timeout = Some(CONNECT);
+    config.connect_timeout = Some(CONNECT_TIMEOUT);
     let url = config.cluster_url.to_string().trim_end_matches('/').to_owned();
     let server = match context {
         Some(context) => format!("{url} (context {context:?})"),
@@ -132,7 +132,7 @@ pub(crate) async fn connect(connection: &Connection) -> Result<Cluster, Error> {
     let client = if timeout.is_zero() {
         builder.build()
     } else {
-        // From a request to the head of its answer: watches go on behind it.
+        // The limit applies until the head of the response arrives, so watches are not cut off.
         builder.with_layer(&TimeoutLayer::new(timeout)).build()
     };
     Ok(Cluster { client: client::observe(client, &server), namespace })
@@ -148,8 +148,9 @@ fn drop_user_info(config: &mut Config) {
     }
 }
 
-/// Without TLS the credentials of the kubeconfig are left out, and that is said. kubectl does the
-/// same without a word (`ClientConfig` of client-go's clientcmd). Whom to impersonate is no secret.
+/// Removes the credentials of the kubeconfig if the server is reached without TLS, and warns about
+/// it. kubectl does the same without a warning (`ClientConfig` of client-go's clientcmd). The
+/// impersonated user is kept, because it is not a secret.
 fn withhold_credentials(config: &mut Config) {
     if config.cluster_url.scheme_str() != Some("http") {
         return;
@@ -173,13 +174,13 @@ fn withhold_credentials(config: &mut Config) {
         ..AuthInfo::default()
     };
     error::note(&format!(
-        "warning: {} is reached without TLS; as kubectl does it, the credentials of the kubeconfig \
-         are not sent",
+        "warning: {} is reached without TLS, so the credentials of the kubeconfig are not sent, as \
+         with kubectl",
         config.cluster_url
     ));
 }
 
-/// The namespace alone, without a cluster: `default` where nothing names another.
+/// Returns the namespace without connecting to the cluster. The default is `default`.
 pub(crate) async fn namespace_only(connection: &Connection) -> Result<String, Error> {
     if let Some(namespace) = &connection.namespace {
         return Ok(namespace.clone());
@@ -195,7 +196,7 @@ fn namespace(connection: &Connection, config: &Config) -> String {
     connection.namespace.clone().unwrap_or_else(|| config.default_namespace.clone())
 }
 
-/// Where requests go.
+/// The server that requests are sent to.
 struct Target {
     config: Config,
     /// The context of the kubeconfig; `None` in a pod.
@@ -203,14 +204,14 @@ struct Target {
 }
 
 async fn target(connection: &Connection) -> Result<Target, Error> {
-    let path = path(connection);
+    let path = kubeconfig_path(connection);
     let read = match &connection.kubeconfig {
         Some(path) => Kubeconfig::read_from(path),
         None => Kubeconfig::read(),
     };
     let kubeconfig = match read {
         Ok(kubeconfig) => kubeconfig,
-        // Only where there is none: a broken one must not lead to another cluster.
+        // Only if no kubeconfig exists: a broken one must not lead to another cluster.
         Err(error)
             if is_missing(&error)
                 && connection.kubeconfig.is_none()
@@ -255,8 +256,8 @@ fn known_context(
     Ok(context)
 }
 
-/// What messages call the kubeconfig.
-fn path(connection: &Connection) -> String {
+/// Returns the path of the kubeconfig for messages.
+fn kubeconfig_path(connection: &Connection) -> String {
     let variable = || std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty());
     match &connection.kubeconfig {
         Some(path) => path.display().to_string(),

@@ -1,5 +1,5 @@
-//! How errors and warnings are told: once, on standard error, with all their causes and with what
-//! to do where that is known.
+//! Reports errors and warnings on standard error: each once, with all its causes, and with a hint
+//! where one is known.
 
 pub(crate) mod evidence;
 mod exit;
@@ -23,81 +23,81 @@ use crate::{connection, exit::Exit, input, screen::Screen};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum Error {
-    /// The source of a bundle is not named as it should be.
+    /// The notation of the source is invalid.
     #[error(transparent)]
     Source(#[from] oci::reference::Error),
-    /// `--platform` is not named as it should be.
+    /// The value of `--platform` is invalid.
     #[error(transparent)]
     Platform(#[from] oci::platform::Error),
-    /// A bundle directory.
-    #[error("reading the bundle directory {path}")]
+    /// A bundle directory was not read.
+    #[error("failed to read the bundle directory {path}")]
     Directory {
         path: String,
         #[source]
         source: directory::Error,
     },
-    /// A bundle image.
-    #[error("reading {name}")]
+    /// A bundle image was not read.
+    #[error("failed to read {name}")]
     Image {
         name: String,
         #[source]
         source: oci::Error,
     },
-    /// A bundle that no ConfigMap can hold.
+    /// No ConfigMap can hold the bundle.
     #[error(transparent)]
     Encode(#[from] encode::Error),
-    /// ConfigMaps that are not read.
+    /// The ConfigMaps were not read.
     #[error(transparent)]
     Input(#[from] input::Error),
-    /// A bundle that is not loaded.
-    #[error("loading {name}")]
+    /// A bundle was not loaded.
+    #[error("failed to load {name}")]
     Load {
         name: String,
         #[source]
         source: loader::Error,
     },
-    /// A ConfigMap that contains no part of a bundle.
-    #[error("{name} holds no bundle")]
+    /// A ConfigMap contains no part of a bundle.
+    #[error("{name} does not contain a bundle")]
     NoBundle { name: String },
-    /// Some of the ConfigMaps of a List were not loaded; each was told of already.
+    /// Some of several ConfigMaps were not loaded. Each failure is already reported.
     #[error("{failed} of {all} ConfigMaps were not loaded")]
     Partly { failed: usize, all: usize, exit: Exit },
-    /// `--strict`, and what was reported was told of already.
-    #[error("{}, and --strict was given", findings(*.0))]
+    /// `--strict` refuses the findings, which are already reported.
+    #[error("{}, and --strict was given", finding_count(*.0))]
     Reported(usize),
-    /// The way to a cluster.
+    /// The command could not prepare the connection to a cluster.
     #[error(transparent)]
     Connection(#[from] connection::Error),
-    /// Arguments that are each as they should be and make no sense together.
+    /// Arguments that are valid on their own contradict each other.
     #[error("{0}")]
     Usage(String),
     /// Neither an argument nor the environment names the image of the unpacker.
-    #[error("no image of unlade-unpacker is given")]
+    #[error("the image of unlade-unpacker is not specified")]
     ToolImage,
-    /// A bundle that was not launched.
-    #[error("launching {image}")]
+    /// A bundle was not launched.
+    #[error("failed to launch {image}")]
     Launch {
         image: String,
         #[source]
         failure: Box<Failure>,
     },
-    /// Some of many images were not launched; each was told of already.
+    /// Some of several images were not launched. Each failure is already reported.
     #[error("{failed} of {all} images were not launched")]
     Launches { failed: usize, all: usize, exit: Exit },
-    /// Checks that failed; each was told of already.
+    /// Some checks failed. Each failure is already reported.
     #[error("{failed} of {all} checks failed")]
     Checks { failed: usize, all: usize },
-    /// Something else that a cluster was asked for.
+    /// Another operation on a cluster failed.
     #[error(transparent)]
     Cluster(Box<Failure>),
-    /// ConfigMaps that aren't there.
+    /// Some ConfigMaps do not exist.
     #[error("{} not found", .0.join(", "))]
     NotFound(Vec<String>),
-    /// Standard output.
-    #[error("writing to standard output")]
+    /// Standard output failed.
+    #[error("failed to write to standard output")]
     Output(#[source] io::Error),
-    /// A man page.
-    #[error("writing the man pages to {directory}")]
+    /// The man pages were not written.
+    #[error("failed to write the man pages to {directory}")]
     Man {
         directory: String,
         #[source]
@@ -112,30 +112,31 @@ impl From<Failure> for Error {
 }
 
 impl Error {
-    /// What a loader said of `name`.
+    /// Creates the error for `source`, which the loader returned for `name`. Reports the findings
+    /// that it contains.
     pub(crate) fn load(name: String, source: loader::Error, screen: &Screen) -> Self {
         match source {
             loader::Error::Lossy(findings) => {
-                Self::reported(&findings, finding::count(&findings), screen)
+                Self::strict(&findings, finding::count(&findings), screen)
             }
             loader::Error::NoBundle => Self::NoBundle { name },
             source => Self::Load { name, source },
         }
     }
 
-    /// With `--strict`: tells of `findings` as the warnings that they would be without, and is the
-    /// error that those are with it of which the bundle loses something.
-    pub(crate) fn reported(findings: &[Finding], losses: usize, screen: &Screen) -> Self {
+    /// Reports `findings` as warnings, and returns the error of `--strict` for the `losses` among
+    /// them.
+    pub(crate) fn strict(findings: &[Finding], losses: usize, screen: &Screen) -> Self {
         warn_of(findings, screen);
         Self::Reported(losses)
     }
 
-    /// Why `image` was not launched.
+    /// Creates the error for an image that was not launched.
     pub(crate) fn launch(image: &str, failure: Failure) -> Self {
         Self::Launch { image: image.to_owned(), failure: Box::new(failure) }
     }
 
-    /// Why something of a cluster failed, if it did.
+    /// Returns the failure of an operation on a cluster; `None` for other errors.
     pub(crate) fn failure(&self) -> Option<&Failure> {
         match self {
             Self::Launch { failure, .. } | Self::Cluster(failure) => Some(failure),
@@ -143,6 +144,7 @@ impl Error {
         }
     }
 
+    /// Returns the exit code of the error.
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Output(source) if source.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
@@ -165,16 +167,16 @@ impl Error {
     }
 }
 
-/// Tells of `error`.
+/// Reports `error` with its evidence and its hint, and returns its exit code.
 pub(crate) fn report(error: &Error, screen: &Screen) -> Exit {
     let exit = error.exit();
     if exit != Exit::Success {
-        tell("error", screen.err.error, &chain(error));
+        print_labelled("error", screen.err.error, &chain(error));
         for line in error.failure().map(evidence::lines).unwrap_or_default() {
             _ = writeln!(io::stderr(), "  {}", text::line(&line));
         }
         if let Some(hint) = error.hint() {
-            tell("hint", screen.err.hint, &hint);
+            print_labelled("hint", screen.err.hint, &hint);
         }
     }
     exit
@@ -183,29 +185,29 @@ pub(crate) fn report(error: &Error, screen: &Screen) -> Exit {
 /// Warns about the findings of a bundle, as many as [`finding::listed`] lists.
 pub(crate) fn warn_of<'f>(findings: impl IntoIterator<Item = &'f Finding>, screen: &Screen) {
     for line in finding::listed(findings) {
-        tell("warning", screen.err.warning, &line);
+        print_labelled("warning", screen.err.warning, &line);
     }
 }
 
 /// Warns about other items, as many as [`finding::listed_items`] lists.
 pub(crate) fn warn<T: Display>(what: impl IntoIterator<Item = T>, screen: &Screen) {
     for line in finding::listed_items(what) {
-        tell("warning", screen.err.warning, &line);
+        print_labelled("warning", screen.err.warning, &line);
     }
 }
 
-/// Says something beside the data.
+/// Writes a line to standard error.
 pub(crate) fn note(text: &str) {
     _ = writeln!(io::stderr(), "{}", text::line(text));
 }
 
-fn tell(what: &str, style: anstyle::Style, text: &str) {
-    // Nobody is left to tell if standard error fails.
-    _ = writeln!(io::stderr(), "{style}{what}{style:#}: {}", text::line(text));
+fn print_labelled(label: &str, style: anstyle::Style, text: &str) {
+    // If standard error fails, the error cannot be reported anywhere.
+    _ = writeln!(io::stderr(), "{style}{label}{style:#}: {}", text::line(text));
 }
 
-/// An error and its causes. Not every library keeps causes out of its messages: one that ends with
-/// its cause is not followed by it again.
+/// Returns the message of an error and of its causes. A cause is left out if the message already
+/// ends with it, because some libraries include their causes in their messages.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -219,7 +221,7 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-fn findings(n_findings: usize) -> String {
+fn finding_count(n_findings: usize) -> String {
     match n_findings {
         1 => "1 finding was reported".to_owned(),
         n => format!("{n} findings were reported"),

@@ -1,30 +1,30 @@
-//! How the command ends.
+//! The exit codes of the command.
 
 use std::process::ExitCode;
 
 use unlade_launcher::Reason;
 
-/// The exit codes, a promise to scripts: shown by `--help` and in docs/reference/command.md.
+/// The exit codes. Scripts rely on them; `--help` and docs/reference/command.md list them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Done, or the reader of our output had enough (a broken pipe).
+    /// The command succeeded, or the reader of its output closed the pipe.
     Success,
-    /// Something outside of the bundle failed, such as reading a file.
+    /// Something other than the bundle failed, such as reading a file.
     Failure,
-    /// The arguments make no sense; clap's code too.
+    /// The arguments are invalid; clap uses the same code.
     Usage,
-    /// What was read is no bundle, no ConfigMap, or a broken one.
+    /// The input is not a bundle or a ConfigMap, or it is broken.
     BadBundle,
-    /// Larger than a limit: the ConfigMap's, or one of the `--max-...`.
+    /// The input is larger than a limit: that of a ConfigMap, or one of the `--max-...`.
     TooLarge,
-    /// `--strict`, and something was reported.
+    /// `--strict` was given, and something was reported.
     Reported,
-    /// Something on a cluster failed; each reason has a code of its own.
+    /// An operation on the cluster failed; each reason has a code of its own.
     Cluster(Reason),
 }
 
 impl Exit {
-    /// Its number.
+    /// Returns the number of the exit code.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Success => 0,
@@ -38,14 +38,14 @@ impl Exit {
     }
 }
 
-/// The exit codes for people, as the help shows them.
-pub(crate) const TABLE: &str = "  0  done, or the reader of a pipe had enough
-  1  something outside of the bundle failed, such as reading a file
-  2  the arguments make no sense
-  3  what was read is no bundle, no ConfigMap, or a broken one
-  4  too large: for a ConfigMap, or for one of the limits
-  5  --strict, and something was reported
-  10 to 89  something on the cluster failed, a code for each reason: docs/reference/exit-codes.md";
+/// The exit codes, as the help shows them.
+pub(crate) const TABLE: &str = "  0  success, or the reader of the output closed the pipe
+  1  something other than the bundle failed, such as reading a file
+  2  the arguments are invalid
+  3  the input is not a bundle or a ConfigMap, or it is broken
+  4  the input is larger than a ConfigMap or one of the limits allows
+  5  --strict was given, and something was reported
+  10 to 89  an operation on the cluster failed; each reason has a code: docs/reference/exit-codes.md";
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {

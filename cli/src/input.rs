@@ -1,4 +1,4 @@
-//! ConfigMaps out of what kubectl, `unlade unpack`, OLM or a person wrote: one or many, YAML or
+//! Reads ConfigMaps that kubectl, `unlade unpack`, OLM or a user wrote: one or many, as YAML or
 //! JSON.
 
 mod document;
@@ -11,13 +11,14 @@ use serde_json::Value;
 use unlade_config_map::ConfigMap;
 use unlade_yaml::{self as yaml, json};
 
-/// Most bytes of input. A ConfigMap has up to 1 MiB of values, 1.4 MiB in base64; this is room for
-/// the ConfigMaps of a large cluster at once.
-pub(crate) const SIZE: usize = 256 << 20;
+/// The default of the maximum size of the input, in bytes. A ConfigMap has up to 1 MiB of values,
+/// or 1.4 MiB in base64, so this is enough for all ConfigMaps of a large cluster.
+pub(crate) const DEFAULT_MAX_SIZE: usize = 256 << 20;
 
-/// Most bytes of memory that the values of a document may take, or four times its size: a text can
-/// take a hundred times its size, and that of a ConfigMap takes little more than the text.
-const MEMORY: usize = 96 << 20;
+/// The maximum size of the parsed values of a document, in bytes, unless four times the size of the
+/// document is larger. A hostile document can need a hundred times its size in memory, but a
+/// ConfigMap needs little more than its text.
+const MAX_MEMORY: usize = 96 << 20;
 
 /// Where ConfigMaps are read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,14 +29,14 @@ pub(crate) enum Origin {
     File(PathBuf),
 }
 
-/// What was read.
+/// The objects of an input.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Input {
     /// The ConfigMaps in their order.
     pub(crate) config_maps: Vec<ConfigMap>,
-    /// Whether they came as a List or as several documents, also if there was just one.
+    /// Whether the input is a List or several documents, even if it holds only one ConfigMap.
     pub(crate) is_many: bool,
-    /// Other objects among them, as `Kind/name`.
+    /// Descriptions of the other objects, as `Kind/name`.
     pub(crate) others: Vec<String>,
 }
 
@@ -43,23 +44,23 @@ pub(crate) struct Input {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum Error {
-    /// No file was named and nothing is piped in.
-    #[error("no FILE, and standard input is a terminal")]
+    /// No file was passed, and standard input is a terminal.
+    #[error("FILE is required if standard input is a terminal")]
     Terminal,
     /// The file or the pipe failed.
-    #[error("reading {origin}")]
+    #[error("failed to read {origin}")]
     Read {
         origin: String,
         #[source]
         source: io::Error,
     },
-    /// More than [`SIZE`], or what was set in its place.
-    #[error("{origin} has more than {limit} bytes")]
+    /// The input is larger than the limit.
+    #[error("{origin} is larger than {limit} bytes")]
     TooLarge { origin: String, limit: usize },
-    /// A document that takes too much memory.
-    #[error("document {number} of {origin} takes more than {limit} bytes of memory")]
+    /// The values of a document would need too much memory.
+    #[error("document {number} of {origin} needs more than {limit} bytes of memory")]
     Memory { origin: String, number: usize, limit: usize },
-    /// Neither YAML nor JSON.
+    /// A document is neither YAML nor JSON.
     #[error("document {number} of {origin} is not YAML")]
     Yaml {
         origin: String,
@@ -67,7 +68,7 @@ pub(crate) enum Error {
         #[source]
         source: yaml::Error,
     },
-    /// It looks like JSON and is not.
+    /// A document looks like JSON but is not.
     #[error("document {number} of {origin} is not JSON")]
     Json {
         origin: String,
@@ -75,8 +76,8 @@ pub(crate) enum Error {
         #[source]
         source: serde_json::Error,
     },
-    /// A ConfigMap with a field of a wrong type.
-    #[error("{object} of {origin} is no ConfigMap that Kubernetes would take: {field}")]
+    /// A field of a ConfigMap has a wrong type.
+    #[error("{object} of {origin} is not a valid ConfigMap: {field}")]
     ConfigMap {
         origin: String,
         object: String,
@@ -84,20 +85,20 @@ pub(crate) enum Error {
         #[source]
         source: serde_json::Error,
     },
-    /// A tar archive or compressed data: perhaps an image.
-    #[error("{origin} is an archive or compressed, and neither YAML nor JSON")]
+    /// The input is a tar archive or compressed data, perhaps an image.
+    #[error("{origin} is an archive or compressed data, not YAML or JSON")]
     Archive { origin: String },
-    /// Only other things.
-    #[error("no ConfigMap in {origin}{}", but(.others))]
+    /// The input contains no ConfigMap.
+    #[error("{origin} contains no ConfigMap{}", describe_others(.others))]
     Missing { origin: String, others: Vec<String> },
 }
 
 impl Origin {
-    /// What `file` names, and standard input without it.
+    /// Returns the origin that `file` names. The default is standard input.
     ///
     /// # Errors
     ///
-    /// If that is a terminal: nobody types a ConfigMap.
+    /// Fails if `file` is `None` and standard input is a terminal.
     pub(crate) fn new(file: Option<PathBuf>) -> Result<Self, Error> {
         match file {
             None if io::stdin().is_terminal() => Err(Error::Terminal),
@@ -107,6 +108,7 @@ impl Origin {
         }
     }
 
+    /// Returns the name of the origin for messages.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Standard => "standard input".to_owned(),
@@ -114,8 +116,12 @@ impl Origin {
         }
     }
 
-    /// All of it, if it has no more than `limit` bytes.
-    pub(crate) fn bytes(&self, limit: usize) -> Result<Vec<u8>, Error> {
+    /// Reads the whole origin.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the origin cannot be read or is larger than `limit` bytes.
+    pub(crate) fn read(&self, limit: usize) -> Result<Vec<u8>, Error> {
         let failed = |source| Error::Read { origin: self.name(), source };
         let mut bytes = Vec::new();
         let limit_and_one = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
@@ -133,24 +139,25 @@ impl Origin {
     }
 }
 
-/// The ConfigMaps of `origin`.
+/// Reads the ConfigMaps of `origin` with the YAML reader that `reader` creates for an input of the
+/// given size. Returns the reader too, because its limits apply to all that is read from the input.
 ///
 /// # Errors
 ///
-/// If it is not readable, larger than `limit`, not YAML or JSON, or has no ConfigMap, and if it
-/// passes a limit of the reader that `reader` makes for its size.
+/// Fails if `origin` cannot be read, is larger than `limit` bytes, is not YAML or JSON, contains no
+/// ConfigMap, or exceeds a limit of the YAML reader.
 pub(crate) fn read(
     origin: &Origin,
     limit: usize,
     reader: impl FnOnce(usize) -> yaml::Reader,
 ) -> Result<(Input, yaml::Reader), Error> {
-    let bytes = origin.bytes(limit)?;
+    let bytes = origin.read(limit)?;
     let reader = reader(bytes.len());
     Ok((parse(&bytes, &origin.name(), &reader)?, reader))
 }
 
 fn parse(bytes: &[u8], origin: &str, reader: &yaml::Reader) -> Result<Input, Error> {
-    // Windows' editors put a byte order mark in front, which neither JSON nor kubectl likes.
+    // Editors on Windows write a byte order mark, which JSON does not allow.
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if is_archive(bytes) {
         return Err(Error::Archive { origin: origin.to_owned() });
@@ -161,7 +168,7 @@ fn parse(bytes: &[u8], origin: &str, reader: &yaml::Reader) -> Result<Input, Err
         for value in values(text, origin, n_documents + 1, reader)? {
             if !value.is_null() {
                 n_documents += 1;
-                take(value, origin, &mut input)?;
+                collect_objects(value, origin, &mut input)?;
             }
         }
     }
@@ -172,20 +179,21 @@ fn parse(bytes: &[u8], origin: &str, reader: &yaml::Reader) -> Result<Input, Err
     Ok(input)
 }
 
-/// Whether the bytes begin like a tar archive, gzip or zstd.
+/// Checks whether the bytes start like a tar archive, gzip or zstd.
 fn is_archive(bytes: &[u8]) -> bool {
     let is_tar = bytes.get(257..262) == Some(b"ustar");
     is_tar || bytes.starts_with(b"\x1f\x8b") || bytes.starts_with(b"\x28\xb5\x2f\xfd")
 }
 
-/// Whether an object that is not a ConfigMap is an entry of a file-based catalog.
+/// Checks whether an object that is not a ConfigMap is an entry of a file-based catalog.
 pub(crate) fn is_catalog(other: &str) -> bool {
     other.starts_with(CATALOG)
 }
 
 const CATALOG: &str = "an entry of a file-based catalog";
 
-/// The values of a document: one, or several if it is a row of JSON texts as `jq` writes them.
+/// Parses the values of a document: one, or several if the document is a sequence of JSON texts, as
+/// `jq` writes them.
 fn values(
     text: &[u8],
     origin: &str,
@@ -193,7 +201,7 @@ fn values(
     reader: &yaml::Reader,
 ) -> Result<Vec<Value>, Error> {
     let check = |json: &[u8]| {
-        let limit = MEMORY.max(4 * text.len());
+        let limit = MAX_MEMORY.max(4 * text.len());
         if json::value_memory(json) > limit {
             return Err(Error::Memory { origin: origin.to_owned(), number, limit });
         }
@@ -216,14 +224,14 @@ fn values(
             check(text.as_bytes())?;
             Ok(vec![serde_json::from_str(&text).map_err(json)?])
         }
-        // Both failed: it was meant as what it looks like.
+        // The text is neither. It looks like JSON, so the error of the JSON parser is more useful.
         (Err(_), Some(error)) => Err(json(error)),
         (Err(source), None) => Err(Error::Yaml { origin: origin.to_owned(), number, source }),
     }
 }
 
-/// Takes the ConfigMaps out of an object, which may be a List of them.
-fn take(value: Value, origin: &str, input: &mut Input) -> Result<(), Error> {
+/// Adds an object, or the items of a List, to `input`.
+fn collect_objects(value: Value, origin: &str, input: &mut Input) -> Result<(), Error> {
     let mut waiting = vec![value];
     while let Some(mut value) = waiting.pop() {
         let kind = text(&value, "/kind").to_owned();
@@ -233,7 +241,7 @@ fn take(value: Value, origin: &str, input: &mut Input) -> Result<(), Error> {
             input.is_many = true;
             let is_typed = kind == "ConfigMapList";
             waiting.extend(items.into_iter().rev().map(|mut item| {
-                // The API server leaves kinds out of a typed list.
+                // The API server omits the kind from the items of a typed list.
                 if is_typed
                     && item.get("kind").is_none()
                     && let Value::Object(fields) = &mut item
@@ -255,10 +263,10 @@ fn take(value: Value, origin: &str, input: &mut Input) -> Result<(), Error> {
             let name = text(&value, "/metadata/name");
             let kind = match &value {
                 Value::Object(_) if text(&value, "/schema").starts_with("olm.") => CATALOG,
-                Value::Object(_) if kind.is_empty() => "an object without kind",
+                Value::Object(_) if kind.is_empty() => "an object without a kind",
                 Value::Object(_) => &kind,
                 Value::Array(_) => "a list",
-                _ => "a text, number or boolean",
+                _ => "a scalar",
             };
             input.others.push(if name.is_empty() {
                 kind.to_owned()
@@ -274,7 +282,8 @@ fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn but(others: &[String]) -> String {
+/// Describes the objects of an input that contains no ConfigMap.
+fn describe_others(others: &[String]) -> String {
     match others {
         [] => String::new(),
         [one] => format!(", only {one}"),

@@ -1,7 +1,7 @@
 //! The command `unlade`: unpacks Operator bundles into ConfigMaps and loads them back.
 //!
-//! Arguments, tables and exit codes are here; what a bundle is and how it is read is known to the
-//! other crates. The binaries `unlade` and `kubectl-unlade` call [`main`].
+//! This crate contains the arguments, the readable output and the exit codes; other crates read
+//! bundles and talk to clusters. The binaries `unlade` and `kubectl-unlade` call [`main`].
 //!
 //! ```
 //! let mut help = unlade_cli::Program::Unlade.command();
@@ -33,7 +33,7 @@ pub use args::Program;
 
 use crate::{exit::Exit, screen::Screen};
 
-/// Runs the command that was typed, to its end.
+/// Runs the command that the arguments of the process request.
 pub fn main(program: Program) -> ExitCode {
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |info| {

@@ -11,13 +11,13 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use unlade_text as text;
 
-/// How log lines are written.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// A line of text for each event
+    /// One line of text for each event
     #[default]
     Text,
-    /// A JSON document for each event, one a line
+    /// One JSON document per line for each event
     Json,
 }
 
@@ -35,9 +35,9 @@ pub(crate) fn start(verbosity: u8, format: LogFormat) {
     };
 }
 
-/// Which events are logged. The level is never `TRACE`, because kube logs the headers of responses
-/// there. Only the requests of kube's client are logged, because it logs the whole body of a response
-/// that it cannot parse, which may be a Secret.
+/// Returns which events are logged. The level is never `TRACE`, because kube logs the headers of
+/// responses there. Only the requests of kube's client are logged, because it logs the whole body
+/// of a response that it cannot parse, which may be a Secret.
 fn targets(verbosity: u8) -> Option<Targets> {
     let ours =
         |level| Targets::new().with_targets([("unlade_launcher", level), ("unlade_cli", level)]);

@@ -1,47 +1,47 @@
-//! Names of Kubernetes objects and of images.
+//! Validates the names of Kubernetes objects and images, and derives valid names.
 
 use unlade_oci::{Source, reference};
 
-/// Longest name of an object (DNS-1123 subdomain).
-const LONGEST: usize = 253;
-/// Longest name of a namespace (DNS-1123 label).
-const LONGEST_NAMESPACE: usize = 63;
+/// The maximum length of the name of an object (DNS-1123 subdomain).
+const MAX_LENGTH: usize = 253;
+/// The maximum length of the name of a namespace (DNS-1123 label).
+const MAX_NAMESPACE_LENGTH: usize = 63;
 
-/// Longest name of what a launch makes: a Job's number, and a pod's random part, have to fit behind
-/// it into a label.
-const LONGEST_LAUNCH: usize = 52;
+/// The maximum length of the name of a launch. The number of a Job and the random suffix of a pod
+/// are appended to it, and the result must fit into a label.
+const MAX_LAUNCH_LENGTH: usize = 52;
 
-/// Why a text is no name.
+/// Why a name is invalid.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(crate) enum Error {
-    /// A character that names do not hold, or one at the wrong place.
+    /// The name is not a DNS-1123 subdomain.
     #[error(
-        "a name has lower case letters, digits, `-` and `.`, and starts and ends with a letter or \
-         digit, also beside each `.`"
+        "a name consists of lowercase letters, digits, `-` and `.`; each part between dots must \
+         start and end with a letter or digit"
     )]
     Subdomain,
-    /// An object of another kind than ConfigMap, such as `pod/a`.
+    /// The name has another kind than ConfigMap, such as `pod/a`.
     #[error("expected NAME or configmap/NAME")]
     Kind,
-    /// An image on this machine, such as `oci-archive:bundle.tar`.
+    /// The image is a file on this machine, such as `oci-archive:bundle.tar`.
     #[error(
-        "the nodes pull the image, so it cannot be a file or directory on this machine; write \
-         docker.io/library/{0} if that is its name"
+        "the nodes pull the image, so it cannot be a file or directory on this machine; if this is \
+         the name of an image, write docker.io/library/{0}"
     )]
     LocalImage(String),
-    /// The same for namespaces.
+    /// The name of a namespace is not a DNS-1123 label.
     #[error(
-        "a namespace has lower case letters, digits and `-`, and starts and ends with a letter or \
-         digit"
+        "a namespace consists of lowercase letters, digits and `-`, and starts and ends with a \
+         letter or digit"
     )]
     Label,
-    /// The same for what becomes a label's value.
+    /// The name of a launch is not a DNS-1123 label.
     #[error(
-        "here a name has lower case letters, digits and `-`, and starts and ends with a letter or \
-         digit"
+        "the name of a launch consists of lowercase letters, digits and `-`, and starts and ends \
+         with a letter or digit"
     )]
     LaunchLabel,
-    /// Longer than Kubernetes takes.
+    /// The name is longer than Kubernetes allows.
     #[error("longer than {0} characters")]
     TooLong(usize),
 }
@@ -51,13 +51,13 @@ pub(crate) fn parse(text: &str) -> Result<String, Error> {
     if !text.split('.').all(is_label) {
         return Err(Error::Subdomain);
     }
-    if text.len() > LONGEST {
-        return Err(Error::TooLong(LONGEST));
+    if text.len() > MAX_LENGTH {
+        return Err(Error::TooLong(MAX_LENGTH));
     }
     Ok(text.to_owned())
 }
 
-/// Checks the name of a ConfigMap, which may have its kind before it, as `-o name` prints it.
+/// Checks the name of a ConfigMap. It may start with its kind, as `-o name` prints it.
 pub(crate) fn parse_config_map(text: &str) -> Result<String, Error> {
     match text.split_once('/') {
         None => parse(text),
@@ -66,7 +66,7 @@ pub(crate) fn parse_config_map(text: &str) -> Result<String, Error> {
     }
 }
 
-/// Checks that an image is not one that only `unlade unpack` reads, by the rule that `unpack` uses.
+/// Checks that `unlade unpack` would not read the image as a file on this machine.
 ///
 /// The launcher checks the rest of the reference.
 pub(crate) fn parse_image(text: &str) -> Result<String, Error> {
@@ -83,8 +83,8 @@ pub(crate) fn parse_namespace(text: &str) -> Result<String, Error> {
     if !is_label(text) {
         return Err(Error::Label);
     }
-    if text.len() > LONGEST_NAMESPACE {
-        return Err(Error::TooLong(LONGEST_NAMESPACE));
+    if text.len() > MAX_NAMESPACE_LENGTH {
+        return Err(Error::TooLong(MAX_NAMESPACE_LENGTH));
     }
     Ok(text.to_owned())
 }
@@ -94,15 +94,16 @@ pub(crate) fn parse_launch(text: &str) -> Result<String, Error> {
     if !is_label(text) {
         return Err(Error::LaunchLabel);
     }
-    if text.len() > LONGEST_LAUNCH {
-        return Err(Error::TooLong(LONGEST_LAUNCH));
+    if text.len() > MAX_LAUNCH_LENGTH {
+        return Err(Error::TooLong(MAX_LAUNCH_LENGTH));
     }
     Ok(text.to_owned())
 }
 
-/// `text` made a legal name; none if nothing of it can be kept.
+/// Changes `text` into a valid name. Returns `None` if no character of it can be kept.
 ///
-/// The names of most ClusterServiceVersions (`etcdoperator.v0.9.4`) are legal and stay as they are.
+/// Most names of ClusterServiceVersions, such as `etcdoperator.v0.9.4`, are valid and do not
+/// change.
 pub(crate) fn from_text(text: &str) -> Option<String> {
     let legal: String = text
         .chars()
@@ -110,7 +111,7 @@ pub(crate) fn from_text(text: &str) -> Option<String> {
             kept @ ('a'..='z' | '0'..='9' | '.' | '-') => kept,
             _ => '-',
         })
-        .take(LONGEST)
+        .take(MAX_LENGTH)
         .collect();
     let labels = legal.split('.').map(|label| label.trim_matches('-'));
     let name = labels.filter(|label| !label.is_empty()).collect::<Vec<_>>().join(".");
@@ -130,7 +131,7 @@ mod tests {
 
     #[test]
     fn names_that_kubernetes_refuses_are_refused() {
-        for name in ["a", "etcdoperator.v0.9.4", "0.1", &"a".repeat(LONGEST)] {
+        for name in ["a", "etcdoperator.v0.9.4", "0.1", &"a".repeat(MAX_LENGTH)] {
             assert_eq!(parse(name).as_deref(), Ok(name));
         }
         for name in ["", "A", "a_b", "-a", "a-", "a..b", ".a", "a.", "a.-b", "é"] {
@@ -147,15 +148,15 @@ mod tests {
         for text in ["a/b:1", "docker:27", "docker://a/b", "docker.io/library/oci:a", "./a"] {
             assert_eq!(parse_image(text).as_deref(), Ok(text));
         }
-        assert_eq!(parse(&"a".repeat(LONGEST + 1)), Err(Error::TooLong(LONGEST)));
+        assert_eq!(parse(&"a".repeat(MAX_LENGTH + 1)), Err(Error::TooLong(MAX_LENGTH)));
         assert_eq!(parse_namespace("a.b"), Err(Error::Label));
-        assert_eq!(parse_namespace(&"a".repeat(64)), Err(Error::TooLong(LONGEST_NAMESPACE)));
+        assert_eq!(parse_namespace(&"a".repeat(64)), Err(Error::TooLong(MAX_NAMESPACE_LENGTH)));
         assert_eq!(parse_launch("a.b"), Err(Error::LaunchLabel));
-        assert_eq!(parse_launch(&"a".repeat(53)), Err(Error::TooLong(LONGEST_LAUNCH)));
+        assert_eq!(parse_launch(&"a".repeat(53)), Err(Error::TooLong(MAX_LAUNCH_LENGTH)));
     }
 
     #[test]
-    fn any_text_becomes_a_legal_name_or_none() {
+    fn any_text_becomes_a_valid_name_or_none() {
         for (text, name) in [
             ("etcdoperator.v0.9.4", Some("etcdoperator.v0.9.4")),
             ("Operator_X v1.0+b", Some("operator-x-v1.0-b")),

@@ -1,4 +1,4 @@
-//! Data on standard output.
+//! Writes data to standard output.
 
 use std::io::{self, Write};
 
@@ -6,18 +6,18 @@ use serde::Serialize;
 use unlade_text::Escaping;
 use unlade_yaml as yaml;
 
-/// The form of a row of documents.
+/// The format of a sequence of documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// One document, indented.
+    /// One indented JSON document.
     Json,
-    /// A document a line.
+    /// One JSON document per line.
     JsonLines,
-    /// Documents parted by `---`.
+    /// YAML documents separated by `---`.
     Yaml,
 }
 
-/// Writes documents one after the other.
+/// Writes a sequence of documents.
 #[derive(Debug)]
 pub(crate) struct Documents<W> {
     form: Form,
@@ -46,7 +46,7 @@ impl<W: Write> Documents<W> {
         if self.form == Form::Yaml { Ok(()) } else { self.to.write_all(b"\n") }
     }
 
-    /// Has everything written out.
+    /// Flushes the output.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.to.flush()
     }
@@ -65,7 +65,8 @@ pub(crate) fn print_lines(lines: impl IntoIterator<Item = String>) -> io::Result
     stdout.flush()
 }
 
-/// Standard output in large pieces: it is line-buffered otherwise, also in a pipe.
+/// Returns standard output with a large buffer. Without it, the output would be written line by
+/// line, even to a pipe.
 pub(crate) fn stdout() -> impl Write {
     io::BufWriter::with_capacity(1 << 16, io::stdout().lock())
 }
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn json_documents_of_a_row_are_lines() {
+    fn several_json_documents_are_lines() {
         assert_eq!(written(Form::JsonLines), "[[\"a\",1]]\n[[\"b\",2]]\n");
     }
 
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn yaml_documents_are_parted() {
+    fn yaml_documents_are_separated() {
         let text = written(Form::Yaml);
         assert_eq!(text.lines().filter(|line| *line == "---").count(), 1, "{text}");
     }

@@ -1,4 +1,4 @@
-//! What a launch is doing: events in, lines out.
+//! Shows the progress of launches: turns their events into lines.
 
 mod live;
 mod many;
@@ -10,7 +10,7 @@ use unlade_launcher::{Event, Step, Strategy};
 
 pub(crate) use self::{
     live::{Line, Live},
-    many::{One, Progresses, Standing},
+    many::{LaunchProgress, LaunchStatus, Progresses},
     plain::line,
 };
 use crate::screen::Palette;
@@ -18,19 +18,19 @@ use crate::screen::Palette;
 /// The phases of a launch, in their order.
 const PHASES: [&str; 7] =
     ["job", "scheduled", "tool image", "bundle image", "running", "written", "loaded"];
-/// The widest of these.
+/// The width of the widest phase.
 const NAME_WIDTH: usize = 12;
-/// How many turns the sign of what is at work has.
-const TURNS: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+/// The frames of the spinner.
+const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/// What is known of one launch.
+/// The progress of one launch.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Progress {
-    /// When each phase was over, and what is told of it.
+    /// When each phase ended, with a detail such as the name of the node.
     phases: [Option<(Duration, String)>; PHASES.len()],
-    /// What it waits for.
+    /// What the launch is waiting for.
     waiting: Option<String>,
-    /// Attempts that failed, and whatever else stays on the screen.
+    /// Failed attempts and other remarks that stay on the screen.
     notes: Vec<String>,
     config_map: Option<String>,
     strategy: Option<String>,
@@ -40,8 +40,8 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Takes an event in.
-    pub(crate) fn see(&mut self, event: &Event) {
+    /// Records an event.
+    pub(crate) fn record(&mut self, event: &Event) {
         let at = event.at;
         if !matches!(event.step, Step::ImageChanged { .. }) {
             self.waiting = None;
@@ -60,9 +60,9 @@ impl Progress {
             }
             Step::Adopted { job, differs } => {
                 self.job = Some(job.clone());
-                self.finish(0, at, format!("{job}, which was there already"));
+                self.finish(0, at, format!("{job}, which already existed"));
                 if *differs {
-                    self.notes.push("that Job was asked for with other options".to_owned());
+                    self.notes.push("that Job was created with other options".to_owned());
                 }
             }
             Step::Scheduled { node } => self.finish(1, at, node.clone()),
@@ -78,8 +78,8 @@ impl Progress {
             Step::Loaded => self.finish(6, at, String::new()),
             Step::Waiting { failure } => self.waiting = Some(failure.to_string()),
             Step::Retrying { failure, after } => {
-                self.notes.push(format!("failed: {failure}; {}", again(*after)));
-                // The next attempt is another Job.
+                self.notes.push(format!("failed: {failure}; {}", format_retry(*after)));
+                // The next attempt creates another Job.
                 self.phases = Default::default();
                 self.job = None;
             }
@@ -88,43 +88,43 @@ impl Progress {
         }
     }
 
-    /// It ended in the phase in which it is.
+    /// Records that the launch failed in its current phase.
     pub(crate) fn fail(&mut self) {
         self.is_failed = true;
         self.waiting = None;
     }
 
-    /// The ConfigMap, as soon as it is known.
+    /// Returns the name of the ConfigMap, if it is known.
     pub(crate) fn config_map(&self) -> Option<&str> {
         self.config_map.as_deref()
     }
 
-    /// The Job that is at work, as soon as there is one.
+    /// Returns the name of the current Job, if one is known.
     pub(crate) fn job(&self) -> Option<&str> {
         self.job.as_deref()
     }
 
-    /// Whether the content was there already.
+    /// Returns whether existing content was reused.
     pub(crate) fn is_reused(&self) -> bool {
         self.is_reused
     }
 
-    /// The phase that is going on.
+    /// Returns the name of the current phase.
     fn phase(&self) -> &'static str {
         let next = if self.is_reused { PHASES.len() - 1 } else { self.done() };
         PHASES.get(next).copied().unwrap_or_default()
     }
 
-    /// What holds it up, to stand behind something else.
-    fn trouble(&self) -> String {
+    /// Returns what the launch is waiting for, as the end of a line.
+    fn waiting_suffix(&self) -> String {
         self.waiting.as_ref().map(|waiting| format!("  {waiting}")).unwrap_or_default()
     }
 
-    /// The lines that show it, `elapsed` after it began.
+    /// Returns the lines that show the progress, `elapsed` after the start.
     pub(crate) fn lines(&self, elapsed: Duration, turn: usize, palette: &Palette) -> Vec<Line> {
         let mut lines = Vec::new();
-        let there = if self.is_reused { ", which holds the content already" } else { "" };
-        let config_map = self.config_map.as_ref().map(|name| format!("{name}{there}"));
+        let suffix = if self.is_reused { ", which already holds the content" } else { "" };
+        let config_map = self.config_map.as_ref().map(|name| format!("{name}{suffix}"));
         for (name, fact) in [("configmap", config_map), ("strategy", self.strategy.clone())] {
             if let Some(fact) = fact {
                 lines.push(Line::new(&format!("  {name:NAME_WIDTH$}  {:8}  {fact}", "")));
@@ -136,7 +136,7 @@ impl Progress {
         let done = self.done();
         for (index, (name, phase)) in PHASES.iter().zip(&self.phases).enumerate() {
             let is_last = index + 1 == PHASES.len();
-            // Content that was there is only loaded.
+            // Existing content only has to be loaded.
             if self.is_reused && !is_last {
                 continue;
             }
@@ -147,14 +147,14 @@ impl Progress {
                         .styled(palette.good, "✓")
                         .text(&format!(" {name:NAME_WIDTH$}  {:>8}{gap}{detail}", seconds(*at)))
                 }
-                // It was too short to be seen, or another launcher saw it.
+                // The phase was too short to be observed, or another launcher created the Job.
                 None if index < done => Line::default().styled(palette.dim, &format!("✓ {name}")),
                 None if index == done && self.is_failed => Line::default()
                     .styled(palette.error, "✗")
                     .text(&format!(" {name:NAME_WIDTH$}  {:>8}", seconds(elapsed))),
                 None if index == done || self.is_reused => Line::new(&format!(
                     "{} {name:NAME_WIDTH$}  {:>8}",
-                    sign(turn),
+                    spinner(turn),
                     seconds(elapsed)
                 )),
                 None => Line::default().styled(palette.dim, &format!("  {name}")),
@@ -172,7 +172,7 @@ impl Progress {
         lines
     }
 
-    /// How many phases are over: all up to the last one that was seen.
+    /// Returns how many phases have ended: all up to the last one that was observed.
     fn done(&self) -> usize {
         self.phases.iter().rposition(Option::is_some).map_or(0, |last| last + 1)
     }
@@ -184,16 +184,16 @@ impl Progress {
     }
 }
 
-/// When the next attempt starts.
-fn again(after: Duration) -> String {
+/// Formats when the next attempt starts.
+fn format_retry(after: Duration) -> String {
     if after.is_zero() {
-        "trying again now".to_owned()
+        "retrying now".to_owned()
     } else {
-        format!("trying again in {}", seconds(after))
+        format!("retrying in {}", seconds(after))
     }
 }
 
-/// A time since the beginning, for people.
+/// Formats a duration, such as `1.50s` or `2m05s`.
 pub(crate) fn seconds(time: Duration) -> String {
     match time.as_secs() {
         0..60 => format!("{:.2}s", time.as_secs_f64()),
@@ -201,12 +201,12 @@ pub(crate) fn seconds(time: Duration) -> String {
     }
 }
 
-/// What shows that something is at work.
-fn sign(turn: usize) -> &'static str {
-    TURNS.get(turn % TURNS.len()).copied().unwrap_or_default()
+/// Returns a frame of the spinner.
+fn spinner(turn: usize) -> &'static str {
+    SPINNER.get(turn % SPINNER.len()).copied().unwrap_or_default()
 }
 
-/// A strategy, as it is given to `--strategy`.
+/// Returns the name of a strategy as a value of `--strategy`.
 pub(crate) fn strategy_name(strategy: Strategy) -> &'static str {
     match strategy {
         Strategy::Auto => "auto",

@@ -3,23 +3,22 @@
 
 use unlade_launcher::Remedy;
 
-/// A hint and the remedies, in one line; `None` if neither exists.
+/// Joins a hint and the remedies into one line. Returns `None` if neither exists.
 pub(crate) fn advice(hint: Option<&str>, remedies: &[Remedy]) -> Option<String> {
-    let remedies: Vec<_> = remedies.iter().copied().map(worded).collect();
+    let remedies: Vec<_> = remedies.iter().copied().map(describe).collect();
     let remedies = Some(remedies.join(", or ")).filter(|text| !text.is_empty());
     let parts: Vec<_> = hint.map(str::to_owned).into_iter().chain(remedies).collect();
     Some(parts.join("; ")).filter(|text| !text.is_empty())
 }
 
-fn worded(remedy: Remedy) -> String {
+fn describe(remedy: Remedy) -> String {
     match flag(remedy) {
         Some(flag) => format!("{remedy} ({flag})"),
         None => remedy.to_string(),
     }
 }
 
-/// How a remedy is written on the command line; `None` for a remedy that only a later launcher
-/// knows.
+/// Returns the flag for a remedy, or `None` for a remedy that this version does not know.
 fn flag(remedy: Remedy) -> Option<&'static str> {
     Some(match remedy {
         Remedy::PullSecret => "--pull-secret",

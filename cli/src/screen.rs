@@ -1,4 +1,4 @@
-//! What is known of the screen: colours only where they are wanted, and its width.
+//! The properties of the terminal: its width, and whether to use colours.
 
 use std::ffi::OsStr;
 use std::io::IsTerminal;
@@ -16,14 +16,14 @@ pub(crate) enum Color {
     Never,
 }
 
-/// What is known of the two streams.
+/// The properties of standard output and standard error.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Screen {
-    /// Whether people read standard output.
+    /// Whether standard output is a terminal.
     pub(crate) is_terminal: bool,
-    /// The columns of standard output; none if it is no terminal.
+    /// The width of standard output in columns, or `None` if it is not a terminal.
     pub(crate) width: Option<usize>,
-    /// The columns of standard error, if it is a terminal on which lines can be drawn again.
+    /// The width of standard error in columns, if it is a terminal that can redraw lines.
     pub(crate) live: Option<usize>,
     /// The styles for standard output.
     pub(crate) out: Palette,
@@ -31,25 +31,25 @@ pub(crate) struct Screen {
     pub(crate) err: Palette,
 }
 
-/// A style for each role; all empty without colour.
+/// A style for each role. All styles are empty if colours are not used.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Palette {
-    /// Headings and names of columns.
+    /// The style of headings and names of columns.
     pub(crate) heading: Style,
-    /// What matters less.
+    /// The style of less important text.
     pub(crate) dim: Style,
-    /// `error`
+    /// The style of the label `error`, and of failures.
     pub(crate) error: Style,
-    /// `warning`
+    /// The style of the label `warning`.
     pub(crate) warning: Style,
-    /// `hint`
+    /// The style of the label `hint`.
     pub(crate) hint: Style,
-    /// What went well.
+    /// The style of successes.
     pub(crate) good: Style,
 }
 
 impl Screen {
-    /// Looks at the streams and the environment (`NO_COLOR`, `TERM`).
+    /// Determines the properties from the streams and the environment (`NO_COLOR`, `TERM`).
     pub(crate) fn new(color: Color) -> Self {
         let is_terminal = std::io::stdout().is_terminal();
         let palette = |on_terminal| {
@@ -87,7 +87,7 @@ impl Palette {
     }
 }
 
-/// As many of `characters` as `width` columns have room for.
+/// Returns as many of `characters` as fit into `width` columns.
 pub(crate) fn take(characters: impl Iterator<Item = char>, width: usize) -> String {
     let mut taken = String::new();
     for character in characters {
@@ -108,7 +108,7 @@ fn is_colourful(
     match color {
         Color::Always => true,
         Color::Never => false,
-        // https://no-color.org: present and not empty.
+        // https://no-color.org: set and not empty.
         Color::Auto => {
             on_terminal
                 && variable("NO_COLOR").is_none_or(|value| value.is_empty())
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colour_is_for_terminals_that_want_it() {
+    fn colours_are_used_on_terminals_unless_disabled() {
         let with = |name: &'static str, value: &'static str| {
             move |asked: &str| (asked == name).then(|| value.into())
         };

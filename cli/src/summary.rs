@@ -1,4 +1,5 @@
-//! What people are shown. Whatever comes from a bundle goes through [`Summary`], which escapes and bounds it.
+//! The readable output of the commands. All text from a bundle passes through [`Summary`], which
+//! escapes and bounds it.
 
 mod check;
 mod describe;
@@ -13,19 +14,19 @@ use unlade_bundle::{Finding, finding};
 use unlade_text as text;
 
 pub(crate) use self::{
-    check::checked,
-    describe::described,
-    inventory::inventory,
-    load::{launched, loaded},
-    outcome::{Outcome, outcomes},
-    unpack::{Unpacked, unpacked},
+    check::format_checks,
+    describe::format_description,
+    inventory::format_inventory,
+    load::{format_launched, format_loaded},
+    outcome::{Outcome, format_outcomes},
+    unpack::{Unpacked, format_unpacked},
 };
 use crate::{screen::Screen, table::Table};
 
-/// The widest name of a field, and the gap behind it.
+/// The width of the widest name of a field.
 const NAME_WIDTH: usize = 13;
 
-/// A text that grows from top to bottom.
+/// A text that is built from top to bottom.
 #[derive(Debug)]
 struct Summary<'a> {
     text: String,
@@ -37,13 +38,13 @@ impl<'a> Summary<'a> {
         Self { text: String::new(), screen }
     }
 
-    /// A line of its own above what follows.
+    /// Adds a heading on a line of its own.
     fn heading(&mut self, text: &str) {
         let style = self.screen.out.heading;
         _ = writeln!(self.text, "{style}{}{style:#}", text::line(text));
     }
 
-    /// `name   value`, or nothing if there is no value.
+    /// Adds a line `name   value`, or nothing if the value is empty.
     fn field(&mut self, name: &str, value: &str) {
         if !value.is_empty() {
             let style = self.screen.out.heading;
@@ -51,7 +52,7 @@ impl<'a> Summary<'a> {
         }
     }
 
-    /// A table with a blank line above it, or nothing if it has no rows.
+    /// Adds a blank line and a table that fits the screen, or nothing if the table has no rows.
     fn table<const COLUMNS: usize>(&mut self, table: &Table<COLUMNS>) {
         if !table.is_empty() {
             self.blank();
@@ -59,7 +60,7 @@ impl<'a> Summary<'a> {
         }
     }
 
-    /// The same as wide as it is: what is in it is copied, or read to its end.
+    /// Adds a table like [`Summary::table`] without cutting its cells, because users copy them.
     fn wide_table<const COLUMNS: usize>(&mut self, table: &Table<COLUMNS>) {
         if !table.is_empty() {
             self.blank();
@@ -67,7 +68,7 @@ impl<'a> Summary<'a> {
         }
     }
 
-    /// What was noticed, with a blank line above it.
+    /// Adds a blank line and the findings.
     fn findings<'f>(&mut self, findings: impl IntoIterator<Item = &'f Finding>) {
         let style = self.screen.out.warning;
         for (index, finding) in finding::listed(findings).enumerate() {
@@ -78,7 +79,7 @@ impl<'a> Summary<'a> {
         }
     }
 
-    /// A remark, with a blank line above it.
+    /// Adds a blank line and a remark.
     fn note(&mut self, text: &str) {
         self.blank();
         let style = self.screen.out.dim;
@@ -92,7 +93,7 @@ impl<'a> Summary<'a> {
     }
 }
 
-/// A number of bytes for people.
+/// Formats a number of bytes, such as `1.5 MiB`.
 fn size(bytes: usize) -> String {
     const UNITS: [(&str, usize); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     match UNITS.iter().find(|(_, unit)| bytes >= *unit) {
@@ -105,12 +106,12 @@ fn size(bytes: usize) -> String {
     }
 }
 
-/// `1 file`, `2 files`.
+/// Formats a number of things, such as `1 file` or `2 files`.
 fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-/// The channels in their order, the default one marked.
+/// Formats the channels in their order, and marks the default one.
 fn channels(channels: &[String], default: &str) -> String {
     let mut text = channels
         .iter()
@@ -120,7 +121,7 @@ fn channels(channels: &[String], default: &str) -> String {
         })
         .collect::<Vec<_>>()
         .join(", ");
-    // It belongs to the package and may be a channel that this bundle is not in.
+    // The default channel belongs to the package, so this bundle may not be in it.
     if !default.is_empty() && !channels.iter().any(|channel| channel == default) {
         _ = write!(
             text,

@@ -1,4 +1,5 @@
-//! Tables as kubectl prints them: names of columns in capitals, no lines, three blanks between.
+//! Formats tables as kubectl does: column names in capitals, no lines, three blanks between
+//! columns.
 
 use std::fmt::Write as _;
 
@@ -8,29 +9,29 @@ use unlade_text as text;
 use crate::screen::{Palette, take};
 
 const GAP: usize = 3;
-/// A column is never cut below this: what is left would tell nothing.
-const NARROWEST: usize = 12;
+/// The minimum width of a column that is cut. Less text would not be useful.
+const MIN_WIDTH: usize = 12;
 
-/// On which side the cells of a column stand.
+/// The alignment of the cells of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
-    /// Text.
+    /// For text.
     Left,
-    /// Numbers.
+    /// For numbers.
     Right,
 }
 
-/// Rows of cells. Whatever is put in is escaped and bounded.
+/// Rows of cells. All cells are escaped and bounded.
 #[derive(Debug)]
 pub(crate) struct Table<const COLUMNS: usize> {
     align: [Align; COLUMNS],
     is_hidden: [bool; COLUMNS],
-    // The first one holds the names of the columns.
+    /// The first row contains the names of the columns.
     rows: Vec<[String; COLUMNS]>,
 }
 
 impl<const COLUMNS: usize> Table<COLUMNS> {
-    /// An empty table with these columns.
+    /// Creates an empty table with these columns.
     pub(crate) fn new(columns: [(&str, Align); COLUMNS]) -> Self {
         Self {
             align: columns.map(|(_, align)| align),
@@ -44,7 +45,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         self.rows.push(cells.map(|cell| text::line(cell).into_owned()));
     }
 
-    /// Leaves the column of this name out.
+    /// Hides the column with this name.
     pub(crate) fn hide(&mut self, name: &str) {
         let names = self.rows.first().into_iter().flatten();
         for (is_hidden, column) in self.is_hidden.iter_mut().zip(names) {
@@ -52,19 +53,19 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         }
     }
 
-    /// Leaves the names of the columns out.
+    /// Hides the names of the columns.
     pub(crate) fn hide_names(&mut self) {
         if let Some(names) = self.rows.first_mut() {
             *names = std::array::from_fn(|_| String::new());
         }
     }
 
-    /// Whether there is nothing below the names of the columns.
+    /// Returns whether the table has no rows except the names of the columns.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.len() <= 1
     }
 
-    /// Writes the table, at most `width` columns wide if there is one: the widest texts are cut.
+    /// Writes the table. If `width` is not `None`, the widest texts are cut to fit into it.
     pub(crate) fn write(&self, to: &mut String, width: Option<usize>, palette: &Palette) {
         let widths = self.widths(width);
         for (index, row) in self.rows.iter().enumerate() {
@@ -101,11 +102,11 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         let gaps = GAP * n_shown.saturating_sub(1);
         loop {
             let excess = (widths.iter().sum::<usize>() + gaps).saturating_sub(limit);
-            // Only text is cut; half a number would be another one.
+            // Only text is cut, because a part of a number would be another number.
             let texts =
                 widths.iter_mut().zip(self.align).filter(|(_, align)| *align == Align::Left);
             let Some((widest, _)) = texts.max_by_key(|(width, _)| **width) else { return widths };
-            if excess == 0 || *widest <= NARROWEST {
+            if excess == 0 || *widest <= MIN_WIDTH {
                 return widths;
             }
             *widest -= 1;
@@ -113,8 +114,8 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
     }
 }
 
-/// `text` in at most `width` columns. The middle is left out: names of files and objects are told
-/// apart by both of their ends.
+/// Cuts `text` to at most `width` columns. The middle is left out, because the names of files and
+/// objects often differ at either end.
 fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_and_their_names_can_be_left_out() {
+    fn columns_and_their_names_can_be_hidden() {
         let mut table = table();
         table.hide("FILE");
         assert_eq!(print(&table, None), "   SIZE\n     12\n1234567\n");

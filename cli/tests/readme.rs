@@ -1,4 +1,4 @@
-//! The commands of the README print what the README says.
+//! Checks that the commands of the README print the output that it shows.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test, and what it is made of")]
 
@@ -27,12 +27,12 @@ fn commands_of_the_readme_print_what_it_shows() {
     }
 }
 
-/// The arguments of `unlade` in one part of a pipe.
+/// Returns the arguments of `unlade` in one part of a pipe.
 fn arguments(part: &'static str) -> Vec<&'static str> {
     let arguments = part.strip_prefix("cargo run -- ").or_else(|| part.strip_prefix("unlade "));
     let mut arguments: Vec<_> =
         arguments.unwrap_or_else(|| panic!("not unlade: {part}")).split(' ').collect();
-    // What a terminal shows unasked.
+    // The default on a terminal.
     if !arguments.contains(&"-o") {
         arguments.extend(["-o", "summary"]);
     }
@@ -47,7 +47,7 @@ fn run(arguments: &[&str], input: &[u8]) -> Vec<u8> {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    // Who doesn't read its input may be gone before it is written.
+    // A command that does not read its input may end before the input is written.
     let _ = unlade.stdin.take().unwrap().write_all(input);
     let output = unlade.wait_with_output().unwrap();
     assert!(output.status.success(), "{arguments:?}");
@@ -70,7 +70,7 @@ fn shown() -> Vec<Shown> {
     all
 }
 
-/// Without blanks at the ends of lines and of the whole.
+/// Removes blanks at the ends of lines and at the end of the text.
 fn trimmed(text: &str) -> String {
     let lines: Vec<_> = text.lines().map(str::trim_end).collect();
     lines.join("\n").trim().to_owned()

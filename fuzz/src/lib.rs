@@ -1,4 +1,4 @@
-//! What every fuzz target does with an input.
+//! Runs an input in a fuzz target.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
@@ -12,14 +12,14 @@ use unlade_yaml::is_panic_caught;
 static MICROSECONDS: AtomicUsize = AtomicUsize::new(0);
 static MEMORY: AtomicUsize = AtomicUsize::new(0);
 
-/// Reads `input`, and panics if something doesn't hold of the result, or if it takes more time or
-/// memory than any input may.
+/// Reads `input`, and panics if the result does not have the required properties, or if reading
+/// takes more time or memory than allowed.
 ///
 /// Prints each new maximum of either, for `cargo xtask fuzz`.
 pub fn check(entry: Entry, input: &[u8]) {
     static HOOK: Once = Once::new();
-    // The hook of libfuzzer-sys ends the process at any panic. But readers may catch those of the
-    // libraries that they call; what reaches us ends the process anyway.
+    // The hook of libfuzzer-sys ends the process on any panic. Readers, however, may catch panics
+    // of their libraries, and any other panic ends the process anyway.
     HOOK.call_once(|| {
         panic::set_hook(Box::new(|info| {
             if !is_panic_caught() {
@@ -27,7 +27,7 @@ pub fn check(entry: Entry, input: &[u8]) {
             }
         }));
     });
-    match panic::catch_unwind(AssertUnwindSafe(|| Cost::of(entry, input))) {
+    match panic::catch_unwind(AssertUnwindSafe(|| Cost::measure(entry, input))) {
         Ok(cost) => {
             record(cost);
             assert!(cost.is_bearable(), "{} bytes took {cost:?}", input.len());
@@ -50,7 +50,7 @@ fn record(cost: Cost) {
     }
 }
 
-/// Whether `value` is a tenth more than all before.
+/// Whether `value` is at least a tenth larger than every earlier value.
 fn is_new(largest: &AtomicUsize, value: usize) -> bool {
     let before = largest.load(Relaxed);
     if value > before + before / 10 {

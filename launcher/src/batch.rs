@@ -1,4 +1,4 @@
-//! Many bundles in one call.
+//! Launches of several bundles in one call.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -17,54 +17,54 @@ use tokio::time::{Instant, timeout};
 
 use crate::{Event, Failure, Launched, Launcher, Name, Request, Step, launch};
 
-/// How many bundles are launched.
+/// The settings of a batch of launches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Batch {
-    /// Most Jobs that are under way at once.
+    /// The maximum number of Jobs that run at the same time.
     pub concurrency: NonZeroUsize,
-    /// Whether the other launches go on when one fails. Launches that have begun always run to
-    /// their end. If the API server cannot be reached, all launches fail at once.
+    /// Whether to start the remaining launches after one has failed. Launches that have started
+    /// always continue. If the API server cannot be reached, all launches fail at once.
     pub keep_going: bool,
 }
 
 impl Default for Batch {
-    /// Five at once, until one fails.
+    /// Returns a batch of five concurrent launches that stops after a failure.
     fn default() -> Self {
         Self { concurrency: NonZeroUsize::MIN.saturating_add(4), keep_going: false }
     }
 }
 
-/// Something happened to one of many.
+/// An event of one launch of a batch.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct BatchEvent {
-    /// The image as it was asked for.
+    /// The requested image.
     pub image: String,
-    /// Its namespace.
+    /// The namespace of the request.
     pub namespace: String,
-    /// What happened; the time counts from the beginning of this one's launch.
+    /// The event. Its time is relative to the beginning of this launch.
     #[serde(flatten)]
     pub event: Event,
 }
 
-/// What became of one of many.
+/// The outcome of one launch of a batch.
 #[derive(Debug, Clone)]
 pub enum Outcome {
-    /// It was launched, or was there.
+    /// The bundle was launched, or existing content was reused.
     Launched(Box<Launched>),
-    /// It failed.
+    /// The launch failed.
     Failed(Failure),
-    /// It wasn't begun, because another had failed.
+    /// The launch was not started, because another had failed.
     NotBegun,
 }
 
 impl Launcher {
-    /// Launches many bundles. The outcomes are in the order of the requests; equal requests are
-    /// launched once and have the same outcome. It can be dropped and called again: what is
-    /// finished by then is taken from where it is.
+    /// Launches several bundles. The outcomes are in the order of the requests. Equal requests are
+    /// launched once and have the same outcome. The future can be dropped and the function called
+    /// again: launches that were finished reuse their content.
     ///
-    /// It holds all ConfigMaps at the end; [`Launcher::launch_each`] doesn't.
+    /// This function keeps all ConfigMaps in memory; [`Launcher::launch_each`] does not.
     pub async fn launch_all(
         &self,
         requests: &[Request],
@@ -78,8 +78,8 @@ impl Launcher {
         (0..requests.len()).map(outcome).collect()
     }
 
-    /// The same; each outcome goes into `outcomes` as soon as it is there, with the place of its
-    /// request.
+    /// Launches several bundles as [`Launcher::launch_all`] does. Sends each outcome to `outcomes`
+    /// as soon as it is known, with the index of its request.
     pub async fn launch_each(
         &self,
         requests: &[Request],
@@ -103,7 +103,7 @@ impl Launcher {
                     } else if has_failed.load(Ordering::Relaxed) && !batch.keep_going {
                         Outcome::NotBegun
                     } else {
-                        self.launch_one_of_many(request, events).await
+                        self.launch_in_batch(request, events).await
                     };
                     if let Outcome::Failed(failure) = &outcome {
                         has_failed.store(true, Ordering::Relaxed);
@@ -113,14 +113,14 @@ impl Launcher {
                     }
                     let job = outcome.job().map(str::to_owned);
                     for place in places {
-                        // This fails if nothing listens, which is fine.
+                        // Sending fails if the receiver was dropped, which is fine.
                         let _ = outcomes.unbounded_send((place, outcome.clone()));
                     }
                     drop(outcome);
-                    // Its place is wanted by no other once the last one is begun.
-                    let is_wanted = !is_last && n_left.load(Ordering::Relaxed) > 0;
-                    if let Some(job) = job.filter(|_| is_wanted) {
-                        self.wait_for_end(&request.namespace, &job).await;
+                    // Wait for the Job to finish only if a queued launch needs this slot.
+                    let is_slot_needed = !is_last && n_left.load(Ordering::Relaxed) > 0;
+                    if let Some(job) = job.filter(|_| is_slot_needed) {
+                        self.wait_until_finished(&request.namespace, &job).await;
                     }
                 }
             })
@@ -130,7 +130,7 @@ impl Launcher {
     }
 }
 
-/// The requests that differ, with the places of each.
+/// Returns the distinct requests, with the indexes of each.
 fn distinct(requests: &[Request]) -> Vec<(&Request, Vec<usize>)> {
     let mut distinct: Vec<(&Request, Vec<usize>)> = Vec::new();
     for (place, request) in requests.iter().enumerate() {
@@ -143,7 +143,7 @@ fn distinct(requests: &[Request]) -> Vec<(&Request, Vec<usize>)> {
 }
 
 impl Launcher {
-    async fn launch_one_of_many(
+    async fn launch_in_batch(
         &self,
         request: &Request,
         events: &UnboundedSender<BatchEvent>,
@@ -160,11 +160,11 @@ impl Launcher {
         }
     }
 
-    /// Waits until a Job is finished, which it is a moment after its ConfigMap is written.
-    async fn wait_for_end(&self, namespace: &str, job: &str) {
+    /// Waits until a Job is finished, which is a moment after its ConfigMap is written.
+    async fn wait_until_finished(&self, namespace: &str, job: &str) {
         let api: Api<Job> = Api::namespaced(self.client.clone(), namespace);
         let is_finished = |job: Option<&Job>| job.is_none_or(launch::is_finished);
-        // Later it has ended by its own deadline.
+        // The Job's own deadline has expired by then.
         let longest = self.options.deadlines.total();
         let _ = timeout(longest, await_condition(api, job, is_finished)).await;
     }
@@ -173,7 +173,7 @@ impl Launcher {
 /// Sends an event of one launch of the batch.
 fn send(request: &Request, events: &UnboundedSender<BatchEvent>, event: Event) {
     let (image, namespace) = (request.image.clone(), request.namespace.clone());
-    // This fails if nothing listens, which is fine.
+    // Sending fails if the receiver was dropped, which is fine.
     let _ = events.unbounded_send(BatchEvent { image, namespace, event });
 }
 
@@ -198,8 +198,8 @@ impl Outcome {
     }
 }
 
-/// Whether one launch does for both.
+/// Checks whether one launch serves both requests.
 fn is_same(one: &Request, other: &Request) -> bool {
-    // Each generated name is another.
+    // Every generated name is different.
     one == other && one.name != Name::Generated
 }

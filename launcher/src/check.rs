@@ -1,6 +1,7 @@
-//! [`Check`]: whether launches would go well, found out before one is tried.
+//! [`Check`]: preflight checks that find out whether a launch would succeed.
 //!
-//! Nothing is made: rights are asked for by reviews, objects are created as dry runs.
+//! The checks change nothing: they ask for permissions with access reviews, and create objects as
+//! dry runs.
 
 mod access;
 mod account;
@@ -19,81 +20,83 @@ use self::cluster::Cluster;
 use crate::object::{Facts, Plan, assigns_uids};
 use crate::{Failure, Launcher, Options, Remedy, Request, Strategy};
 
-/// One thing that was looked at.
+/// The result of one preflight check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Check {
-    /// What it belongs to.
+    /// The category of the check.
     pub category: Category,
-    /// What was looked at, such as `reachable`. There can be several of a name, such as one for
-    /// each pull secret.
+    /// The name of the check, such as `reachable`. Several checks may have the same name, such as
+    /// one for each pull secret.
     pub name: &'static str,
-    /// What came out.
+    /// The outcome of the check.
     pub outcome: Outcome,
-    /// What was found, as one sentence for people: lowercase; words of others are quoted in it.
+    /// A lowercase sentence for people that says what was found. It quotes the messages of other
+    /// programs.
     pub message: String,
-    /// What to do about it, or what else is to be known.
+    /// What to do about it, or what else is worth knowing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// What to change about the launch: each of these may help.
+    /// Changes to the launch, each of which may help.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remedies: Vec<Remedy>,
 }
 
-/// What checks belong to, in the order in which they are given.
+/// The category of a check. Checks are reported in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Category {
     /// The API server and the namespace.
     KubernetesApi,
-    /// What was asked for: images and options.
+    /// The request: images and options.
     Request,
-    /// What who asks may do.
+    /// The permissions of the current user.
     Rights,
-    /// What the API server takes: Pod Security, webhooks, policies, LimitRanges.
+    /// Admission of the objects by Pod Security, webhooks, policies and LimitRanges.
     Admission,
-    /// Whether image volumes can be used.
+    /// The support for image volumes.
     ImageVolumes,
-    /// Quotas of the namespace.
+    /// The quotas of the namespace.
     Quota,
-    /// The service account that was given.
+    /// The service account that the options name.
     ServiceAccount,
-    /// The secrets that were given.
+    /// The pull secrets that the options name.
     PullSecrets,
     /// The nodes that the pod may run on.
     Nodes,
-    /// OLM's catalogs, which our image in place of OLM's own may not fit.
+    /// OLM's catalogs, some of which need a program that the unpacker's image does not have.
     Olm,
 }
 
-/// What is looked at beside the namespace.
+/// The subject of the checks, in addition to the namespace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Subject<'a> {
-    /// An image that is to be launched.
+    /// The bundle image to launch.
     pub image: Option<&'a str>,
-    /// Whether our image can take the place of those of OLM's catalog-operator: the CatalogSources
-    /// of the cluster.
+    /// Whether to check the CatalogSources of the cluster, which matter if the unpacker's image
+    /// replaces the images of OLM's catalog-operator.
     pub olm: bool,
 }
 
-/// What came out of a check.
+/// The outcome of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// All is well.
+    /// Nothing is wrong.
     Ok,
-    /// A launch goes well without it, or it can't be told.
+    /// A launch may succeed nevertheless, or the check was inconclusive.
     Warning,
     /// A launch would fail.
     Failed,
-    /// It wasn't looked at, because it depends on one that failed, or because that is forbidden.
+    /// The check was skipped, because it depends on a failed check or because the user lacks a
+    /// permission.
     LeftOut,
 }
 
-/// What is looked at only where there is a namespace and a legal request.
-const LATER: [Category; 5] = [
+/// The categories that are checked only if the namespace exists and the request is valid.
+const DEPENDENT: [Category; 5] = [
     Category::Rights,
     Category::Admission,
     Category::Quota,
@@ -102,7 +105,7 @@ const LATER: [Category; 5] = [
 ];
 
 impl Category {
-    /// Its name, such as `kubernetes-api`.
+    /// Returns the name of the category, such as `kubernetes-api`.
     pub fn name(self) -> &'static str {
         match self {
             Self::KubernetesApi => "kubernetes-api",
@@ -120,15 +123,16 @@ impl Category {
 }
 
 impl Launcher {
-    /// Looks whether launches in this namespace would go well, that of the image of `subject`
-    /// among them. It takes some forty requests, most of them at once, of which nothing stays.
+    /// Checks whether a launch in this namespace would succeed, in particular that of the image in
+    /// `subject`. This takes about forty requests, most of them concurrent, and leaves nothing
+    /// behind.
     ///
-    /// No check is an error of this function: that the API server can't be reached is a check that
-    /// failed. Checks of one category stand together.
+    /// Every problem is reported as a check, even an API server that cannot be reached. Checks of
+    /// the same category are adjacent.
     pub async fn check(&self, namespace: &str, subject: Subject<'_>) -> Vec<Check> {
         let Subject { image, olm } = subject;
         let options = &self.options;
-        // Any image will do for a dry run.
+        // A dry run does not pull the image, so any reference will do.
         let request = Request::new(image.unwrap_or(&options.tool_image), namespace);
         let plan = Plan::new(&request, options);
         let cluster = Cluster { client: &self.client, namespace };
@@ -140,19 +144,20 @@ impl Launcher {
             checks.push(found.check);
         }
         let (asked, plan) = match plan {
-            Ok(plan) => (legal(&plan, image), Some(plan)),
-            Err(error) => (LEGAL.of(Outcome::Failed, error.into()), None),
+            Ok(plan) => (report_valid(&plan, image), Some(plan)),
+            Err(error) => (LEGAL.report(Outcome::Failed, error.into()), None),
         };
         let is_reached = !has_failed(&checks);
         checks.push(asked);
-        let skipped = |category| {
-            Topic(category, "all").left_out("not looked at, because of what failed above")
-        };
+        let skipped =
+            |category| Topic(category, "all").left_out("skipped because of the failure above");
         let launches = async {
             match plan.filter(|_| is_reached) {
-                // On the heap: it holds all requests at once.
-                Some(plan) => Box::pin(all(&cluster, &plan, image.is_some(), found.object)).await,
-                None => LATER.map(skipped).into(),
+                // Boxed because the future holds all requests at once.
+                Some(plan) => {
+                    Box::pin(run_dependent(&cluster, &plan, image.is_some(), found.object)).await
+                }
+                None => DEPENDENT.map(skipped).into(),
             }
         };
         let catalogs = async {
@@ -169,8 +174,8 @@ impl Launcher {
     }
 }
 
-/// Everything that needs the namespace and a legal request.
-async fn all(
+/// Runs the checks that need an existing namespace and a valid request.
+async fn run_dependent(
     cluster: &Cluster<'_>,
     plan: &Plan<'_>,
     has_image: bool,
@@ -201,15 +206,17 @@ async fn all(
 
 const LEGAL: Topic = Topic(Category::Request, "legal");
 
-fn legal(plan: &Plan<'_>, image: Option<&str>) -> Check {
+fn report_valid(plan: &Plan<'_>, image: Option<&str>) -> Check {
     let tool = plan.tool_image();
     LEGAL.ok(match image {
-        Some(image) => format!("{image} can be asked for; the unpacker comes from {tool}"),
+        Some(image) => {
+            format!("{image} is a valid image reference; the unpacker comes from {tool}")
+        }
         None => format!("the unpacker comes from {tool}"),
     })
 }
 
-/// Which strategies a launch may come to, those that it tries first before the others.
+/// Returns the strategies that a launch may use, in the order in which it tries them.
 fn candidates(plan: &Plan<'_>) -> &'static [Strategy] {
     let options: &Options = plan.options();
     match options.strategy {
@@ -226,7 +233,7 @@ fn has_failed(checks: &[Check]) -> bool {
     checks.iter().any(|check| check.outcome == Outcome::Failed)
 }
 
-/// What a check is about.
+/// The category and the name of a check.
 #[derive(Debug, Clone, Copy)]
 struct Topic(Category, &'static str);
 
@@ -247,9 +254,9 @@ impl Topic {
         self.check(Outcome::LeftOut, message)
     }
 
-    /// A failure of a launch, before it is one.
-    fn of(self, outcome: Outcome, failure: Failure) -> Check {
-        // The reader has just run the check.
+    /// Returns a check that reports the failure that a launch would have.
+    fn report(self, outcome: Outcome, failure: Failure) -> Check {
+        // This remedy is to run the checks, which the reader has just done.
         let remedies = failure.remedies.into_iter().filter(|&it| it != Remedy::Check).collect();
         Check { hint: failure.hint, remedies, ..self.check(outcome, failure.message) }
     }
@@ -261,7 +268,7 @@ impl Topic {
 }
 
 impl Check {
-    /// A check without a hint.
+    /// Returns a check without a hint.
     pub fn new(
         category: Category,
         name: &'static str,
@@ -272,7 +279,7 @@ impl Check {
     }
 
     #[must_use]
-    fn hinted(self, hint: impl Into<String>) -> Self {
+    fn with_hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
@@ -282,11 +289,11 @@ impl Check {
     }
 }
 
-/// `a, b and c`, with `last` for the `and`.
-fn joined<T: AsRef<str>>(words: &[T], last: &str) -> String {
+/// Joins words as `a, b and c`, with `last` instead of `and`.
+fn join_words<T: AsRef<str>>(words: &[T], last: &str) -> String {
     match words {
         [] => String::new(),
-        [one] => one.as_ref().to_owned(),
+        [word] => word.as_ref().to_owned(),
         [first @ .., end] => {
             let first: Vec<_> = first.iter().map(AsRef::as_ref).collect();
             format!("{} {last} {}", first.join(", "), end.as_ref())

@@ -1,4 +1,4 @@
-//! [`observe`]: a client that knows whether its server is an API server.
+//! [`observe`]: wraps a client so that it recognizes whether its server is an API server.
 
 use std::io;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::{Reason, failure};
 mod tests;
 
 /// The maximum number of bytes to read of an error response. The rest is ignored.
-const REFUSAL: usize = 1 << 20;
+const MAX_ERROR_BODY: usize = 1 << 20;
 
 /// The maximum number of bytes to show of a response that does not come from an API server.
-const SHOWN: usize = 200;
+const MAX_QUOTED: usize = 200;
 
 /// Wraps a client. The new client differs from it in three ways:
 ///
@@ -47,7 +47,7 @@ pub fn observe(client: kube::Client, server: &str) -> kube::Client {
     kube::Client::new(service, namespace)
 }
 
-/// No API server has answered yet.
+/// The error of a request while no API server has ever answered.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to reach the API server {server}: {cause}")]
 pub(crate) struct Unreached {
@@ -117,7 +117,7 @@ impl Observer {
     fn not_an_api_server(&self, status: StatusCode, body: &str) -> kube::Error {
         let words: Vec<_> = body.split_whitespace().collect();
         let words = words.join(" ");
-        let words = words.get(..words.floor_char_boundary(SHOWN)).unwrap_or_default();
+        let words = words.get(..words.floor_char_boundary(MAX_QUOTED)).unwrap_or_default();
         kube::Error::Service(Box::new(Unreached {
             server: self.server.clone(),
             cause: format!("the answer {status} does not come from an API server: {words:?}"),
@@ -126,14 +126,14 @@ impl Observer {
     }
 }
 
-/// Reads an error response, up to [`REFUSAL`] bytes.
+/// Reads an error response, up to [`MAX_ERROR_BODY`] bytes.
 async fn beginning(mut body: Body) -> kube::Result<String> {
     let mut bytes = Vec::new();
-    while bytes.len() < REFUSAL
+    while bytes.len() < MAX_ERROR_BODY
         && let Some(frame) = body.frame().await
     {
         let data = frame?.into_data().unwrap_or_default();
-        bytes.extend_from_slice(data.get(..REFUSAL - bytes.len()).unwrap_or(&data));
+        bytes.extend_from_slice(data.get(..MAX_ERROR_BODY - bytes.len()).unwrap_or(&data));
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -144,9 +144,9 @@ fn span(request: &Request<Body>) -> Span {
     debug_span!("request", %method, path = uri.path(), query, status = field::Empty)
 }
 
-/// Whether an error response comes from an API server, and not from something in its place or in
-/// front of it. It does if it is a Status, or has the header that the audit of the API server adds
-/// to every response. An overloaded API server answers 429 with plain text.
+/// Checks whether an error response comes from an API server, and not from something in its place
+/// or in front of it. It does if it is a Status, or has the header that the audit of the API server
+/// adds to every response. An overloaded API server answers 429 with plain text.
 fn is_of_api_server(status: StatusCode, headers: &HeaderMap, answer: &Value) -> bool {
     answer.get("kind").and_then(Value::as_str) == Some("Status")
         || headers.contains_key("audit-id")
@@ -157,12 +157,12 @@ fn is_of_api_server(status: StatusCode, headers: &HeaderMap, answer: &Value) -> 
         )
 }
 
-/// The seconds of a `Retry-After`. Kubernetes never sends a date.
+/// Returns the seconds of a `Retry-After`. Kubernetes never sends a date.
 fn retry_after(headers: &HeaderMap) -> Option<u32> {
     headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()
 }
 
-/// The Status of a response, which may be plain text, with the time to wait in its details.
+/// Returns the Status of a response, which may be plain text, with the time to wait in its details.
 fn with_retry_after(answer: Value, status: StatusCode, body: &str, seconds: u32) -> String {
     let mut answer = match answer {
         Value::Object(answer) if answer.contains_key("kind") => answer,
@@ -185,7 +185,7 @@ fn with_retry_after(answer: Value, status: StatusCode, body: &str, seconds: u32)
     Value::Object(answer).to_string()
 }
 
-/// The innermost cause: the outer errors only repeat that a connection failed.
+/// Returns the innermost cause. The outer errors only repeat that a connection failed.
 fn root(error: &kube::Error) -> String {
     let mut root: &(dyn std::error::Error + 'static) = error;
     while let Some(cause) = error_source(root) {
@@ -205,7 +205,8 @@ fn root(error: &kube::Error) -> String {
     }
 }
 
-/// The cause of an error. An I/O error hides the error that it wraps.
+/// Returns the cause of an error. An I/O error does not report the error that it wraps as its
+/// source.
 fn error_source<'e>(
     error: &'e (dyn std::error::Error + 'static),
 ) -> Option<&'e (dyn std::error::Error + 'static)> {

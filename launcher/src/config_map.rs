@@ -1,10 +1,10 @@
-//! The ConfigMap as the client knows it, and as the format does.
+//! Conversion of ConfigMaps from the types of the client to those of the format.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use unlade_config_map as encoded;
 use unlade_loader::{self as loader, Manifest};
 
-/// The bundle in a ConfigMap of the API server's.
+/// Loads the bundle from a ConfigMap of the API server.
 pub(crate) fn load(
     config_map: &ConfigMap,
     options: &loader::Options,
@@ -12,18 +12,18 @@ pub(crate) fn load(
     loader::load_config_maps(&[of_format(config_map)], options)
 }
 
-/// The same object in the types of the format.
+/// Converts a ConfigMap to the types of the format.
 pub(crate) fn of_format(config_map: &ConfigMap) -> encoded::ConfigMap {
     let metadata = &config_map.metadata;
-    let mut same = encoded::ConfigMap::new(
+    let mut converted = encoded::ConfigMap::new(
         metadata.name.clone().unwrap_or_default(),
         metadata.namespace.clone().unwrap_or_default(),
     );
-    same.metadata.labels = metadata.labels.clone().unwrap_or_default();
-    same.metadata.annotations = metadata.annotations.clone().unwrap_or_default();
-    same.data = config_map.data.clone().unwrap_or_default();
+    converted.metadata.labels = metadata.labels.clone().unwrap_or_default();
+    converted.metadata.annotations = metadata.annotations.clone().unwrap_or_default();
+    converted.data = config_map.data.clone().unwrap_or_default();
     let bytes = config_map.binary_data.iter().flatten();
-    same.binary_data =
+    converted.binary_data =
         bytes.map(|(key, bytes)| (key.clone(), encoded::object::Bytes(bytes.0.clone()))).collect();
-    same
+    converted
 }

@@ -1,34 +1,36 @@
-//! What a launch would make, as the API server would take it.
+//! [`Launcher::dry_run`]: the objects that a launch would create.
 
 use kube::{Api, Client, ResourceExt, api::PostParams};
 use serde_json::Value;
 
-use crate::launch::{Answer, ask, ask_for};
+use crate::launch::{Reply, send, send_for_value};
 use crate::{
     Failure, Launcher, Reason, Request,
     object::{Facts, Kind, Plan, assigns_uids},
 };
 
 impl Launcher {
-    /// The objects that a launch would make, with the API server's defaults and whatever its
-    /// admission changes; nothing is kept. An object that is there already is given as it is. The
-    /// RoleBinding is without them for whoever may not bind just any Role: its Role is looked up
-    /// then, and a dry run hasn't made it. The Job is the first attempt.
+    /// Returns the objects that a launch would create, with the defaults of the API server and the
+    /// changes of admission. Nothing is stored. An object that already exists is returned as it is.
+    /// The Job is that of the first attempt.
+    ///
+    /// The RoleBinding lacks these defaults and changes if the current user may not bind every
+    /// Role. The API server then looks up the Role, which a dry run has not stored.
     ///
     /// # Errors
     ///
-    /// As [`Launcher::launch`], as far as the API server says so before anything runs.
+    /// Returns the errors of [`Launcher::launch`] that the API server reports before a pod runs.
     pub async fn dry_run(&self, request: &Request) -> Result<Vec<Value>, Failure> {
         let plan = Plan::new(request, &self.options)?;
         let client = &self.client;
         let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(client.clone());
-        // Who may not read it isn't told.
+        // A user who may not read the namespace gets the objects for one without assigned uids.
         let doing = format!("read namespace {}", request.namespace);
-        let namespace = ask_for(&doing, || namespaces.get(&request.namespace)).await.ok();
+        let namespace = send_for_value(&doing, || namespaces.get(&request.namespace)).await.ok();
         let assigns_uids = namespace.is_some_and(|namespace| assigns_uids(&namespace));
         let mut facts = Facts { assigns_uids, ..Facts::default() };
-        let doing = "find out whether the cluster has image volumes";
-        let chosen = ask_for(doing, || self.volumes.choose(client, &plan, &facts)).await?;
+        let doing = "find out whether the cluster supports image volumes";
+        let chosen = send_for_value(doing, || self.volumes.choose(client, &plan, &facts)).await?;
         let config_map = create(client, &plan.config_map()).await?;
         facts.config_map_uid = config_map.uid();
         let mut objects = vec![serde_json::to_value(config_map)];
@@ -44,7 +46,7 @@ impl Launcher {
     }
 }
 
-/// What the API server would make of `object`, or what is there in its place.
+/// Creates `object` as a dry run. Returns the existing object if there is one.
 async fn create<K: Kind>(client: &Client, object: &K) -> Result<K, Failure> {
     let namespace = object.namespace().unwrap_or_default();
     let api: Api<K> = Api::namespaced(client.clone(), &namespace);
@@ -52,14 +54,14 @@ async fn create<K: Kind>(client: &Client, object: &K) -> Result<K, Failure> {
     let params = PostParams { dry_run: true, ..PostParams::default() };
     let kind = K::kind(&());
     let doing = format!("create {kind} {namespace}/{name}");
-    let mut answer = match ask(&doing, || api.create(&params, object)).await? {
-        Answer::Exists => {
-            ask_for(&format!("read {kind} {namespace}/{name}"), || api.get(&name)).await?
+    let mut answer = match send(&doing, || api.create(&params, object)).await? {
+        Reply::Exists => {
+            send_for_value(&format!("read {kind} {namespace}/{name}"), || api.get(&name)).await?
         }
-        // Who may not bind just any role has to have what is in this one, and it is looked up, but
-        // a dry run hasn't made it.
-        Answer::Missing if kind == "RoleBinding" => object.clone(),
-        answer => answer.expected(&doing)?,
+        // RBAC escalation check: without `bind`, the caller must hold the Role's own permissions.
+        // The API server looks up the Role, which the dry run has not stored.
+        Reply::Missing if kind == "RoleBinding" => object.clone(),
+        answer => answer.expect_value(&doing)?,
     };
     answer.meta_mut().managed_fields = None;
     Ok(answer)

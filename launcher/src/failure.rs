@@ -1,8 +1,8 @@
 //! [`Failure`]: why a launch failed, with the evidence.
 //!
-//! The functions of this module are pure: from what the API server shows, [`of_pod`] tells what is
-//! wrong with a pod, [`of_job`] what is with a Job, and [`of_api`] what an answer of the API server
-//! means. [`worst`] chooses the one to tell where there are several.
+//! The functions of this module are pure. They classify what the API server shows: [`of_pod`] a
+//! pod, [`of_job`] a Job, [`of_api`] an error of a request, and [`of_pull_secret`] a pull secret.
+//! [`worst`] chooses the failure to report when there are several.
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::Pod;
@@ -22,7 +22,7 @@
 //!         }]}
 //!     }"#,
 //! )?;
-//! let failure = failure::of_pod(&pod, &[]).expect("the pod can't start");
+//! let failure = failure::of_pod(&pod, &[]).expect("the pod cannot start");
 //! assert_eq!(failure.reason, Reason::ImageNotFound);
 //! assert!(!failure.is_transient);
 //! # Ok::<(), serde_json::Error>(())
@@ -50,7 +50,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use api::is_of_authorizer;
+pub(crate) use api::is_from_authorizer;
 pub use api::of_api;
 pub use bound::LOG_LINES;
 pub use job::of_job;
@@ -60,32 +60,37 @@ pub use remedy::Remedy;
 pub(crate) use secret::Entries;
 pub use secret::of_pull_secret;
 
-/// Why a launch failed, or what it waits for. As JSON at most 4 KiB, if it comes from this module
-/// or went through [`Failure::bounded`].
+/// Why a launch failed, or what it waits for. Its JSON is at most 4 KiB long, if the failure comes
+/// from this module or was returned by [`Failure::bounded`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Failure {
-    /// What kind of failure it is.
+    /// The kind of failure.
     pub reason: Reason,
-    /// One sentence for people: lowercase, names the object; words of others are quoted in it.
+    /// A lowercase sentence for people that names the object. It quotes the messages of other
+    /// programs.
     pub message: String,
-    /// Whether the same launch may succeed later without anyone mending anything.
+    /// Whether the same launch may succeed later although nobody changes anything.
     pub is_transient: bool,
-    /// What to do outside of the launch, or what else to know.
+    /// What to do outside the launch, or what else is worth knowing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// What to change about the launch: each of these may help. What was already done is left out.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "remedy::known")]
+    /// Changes to the launch, each of which may help. What the launch already does is left out.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "remedy::deserialize_known"
+    )]
     pub remedies: Vec<Remedy>,
-    /// Where it was seen.
+    /// What the failure was inferred from.
     #[serde(default, skip_serializing_if = "Evidence::is_empty")]
     pub evidence: Evidence,
 }
 
-/// Where a failure was seen: what `kubectl` would have shown, not escaped. Bounded: texts of at
-/// most 1 KiB.
+/// What a failure was inferred from: what `kubectl` would show, not escaped. Each text is at most
+/// 1 KiB long.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
@@ -93,34 +98,34 @@ pub struct Evidence {
     /// The object, such as `pod/NAME`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
-    /// The message of an event, of a condition or of a container's state, or the API server's
-    /// answer.
+    /// The message of the event, the condition or the container's state, or of the API server's
+    /// reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
-    /// The container.
+    /// The name of the container.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
-    /// The reason beside what was said: that of the container's state, of the event, of the
-    /// condition or of the answer, such as `ImagePullBackOff`, `OOMKilled` or `FailedCreate`.
+    /// The reason that accompanies `said`, such as `ImagePullBackOff`, `OOMKilled` or
+    /// `FailedCreate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// The container's exit code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// The last lines of its log, at most [`LOG_LINES`].
+    /// The last lines of the container's log, at most [`LOG_LINES`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<String>,
 }
 
 impl Evidence {
-    /// Whether there is none.
+    /// Checks whether there is no evidence.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
 impl Failure {
-    /// A failure with the hint and the transience that its reason has by default.
+    /// Returns a failure with the default transience, hint and remedies of its reason.
     pub fn new(reason: Reason, message: impl fmt::Display) -> Self {
         Self {
             reason,
@@ -132,19 +137,19 @@ impl Failure {
         }
     }
 
-    /// Whether no launch on this cluster can succeed, because its API server cannot be reached and
-    /// waiting does not help.
+    /// Checks whether no launch on this cluster can succeed, because its API server cannot be
+    /// reached and waiting does not help.
     pub fn is_of_cluster(&self) -> bool {
         self.reason == Reason::ApiUnreachable && !self.is_transient
     }
 
-    /// The same, seen there.
+    /// Returns the failure with this evidence.
     #[must_use]
     pub fn seen(self, evidence: Evidence) -> Self {
         Self { evidence, ..self }
     }
 
-    /// The same, with the last [`LOG_LINES`] lines of the container's log.
+    /// Returns the failure with the last [`LOG_LINES`] lines of the container's log.
     #[must_use]
     pub fn with_log<'a>(mut self, log: impl DoubleEndedIterator<Item = &'a str>) -> Self {
         let mut lines: Vec<_> = log.rev().take(LOG_LINES).map(str::to_owned).collect();
@@ -153,15 +158,16 @@ impl Failure {
         self.bounded()
     }
 
-    /// The same, and whether it may pass by itself, where more is known than the reason.
+    /// Returns the failure with a transience that differs from the default of its reason.
     #[must_use]
-    pub(crate) fn transient(self, is_transient: bool) -> Self {
+    pub(crate) fn with_transience(self, is_transient: bool) -> Self {
         Self { is_transient, ..self }
     }
 
-    /// The same failure; a hint that is given replaces the hint and the remedies of its reason.
+    /// Returns the failure with this hint. A hint that is given replaces the hint and the remedies
+    /// of the reason.
     #[must_use]
-    pub(crate) fn hinted(self, hint: Option<impl Into<String>>) -> Self {
+    pub(crate) fn with_hint(self, hint: Option<impl Into<String>>) -> Self {
         match hint {
             Some(hint) => Self { hint: Some(hint.into()), remedies: Vec::new(), ..self },
             None => self,
@@ -169,16 +175,18 @@ impl Failure {
     }
 }
 
-/// The failure to tell, of several that were seen at once: what can't pass by itself before what
-/// can, what names a cause before what is the end of something else (a container that was killed,
-/// a deadline), and of equals the first. So the caller puts what is closest to the cause first:
-/// the pods', the newest pod's first, then the Job's.
+/// Returns the failure to report, of several that were observed at once.
+///
+/// A permanent failure takes precedence over a transient one, and a failure that names a cause over
+/// one that only names an effect, such as a killed container or a deadline. Of equals the first is
+/// chosen. The caller therefore passes the failures that are closest to the cause first: those of
+/// the pods, starting with the newest pod, then that of the Job.
 pub fn worst(failures: impl IntoIterator<Item = Failure>) -> Option<Failure> {
     let mut failures = failures.into_iter();
     let first = failures.next()?;
-    let graver =
+    let more_severe =
         |worst: Failure, next: Failure| if weight(&next) > weight(&worst) { next } else { worst };
-    Some(failures.fold(first, graver))
+    Some(failures.fold(first, more_severe))
 }
 
 fn weight(failure: &Failure) -> (bool, reason::Weight) {

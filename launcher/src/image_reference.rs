@@ -1,29 +1,30 @@
-//! [`ImageReference`]: the name of an image, as the kubelet reads it.
+//! [`ImageReference`]: parses references of images as the kubelet does.
 
 use std::fmt;
 
 #[cfg(test)]
 mod tests;
 
-/// Most bytes in the path of a repository (distribution/reference `RepositoryNameTotalLengthMax`).
-const REPOSITORY_LENGTH: usize = 255;
-/// Most bytes in a host: those of a DNS name.
-const HOST_LENGTH: usize = 253;
-/// Most bytes in a tag.
-const TAG_LENGTH: usize = 128;
-/// Most bytes of a reference in a message.
-const QUOTED: usize = 200;
+/// The maximum length of a repository's path, in bytes (distribution/reference
+/// `RepositoryNameTotalLengthMax`).
+const MAX_REPOSITORY: usize = 255;
+/// The maximum length of a host in bytes, which is that of a DNS name.
+const MAX_HOST: usize = 253;
+/// The maximum length of a tag, in bytes.
+const MAX_TAG: usize = 128;
+/// The maximum length of a reference in a message, in bytes.
+const MAX_QUOTED: usize = 200;
 
-/// The registry of a reference that names none, and what it was called before.
+/// The registry of a reference without one, and its former name.
 pub(crate) const DEFAULT_REGISTRY: &str = "docker.io";
 pub(crate) const FORMER_DEFAULT_REGISTRY: &str = "index.docker.io";
 
-/// The name of an image: `[REGISTRY/]REPOSITORY[:TAG][@DIGEST]`.
+/// The reference of an image: `[REGISTRY/]REPOSITORY[:TAG][@DIGEST]`.
 ///
-/// The grammar is that of github.com/distribution/reference 0.6.0, by which the kubelet reads the
-/// names in a pod (`ParseNormalizedNamed`), with one difference: a registry that no DNS name or
-/// address can be, such as `my_host:5000`, is refused where that library takes it for a part of the
-/// repository.
+/// The grammar is that of github.com/distribution/reference 0.6.0, which the kubelet uses for the
+/// images of a pod (`ParseNormalizedNamed`), with one difference: a registry that is neither a DNS
+/// name nor an address, such as `my_host:5000`, is an error. That library treats it as a part of
+/// the repository.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ImageReference {
     text: String,
@@ -33,13 +34,13 @@ pub struct ImageReference {
     digest: Option<String>,
 }
 
-/// A text is no reference of an image.
+/// The error of an invalid image reference.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{reference:?} is no image reference: {problem}")]
+#[error("{reference:?} is not a valid image reference: {problem}")]
 pub struct Error {
     /// The text, or its beginning.
     pub reference: String,
-    /// What is wrong.
+    /// What is wrong with it.
     pub problem: Problem,
 }
 
@@ -47,61 +48,58 @@ pub struct Error {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// Nothing at all.
+    /// The text is empty.
     #[error("it is empty")]
     Empty,
-    /// A URL.
-    #[error("it begins with the scheme {scheme}://, which is to be left out")]
+    /// The text is a URL.
+    #[error("leave out the scheme {scheme}://")]
     Scheme {
-        /// Such as `https`.
+        /// The scheme, such as `https`.
         scheme: String,
     },
-    /// White space, such as a line's end, or a control character.
-    #[error("it has a space or a character that can't be seen")]
+    /// The text contains white space, such as a line break, or a control character.
+    #[error("it contains white space or a control character")]
     Space,
-    /// 64 hex digits, by which container engines know an image's id.
+    /// The text has 64 hex digits, as the ids of images in container engines do.
     #[error("64 hex digits are the id of an image on one machine, not its name")]
     Identifier,
     /// The registry is neither a DNS name nor an address.
-    #[error("its registry {registry:?} is no host with an optional port")]
+    #[error("its registry {registry:?} is not a host with an optional port")]
     Registry {
-        /// What stands before the first slash.
+        /// The text before the first slash.
         registry: String,
     },
-    /// A repository in capitals.
-    #[error("its repository {repository:?} has upper-case letters")]
+    /// The repository has uppercase letters.
+    #[error("its repository {repository:?} has uppercase letters")]
     UpperCase {
         /// The repository.
         repository: String,
     },
-    /// The repository is none.
+    /// The repository is invalid.
     #[error(
-        "its repository {repository:?} is not made of lower-case letters and digits, with single \
-         '.', '_', '__' or dashes between them, and '/' between its parts"
+        "its repository {repository:?} may only have lowercase letters and digits, with a single '.', '_', '__' or dashes between them, and '/' between its parts"
     )]
     Repository {
         /// The repository.
         repository: String,
     },
     /// The repository is too long.
-    #[error("its repository is {length} bytes long; {REPOSITORY_LENGTH} are allowed")]
+    #[error("its repository is {length} bytes long; at most {MAX_REPOSITORY} are allowed")]
     TooLong {
-        /// Its bytes.
+        /// The length of the repository, in bytes.
         length: usize,
     },
-    /// The tag is none.
+    /// The tag is invalid.
     #[error(
-        "its tag {tag:?} is not made of up to {TAG_LENGTH} letters, digits, '_', '.' and '-', the \
-         first no '.' or '-'"
+        "its tag {tag:?} may only have up to {MAX_TAG} letters, digits, '_', '.' and '-', and must not begin with '.' or '-'"
     )]
     Tag {
         /// The tag.
         tag: String,
     },
-    /// The digest is none.
+    /// The digest is invalid.
     #[error(
-        "its digest {digest:?} is not sha256: and 64, sha384: and 96 or sha512: and 128 lower-case \
-         hex digits"
+        "its digest {digest:?} is not sha256: with 64, sha384: with 96 or sha512: with 128 lowercase hex digits"
     )]
     Digest {
         /// The digest.
@@ -110,42 +108,43 @@ pub enum Problem {
 }
 
 impl ImageReference {
-    /// Reads a reference.
+    /// Parses a reference.
     ///
     /// # Errors
     ///
-    /// If the text is none; the message says which part of it.
+    /// Returns an error if the reference is invalid. The message names the part that is.
     pub fn parse(text: &str) -> Result<Self, Error> {
         parse(text).map_err(|problem| Error { reference: quoted(text), problem })
     }
 
-    /// The text, exactly as it was given.
+    /// Returns the text exactly as it was given.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The host of the registry with its port, if it has one; the default registry where the text
-    /// names none.
+    /// Returns the host of the registry with its port, if it has one. Returns the default registry
+    /// if the text does not name one.
     pub fn registry(&self) -> &str {
         &self.registry
     }
 
-    /// The path of the repository in its registry.
+    /// Returns the path of the repository in its registry.
     pub fn repository(&self) -> &str {
         &self.repository
     }
 
-    /// The tag, if there is one. It has no meaning beside a digest.
+    /// Returns the tag, if there is one. A tag is ignored if there is also a digest.
     pub fn tag(&self) -> Option<&str> {
         self.tag.as_deref()
     }
 
-    /// The digest, such as `sha256:` and 64 hex digits, if there is one.
+    /// Returns the digest, such as `sha256:` and 64 hex digits, if there is one.
     pub fn digest(&self) -> Option<&str> {
         self.digest.as_deref()
     }
 
-    /// Whether it names its content: with a digest. Else a tag is meant, `latest` if none is named.
+    /// Checks whether the reference has a digest, which identifies the content. Otherwise it refers
+    /// to a tag, which is `latest` by default.
     pub fn is_digest(&self) -> bool {
         self.digest.is_some()
     }
@@ -190,7 +189,7 @@ fn parse(text: &str) -> Result<ImageReference, Problem> {
     }
     let is_short = registry == DEFAULT_REGISTRY && !path.contains('/');
     let repository = if is_short { format!("library/{path}") } else { path.to_owned() };
-    if repository.len() > REPOSITORY_LENGTH {
+    if repository.len() > MAX_REPOSITORY {
         return Err(Problem::TooLong { length: repository.len() });
     }
     if let Some(tag) = tag.filter(|tag| !is_tag(tag)) {
@@ -208,8 +207,8 @@ fn parse(text: &str) -> Result<ImageReference, Problem> {
     })
 }
 
-/// The registry and the rest. What stands before the first slash is a registry if it can't be a
-/// part of a repository's path or is `localhost` (`splitDockerDomain`).
+/// Splits a reference into the registry and the rest. The text before the first slash is a registry
+/// if it is `localhost` or cannot be a part of a repository's path (`splitDockerDomain`).
 fn split_registry(text: &str) -> (&str, &str) {
     let Some((first, rest)) = text.split_once('/') else { return (DEFAULT_REGISTRY, text) };
     let is_host = first.contains(['.', ':'])
@@ -224,7 +223,7 @@ fn split_registry(text: &str) -> (&str, &str) {
 
 fn is_registry(registry: &str) -> bool {
     let (host, port) = match registry.rsplit_once(':') {
-        // The colons of an IPv6 address are within brackets.
+        // A colon within brackets belongs to an IPv6 address.
         Some((host, port)) if !port.contains(']') => (host, Some(port)),
         _ => (registry, None),
     };
@@ -239,10 +238,11 @@ fn is_registry(registry: &str) -> bool {
             && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
     });
     let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
-    host.len() <= HOST_LENGTH && (is_address || is_name) && port.is_none_or(is_port)
+    host.len() <= MAX_HOST && (is_address || is_name) && port.is_none_or(is_port)
 }
 
-/// Letters and digits, with `.`, `_`, `__` or any number of dashes between.
+/// Checks a part of a repository's path: letters and digits, separated by `.`, `_`, `__` or any
+/// number of dashes.
 fn is_component(component: &str) -> bool {
     let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let is_separator = |text: &str| {
@@ -269,7 +269,7 @@ fn is_component(component: &str) -> bool {
 fn is_tag(tag: &str) -> bool {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let first = tag.bytes().next();
-    tag.len() <= TAG_LENGTH
+    tag.len() <= MAX_TAG
         && first.is_some_and(is_word)
         && tag.bytes().all(|byte| is_word(byte) || matches!(byte, b'.' | b'-'))
 }
@@ -294,12 +294,13 @@ fn is_lower_hex(byte: u8) -> bool {
     is_hex(byte) && !byte.is_ascii_uppercase()
 }
 
-/// What of a text is shown in a message.
+/// Truncates a text for a message.
 fn quoted(text: &str) -> String {
-    if text.len() <= QUOTED {
+    if text.len() <= MAX_QUOTED {
         return text.to_owned();
     }
-    let mut beginning = text.get(..text.floor_char_boundary(QUOTED)).unwrap_or_default().to_owned();
+    let mut beginning =
+        text.get(..text.floor_char_boundary(MAX_QUOTED)).unwrap_or_default().to_owned();
     beginning.push('…');
     beginning
 }

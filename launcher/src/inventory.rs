@@ -1,4 +1,4 @@
-//! [`Inventory`]: what launches left on a cluster, and how it goes away.
+//! [`Inventory`]: lists, describes and deletes the objects that launches left on a cluster.
 
 mod describe;
 mod item;
@@ -14,56 +14,56 @@ pub use self::{
     item::{Attempt, End, Item, State},
     remove::Removed,
 };
-use crate::launch::ask_for;
+use crate::launch::send_for_value;
 use crate::{Failure, Reason, object::label};
 
-/// The ConfigMaps of launches, and what belongs to each: reading, and deleting.
+/// The ConfigMaps of launches, with the objects that belong to each.
 ///
-/// Whatever was made by other means, such as OLM's own ConfigMaps, is not in it.
+/// Objects that unlade did not create, such as OLM's own ConfigMaps, are not included.
 #[derive(Clone)]
 pub struct Inventory {
     client: Client,
 }
 
-/// Which ConfigMaps are meant.
+/// A selection of ConfigMaps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scope {
-    /// The namespace; all of them without one.
+    /// The namespace. `None` selects all namespaces.
     pub namespace: Option<String>,
-    /// A label selector, as the API server takes it: `tier=backend,owner!=me`.
+    /// A label selector in the syntax of the API server, such as `tier=backend,owner!=me`.
     pub selector: Option<String>,
 }
 
 impl Inventory {
-    /// The inventory of the cluster of `client`.
+    /// Returns the inventory of the cluster of `client`.
     pub fn new(client: Client) -> Self {
         Self { client }
     }
 
-    /// What is in `scope`, by namespace and name. Contents are not fetched.
+    /// Lists the ConfigMaps in `scope`, sorted by namespace and name. Does not fetch their content.
     ///
     /// # Errors
     ///
-    /// What the API server refuses: `list` of ConfigMaps and of Jobs is needed.
+    /// Returns an error if the API server rejects a request or cannot be reached. The caller needs
+    /// the verb `list` on ConfigMaps and Jobs.
     pub async fn list(&self, scope: &Scope) -> Result<Vec<Item>, Failure> {
         list::items(&self.client, scope).await
     }
 
-    /// The same as whole objects, with their contents.
+    /// Returns the ConfigMaps in `scope`, with their content.
     ///
     /// # Errors
     ///
-    /// As [`Inventory::list`].
+    /// Returns the errors of [`Inventory::list`].
     pub async fn config_maps(&self, scope: &Scope) -> Result<Vec<ConfigMap>, Failure> {
         list::config_maps(&self.client, scope).await
     }
 
-    /// One ConfigMap, with its content.
+    /// Returns a ConfigMap with its content, or `None` if it does not exist.
     ///
     /// # Errors
     ///
-    /// [`Reason::NameTaken`] if it is there and wasn't made by unlade; that it is missing is
-    /// `None`.
+    /// Returns [`Reason::NameTaken`] if unlade did not create the ConfigMap.
     pub async fn config_map(
         &self,
         namespace: &str,
@@ -71,7 +71,7 @@ impl Inventory {
     ) -> Result<Option<ConfigMap>, Failure> {
         let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), namespace);
         let doing = format!("get {}", object(namespace, name));
-        match ask_for(&doing, || api.get_opt(name)).await? {
+        match send_for_value(&doing, || api.get_opt(name)).await? {
             Some(config_map) if !label::is_ours(config_map.metadata.labels.as_ref()) => {
                 Err(foreign(namespace, name))
             }
@@ -79,12 +79,12 @@ impl Inventory {
         }
     }
 
-    /// All that is known of one ConfigMap: its Jobs, pods, events and what belongs to it.
+    /// Describes a ConfigMap: its Jobs, pods and events, and the objects that it owns.
     ///
     /// # Errors
     ///
-    /// As [`Inventory::config_map`]. What may not be read beside the ConfigMap is told of in
-    /// [`Description::untold`].
+    /// Returns the errors of [`Inventory::config_map`]. [`Description::untold`] lists what else
+    /// could not be read.
     pub async fn describe(
         &self,
         namespace: &str,
@@ -98,21 +98,22 @@ impl Inventory {
         }
     }
 
-    /// What would go with a ConfigMap if it were deleted.
+    /// Returns what would be deleted together with a ConfigMap.
     ///
     /// # Errors
     ///
-    /// As [`Inventory::config_map`].
+    /// Returns the errors of [`Inventory::config_map`].
     pub async fn owned(&self, namespace: &str, name: &str) -> Result<Option<Removed>, Failure> {
-        remove::look(&self.client, namespace, name).await.map(|found| found.map(|(_, with)| with))
+        remove::find(&self.client, namespace, name).await.map(|found| found.map(|(_, with)| with))
     }
 
-    /// Deletes a ConfigMap; the cluster's garbage collector then takes all that it owns. With
-    /// `is_dry_run` the API server only says whether it would.
+    /// Deletes a ConfigMap. The cluster's garbage collector then deletes the objects that it owns.
+    /// With `is_dry_run` the API server only checks the request.
     ///
     /// # Errors
     ///
-    /// As [`Inventory::config_map`], and what the API server refuses.
+    /// Returns the errors of [`Inventory::config_map`], and an error if the API server rejects the
+    /// deletion.
     pub async fn remove(
         &self,
         namespace: &str,
@@ -130,7 +131,7 @@ pub(crate) fn object(namespace: &str, name: &str) -> String {
 pub(crate) fn foreign(namespace: &str, name: &str) -> Failure {
     let mut failure = Failure::new(
         Reason::NameTaken,
-        format!("{} was not made by unlade", object(namespace, name)),
+        format!("{} was not created by unlade", object(namespace, name)),
     );
     failure.hint = None;
     failure.remedies.clear();

@@ -1,4 +1,9 @@
-//! One launch, from top to bottom.
+//! The course of a launch.
+//!
+//! A launch prepares the ConfigMap and chooses a strategy. It then makes attempts until one fills
+//! the ConfigMap or fails permanently. An attempt adopts or creates a Job ([`attempt`]), watches it
+//! and its pods ([`watch`]), and judges what it observes ([`judge`]). If an attempt fails, [`next`]
+//! decides what follows and [`end`] carries it out.
 
 mod access;
 mod attempt;
@@ -9,12 +14,12 @@ mod end;
 mod image;
 mod judge;
 mod next;
-mod patience;
 mod plain;
 mod prepare;
 pub(crate) mod record;
 mod removal;
 mod report;
+mod retrier;
 mod reuse;
 pub(crate) mod seal;
 mod watch;
@@ -34,23 +39,23 @@ use self::attempt::{AttemptOutcome, LaunchBaseline};
 use self::image::Observed;
 use self::judge::{Attempt, Budget, Written};
 use self::next::Then;
-use self::patience::Patience;
 use self::prepare::Prepared;
 use self::report::Report;
+use self::retrier::Retrier;
 use crate::object::{Facts, Plan, assigns_uids};
 use crate::strategy::{Chosen, ImageVolumes};
 use crate::{Event, Failure, Launched, Options, Reason, Request, Step, Strategy, User, name};
 
 pub(crate) use creation::Creations;
 pub(crate) use judge::condition::is_finished;
-pub(crate) use patience::{Answer, ask, ask_for};
 pub(crate) use plain::plain;
 pub(crate) use removal::{cancel, delete, find, remove};
+pub(crate) use retrier::{Reply, send, send_for_value};
 
 #[cfg(test)]
 mod tests;
 
-/// What every part of a launch needs.
+/// The context of a launch, which all of its parts share.
 struct Launch<'a> {
     client: &'a Client,
     volumes: &'a ImageVolumes,
@@ -60,7 +65,7 @@ struct Launch<'a> {
     /// A random id, which the Jobs of this launch carry. By this id the launch recognises a Job
     /// whose creation was answered late or not at all.
     id: String,
-    /// The objects that are made.
+    /// The objects of the launch.
     plan: Plan<'a>,
     report: Report,
 }
@@ -79,20 +84,20 @@ pub(crate) async fn launch(
     let (image, namespace) = (request.image.as_str(), request.namespace.as_str());
     let span = info_span!("launch", image, namespace, config_map = plan.name());
     let launch = Launch { client, volumes, creations, options, request, id, plan, report };
-    // On the heap: it holds all that any of its steps needs.
+    // Boxed because the future is large: it holds the state of every step.
     Box::pin(launch.run()).instrument(span).await
 }
 
 impl Launch<'_> {
     async fn run(&self) -> Result<Launched, Failure> {
-        // Neither needs the other's answer.
+        // These two are independent of each other.
         let (prepared, (assigns_uids, chosen)) = join!(self.prepare(), self.choose());
         let Prepared { config_map, is_new } = prepared?;
-        // A ConfigMap that has just been made owns no Jobs, and a list isn't for nothing: right after
-        // a write it took 80 ms, where other requests took 3 to 10. Perhaps the API server's cache
-        // waits there for what it may miss.
+        // Skip the list for a new ConfigMap, which owns no Jobs: a list right after a write took 80
+        // ms, and other requests took 3 to 10 ms.
         let jobs = if is_new { Ok(Vec::new()) } else { self.jobs().await };
-        let (config_map, mut baseline) = self.take(config_map, &jobs, assigns_uids).await?;
+        let (config_map, mut baseline) =
+            self.adopt_config_map(config_map, &jobs, assigns_uids).await?;
         self.report.step(Step::Prepared { config_map: self.plan.name().to_owned() });
         if let Some(bundle) = self.reusable(&config_map).await {
             self.report.step(Step::Reused);
@@ -106,13 +111,15 @@ impl Launch<'_> {
 
         let (mut jobs, mut chosen) = match (jobs, chosen) {
             (Ok(jobs), Ok(chosen)) => (jobs, chosen),
-            (Ok(jobs), Err(failure)) => return Err(self.recorded(&baseline, &jobs, failure).await),
+            (Ok(jobs), Err(failure)) => {
+                return Err(self.record_early_failure(&baseline, &jobs, failure).await);
+            }
             // It is unknown which launch is using the ConfigMap, so nothing is recorded on it.
             (Err(failure), _) => return Err(failure),
         };
         let mut budget = Budget::new(self.options.deadlines, self.report.elapsed());
         let mut pauses = backoff::ATTEMPT.waits();
-        self.tell(&chosen);
+        self.report_strategy(&chosen);
         loop {
             let AttemptOutcome { attempt, result } =
                 Box::pin(self.attempt(&baseline, jobs, chosen.strategy, &mut budget)).await;
@@ -137,16 +144,16 @@ impl Launch<'_> {
             if then == Then::Inject {
                 self.volumes.note_failure(&because);
                 chosen = Chosen { strategy: Strategy::Inject, because: Some(because) };
-                self.tell(&chosen);
+                self.report_strategy(&chosen);
             }
             sleep(after).await;
             jobs = self.jobs().await?;
         }
     }
 
-    /// The ConfigMap as this request wants it. It is not changed while a Job is filling it from
-    /// another image, or while it is unknown whether one is.
-    async fn take(
+    /// Adapts the ConfigMap to this request. The ConfigMap is not changed while a Job is filling it
+    /// from another image, or while it is unknown whether one is.
+    async fn adopt_config_map(
         &self,
         mut found: ConfigMap,
         jobs: &Result<Vec<Job>, Failure>,
@@ -155,29 +162,29 @@ impl Launch<'_> {
         loop {
             let baseline = LaunchBaseline::from_found(&found, assigns_uids);
             match jobs {
-                Ok(jobs) => drop(self.under_way(&baseline, jobs)?),
+                Ok(jobs) => drop(self.find_running_job(&baseline, jobs)?),
                 Err(failure) if !self.is_adapted(&found) => return Err(failure.clone()),
                 Err(_) => {}
             }
-            match self.adapted(found).await? {
+            match self.adapt(found).await? {
                 Some(adapted) => return Ok((adapted, baseline)),
                 None => found = self.prepare().await?.config_map,
             }
         }
     }
 
-    /// Whether OpenShift assigns the pod's uid, and how the unpacker and the bundle are to come
-    /// together.
+    /// Finds out whether OpenShift assigns the pod's uid, and chooses the strategy.
     async fn choose(&self) -> (bool, Result<Chosen, Failure>) {
         let assigns_uids = self.assigns_uids().await;
         let facts = Facts { assigns_uids, ..Facts::default() };
-        let doing = "find out whether the cluster has image volumes";
+        let doing = "find out whether the cluster supports image volumes";
         let request = || self.volumes.choose(self.client, &self.plan, &facts);
-        let answer = self.patience().ask(doing, request).await;
-        (assigns_uids, answer.and_then(|answer| answer.expected(doing)))
+        let answer = self.retrier().send(doing, request).await;
+        (assigns_uids, answer.and_then(|answer| answer.expect_value(doing)))
     }
 
-    /// Whether OpenShift assigns the pod's uid. Who may not read namespaces isn't told.
+    /// Finds out whether OpenShift assigns the pod's uid. Returns false if the caller may not read
+    /// namespaces.
     async fn assigns_uids(&self) -> bool {
         if self.options.pod.user != User::Auto || self.options.strategy == Strategy::ImageVolume {
             return false;
@@ -185,11 +192,11 @@ impl Launch<'_> {
         let api: Api<Namespace> = Api::all(self.client.clone());
         let namespace = &self.request.namespace;
         let doing = format!("read namespace {namespace}");
-        let answer = self.patience().ask(&doing, || api.get(namespace)).await;
-        answer.ok().and_then(Answer::done).is_some_and(|namespace| assigns_uids(&namespace))
+        let answer = self.retrier().send(&doing, || api.get(namespace)).await;
+        answer.ok().and_then(Reply::value).is_some_and(|namespace| assigns_uids(&namespace))
     }
 
-    fn tell(&self, chosen: &Chosen) {
+    fn report_strategy(&self, chosen: &Chosen) {
         let because = chosen.because.clone();
         self.report.step(Step::Chosen { strategy: chosen.strategy, because });
     }
@@ -205,7 +212,7 @@ impl Launch<'_> {
         }
     }
 
-    /// The objects of a kind in the namespace.
+    /// Returns the client for the objects of a kind in the namespace.
     fn api<K>(&self) -> Api<K>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
@@ -213,15 +220,15 @@ impl Launch<'_> {
         Api::namespaced(self.client.clone(), &self.request.namespace)
     }
 
-    /// For requests that nothing else limits: what keeps the Job from being made counts as what
-    /// keeps its pod from being scheduled.
-    fn patience(&self) -> Patience<'_> {
-        Patience::of(&self.report, self.options.deadlines.schedule)
+    /// Returns a retrier for requests without a deadline of their own. A problem that prevents the
+    /// creation of the Job gets the same time as one that prevents the scheduling of its pod.
+    fn retrier(&self) -> Retrier<'_> {
+        Retrier::new(&self.report, self.options.deadlines.schedule)
     }
 }
 
-/// An object of our name that isn't ours.
-fn taken(kind: &str, name: &str) -> Failure {
-    let message = format!("there is a {kind} {name} that unlade hasn't made");
+/// Returns the failure for an object with our name that does not belong to unlade.
+fn name_taken(kind: &str, name: &str) -> Failure {
+    let message = format!("the {kind} {name} exists, but was not created by unlade");
     Failure::new(Reason::NameTaken, message)
 }

@@ -1,4 +1,4 @@
-//! [`Launched`]: what a launch gives.
+//! [`Launched`]: the result of a successful launch.
 
 use std::time::Duration;
 
@@ -14,23 +14,23 @@ use crate::{ObservedImage, Strategy};
 pub struct Launched {
     /// The filled ConfigMap.
     pub config_map: ConfigMap,
-    /// The name of the Job; none if the content was there already.
+    /// The name of the Job, or `None` if existing content was reused.
     pub job: Option<String>,
-    /// How the unpacker and the bundle came together, even in a Job that another launch created;
-    /// `None` without a Job.
+    /// The strategy of the Job, even if another launch created it. `None` without a Job.
     pub strategy: Option<Strategy>,
-    /// The image that the content came from. If it was asked for by its digest, that is the digest
-    /// here, and verified.
+    /// The image that the content came from. If it was requested by digest, this is the same
+    /// digest, and it was verified.
     pub image: ObservedImage,
-    /// The image of the unpacker; empty without a Job, and for a Job that another launch created
-    /// with other options.
+    /// The image of the unpacker. It is empty without a Job, and for a Job that another launch
+    /// created with other options.
     pub tool_image: ObservedImage,
-    /// How long it took.
+    /// When each phase ended.
     pub timings: Timings,
 }
 
-/// When each phase of a launch ended, counted from its beginning; in JSON as seconds. A phase that
-/// wasn't seen, because another launcher made the Job or because it was too short, is absent.
+/// When each phase ended, relative to the beginning of the launch and in JSON as seconds. A phase
+/// is absent if the launcher did not observe it, because another launcher created the Job or
+/// because the phase was too short.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -38,10 +38,10 @@ pub struct Timings {
     /// The Job was created or found.
     #[serde(serialize_with = "seconds", skip_serializing_if = "Option::is_none")]
     pub created: Option<Duration>,
-    /// The pod had a node.
+    /// The pod was assigned to a node.
     #[serde(serialize_with = "seconds", skip_serializing_if = "Option::is_none")]
     pub scheduled: Option<Duration>,
-    /// The container that writes had started.
+    /// The container that writes the ConfigMap started.
     #[serde(serialize_with = "seconds", skip_serializing_if = "Option::is_none")]
     pub running: Option<Duration>,
     /// The ConfigMap was written.
@@ -50,11 +50,11 @@ pub struct Timings {
 }
 
 impl Launched {
-    /// The bundle in the ConfigMap.
+    /// Loads the bundle from the ConfigMap.
     ///
     /// # Errors
     ///
-    /// Those of [`unlade_loader::load_config_maps`].
+    /// Returns the errors of [`unlade_loader::load_config_maps`].
     pub fn load(&self, options: &loader::Options) -> Result<Manifest, loader::Error> {
         crate::config_map::load(&self.config_map, options)
     }

@@ -1,4 +1,4 @@
-//! [`Launcher`].
+//! [`Launcher`]: the entry point of the crate.
 
 use std::sync::Arc;
 
@@ -10,46 +10,47 @@ use crate::{Event, Failure, Launched, Options, Request, launch};
 
 /// Launches bundles on one cluster.
 ///
-/// A launch can be dropped at any point: what was made stays, a Job goes on by itself, and the same
-/// request takes up what is there. [`Launcher::cancel`] ends it instead.
+/// The future of a launch can be dropped at any point. The objects that it created stay, and a Job
+/// keeps running. Another launch with the same request adopts them. [`Launcher::cancel`] deletes
+/// the Job instead.
 #[derive(Clone)]
 pub struct Launcher {
     pub(crate) client: kube::Client,
     pub(crate) options: Options,
-    /// What was found out of the cluster, shared by clones.
+    /// What is known about the image volumes of the cluster, shared by clones.
     pub(crate) volumes: Arc<ImageVolumes>,
-    /// The Jobs whose creation has not been answered yet, shared by clones.
+    /// The pending requests to create Jobs, shared by clones.
     pub(crate) creations: Arc<Creations>,
 }
 
 impl Launcher {
-    /// A launcher on the cluster of `client`.
+    /// Returns a launcher for the cluster of `client`.
     ///
-    /// The launcher retries requests itself, and reports what it is waiting for. So the client
-    /// should not retry: create it with [`Config::default_retry`](kube::Config::default_retry) off.
-    /// Otherwise kube silently retries requests that were answered with 429, 503 or 504, for as
-    /// long as a request may take, and the message of the server is lost.
+    /// The launcher retries requests itself, and reports what it is waiting for. The client should
+    /// therefore not retry: create it with [`Config::default_retry`](kube::Config::default_retry)
+    /// off. Otherwise kube silently retries requests that the server answered with 429, 503 or 504
+    /// until the request times out, and the server's message is lost.
     /// [`client::observe`](crate::client::observe) adds what kube's client lacks.
     pub fn new(client: kube::Client, options: Options) -> Self {
         Self { client, options, volumes: Arc::default(), creations: Arc::default() }
     }
 
-    /// Unpacks a bundle, and waits until its ConfigMap is written, which is before the Job counts
-    /// as complete.
+    /// Unpacks a bundle, and waits until its ConfigMap is written. The Job becomes complete a
+    /// moment later.
     ///
     /// # Errors
     ///
-    /// Why it failed. The ConfigMap stays, with the evidence in its annotation
-    /// `unlade.dev/failure`, and so does the Job for a while: see [`Options::retention`].
+    /// Returns why the launch failed. The ConfigMap stays, with the failure in its annotation
+    /// `unlade.dev/failure`. The Job stays for the time that [`Options::retention`] sets.
     pub async fn launch(&self, request: &Request) -> Result<Launched, Failure> {
         self.launch_watched(request, unbounded().0).await
     }
 
-    /// The same; what happens on the way goes into `events`, whose other end is a stream.
+    /// Launches a bundle as [`Launcher::launch`] does, and sends progress events to `events`.
     ///
     /// # Errors
     ///
-    /// As [`Launcher::launch`].
+    /// Returns the errors of [`Launcher::launch`].
     pub async fn launch_watched(
         &self,
         request: &Request,
@@ -68,19 +69,20 @@ impl Launcher {
     ///
     /// # Errors
     ///
-    /// If the API server refuses or cannot be reached, or if such a Job has not appeared and still
-    /// may.
+    /// Returns an error if the API server rejects a request or cannot be reached, or if such a Job
+    /// has not appeared and still may.
     pub async fn cancel(&self, namespace: &str, config_map: &str) -> Result<Vec<String>, Failure> {
         launch::cancel(&self.client, &self.creations, namespace, config_map).await
     }
 
-    /// Deletes a ConfigMap of a launch; with it go its Jobs, their pods and what they were allowed,
-    /// which the cluster's garbage collector does a moment later. That it is gone is fine.
+    /// Deletes a ConfigMap of a launch. The cluster's garbage collector then deletes its Jobs with
+    /// their pods, its service account, its Role and its RoleBinding. A ConfigMap that does not
+    /// exist is not an error.
     ///
     /// # Errors
     ///
-    /// [`Reason::NameTaken`](crate::Reason::NameTaken) if unlade hasn't made the ConfigMap, or if
-    /// the API server refuses or can't be reached.
+    /// Returns [`Reason::NameTaken`](crate::Reason::NameTaken) if unlade did not create the
+    /// ConfigMap, and an error if the API server rejects a request or cannot be reached.
     pub async fn remove(&self, namespace: &str, config_map: &str) -> Result<(), Failure> {
         launch::remove(&self.client, namespace, config_map).await
     }

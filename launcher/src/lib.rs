@@ -1,11 +1,20 @@
-//! Launches the Job that unpacks an Operator bundle on a cluster, and tells why when it fails.
+//! Launches Jobs that unpack Operator bundles on a cluster, and reports why a launch failed.
+//!
+//! A launch creates a ConfigMap and, unless the options name a service account, an account that may
+//! only get and update this ConfigMap. It then creates a Job, watches the Job and its pod, and
+//! returns the filled ConfigMap. If the launch fails, it returns a [`Failure`] with a [`Reason`],
+//! the evidence and, where known, a hint and [remedies](Remedy).
+//!
+//! - [`Launcher`] launches one bundle, and [`Launcher::launch_all`] several.
+//! - [`Launcher::check`] and [`Launcher::dry_run`] find problems before a launch.
+//! - [`Inventory`] lists, describes and deletes what launches left behind.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use unlade_launcher::{Launcher, Options, Request};
 //!
 //! let mut config = kube::Config::infer().await?;
-//! // The launcher has its own way of trying again.
+//! // The launcher retries requests itself.
 //! config.default_retry = false;
 //! let server = config.cluster_url.to_string();
 //! let client = unlade_launcher::client::observe(kube::Client::try_from(config)?, &server);

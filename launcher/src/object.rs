@@ -1,4 +1,5 @@
-//! The objects of a launch, worked out without asking anyone.
+//! The objects of a launch, derived from the request and the options without any requests to the
+//! cluster.
 
 mod access;
 mod config_map;
@@ -28,20 +29,21 @@ use crate::{
 #[cfg(test)]
 mod tests;
 
-/// With this annotation a namespace says that OpenShift assigns the uids of its pods.
+/// The annotation of a namespace in which OpenShift assigns the uids of pods.
 const UID_RANGE: &str = "openshift.io/sa.scc.uid-range";
 
-/// The objects of a launch in the order in which they are created, for who wants to see them:
-/// ConfigMap, ServiceAccount, Role and RoleBinding (not with a given service account), and Job.
+/// Returns the objects of a launch in the order of their creation: the ConfigMap, the
+/// ServiceAccount, the Role and the RoleBinding (unless the options name a service account), and
+/// the Job.
 ///
-/// They bear no owner references, which need the uid of the ConfigMap, and the Job is the first
-/// attempt. [`Strategy::Auto`] gives that which works everywhere: what a cluster supports isn't
-/// known here.
+/// The objects have no owner references, because these require the uid of the ConfigMap. The Job is
+/// that of the first attempt. For [`Strategy::Auto`] it uses [`Strategy::Inject`], which works on
+/// every cluster.
 ///
 /// # Errors
 ///
-/// If the request or the options aren't legal: [`Reason::InvalidReference`],
-/// [`Reason::InvalidOption`].
+/// Returns [`Reason::InvalidReference`] or [`Reason::InvalidOption`] if the request or the options
+/// are invalid.
 pub fn objects(request: &Request, options: &Options) -> Result<Vec<Value>, Failure> {
     let plan = Plan::new(request, options)?;
     let facts = Facts::default();
@@ -56,7 +58,7 @@ pub fn objects(request: &Request, options: &Options) -> Result<Vec<Value>, Failu
     objects.map_err(|error| Failure::new(Reason::Internal, error))
 }
 
-/// A kind of object of a namespace.
+/// A kind of namespaced object.
 pub(crate) trait Kind:
     Resource<DynamicType = (), Scope = NamespaceResourceScope>
     + Clone
@@ -75,7 +77,7 @@ impl<K> Kind for K where
 {
 }
 
-/// A request and its options, found legal.
+/// A request and its options, which were checked.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan<'a> {
     request: &'a Request,
@@ -85,44 +87,47 @@ pub(crate) struct Plan<'a> {
     name: String,
 }
 
-/// What has to be asked before a Job can be made.
+/// What a launch has to find out before it can create a Job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
-    /// The uid of the ConfigMap, which owns the others.
+    /// The uid of the ConfigMap, which owns the other objects.
     pub(crate) config_map_uid: Option<String>,
-    /// Whether the cluster assigns the uids of pods in this namespace: [`assigns_uids`].
+    /// Whether OpenShift assigns the uids of pods in this namespace ([`assigns_uids`]).
     pub(crate) assigns_uids: bool,
 }
 
-/// Whether OpenShift assigns the uids of pods in this namespace.
+/// Checks whether OpenShift assigns the uids of pods in this namespace.
 pub(crate) fn assigns_uids(namespace: &Namespace) -> bool {
     let annotations = namespace.metadata.annotations.as_ref();
     annotations.is_some_and(|annotations| annotations.contains_key(UID_RANGE))
 }
 
-/// Why a request or its options aren't legal.
+/// Why a request or its options are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Error {
-    /// The bundle image.
+    /// The reference of the bundle image is invalid.
     #[error(transparent)]
     Image(image_reference::Error),
-    /// The tool image.
+    /// The reference of the tool image is invalid.
     #[error("the tool image {0}")]
     ToolImage(image_reference::Error),
-    /// The given name.
+    /// The given name is invalid.
     #[error(transparent)]
     Name(#[from] name::Error),
-    /// A label or an annotation.
+    /// A label or an annotation is invalid.
     #[error(transparent)]
     Label(#[from] label::Error),
-    /// Labels of nodes that exclude what the unpacker runs on.
+    /// The node selector excludes Linux nodes.
     #[error("the node selector {}={value} excludes Linux, which the unpacker needs", pod::OS)]
     NotLinux {
-        /// The other system.
+        /// The other operating system.
         value: String,
     },
-    /// A uid that no pod here may have.
-    #[error("{uid} is no uid: 1 to {} are allowed, and root never is", i32::MAX)]
+    /// The pod may not run with this uid.
+    #[error(
+        "uid {uid} is not allowed: it must be between 1 and {}, because root is never allowed",
+        i32::MAX
+    )]
     User {
         /// The uid.
         uid: i64,
@@ -140,7 +145,8 @@ impl From<Error> for Failure {
 }
 
 impl<'a> Plan<'a> {
-    /// Checks all that can be checked without asking anyone.
+    /// Checks a request and its options, as far as that is possible without requests to the
+    /// cluster.
     pub(crate) fn new(request: &'a Request, options: &'a Options) -> Result<Self, Error> {
         let image = ImageReference::parse(&request.image).map_err(Error::Image)?;
         let tool_image = ImageReference::parse(&options.tool_image).map_err(Error::ToolImage)?;
@@ -163,47 +169,49 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The bundle image.
+    /// Returns the bundle image.
     pub(crate) fn image(&self) -> &ImageReference {
         &self.image
     }
 
-    /// The image of the unpacker.
+    /// Returns the image of the unpacker.
     pub(crate) fn tool_image(&self) -> &ImageReference {
         &self.tool_image
     }
 
-    /// The name of the ConfigMap.
+    /// Returns the name of the ConfigMap.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The options.
+    /// Returns the options.
     pub(crate) fn options(&self) -> &'a Options {
         self.options
     }
 
-    /// The namespace of everything.
+    /// Returns the namespace of all objects.
     pub(crate) fn namespace(&self) -> &'a str {
         &self.request.namespace
     }
 
-    /// The ConfigMap, empty.
+    /// Returns the empty ConfigMap.
     pub(crate) fn config_map(&self) -> ConfigMap {
         config_map::config_map(self)
     }
 
-    /// What lets the pod fill the ConfigMap; none if a service account is given.
+    /// Returns the objects that allow the pod to fill the ConfigMap, or `None` if a service account
+    /// is given.
     pub(crate) fn access(&self, facts: &Facts) -> Option<Access> {
         self.options.pod.service_account.is_none().then(|| access::access(self, facts))
     }
 
-    /// The Job that is this attempt. [`Strategy::Auto`] counts as [`Strategy::Inject`].
+    /// Returns the Job of an attempt. [`Strategy::Auto`] counts as [`Strategy::Inject`].
     pub(crate) fn job(&self, attempt: u32, strategy: Strategy, facts: &Facts) -> Job {
         job::job(self, attempt, strategy, facts)
     }
 
-    /// The Job for a dry run: without a number, which may be taken.
+    /// Returns the Job for a dry run. Its name is generated, because a Job with a number may
+    /// already exist.
     pub(crate) fn job_to_try(&self, strategy: Strategy, facts: &Facts) -> Job {
         let mut job = self.job(1, strategy, facts);
         job.metadata.name = None;
@@ -211,8 +219,9 @@ impl<'a> Plan<'a> {
         job
     }
 
-    /// The pod of such a Job for a dry run. Its service account may not be there yet, so without a
-    /// given one it has the namespace's default, and no token of that.
+    /// Returns the pod of such a Job for a dry run. The service account of a launch may not exist
+    /// yet. Unless one is given, the pod therefore uses the namespace's default account, without
+    /// its token.
     pub(crate) fn pod_to_try(&self, strategy: Strategy, facts: &Facts) -> Pod {
         let template = pod::template(self, strategy, facts);
         let mut metadata = template.metadata.unwrap_or_default();
@@ -225,14 +234,14 @@ impl<'a> Plan<'a> {
         Pod { metadata, spec, status: None }
     }
 
-    /// The labels of every object.
+    /// Returns the labels of every object.
     fn labels(&self) -> BTreeMap<String, String> {
         let mut labels = self.options.pod.labels.clone();
         labels.extend(label::ours(&self.name));
         labels
     }
 
-    /// What each object but the ConfigMap has in its metadata.
+    /// Returns the metadata of every object except the ConfigMap.
     fn metadata(&self, name: String, facts: &Facts) -> ObjectMeta {
         let owner = facts.config_map_uid.clone().map(|uid| OwnerReference {
             api_version: "v1".into(),
@@ -246,14 +255,14 @@ impl<'a> Plan<'a> {
             name: Some(name),
             namespace: Some(self.request.namespace.clone()),
             labels: Some(self.labels()),
-            annotations: some(self.options.pod.annotations.clone()),
+            annotations: non_empty(self.options.pod.annotations.clone()),
             owner_references: owner.map(|owner| vec![owner]),
             ..ObjectMeta::default()
         }
     }
 }
 
-/// A map, if there is something in it.
-fn some(map: BTreeMap<String, String>) -> Option<BTreeMap<String, String>> {
+/// Returns the map, or `None` if it is empty.
+fn non_empty(map: BTreeMap<String, String>) -> Option<BTreeMap<String, String>> {
     Some(map).filter(|map| !map.is_empty())
 }

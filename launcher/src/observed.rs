@@ -1,19 +1,20 @@
-//! [`ObservedImage`]: which image a pod ran or mounted.
+//! [`ObservedImage`]: the image that a pod ran or mounted.
 
 use serde::Serialize;
 
-/// Which image a pod ran or mounted, as far as that is known.
+/// What is known about the image that a pod ran or mounted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ObservedImage {
-    /// The reference in the pod as it was admitted; none if no pod was seen.
+    /// The reference in the admitted pod, or `None` if no pod was observed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
-    /// The digest of the image: `sha256:` and 64 hex digits, or what else the reference has.
+    /// The digest of the image: `sha256:` and 64 hex digits, or the digest in the reference if it
+    /// uses another algorithm.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// How the digest is known; none exactly if the digest is unknown.
+    /// How the digest is known. `None` if and only if the digest is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest_source: Option<DigestSource>,
 }
@@ -23,13 +24,13 @@ pub struct ObservedImage {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum DigestSource {
-    /// The node reports it for the container: `imageID`.
+    /// The node reports it for the container in `imageID`.
     ContainerStatus,
-    /// The node reports it for the volume: `volumeStatus.image.imageRef`, which needs the feature
+    /// The node reports it for the volume in `volumeStatus.image.imageRef`, which needs the feature
     /// gate `ImageVolumeWithDigest` of Kubernetes 1.35.
     VolumeStatus,
     /// The admitted pod names it, and the node pulls what the pod names.
     PodReference,
-    /// An earlier launch verified it, and the content is the same since.
+    /// An earlier launch verified it, and the content has not changed since.
     EarlierLaunch,
 }

@@ -1,135 +1,140 @@
-//! [`Options`]: how bundles are launched, the same for all of them.
+//! [`Options`]: the settings that all launches of a launcher share.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Affinity, ResourceRequirements, Toleration};
 
-/// How bundles are launched. Start from [`Options::new`] and change fields.
+/// The settings that all launches of a launcher share. Create them with [`Options::new`], and
+/// change fields.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Options {
     /// The image of `unlade-unpacker`.
     pub tool_image: String,
-    /// How the unpacker and the bundle come together.
+    /// How the unpacker gets access to the bundle.
     pub strategy: Strategy,
-    /// Whether the digest that a tag stands for is to be recorded, as it also is with
-    /// [`Reuse::Tag`]. With [`Strategy::Auto`] tags are then injected: no field of a pod tells the
-    /// digest of an image volume (Kubernetes 1.36).
+    /// Whether to record the digest of an image that is named by its tag. [`Reuse::Tag`] implies
+    /// this. With [`Strategy::Auto`] such images are then unpacked with [`Strategy::Inject`],
+    /// because no field of a pod reports the digest of an image volume (Kubernetes 1.36).
     pub resolve_digest: bool,
-    /// When content that is there already is taken without a Job.
+    /// When to reuse the existing content of a ConfigMap without a Job.
     pub reuse: Reuse,
-    /// What is settable of the pod.
+    /// The settings of the pod.
     pub pod: PodOptions,
-    /// How long each phase may take.
+    /// The deadlines of the phases of a launch.
     pub deadlines: Deadlines,
-    /// How long finished Jobs stay.
+    /// How long finished Jobs are kept.
     pub retention: Retention,
 }
 
-/// How the unpacker and the bundle come together in a pod.
+/// How the unpacker gets access to the bundle in a pod.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
-    /// An image volume where the cluster has them and the digest needn't be told, else injected.
+    /// Uses [`Strategy::ImageVolume`] if the cluster supports image volumes and the digest need not
+    /// be recorded, and [`Strategy::Inject`] otherwise.
     #[default]
     Auto,
-    /// An init container copies the unpacker into the bundle image's own container.
+    /// An init container copies the unpacker into a container of the bundle image.
     Inject,
-    /// The bundle image is mounted read-only beside the unpacker; nothing of it runs.
+    /// The container of the unpacker mounts the bundle image as a read-only volume. Nothing in the
+    /// bundle image is executed.
     ImageVolume,
 }
 
-/// The architectures that our tool image is built for.
+/// The architectures that unlade's tool image is built for.
 pub const TOOL_ARCHITECTURES: [&str; 1] = ["amd64"];
 
-/// When content that a ConfigMap holds already is taken without a Job.
+/// When to reuse the existing content of a ConfigMap without a Job.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Reuse {
-    /// Only for references with a digest: they name the content.
+    /// Reuses content only if the reference has a digest, which identifies the content.
     #[default]
     Digest,
-    /// Also for tags, if the digest that the tag stood for was recorded, which it is under this
-    /// policy; that it has moved since isn't noticed.
+    /// Also reuses the content of a tag whose digest was recorded, as it is under this policy. A
+    /// tag that has moved since goes unnoticed.
     Tag,
-    /// Never: there is always a Job.
+    /// Never reuses content, and always runs a Job.
     Never,
 }
 
-/// What is settable of the pod; all of it is optional.
+/// The settings of the pod, all of which are optional.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PodOptions {
-    /// Names of secrets with registry credentials, in the order in which they are tried.
+    /// The names of secrets with registry credentials, in the order in which they are tried.
     pub pull_secrets: Vec<String>,
-    /// A service account that is there and may get and update the ConfigMap. Without one an account
-    /// with just these rights is made.
+    /// The name of an existing service account that may get and update the ConfigMap. With `None`
+    /// the launcher creates an account that has only these permissions.
     pub service_account: Option<String>,
-    /// Further labels of nodes that are wanted, besides `kubernetes.io/os: linux`.
+    /// The labels that nodes must have, in addition to `kubernetes.io/os: linux`.
     pub node_selector: BTreeMap<String, String>,
-    /// Architectures that the tool image has, in Go's names; nodes of others are avoided.
-    /// [`Options::new`] names those that we build ([`TOOL_ARCHITECTURES`]). Empty: any.
+    /// The architectures of the tool image, as Go names them. The pod avoids nodes of other
+    /// architectures. [`Options::new`] sets those of unlade's image ([`TOOL_ARCHITECTURES`]). An
+    /// empty list allows all nodes.
     pub architectures: Vec<String>,
-    /// Affinity, besides that of the architectures.
+    /// The affinity of the pod, in addition to that for the architectures.
     pub affinity: Option<Affinity>,
-    /// Tolerations in place of OLM's.
+    /// The tolerations of the pod, which replace those of OLM.
     pub tolerations: Option<Vec<Toleration>>,
-    /// Name of a PriorityClass.
+    /// The name of a PriorityClass.
     pub priority_class: Option<String>,
-    /// Requests and limits of each container. Those that aren't given are the default ones: cpu 10m
-    /// and memory 32Mi are asked for, less if a lower limit is given; memory is limited to 256Mi, or
-    /// to what is asked for if that is more.
+    /// The requests and limits of each container. The default requests are 10m of CPU and 32Mi of
+    /// memory, or a lower limit if one is given. The default memory limit is 256Mi, or a higher
+    /// request if one is given.
     pub resources: Option<ResourceRequirements>,
-    /// When the tool image is pulled; by default by the same rule as the bundle image.
+    /// When the tool image is pulled. The default is the same as for the bundle image.
     pub tool_pull_policy: Option<PullPolicy>,
-    /// When the bundle image is pulled; by default always for a tag, and for a digest if it isn't
-    /// there.
+    /// When the bundle image is pulled. The default is always for a tag, and only if the node does
+    /// not have the image for a digest.
     pub bundle_pull_policy: Option<PullPolicy>,
-    /// Further labels of all objects.
+    /// Additional labels for all objects.
     pub labels: BTreeMap<String, String>,
-    /// Further annotations of all objects.
+    /// Additional annotations for all objects.
     pub annotations: BTreeMap<String, String>,
-    /// As whom the containers run.
+    /// The user of the containers.
     pub user: User,
 }
 
 /// When an image is pulled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PullPolicy {
-    /// Each time.
+    /// The image is always pulled.
     Always,
-    /// If the node hasn't got it.
+    /// The image is pulled if the node does not have it.
     IfNotPresent,
-    /// Never: the node has to have it.
+    /// The image is never pulled, so the node must have it.
     Never,
 }
 
-/// As whom the containers run.
+/// The user of the containers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum User {
-    /// Injected: 65532, or whom the SCC assigns where the namespace has OpenShift's uid range.
-    /// With an image volume: the user of the tool image.
+    /// With [`Strategy::Inject`] the uid 65532, or the uid that OpenShift assigns in a namespace
+    /// with a uid range. With [`Strategy::ImageVolume`] the user of the tool image.
     #[default]
     Auto,
-    /// This uid and gid.
+    /// This number as uid and gid.
     Fixed(i64),
-    /// No uid in the pod.
+    /// The pod does not set a uid.
     Unset,
 }
 
-/// How long each phase may take, from its beginning.
+/// The maximum duration of each phase of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadlines {
-    /// From the Job's creation to a node for the pod.
+    /// From the creation of the Job until the pod has a node.
     pub schedule: Duration,
-    /// From there to the start of the container that writes: both images are pulled.
+    /// From then until the container that writes the ConfigMap starts. Both images are pulled in
+    /// this phase.
     pub pull: Duration,
-    /// From there to the ConfigMap written.
+    /// From then until the ConfigMap is written.
     pub run: Duration,
 }
 
 impl Deadlines {
-    /// All phases together, and half a minute for what lies between: the Job's own deadline, in
-    /// case the launcher dies.
+    /// Returns the sum of all phases plus half a minute. It is the deadline of the Job itself,
+    /// which applies if the launcher is terminated.
     pub fn total(&self) -> Duration {
         let phases = self.schedule.saturating_add(self.pull).saturating_add(self.run);
         phases.saturating_add(Duration::from_secs(30))
@@ -146,12 +151,12 @@ impl Default for Deadlines {
     }
 }
 
-/// How long finished Jobs and their pods stay (`ttlSecondsAfterFinished`).
+/// How long finished Jobs and their pods are kept (`ttlSecondsAfterFinished`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// Of a success; also of a failure that no launcher saw.
+    /// The time after a success, and after a failure that no launcher observed.
     pub success: Duration,
-    /// Of a failure.
+    /// The time after a failure.
     pub failure: Duration,
 }
 
@@ -162,7 +167,7 @@ impl Default for Retention {
 }
 
 impl Options {
-    /// The defaults, with this image of the unpacker.
+    /// Returns the default options with this image of the unpacker.
     pub fn new(tool_image: impl Into<String>) -> Self {
         Self {
             tool_image: tool_image.into(),
@@ -178,7 +183,7 @@ impl Options {
         }
     }
 
-    /// Whether the digest that a tag stands for is recorded.
+    /// Checks whether the digest of an image that is named by its tag is recorded.
     pub(crate) fn records_digest(&self) -> bool {
         self.resolve_digest || self.reuse == Reuse::Tag
     }

@@ -1,4 +1,4 @@
-//! [`resolve`]: what people call `KIND/NAME`, as the owner of an object.
+//! [`resolve`]: looks up an owner by `KIND/NAME`.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{
@@ -7,16 +7,17 @@ use kube::{
     core::discovery::v2::{APIGroupDiscovery, APIResourceDiscovery},
 };
 
-use crate::launch::ask_for;
+use crate::launch::send_for_value;
 use crate::{Failure, Reason};
 
-/// Asks the API server for the object that `text` names in `namespace`, and makes it an owner that
-/// doesn't hold up its own deletion. `text` is `KIND/NAME` as kubectl takes it: `deployment/etcd`,
-/// `deploy/etcd`, `Subscription/etcd`, `subscriptions.operators.coreos.com/etcd`.
+/// Looks up an object in `namespace`, and returns an owner reference to it that does not block its
+/// deletion. `text` is `KIND/NAME` in the syntax of kubectl: `deployment/etcd`, `deploy/etcd`,
+/// `Subscription/etcd`, `subscriptions.operators.coreos.com/etcd`.
 ///
 /// # Errors
 ///
-/// [`Reason::ApiRefused`] if there is no such kind or object; what the API server refuses.
+/// Returns [`Reason::ApiRefused`] if the kind or the object does not exist, and an error if the API
+/// server rejects a request or cannot be reached.
 pub async fn resolve(
     client: &Client,
     namespace: &str,
@@ -24,12 +25,12 @@ pub async fn resolve(
 ) -> Result<OwnerReference, Failure> {
     let (kind, name) = text.split_once('/').unwrap_or((text, ""));
     let doing = "discover the kinds of objects";
-    let core = ask_for(doing, || client.list_core_api_versions_aggregated()).await?;
-    let others = ask_for(doing, || client.list_api_groups_aggregated()).await?;
+    let core = send_for_value(doing, || client.list_core_api_versions_aggregated()).await?;
+    let others = send_for_value(doing, || client.list_api_groups_aggregated()).await?;
     let groups: Vec<_> = core.items.iter().chain(&others.items).collect();
     let Some(found) = find(&groups, kind) else {
         return Err(missing(format!(
-            "the cluster has no kind {kind:?}, which the owner {text} is to be of"
+            "the cluster has no kind {kind:?}, which the owner {text} names"
         )));
     };
     let api: Api<DynamicObject> = if found.is_namespaced {
@@ -38,19 +39,19 @@ pub async fn resolve(
         Api::all_with(client.clone(), &found.resource)
     };
     let owner = format!("the owner {text}");
-    let object = ask_for(&format!("get {owner}"), || api.get_metadata_opt(name)).await?;
+    let object = send_for_value(&format!("get {owner}"), || api.get_metadata_opt(name)).await?;
     let uid = object.and_then(|object| object.metadata.uid);
     let Some(uid) = uid else {
         let place =
             if found.is_namespaced { format!(" in namespace {namespace}") } else { String::new() };
-        return Err(missing(format!("{owner} is not there{place}")));
+        return Err(missing(format!("{owner} does not exist{place}")));
     };
     Ok(OwnerReference {
         api_version: found.resource.api_version,
         kind: found.resource.kind,
         name: name.to_owned(),
         uid,
-        // Owners may be deleted whatever becomes of us.
+        // The deletion of the owner need not wait for the ConfigMap.
         block_owner_deletion: Some(false),
         controller: Some(false),
     })
@@ -62,8 +63,8 @@ struct Known {
     is_namespaced: bool,
 }
 
-/// The kind that `text` means: a kind, a plural, a singular or a short name, with `.group` behind
-/// it or not. As kubectl does it, groups are gone through in the API server's order.
+/// Finds a kind by its kind, plural, singular or short name, optionally followed by `.group`.
+/// Groups are searched in the API server's order, as kubectl does.
 fn find(groups: &[&APIGroupDiscovery], text: &str) -> Option<Known> {
     let (short, wanted) = text.split_once('.').unwrap_or((text, ""));
     groups.iter().find_map(|group| {
@@ -104,7 +105,7 @@ fn is_called(resource: &APIResourceDiscovery, text: &str) -> bool {
 
 fn missing(message: String) -> Failure {
     Failure::new(Reason::ApiRefused, message)
-        .hinted(Some("an owner is KIND/NAME of the same namespace, or of none"))
+        .with_hint(Some("an owner is KIND/NAME, in the same namespace or of a cluster-scoped kind"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! [`Event`]: what happens while a bundle is launched.
+//! [`Event`]: the progress of a launch.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{Failure, Strategy};
 
-/// Something happened.
+/// An event in the progress of a launch.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Event {
@@ -19,53 +19,53 @@ pub struct Event {
 }
 
 impl Event {
-    /// `step` happened `at` this time since the launch began.
+    /// Returns the event that `step` happened `at` this time after the beginning of the launch.
     pub fn new(at: Duration, step: Step) -> Self {
         Self { at, step }
     }
 }
 
-/// What happened. Variants and fields are only ever added.
+/// A step of a launch. Variants and fields are added but never removed.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "event", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum Step {
-    /// The ConfigMap is there, new or from before.
+    /// The ConfigMap exists, either newly created or from an earlier launch.
     Prepared {
-        /// Its name.
+        /// The name of the ConfigMap.
         config_map: String,
     },
-    /// It holds the content already: there is no Job.
+    /// The ConfigMap already holds the content, so the launch creates no Job.
     Reused,
-    /// How the unpacker and the bundle will come together.
+    /// The strategy was chosen.
     Chosen {
-        /// Never [`Strategy::Auto`].
+        /// The strategy, which is never [`Strategy::Auto`].
         strategy: Strategy,
-        /// Why, where it wasn't asked for.
+        /// Why the launcher chose the strategy, if the options leave the choice to it.
         #[serde(skip_serializing_if = "Option::is_none")]
         because: Option<String>,
     },
     /// A Job was created.
     Created {
-        /// Its name.
+        /// The name of the Job.
         job: String,
     },
-    /// A Job that someone else created for the same content is waited for.
+    /// The launch waits for a Job that another launch created for the same content.
     Adopted {
-        /// Its name.
+        /// The name of the Job.
         job: String,
-        /// Whether it was asked for with other options than ours.
+        /// Whether the options of the Job differ from those of this launch.
         differs: bool,
     },
-    /// The pod has a node.
+    /// The pod was assigned to a node.
     Scheduled {
         /// The node's name.
         node: String,
     },
     /// Admission changed the reference of an image in the pod. A mirror with the same digest is
-    /// fine; another digest than the one that was asked for ends the launch.
+    /// accepted. If the digest differs from the requested one, the launch fails.
     ImageChanged {
-        /// The reference that was asked for.
+        /// The requested reference.
         requested: String,
         /// The reference in the pod.
         admitted: String,
@@ -74,22 +74,22 @@ pub enum Step {
     ToolPulled,
     /// The bundle image is on the node.
     BundlePulled {
-        /// Its digest, where it is known by now.
+        /// The digest of the image, if it is known by now.
         #[serde(skip_serializing_if = "Option::is_none")]
         digest: Option<String>,
     },
-    /// The container that writes has started.
+    /// The container that writes the ConfigMap has started.
     Running,
-    /// The launch is waiting for something that may pass. It waits until [`Step::Resumed`] or until
-    /// any other step except [`Step::ImageChanged`]. The cause can change meanwhile; each cause is
-    /// reported once until then.
+    /// The launch is waiting because of a problem that may be temporary. It waits until
+    /// [`Step::Resumed`] or until any other step except [`Step::ImageChanged`]. The cause can
+    /// change meanwhile. Each cause is reported once until then.
     Waiting {
-        /// What it waits for.
+        /// Why the launch is waiting.
         failure: Box<Failure>,
     },
-    /// What the launch was waiting for has passed.
+    /// The problem has passed.
     Resumed,
-    /// An attempt has ended without content, and another will follow: the reason may pass, or the
+    /// An attempt has failed, and another will follow. Either the cause may be temporary, or the
     /// next attempt avoids it, as injection does if image volumes do not work. All phases start
     /// over.
     Retrying {
@@ -99,24 +99,25 @@ pub enum Step {
         #[serde(rename = "afterSeconds", serialize_with = "seconds")]
         after: Duration,
     },
-    /// It failed for good. Told where many are launched; a single launch returns it.
+    /// The launch failed. This step is reported only for launches of a batch; a single launch
+    /// returns the failure.
     Failed {
-        /// Why.
+        /// Why the launch failed.
         failure: Box<Failure>,
     },
-    /// The ConfigMap bears the mark of this attempt.
+    /// The ConfigMap has the mark of this attempt.
     Written,
-    /// The bundle was loaded from it.
+    /// The bundle was loaded from the ConfigMap.
     Loaded,
 }
 
-/// A time as JSON has it here, in seconds, for `#[serde(serialize_with = ..)]`.
+/// Serializes a time as seconds, for `#[serde(serialize_with = ..)]`.
 ///
 /// # Errors
 ///
-/// Those of the serializer.
+/// Returns the errors of the serializer.
 pub fn seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    // Milliseconds are enough, and read better than 0.30000000000000004.
+    // Rounded to milliseconds, because 0.3 reads better than 0.30000000000000004.
     let seconds = (time.as_secs_f64() * 1000.0).round() / 1000.0;
     serializer.serialize_f64(seconds)
 }

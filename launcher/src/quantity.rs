@@ -1,16 +1,16 @@
-//! Amounts of resources as Kubernetes writes them: `250m`, `1.5Gi`, `2e3`. The crate
-//! `kube_quantity` (0.9) reads no exponents.
+//! Amounts of resources in the syntax of Kubernetes: `250m`, `1.5Gi`, `2e3`. The crate
+//! `kube_quantity` (0.9) does not read exponents.
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-/// An amount in billionths, the finest that Kubernetes has.
+/// An amount in billionths, which is the highest precision of Kubernetes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Amount(i128);
 
-/// The power of ten that [`Amount`] counts in.
+/// The power of ten of the unit of [`Amount`].
 const SCALE: i32 = -9;
 
-/// What a suffix stands for: a factor, and a power of ten.
+/// The suffixes, each with a factor and a power of ten.
 const SUFFIXES: [(&str, i128, i32); 16] = [
     ("", 1, 0),
     ("n", 1, -9),
@@ -31,16 +31,16 @@ const SUFFIXES: [(&str, i128, i32); 16] = [
 ];
 
 impl Amount {
-    /// One of something that is counted.
+    /// The amount 1.
     pub(crate) const ONE: Self = Self(1_000_000_000);
 
-    /// Reads a quantity that the API server took; none if it is negative, finer than billionths or
-    /// beyond all that clusters have.
-    pub(crate) fn of(quantity: &Quantity) -> Option<Self> {
+    /// Parses a quantity. Returns `None` for an invalid or negative quantity, for one that is not a
+    /// whole number of billionths, and for one that overflows.
+    pub(crate) fn parse(quantity: &Quantity) -> Option<Self> {
         parse(&quantity.0).map(Self)
     }
 
-    /// This much and that much.
+    /// Returns the sum, which saturates.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
@@ -51,7 +51,7 @@ fn parse(text: &str) -> Option<i128> {
     let end = text.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, suffix) = text.split_at_checked(end)?;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    // A second point is no digit.
+    // A second point makes this fail, because it is not a digit.
     let mantissa: i128 = format!("{whole}{fraction}").parse().ok()?;
     let known = SUFFIXES.iter().find(|(known, ..)| *known == suffix);
     let (factor, exponent) = match known {

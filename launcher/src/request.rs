@@ -1,39 +1,39 @@
-//! [`Request`]: one bundle to launch.
+//! [`Request`]: a bundle to launch.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use unlade_config_map::Encoding;
 
-/// One bundle image, and where its content goes.
+/// A bundle image, and the ConfigMap for its content.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Request {
-    /// The image, as the nodes' runtime takes it.
+    /// The image reference, as the container runtime of the nodes accepts it.
     pub image: String,
-    /// The namespace of everything that is made.
+    /// The namespace of all objects.
     pub namespace: String,
     /// The name of the ConfigMap.
     pub name: Name,
     /// How the ConfigMap's values are encoded.
     pub encoding: Encoding,
-    /// Who owns the ConfigMap; it goes with its owner.
+    /// The owner of the ConfigMap. The ConfigMap is deleted together with its owner.
     pub owner: Option<OwnerReference>,
 }
 
-/// The name of the ConfigMap, which the others derive from.
+/// The name of the ConfigMap, from which the names of the other objects are derived.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Name {
-    /// A function of the image and of the options of the content: who asks for the same content
-    /// meets in one ConfigMap.
+    /// A name that is derived from the image and from the options that affect the content. Launches
+    /// of the same content share one ConfigMap.
     #[default]
     Derived,
-    /// This one, at most 52 characters.
+    /// This name of at most 52 characters.
     Given(String),
-    /// A new random one each time, as the design of 2019 has it (004).
+    /// A new random name each time, as in OLM's design of 2019 (004).
     Generated,
 }
 
 impl Request {
-    /// This image in this namespace, everything else by default.
+    /// Returns a request for this image in this namespace, with defaults for everything else.
     pub fn new(image: impl Into<String>, namespace: impl Into<String>) -> Self {
         Self {
             image: image.into(),

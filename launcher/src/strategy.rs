@@ -1,4 +1,4 @@
-//! How the unpacker and the bundle come together, where that is left to us.
+//! Choice of the strategy of a launch.
 
 use std::sync::OnceLock;
 
@@ -14,50 +14,53 @@ use crate::{Strategy, failure};
 #[cfg(test)]
 mod tests;
 
-/// Most bytes of the API server's words in an explanation.
-const WORDS: usize = 500;
+/// The maximum number of bytes of the API server's message in an explanation.
+const MAX_QUOTED: usize = 500;
 
-/// What was decided for a launch.
+/// The strategy of a launch, and why it was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Chosen {
-    /// Never [`Strategy::Auto`].
+    /// The strategy, which is never [`Strategy::Auto`].
     pub(crate) strategy: Strategy,
-    /// Why, where it wasn't asked for.
+    /// Why it was chosen, unless the options require it.
     pub(crate) because: Option<String>,
 }
 
-/// Whether a cluster has image volumes, as far as it is known. It is asked once: what the API
-/// server knows of is the same in all namespaces.
+/// Whether a cluster supports image volumes. The API server is asked only once, because its
+/// features are the same in all namespaces.
 #[derive(Debug, Default)]
 pub(crate) struct ImageVolumes {
-    /// Whether the API server keeps them in what it stores.
+    /// Whether the API server keeps image volumes in the objects that it stores.
     kept: OnceLock<bool>,
-    /// Why they aren't used although it does: a start failed for them.
+    /// Why image volumes are not used although the API server keeps them: a container failed to
+    /// start because of one.
     failed: OnceLock<String>,
 }
 
-/// What one dry run told.
+/// The result of a dry run.
 #[derive(Debug)]
 enum Answer {
-    /// The API server takes the object, with the volume or without.
-    Taken { with_volume: bool },
-    /// Creating such objects isn't allowed to us.
+    /// The API server accepts the object, with or without the volume.
+    Accepted { with_volume: bool },
+    /// The current user may not create such objects.
     NotAllowed(String),
-    /// Admission refuses this one: Pod Security, a quota, a webhook.
-    Refused(String),
+    /// Admission rejects this object, because of Pod Security, a quota or a webhook.
+    Rejected(String),
 }
 
 impl ImageVolumes {
-    /// The strategy for a launch.
+    /// Chooses the strategy of a launch.
     ///
-    /// For [`Strategy::Auto`] it may ask the API server, with up to three dry runs of which nothing
-    /// stays. That a pod is refused doesn't mean that image volumes are missing: a full quota
-    /// refuses any pod. So the Job is tried then, which quotas of pods and Pod Security let pass,
-    /// and the pod of the other strategy: if only that one is taken, it is used here.
+    /// For [`Strategy::Auto`] this may take up to three dry runs, which leave nothing behind. A
+    /// rejected pod does not mean that image volumes are missing, because an exhausted quota
+    /// rejects any pod. The Job is tried next, because neither quotas on pods nor Pod Security
+    /// reject it. If the Job keeps the volume, the pod of the other strategy is tried. If only that
+    /// pod is accepted, its strategy is used.
     ///
     /// # Errors
     ///
-    /// If the API server can't be asked: unreachable, busy, or its answer isn't understood.
+    /// Returns an error if the API server cannot be reached, is overloaded, or sends an unexpected
+    /// reply.
     pub(crate) async fn choose(
         &self,
         client: &kube::Client,
@@ -70,66 +73,67 @@ impl ImageVolumes {
         }
         if options.records_digest() && !plan.image().is_digest() {
             return Ok(inject(
-                "the digest of a tag is asked for, and no pod tells that of a volume",
+                "the digest of a tag is needed, and no field of a pod reports the digest of a volume",
             ));
         }
         if let Some(words) = self.failed.get() {
             return Ok(inject(words));
         }
         match self.kept.get() {
-            Some(&kept) => Ok(known(kept)),
-            None => self.ask(client, plan, facts).await,
+            Some(&kept) => Ok(choose_by_support(kept)),
+            None => self.find_out(client, plan, facts).await,
         }
     }
 
-    /// Notes that a start failed for an image volume, in such words; from now on bundles are
-    /// injected where the choice is left to us.
+    /// Records that a container failed to start because of an image volume. From now on
+    /// [`Strategy::Auto`] chooses injection.
     pub(crate) fn note_failure(&self, words: &str) {
-        // The first one is as good as the later ones.
+        // One message is enough, so later ones are dropped.
         let _ = self.failed.set(shortened(words));
     }
 
-    async fn ask(
+    async fn find_out(
         &self,
         client: &kube::Client,
         plan: &Plan<'_>,
         facts: &Facts,
     ) -> Result<Chosen, kube::Error> {
-        let pods = Tried::<Pod>::new(client, plan);
-        let words = match pods.with(&plan.pod_to_try(Strategy::ImageVolume, facts)).await? {
-            Answer::Taken { with_volume } => return Ok(self.note(with_volume)),
+        let pods = DryRuns::<Pod>::new(client, plan);
+        let words = match pods.create(&plan.pod_to_try(Strategy::ImageVolume, facts)).await? {
+            Answer::Accepted { with_volume } => return Ok(self.note(with_volume)),
             Answer::NotAllowed(_) => None,
-            Answer::Refused(words) => Some(words),
+            Answer::Rejected(words) => Some(words),
         };
-        let jobs = Tried::<Job>::new(client, plan);
-        let by_job = jobs.with(&plan.job_to_try(Strategy::ImageVolume, facts)).await?;
+        let jobs = DryRuns::<Job>::new(client, plan);
+        let by_job = jobs.create(&plan.job_to_try(Strategy::ImageVolume, facts)).await?;
         match (by_job, words) {
-            (Answer::Taken { with_volume: true }, None) => Ok(self.note(true)),
-            (Answer::Taken { with_volume: true }, Some(words)) => {
-                match pods.with(&plan.pod_to_try(Strategy::Inject, facts)).await? {
-                    // Only here: other namespaces have other rules.
-                    Answer::Taken { .. } => Ok(inject(format!(
-                        "a pod with an image volume is refused in this namespace: {words}"
+            (Answer::Accepted { with_volume: true }, None) => Ok(self.note(true)),
+            (Answer::Accepted { with_volume: true }, Some(words)) => {
+                match pods.create(&plan.pod_to_try(Strategy::Inject, facts)).await? {
+                    // Not cached: admission rules differ per namespace.
+                    Answer::Accepted { .. } => Ok(inject(format!(
+                        "a pod with an image volume is rejected in this namespace: {words}"
                     ))),
-                    // Whatever is in the way, it isn't the volume.
-                    Answer::Refused(_) | Answer::NotAllowed(_) => Ok(self.note(true)),
+                    // Admission rejects both pods, so the volume is not the cause.
+                    Answer::Rejected(_) | Answer::NotAllowed(_) => Ok(self.note(true)),
                 }
             }
-            (Answer::Taken { with_volume: false }, _) => Ok(self.note(false)),
-            (Answer::NotAllowed(words) | Answer::Refused(words), _) => Ok(inject(format!(
-                "it can't be found out whether the cluster has image volumes: {words}"
+            (Answer::Accepted { with_volume: false }, _) => Ok(self.note(false)),
+            (Answer::NotAllowed(words) | Answer::Rejected(words), _) => Ok(inject(format!(
+                "it is unknown whether the cluster supports image volumes: {words}"
             ))),
         }
     }
 
     fn note(&self, kept: bool) -> Chosen {
         let _ = self.kept.set(kept);
-        known(kept)
+        choose_by_support(kept)
     }
 }
 
-/// Whether the volume and its mount are in a pod that the API server gave back. Where the feature is
-/// off it drops them without a word, and older ones make an empty folder of it.
+/// Checks whether a pod that the API server returned has the volume and its mount. If the feature
+/// is disabled, the API server silently drops the fields that it does not know. An older one keeps
+/// the volume without its source, which is an empty directory.
 pub(crate) fn keeps_volume(pod: Option<&PodSpec>) -> bool {
     let Some(pod) = pod else { return false };
     let volumes = pod.volumes.iter().flatten();
@@ -139,12 +143,12 @@ pub(crate) fn keeps_volume(pod: Option<&PodSpec>) -> bool {
         && mounts.any(|mount| mount.name == pod::BUNDLE)
 }
 
-/// Dry runs of one kind.
-struct Tried<K>(Api<K>);
+/// Dry runs for one kind.
+struct DryRuns<K>(Api<K>);
 
-/// Something with a pod in it.
+/// An object that is or contains a pod.
 pub(crate) trait WithPod {
-    /// What is asked of the pod.
+    /// Returns the specification of the pod.
     fn pod(&self) -> Option<&PodSpec>;
 }
 
@@ -160,7 +164,7 @@ impl WithPod for Job {
     }
 }
 
-impl<K> Tried<K>
+impl<K> DryRuns<K>
 where
     K: WithPod + Clone + Serialize + DeserializeOwned + std::fmt::Debug,
     K: kube::Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
@@ -169,36 +173,36 @@ where
         Self(Api::namespaced(client.clone(), plan.namespace()))
     }
 
-    async fn with(&self, object: &K) -> Result<Answer, kube::Error> {
+    async fn create(&self, object: &K) -> Result<Answer, kube::Error> {
         let params = PostParams { dry_run: true, ..PostParams::default() };
         match self.0.create(&params, object).await {
-            Ok(answer) => Ok(Answer::Taken { with_volume: keeps_volume(answer.pod()) }),
-            Err(error) => judged(error),
+            Ok(answer) => Ok(Answer::Accepted { with_volume: keeps_volume(answer.pod()) }),
+            Err(error) => classify(error),
         }
     }
 }
 
-/// What an error tells; those that tell nothing of the object stay errors.
-fn judged(error: kube::Error) -> Result<Answer, kube::Error> {
+/// Classifies an error. Returns errors that do not concern the object.
+fn classify(error: kube::Error) -> Result<Answer, kube::Error> {
     let kube::Error::Api(status) = &error else { return Err(error) };
     let words = shortened(&status.message);
     match status.code {
-        403 if failure::is_of_authorizer(&words) => Ok(Answer::NotAllowed(words)),
-        400 | 403 | 422 => Ok(Answer::Refused(words)),
-        // A webhook that doesn't answer (500), or refuses with a code of its own.
+        403 if failure::is_from_authorizer(&words) => Ok(Answer::NotAllowed(words)),
+        400 | 403 | 422 => Ok(Answer::Rejected(words)),
+        // A webhook that does not answer (500), or that rejects the object with its own status.
         _ if words.contains("admission webhook") || words.contains("calling webhook") => {
-            Ok(Answer::Refused(words))
+            Ok(Answer::Rejected(words))
         }
         _ => Err(error),
     }
 }
 
-fn known(kept: bool) -> Chosen {
+fn choose_by_support(kept: bool) -> Chosen {
     if kept {
-        let because = Some("the cluster has image volumes".to_owned());
+        let because = Some("the cluster supports image volumes".to_owned());
         Chosen { strategy: Strategy::ImageVolume, because }
     } else {
-        inject("the cluster has no image volumes: the API server drops them")
+        inject("the cluster does not support image volumes: the API server drops them")
     }
 }
 
@@ -208,7 +212,7 @@ fn inject(because: impl Into<String>) -> Chosen {
 
 fn shortened(words: &str) -> String {
     let mut shortened =
-        words.get(..words.floor_char_boundary(WORDS)).unwrap_or_default().to_owned();
+        words.get(..words.floor_char_boundary(MAX_QUOTED)).unwrap_or_default().to_owned();
     if shortened.len() < words.len() {
         shortened.push('…');
     }

@@ -1,4 +1,4 @@
-//! Package and channels, as the annotations name them.
+//! The package and the channels that the annotations of a bundle name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +10,11 @@ use unlade_text::excerpt;
 
 use crate::{Channel, PackageManifest};
 
-/// Most bytes in the name of an object (apimachinery `DNS1123SubdomainMaxLength`).
+/// The maximum length of the name of an object, in bytes (apimachinery
+/// `DNS1123SubdomainMaxLength`).
 const NAME_SIZE: usize = 253;
 
-/// Package and channels of a bundle, as written.
+/// The package and the channels of a bundle, as written.
 #[derive(Debug, Default)]
 pub(crate) struct Channels {
     pub(crate) package: String,
@@ -21,18 +22,18 @@ pub(crate) struct Channels {
     pub(crate) default: String,
 }
 
-/// Whether an annotation is about package or channels.
-pub(crate) fn is_of_package(annotation: &str) -> bool {
+/// Whether `annotation` names the package or the channels.
+pub(crate) fn is_package_annotation(annotation: &str) -> bool {
     [PACKAGE, CHANNELS, DEFAULT_CHANNEL].contains(&annotation)
 }
 
-/// Whether `annotations` say anything about package or channels.
-pub(crate) fn are_in(annotations: &BTreeMap<String, String>) -> bool {
-    annotations.iter().any(|(key, value)| is_of_package(key) && !value.is_empty())
+/// Whether `annotations` name a package or channels.
+pub(crate) fn are_named_in(annotations: &BTreeMap<String, String>) -> bool {
+    annotations.iter().any(|(key, value)| is_package_annotation(key) && !value.is_empty())
 }
 
 impl Channels {
-    /// Reads `annotations`, and says what is odd about them.
+    /// Reads the package and the channels from `annotations`, and adds findings about problems.
     pub(crate) fn read(annotations: &BTreeMap<String, String>, findings: &mut Findings) -> Self {
         let text = |key: &str| annotations.get(key).cloned().unwrap_or_default();
         let list = text(CHANNELS);
@@ -46,29 +47,29 @@ impl Channels {
             (Reason::NoChannels, CHANNELS, read.list.is_empty(), "channel"),
         ] {
             if is_missing {
-                let message = format!("the annotations name no {noun}");
+                let message = format!("the annotations do not name a {noun}");
                 findings.push(Finding::new(reason, key, message));
             }
         }
         if !read.list.iter().eq(read.names()) {
             let list = excerpt::cut(&list);
             let message = format!(
-                "the list `{list}` has blanks, empty or repeated names, which upstream keeps: the \
-                 package manifest does not"
+                "the list `{list}` contains spaces, empty names or repeated names: OLM keeps them, \
+                 and the package manifest leaves them out"
             );
             findings.push(Finding::new(Reason::InvalidValue, CHANNELS, message));
         }
         read
     }
 
-    /// The default channel if it is one of the bundle's own, else its first.
+    /// Returns the default channel if it is one of the bundle's own, else the first of these.
     pub(crate) fn name(&self) -> &str {
         let default = self.list.iter().find(|&channel| *channel == self.default);
         default.or(self.list.first()).map_or("", String::as_str)
     }
 
-    /// The package as these annotations and the CSV have it. A CSV whose name Kubernetes would not
-    /// take is no channel's: each channel has a copy of it.
+    /// Creates the package manifest from the annotations and the name of the CSV. Names that are
+    /// too long for Kubernetes are left out, because each channel has a copy of the name.
     pub(crate) fn package_manifest(&self, csv_name: &str) -> PackageManifest {
         let csv_name = if csv_name.len() > NAME_SIZE { "" } else { csv_name };
         let channel = |name: &str| Channel {
@@ -84,7 +85,7 @@ impl Channels {
         }
     }
 
-    /// The channels as people mean them: without blanks around them, none empty, each once.
+    /// Returns the names of the channels, trimmed, without empty names and duplicates.
     fn names(&self) -> impl Iterator<Item = &str> {
         let mut seen = BTreeSet::new();
         let names = self.list.iter().map(|name| name.trim());

@@ -1,4 +1,4 @@
-//! The steps from a content to a manifest, from top to bottom.
+//! Composes the [`Manifest`] of a bundle from its content.
 
 use std::{borrow::Cow, collections::BTreeSet, mem};
 
@@ -14,30 +14,31 @@ use crate::{
     object::{self, Object, Objects, Skipped},
 };
 
-/// A content, and where it came from.
+/// The content of a bundle, and its origin.
 #[derive(Debug)]
 pub(crate) struct Source<'a> {
     pub(crate) content: Cow<'a, Content>,
-    /// The image that it came from.
+    /// The image that the content was read from.
     pub(crate) image: Option<&'a str>,
-    /// Whether it is known which files lie in metadata/.
-    pub(crate) is_placed: bool,
-    /// What its reader noticed.
+    /// Whether it is known which files are in metadata/.
+    pub(crate) has_directories: bool,
+    /// The findings of the reader of the content.
     pub(crate) findings: Vec<Finding>,
 }
 
-/// The manifest of a content.
+/// Composes the manifest of `source`.
 ///
 /// # Errors
 ///
-/// If the budget of `reader` is used up.
+/// Returns an error if the budget of `reader` is exhausted.
 pub(crate) fn compose(source: Source<'_>, reader: &yaml::Reader) -> Result<Manifest, Error> {
     let mut findings = Findings::from(source.findings);
     let content = &*source.content;
 
-    let has_annotations = channel::are_in(content.annotations());
+    let has_annotations = channel::are_named_in(content.annotations());
     let mut metadata = Metadata::new(!has_annotations);
-    let objects = object::read(content, source.is_placed, reader, &mut metadata, &mut findings)?;
+    let objects =
+        object::read(content, source.has_directories, reader, &mut metadata, &mut findings)?;
     findings.append(mem::take(&mut metadata.findings));
     let annotations = if has_annotations { content.annotations() } else { &metadata.annotations };
     let channels = Channels::read(annotations, &mut findings);
@@ -46,15 +47,15 @@ pub(crate) fn compose(source: Source<'_>, reader: &yaml::Reader) -> Result<Manif
     let mut used = metadata.used;
     let package_manifest = choose_package(packages, &bundle, &mut used, &mut findings)
         .unwrap_or_else(|| channels.package_manifest(&bundle.csv_name));
-    report(&skipped, &used, &mut findings);
+    report_skipped(&skipped, &used, &mut findings);
 
     source.image.unwrap_or_default().clone_into(&mut bundle.bundle_path);
     bundle.objects = found;
-    give_bytes(&mut bundle.objects, source.content.into_owned());
+    move_bytes(&mut bundle.objects, source.content.into_owned());
     Ok(Manifest { bundle, package_manifest, report: findings.into_vec() })
 }
 
-/// The PackageManifest among the files: the first by key (004.18).
+/// Chooses the PackageManifest among the files: the first one by key (004.18).
 fn choose_package<'a>(
     packages: Vec<(&'a str, PackageManifest)>,
     bundle: &Bundle,
@@ -66,13 +67,13 @@ fn choose_package<'a>(
         used.insert(key);
         if let Some((first, _)) = &found {
             let message =
-                format!("the package manifest is not used, because `{first}` is one already");
+                format!("the package manifest is not used, because `{first}` already is one");
             findings.push(Finding::new(Reason::Shadowed, key, message));
             continue;
         }
         if manifest.package_name != bundle.package_name {
             let message = format!(
-                "the package manifest is of `{}`, the annotations name `{}`",
+                "the package manifest names the package `{}`, but the annotations name `{}`",
                 excerpt::cut(&manifest.package_name),
                 excerpt::cut(&bundle.package_name)
             );
@@ -83,8 +84,8 @@ fn choose_package<'a>(
     found.map(|(_, manifest)| manifest)
 }
 
-/// Reports the files that gave nothing to the bundle.
-fn report(skipped: &[Skipped<'_>], used: &BTreeSet<&str>, findings: &mut Findings) {
+/// Reports the files that contributed nothing to the bundle.
+fn report_skipped(skipped: &[Skipped<'_>], used: &BTreeSet<&str>, findings: &mut Findings) {
     for file in skipped {
         if used.contains(file.key) {
             continue;
@@ -93,13 +94,13 @@ fn report(skipped: &[Skipped<'_>], used: &BTreeSet<&str>, findings: &mut Finding
         findings.push(if is_unused {
             Finding::new(Reason::UnusedFile, file.key, "OLM does not use the file")
         } else {
-            Finding::new(Reason::Undecodable, file.key, undecodable(file))
+            Finding::new(Reason::Undecodable, file.key, describe_undecodable(file))
         });
     }
 }
 
 /// Describes what is lost with a file that does not decode, why, and what to do.
-fn undecodable(file: &Skipped<'_>) -> String {
+fn describe_undecodable(file: &Skipped<'_>) -> String {
     let Skipped { key, directory, error, .. } = file;
     let lost = match *key {
         "dependencies.yaml" if *directory == Directory::Metadata => "OLM sees no dependencies",
@@ -112,8 +113,8 @@ fn undecodable(file: &Skipped<'_>) -> String {
     format!("{lost}: {error}{hint}")
 }
 
-/// Moves the bytes of the files into the objects, both in the order of their keys.
-fn give_bytes(objects: &mut [Object], content: Content) {
+/// Moves the bytes of the files into the objects. Both are sorted by key.
+fn move_bytes(objects: &mut [Object], content: Content) {
     let mut entries = content.into_entries();
     for object in objects {
         if let Some((_, file)) = entries.find(|(key, _)| key.as_str() == object.key) {

@@ -1,105 +1,106 @@
-//! [`Constraint`]: what a bundle asks of others, in a form to decide with.
+//! [`Constraint`]: a parsed requirement of a bundle on other bundles.
 
 use serde_json::{Map, Value};
 use unlade_text::excerpt;
 
-use crate::json::{field_of, fields_of, noun, text_of};
+use crate::json::{field, noun, parse_fields, text_field};
 
-/// Largest value of an `olm.constraint` in bytes, as upstream has it (operator-framework/api
+/// The maximum size of an `olm.constraint` value, in bytes, as in upstream (operator-framework/api
 /// `pkg/constraints/constraint.go`).
 pub const SIZE: usize = 2 << 16;
 
-/// One thing that a bundle asks of others.
+/// A requirement of a bundle on other bundles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Constraint {
-    /// What to tell people if it cannot be had; empty if the author says nothing.
+    /// The message for people if the constraint cannot be satisfied. Empty if the author set none.
     pub failure_message: String,
-    /// What is asked.
+    /// The condition.
     pub rule: Rule,
 }
 
-/// What is asked.
+/// The condition of a constraint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Rule {
     /// A package in a range of versions.
     Package {
-        /// Its name.
+        /// The name of the package.
         name: String,
-        /// The range as written; [`Range`](crate::version::Range) reads it.
+        /// The range as written. [`Range`](crate::version::Range) parses it.
         range: String,
     },
     /// An API.
     Gvk {
-        /// Its group.
+        /// The API group.
         group: String,
-        /// Its version.
+        /// The API version.
         version: String,
-        /// Its kind.
+        /// The kind.
         kind: String,
     },
     /// A bundle with this label.
     Label(String),
     /// A bundle for which this expression of the Common Expression Language is true.
     Cel(String),
-    /// All of these.
+    /// All of these constraints hold.
     All(Vec<Constraint>),
-    /// At least one of these.
+    /// At least one of these constraints holds.
     Any(Vec<Constraint>),
-    /// None of these.
+    /// None of these constraints holds.
     Not(Vec<Constraint>),
 }
 
-/// Why a value is no constraint.
+/// An error that prevents a value from being parsed as a constraint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// It is too large.
-    #[error("a constraint of {0} bytes is larger than {SIZE}")]
+    /// The value is too large.
+    #[error("the constraint has {0} bytes, but the limit is {SIZE}")]
     TooLarge(usize),
-    /// It is no JSON object, is nested more than some forty times, or has a value of another type.
+    /// The value is not a JSON object, is nested too deeply (about 40 levels), or contains a value
+    /// of the wrong type.
     #[error("{}", excerpt::cut(.0))]
     Malformed(String),
-    /// It has a field that no constraint has.
-    #[error("`{}` is no field of a constraint", excerpt::cut(.0))]
+    /// The value has an unknown field.
+    #[error("`{}` is not a field of a constraint", excerpt::cut(.0))]
     UnknownField(String),
-    /// It asks nothing.
-    #[error("nothing is asked: none of gvk, package, all, any, not, cel")]
+    /// The value contains no rule.
+    #[error("the constraint has no rule: none of gvk, package, all, any, not, cel")]
     Nothing,
 }
 
-/// Reads the value of an `olm.constraint`. Of several rules the first counts, in upstream's order
-/// gvk, package, all, any, not, cel.
+/// Parses the value of an `olm.constraint`. If it has several rules, the first one counts, in
+/// upstream's order: gvk, package, all, any, not, cel.
 ///
 /// # Errors
 ///
-/// If `value` is larger than [`SIZE`], or is not such a value. Upstream has no limit on nesting but
-/// that of the size; here serde_json's limit of 128 ends it.
+/// Returns an error if `value` is larger than [`SIZE`], or is not a valid constraint. Upstream
+/// limits nesting only by the size. Here, serde_json's limit of 128 levels applies.
 pub fn parse(value: &str) -> Result<Constraint, Error> {
     if value.len() > SIZE {
         return Err(Error::TooLarge(value.len()));
     }
-    constraint(&fields_of(value).map_err(Error::Malformed)?)
+    constraint(&parse_fields(value).map_err(Error::Malformed)?)
 }
 
-/// Reads the value of an `olm.package` dependency or of an `olm.package.required`.
-pub(crate) fn package(value: &str, range: &str) -> Result<Constraint, Error> {
-    let fields = fields_of(value).map_err(Error::Malformed)?;
+/// Parses the value of an `olm.package` dependency or of an `olm.package.required` property.
+pub(crate) fn parse_package(value: &str, range: &str) -> Result<Constraint, Error> {
+    let fields = parse_fields(value).map_err(Error::Malformed)?;
     Ok(Rule::Package { name: text(&fields, "packageName")?, range: text(&fields, range)? }.into())
 }
 
-/// Reads the value of an `olm.gvk`.
-pub(crate) fn gvk(value: &str) -> Result<Constraint, Error> {
-    let fields = fields_of(value).map_err(Error::Malformed)?;
+/// Parses the value of an `olm.gvk`.
+pub(crate) fn parse_gvk(value: &str) -> Result<Constraint, Error> {
+    let fields = parse_fields(value).map_err(Error::Malformed)?;
     let text = |name| text(&fields, name);
     let (group, version, kind) = (text("group")?, text("version")?, text("kind")?);
     Ok(Rule::Gvk { group, version, kind }.into())
 }
 
-/// Reads the value of an `olm.label`.
-pub(crate) fn label(value: &str) -> Result<Constraint, Error> {
-    let fields = fields_of(value).map_err(Error::Malformed)?;
+/// Parses the value of an `olm.label`.
+pub(crate) fn parse_label(value: &str) -> Result<Constraint, Error> {
+    let fields = parse_fields(value).map_err(Error::Malformed)?;
     Ok(Rule::Label(text(&fields, "label")?).into())
 }
 
@@ -109,12 +110,12 @@ impl From<Rule> for Constraint {
     }
 }
 
-// Recursion ends at serde_json's limit on nesting.
+// The nesting limit of serde_json bounds the recursion.
 fn constraint(fields: &Map<String, Value>) -> Result<Constraint, Error> {
     const FIELDS: [&str; 7] = ["failureMessage", "gvk", "package", "all", "any", "not", "cel"];
-    only(fields, &FIELDS)?;
+    check_known(fields, &FIELDS)?;
     let failure_message = text(fields, "failureMessage")?;
-    // All are read before one is chosen, so that none is wrong unseen.
+    // All rules are parsed before one is chosen, so that an error in another one is not missed.
     let rules = [
         object(fields, "gvk", &["group", "kind", "version"])?.map(|gvk| {
             let (group, version) = (text(gvk, "group")?, text(gvk, "version")?);
@@ -142,7 +143,7 @@ fn compound(
     rule: impl FnOnce(Vec<Constraint>) -> Rule,
 ) -> Result<Found, Error> {
     let Some(compound) = object(fields, name, &["constraints"])? else { return Ok(None) };
-    let items = match field_of(compound, "constraints") {
+    let items = match field(compound, "constraints") {
         None => &[],
         Some(Value::Array(items)) => items.as_slice(),
         Some(other) => return Err(mismatch("constraints", other, "a list")),
@@ -159,14 +160,14 @@ fn object<'a>(
     name: &str,
     known: &[&str],
 ) -> Result<Option<&'a Map<String, Value>>, Error> {
-    match field_of(fields, name) {
+    match field(fields, name) {
         None => Ok(None),
-        Some(Value::Object(inner)) => only(inner, known).map(|()| Some(inner)),
+        Some(Value::Object(inner)) => check_known(inner, known).map(|()| Some(inner)),
         Some(other) => Err(mismatch(name, other, "a mapping")),
     }
 }
 
-fn only(fields: &Map<String, Value>, known: &[&str]) -> Result<(), Error> {
+fn check_known(fields: &Map<String, Value>, known: &[&str]) -> Result<(), Error> {
     let is_known = |key: &&String| known.iter().any(|name| crate::typed::is_folded(key, name));
     match fields.keys().find(|key| !is_known(key)) {
         Some(key) => Err(Error::UnknownField(key.clone())),
@@ -175,7 +176,7 @@ fn only(fields: &Map<String, Value>, known: &[&str]) -> Result<(), Error> {
 }
 
 fn text(fields: &Map<String, Value>, name: &str) -> Result<String, Error> {
-    text_of(fields, name).map_err(Error::Malformed)
+    text_field(fields, name).map_err(Error::Malformed)
 }
 
 fn mismatch(name: &str, found: &Value, expected: &str) -> Error {

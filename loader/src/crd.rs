@@ -10,12 +10,12 @@ pub(crate) const KIND: &str = "CustomResourceDefinition";
 
 const GROUP: &str = "apiextensions.k8s.io";
 
-/// Most bytes in a group, a kind or a plural, each of which is copied into the API of each version:
-/// that of a DNS subdomain, which bounds all three in Kubernetes.
+/// The maximum length of a group, a kind and a plural, in bytes. Each of them is copied into the
+/// API of each version. Kubernetes limits all three to the length of a DNS subdomain.
 const NAME_SIZE: usize = 253;
 
-/// The APIs of the CRD `root`, at most `most` of them: one for each of its versions, served or not (operator-registry
-/// `pkg/registry/bundle.go`, `ProvidedAPIs`). Its fields match in letter case.
+/// The APIs of the CRD `root`, at most `most` of them: one for each of its versions, served or not
+/// (operator-registry `pkg/registry/bundle.go`, `ProvidedAPIs`). Its fields match in letter case.
 pub(crate) fn apis(
     root: Value<'_>,
     api_version: &str,
@@ -24,14 +24,18 @@ pub(crate) fn apis(
 ) -> Vec<Api> {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     if !matches!(version, "v1" | "v1beta1") {
-        // Upstream passes over it without a word, and so over its APIs.
+        // Upstream silently skips the CRD and its APIs.
         let version = excerpt::cut(api_version);
-        reader.invalid(format!("a CRD of version `{version}` provides nothing"));
+        reader.invalid(format!(
+            "the apiVersion `{version}` of the CRD is unknown, so OLM ignores its APIs"
+        ));
         return Vec::new();
     }
     if group != GROUP {
         let version = excerpt::cut(api_version);
-        reader.invalid(format!("`{version}` has no CustomResourceDefinition"));
+        reader.invalid(format!(
+            "`{version}` has no CustomResourceDefinition, so OLM ignores its APIs"
+        ));
         return Vec::new();
     }
     let Some(spec) = reader.object(root.get("spec"), "spec") else { return Vec::new() };
@@ -46,13 +50,15 @@ pub(crate) fn apis(
         version: String::new(),
     };
     if [&base.kind, &base.plural, &base.group].iter().any(|name| name.len() > NAME_SIZE) {
-        reader.invalid("a CRD whose group, kind or plural is longer than 253 bytes");
+        reader.invalid(
+            "the APIs of the CRD are left out: its group, kind or plural is longer than 253 bytes",
+        );
         return Vec::new();
     }
     let mut apis = Vec::new();
     for item in reader.items(spec.get("versions"), "spec.versions") {
         let version = match item.kind() {
-            // A null in a list of structs is an empty struct.
+            // Go decodes a null in a list of structs as an empty struct.
             Kind::Null => String::new(),
             _ => match reader.object(Some(item), "spec.versions[]") {
                 Some(item) => reader.string(item.get("name"), "spec.versions[].name"),
@@ -60,7 +66,9 @@ pub(crate) fn apis(
             },
         };
         if apis.len() == most {
-            reader.invalid("the CRDs of the bundle provide more than 10000 APIs");
+            reader.invalid(
+                "the CRDs of the bundle provide more than 10000 APIs: the others are left out",
+            );
             return apis;
         }
         apis.push(Api { version, ..base.clone() });

@@ -1,4 +1,4 @@
-//! The ClusterServiceVersion of a bundle, as far as the bundle repeats it.
+//! Reads the fields of the ClusterServiceVersion that a [`Bundle`](crate::Bundle) contains.
 
 use unlade_bundle::Findings;
 use unlade_text::excerpt;
@@ -9,15 +9,15 @@ use crate::{
     typed::{Reader, field},
 };
 
-/// The kind of a ClusterServiceVersion; upstream looks at nothing else to tell one.
+/// The kind of a ClusterServiceVersion. Upstream identifies a CSV only by its kind.
 pub(crate) const KIND: &str = "ClusterServiceVersion";
 
 const SKIP_RANGE: &str = "olm.skipRange";
 const SUBSTITUTES_FOR: &str = "olm.substitutesFor";
 const PROPERTIES: &str = "olm.properties";
 
-/// The fields of Kubernetes' `ObjectMeta` that are text. They are not taken, but where one is
-/// something else upstream's directory reader refuses the bundle.
+/// The text fields of Kubernetes' `ObjectMeta`. Their values are not used, but upstream's directory
+/// reader rejects the bundle if one of them is not text.
 const TEXTS: [&str; 8] = [
     "name",
     "generateName",
@@ -29,7 +29,7 @@ const TEXTS: [&str; 8] = [
     "deletionTimestamp",
 ];
 
-/// What a CSV says (operator-registry `pkg/registry/csv.go`).
+/// The fields of a CSV (operator-registry `pkg/registry/csv.go`).
 #[derive(Debug, Default)]
 pub(crate) struct Csv {
     pub(crate) version: String,
@@ -44,14 +44,14 @@ pub(crate) struct Csv {
     pub(crate) api_services: Definitions,
 }
 
-/// What a CSV owns and what it requires.
+/// The definitions that a CSV owns and requires.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions {
     pub(crate) owned: Vec<Definition>,
     pub(crate) required: Vec<Definition>,
 }
 
-/// Reads the CSV under `key`. What Go's types cannot hold becomes findings.
+/// Reads the CSV under `key`. Values that do not fit Go's types become findings.
 pub(crate) fn read(key: &str, tree: &Tree, findings: &mut Findings) -> Csv {
     let mut reader = Reader::new(key, findings);
     let root = tree.root();
@@ -61,9 +61,10 @@ pub(crate) fn read(key: &str, tree: &Tree, findings: &mut Findings) -> Csv {
     if let Some(metadata) = reader.object(field(root, "metadata"), "metadata") {
         read_metadata(&mut csv, metadata, &mut reader);
     }
-    // Unlike the fields of structs, those that upstream takes out of `spec` match exactly.
+    // Upstream reads the fields of `spec` from a map. Unlike the fields of structs, they must match
+    // in letter case.
     match root.get("spec") {
-        None => reader.invalid("spec is missing"),
+        None => reader.invalid("the CSV has no spec"),
         spec => {
             if let Some(spec) = reader.object(spec, "spec") {
                 read_spec(&mut csv, spec, &mut reader);
@@ -103,15 +104,15 @@ fn read_map(
 
 fn read_spec(csv: &mut Csv, spec: Value<'_>, reader: &mut Reader<'_>) {
     csv.version = reader.string(spec.get("version"), "spec.version");
-    csv.release = release(spec.get("release"), reader);
+    csv.release = read_release(spec.get("release"), reader);
     csv.replaces = reader.string(spec.get("replaces"), "spec.replaces");
     csv.skips = reader.strings(spec.get("skips"), "spec.skips");
     csv.crds = definitions(spec, "customresourcedefinitions", reader);
     csv.api_services = definitions(spec, "apiservicedefinitions", reader);
 }
 
-/// `spec.release`, the one field that may be text or a number.
-fn release(value: Option<Value<'_>>, reader: &mut Reader<'_>) -> String {
+/// Reads `spec.release`, the only field that may be text or a number.
+fn read_release(value: Option<Value<'_>>, reader: &mut Reader<'_>) -> String {
     match value.map(|value| value.kind()) {
         #[expect(clippy::cast_precision_loss, reason = "Go reads it as float64 as well")]
         Some(Kind::Int(number)) => number_text(number as f64),
@@ -120,7 +121,7 @@ fn release(value: Option<Value<'_>>, reader: &mut Reader<'_>) -> String {
     }
 }
 
-/// A whole number without point, others as Go's `%g`.
+/// Formats a whole number without a decimal point, and other numbers as Go's `%g`.
 fn number_text(number: f64) -> String {
     const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
     if number.fract() == 0.0 && (-TWO_TO_63..TWO_TO_63).contains(&number) {
@@ -145,7 +146,8 @@ fn definitions(spec: Value<'_>, name: &str, reader: &mut Reader<'_>) -> Definiti
     let mut list = |which: &str| {
         let path = format!("spec.{name}.{which}");
         let items = reader.items(field(section, which), &path);
-        // At once: a list that grows takes three times its size on the way.
+        // Reserving the capacity limits peak memory: a growing list needs up to three times its
+        // size.
         let mut list = Vec::with_capacity(items.len());
         list.extend(items.into_iter().filter_map(|item| definition(item, &path, reader)));
         list
@@ -155,7 +157,7 @@ fn definitions(spec: Value<'_>, name: &str, reader: &mut Reader<'_>) -> Definiti
 
 fn definition(item: Value<'_>, path: &str, reader: &mut Reader<'_>) -> Option<Definition> {
     if item.kind() == Kind::Null {
-        reader.invalid(format!("{path} has an item without content"));
+        reader.invalid(format!("{path} contains an empty item"));
         return None;
     }
     let item = reader.object(Some(item), path)?;

@@ -1,4 +1,4 @@
-//! Filling a [`Bundle`] from its CSV, annotations and metadata.
+//! Fills a [`Bundle`] from its CSV, its annotations and its metadata.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -20,8 +20,8 @@ use crate::{
     version::{self, Range},
 };
 
-/// The bundle, but for its objects and its image. Dependencies and properties are moved out of
-/// `metadata`.
+/// Returns the bundle without its objects and its image. Dependencies and properties are moved out
+/// of `metadata`.
 pub(crate) fn fill(
     objects: &Objects<'_>,
     metadata: &mut Metadata<'_>,
@@ -46,7 +46,7 @@ pub(crate) fn fill(
         // Go's encoder ends with a newline.
         bundle.csv_json.push('\n');
     }
-    let of_annotation = match &csv.properties {
+    let annotation_properties = match &csv.properties {
         Some(text) => property::from_annotation(text, &mut Reader::new(key, findings)),
         None => Vec::new(),
     };
@@ -56,7 +56,7 @@ pub(crate) fn fill(
         csv: key,
         dependencies: metadata.sources.dependencies.unwrap_or(key),
         properties: metadata.sources.properties.unwrap_or(key),
-        n_of_file: metadata.properties.iter().collect::<HashSet<_>>().len(),
+        n_from_file: metadata.properties.iter().collect::<HashSet<_>>().len(),
     };
     let has_csv = objects.csv.is_some();
     let basis = Basis {
@@ -66,7 +66,8 @@ pub(crate) fn fill(
         provided: &bundle.provided_apis,
         required: &bundle.required_apis,
     };
-    let properties = property::derive(mem::take(&mut metadata.properties), of_annotation, basis);
+    let properties =
+        property::derive(mem::take(&mut metadata.properties), annotation_properties, basis);
     if has_csv {
         bundle.catalog_properties =
             property::catalog(&properties, &bundle.dependencies, basis, &origins, findings);
@@ -86,16 +87,18 @@ fn fill_from_csv(
 ) {
     let mut reader = Reader::new(key, findings);
     let mut crds = |definitions: &[Definition]| -> Vec<Api> {
-        definitions.iter().filter_map(|crd| Api::of_crd(crd, &mut reader)).collect()
+        definitions.iter().filter_map(|crd| Api::from_crd(crd, &mut reader)).collect()
     };
     let owned = crds(&csv.crds.owned);
     let mut required: BTreeSet<_> = crds(&csv.crds.required).into_iter().collect();
-    required.extend(csv.api_services.required.iter().cloned().map(Api::of_service));
+    required.extend(csv.api_services.required.iter().cloned().map(Api::from_service));
     let mut provided: BTreeSet<_> = objects.provided.iter().cloned().collect();
-    provided.extend(csv.api_services.owned.iter().cloned().map(Api::of_service));
+    provided.extend(csv.api_services.owned.iter().cloned().map(Api::from_service));
     check_versions(&csv, &mut reader);
     for api in owned.iter().filter(|api| !provided.contains(api)) {
-        let message = format!("the CRD of {api} is not in the bundle, though the CSV owns it");
+        let message = format!(
+            "the CSV owns the CRD of {api}, but the bundle does not contain it: add it to manifests/"
+        );
         findings.push(Finding::new(Reason::MissingCrd, key, message));
     }
     bundle.provided_apis = provided.into_iter().collect();
@@ -122,7 +125,8 @@ fn check_versions(csv: &Csv, reader: &mut Reader<'_>) {
         && let Err(error) = csv.skip_range.parse::<Range>()
     {
         let range = excerpt::cut(&csv.skip_range);
-        let hint = if has_prefix(&csv.skip_range) { ": write versions without the v" } else { "" };
+        let hint =
+            if has_v_prefix(&csv.skip_range) { ": write versions without the v" } else { "" };
         reader.invalid(format!(
             "OLM ignores the annotation olm.skipRange \"{range}\" and skips no version: {error}{hint}"
         ));
@@ -130,7 +134,7 @@ fn check_versions(csv: &Csv, reader: &mut Reader<'_>) {
 }
 
 /// Whether a version in `range` starts with `v`, as git tags often do.
-fn has_prefix(range: &str) -> bool {
+fn has_v_prefix(range: &str) -> bool {
     let bytes = range.as_bytes();
     let at = |place: usize| bytes.get(place).copied().unwrap_or_default();
     (0..bytes.len()).any(|place| {
@@ -139,21 +143,21 @@ fn has_prefix(range: &str) -> bool {
     })
 }
 
-/// Notes what the resolver could not read. That values of `olm.gvk` and `olm.package` fit was seen
-/// when they were shown as a catalog shows them.
+/// Reports constraints that OLM's resolver cannot read. Values of `olm.gvk` and `olm.package` were
+/// already checked when the catalog properties were derived.
 fn check_constraints(
     properties: &[Property],
     dependencies: &[Dependency],
     origins: &Origins<'_>,
     findings: &mut Findings,
 ) {
-    let of_properties = properties.iter().enumerate().map(|(place, property)| {
-        (origins.of_property(place), &property.kind, property.constraint())
+    let property_constraints = properties.iter().enumerate().map(|(place, property)| {
+        (origins.property_key(place), &property.kind, property.constraint())
     });
-    let of_dependencies = dependencies
+    let dependency_constraints = dependencies
         .iter()
         .map(|dependency| (origins.dependencies, &dependency.kind, dependency.constraint()));
-    for (key, kind, constraint) in of_properties.chain(of_dependencies) {
+    for (key, kind, constraint) in property_constraints.chain(dependency_constraints) {
         let reader = &mut Reader::new(key, findings);
         match constraint {
             Ok(Some(constraint)) => check_ranges(kind, &constraint, reader),
@@ -182,15 +186,17 @@ fn check_ranges(kind: &str, constraint: &Constraint, reader: &mut Reader<'_>) {
 }
 
 impl Api {
-    fn of_service(Definition { group, kind, name, version }: Definition) -> Self {
+    fn from_service(Definition { group, kind, name, version }: Definition) -> Self {
         Self { group, version, kind, plural: name }
     }
 
-    /// The API of a CRD that a CSV lists: its group is in its name.
-    fn of_crd(crd: &Definition, reader: &mut Reader<'_>) -> Option<Self> {
+    /// Returns the API of a CRD that a CSV lists. The name of the CRD contains the group.
+    fn from_crd(crd: &Definition, reader: &mut Reader<'_>) -> Option<Self> {
         let Some((plural, group)) = crd.name.split_once('.') else {
             let name = excerpt::cut(&crd.name);
-            reader.invalid(format!("the name `{name}` of a CRD is not <plural>.<group>"));
+            reader.invalid(format!(
+                "the name `{name}` of a CRD does not have the form <plural>.<group>"
+            ));
             return None;
         };
         Some(Self {

@@ -10,7 +10,7 @@ const TREE: usize = 8 << 20;
 /// The maximum work for all such documents of a bundle: a tenth of what its files may take.
 const WORK: u64 = 20_000_000;
 /// The maximum number of documents of a file that are named; the others are counted.
-const MOST: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// Names such documents. It has a separate budget, so that no bundle is refused because of a name
 /// in a finding.
@@ -30,7 +30,8 @@ impl Reader {
             return format!("{unread} is lost: OLM reads only the first document of a file");
         }
         let mut documents = Documents::from_line(bytes, unread.line);
-        let mut names: Vec<_> = documents.by_ref().take(MOST).map(|it| self.name(it)).collect();
+        let mut names: Vec<_> =
+            documents.by_ref().take(MAX_NAMED).map(|it| self.name(it)).collect();
         let rest = documents.count();
         let (verb, hint) = match names.len() + rest {
             0 | 1 => ("is", "give it a file of its own"),
@@ -149,7 +150,7 @@ mod tests {
             ),
             (
                 "kind: A\n...\ntext\n".to_owned(),
-                "text behind the end of the first document at line 3 is lost: OLM reads only the \
+                "text after the end of the first document at line 3 is lost: OLM reads only the \
                  first document of a file",
             ),
         ] {

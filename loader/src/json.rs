@@ -1,14 +1,14 @@
-//! JSON texts, as values of properties are, read and written as Go does.
+//! Reads and writes JSON texts, such as the values of properties, as Go does.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::typed::is_folded;
 
-/// The fields of a JSON object; none for null, and an error in words for all else.
-pub(crate) fn fields_of(value: &str) -> Result<Map<String, Value>, String> {
+/// Parses the fields of a JSON object. Null has no fields. Returns a message for all other values.
+pub(crate) fn parse_fields(value: &str) -> Result<Map<String, Value>, String> {
     if value.is_empty() {
-        return Err("there is no value".to_owned());
+        return Err("the value is missing".to_owned());
     }
     match serde_json::from_str(value) {
         Ok(Value::Object(fields)) => Ok(fields),
@@ -18,13 +18,13 @@ pub(crate) fn fields_of(value: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// The text under `name`, in any letter case; empty for null and if it is absent.
-pub(crate) fn text_of(fields: &Map<String, Value>, name: &str) -> Result<String, String> {
-    match field_of(fields, name) {
+/// Returns the text of the field `name`, in any letter case. Empty for null and if it is absent.
+pub(crate) fn text_field(fields: &Map<String, Value>, name: &str) -> Result<String, String> {
+    match field(fields, name) {
         None => Ok(String::new()),
         Some(Value::String(text)) => Ok(text.clone()),
         Some(other @ Value::Bool(_)) => Err(format!(
-            "`{name}` is {}, not text: quote it, for y, yes, on, n, no and off are booleans in YAML",
+            "`{name}` is {}, not text: quote it, because y, yes, on, n, no and off are booleans in YAML",
             noun(other)
         )),
         Some(other @ Value::Number(_)) => {
@@ -34,26 +34,27 @@ pub(crate) fn text_of(fields: &Map<String, Value>, name: &str) -> Result<String,
     }
 }
 
-/// The value under `name`, in any letter case; none for null.
-pub(crate) fn field_of<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+/// Returns the value of the field `name`, in any letter case. `None` for null.
+pub(crate) fn field<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     let mut found = fields.iter().filter(|(key, value)| is_folded(key, name) && !value.is_null());
     found.next_back().map(|(_, value)| value)
 }
 
-/// Go's `json.Marshal` of `value`.
+/// Encodes `value` as Go's `json.Marshal`.
 pub(crate) fn to_json(value: &impl Serialize) -> String {
     let json = to_plain_json(value);
     json.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e")
 }
 
-/// The same with `SetEscapeHTML(false)`, as upstream writes the properties of a catalog.
+/// Encodes `value` as Go with `SetEscapeHTML(false)`. Upstream writes the properties of a catalog
+/// so.
 pub(crate) fn to_plain_json(value: &impl Serialize) -> String {
-    // Values of this module are structs of strings, which always have a JSON form.
+    // The callers pass structs of strings, which always serialize.
     let json = serde_json::to_string(value).unwrap_or_default();
     json.replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
 
-/// What a value is, for people.
+/// Describes the type of a value, for messages.
 pub(crate) fn noun(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -1,10 +1,10 @@
-//! Reads an unpacked Operator bundle: [`Bundle`], [`PackageManifest`] and a report.
+//! Loads an unpacked Operator bundle: a [`Bundle`], a [`PackageManifest`] and a report.
 //!
-//! [`load()`] takes the [`Content`] of a bundle, [`load_config_maps`] the ConfigMaps that hold one,
-//! ours or upstream's. Both give what OLM's own loader gives (operator-registry
-//! `pkg/configmap/configmap.go`), fill the fields that it leaves empty as its directory reader
-//! would (`pkg/registry/parse.go`), and report everything that either drops silently. This crate
-//! is pure: no I/O, no async, no API client.
+//! [`load()`] loads the [`Content`] of a bundle, and [`load_config_maps`] loads it from ConfigMaps
+//! of unlade or of upstream. Both return the same as OLM's own loader (operator-registry
+//! `pkg/configmap/configmap.go`). They fill the fields that it leaves empty as OLM's directory
+//! reader does (`pkg/registry/parse.go`), and report everything that either of them silently drops.
+//! This crate does no I/O, has no async code and uses no API client.
 //!
 //! ```
 //! use unlade_bundle::{Content, Directory, File, Limits};
@@ -31,7 +31,7 @@
 //! assert_eq!(manifest.bundle.csv_name, "hello.v1.0.0");
 //! assert_eq!(manifest.bundle.version, "1.0.0");
 //! assert_eq!(manifest.package_manifest.channels[0].name, "stable");
-//! // What upstream drops silently is in the report.
+//! // The report contains what upstream silently drops.
 //! assert_eq!(manifest.report[0].subject, "notes.txt");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -1,11 +1,11 @@
-//! [`load()`]: from a content to a [`Manifest`].
+//! [`load()`]: loads a [`Manifest`] from the content of a bundle.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
 use unlade_bundle::{
     Content, Finding, Limits, Reason,
-    annotation::{self, CONTENT_ENCODING, SOURCE_IMAGE, SOURCE_IMAGE_OF_DESIGN},
+    annotation::{self, CONTENT_ENCODING, LEGACY_SOURCE_IMAGE, SOURCE_IMAGE},
 };
 use unlade_config_map::{ConfigMap, decode, mark};
 use unlade_text::excerpt;
@@ -13,127 +13,131 @@ use unlade_yaml as yaml;
 
 use crate::{Bundle, PackageManifest, compose};
 
-/// What is loaded out of one bundle (004.20).
+/// The result of loading one bundle (004.20).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Manifest {
     /// The bundle.
     pub bundle: Bundle,
-    /// The package that it belongs to: the PackageManifest resource among the files (004.18), else
-    /// one derived from annotations and CSV.
+    /// The package of the bundle: the PackageManifest resource among the files (004.18), else one
+    /// that is derived from the annotations and the CSV.
     pub package_manifest: PackageManifest,
-    /// Everything that was not taken as written.
+    /// Findings about everything that was left out, or read differently from how it is written.
     pub report: Vec<Finding>,
 }
 
-/// What to do with a bundle of which something would be lost.
+/// What to do with a bundle if something in it would be lost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Strictness {
-    /// Load what upstream loads, and report the rest.
+    /// Load what upstream loads, and report what is lost.
     #[default]
     Upstream,
-    /// Refuse it. Every finding counts but those that lose nothing of the bundle: see [`is_loss`].
+    /// Return an error. Findings that lose nothing of the bundle do not count: see [`is_loss`].
     Strict,
 }
 
-/// What [`load()`] is told beside the content.
+/// Options of [`load()`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
-    /// What to do with a bundle of which something would be lost.
+    /// What to do with a bundle if something in it would be lost.
     pub strictness: Strictness,
-    /// Limits of everything that is read.
+    /// The limits for everything that is read.
     pub limits: Limits,
-    /// The image that the bundle came from: `bundlePath`. A ConfigMap that names one wins.
+    /// The image that the bundle was read from, for `bundlePath`. If the ConfigMap names an image,
+    /// that image takes precedence.
     pub source_image: Option<String>,
 }
 
-/// Why a bundle is not loaded.
+/// An error that prevents a bundle from being loaded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The ConfigMaps do not decode.
+    /// The ConfigMaps cannot be decoded.
     #[error(transparent)]
     Decode(#[from] decode::Error),
-    /// Nothing in the ConfigMap is part of a bundle: neither a value nor an annotation.
+    /// The ConfigMap contains no part of a bundle: neither a value nor an annotation.
     #[error(
-        "the ConfigMap holds no bundle: no key has an object, and no annotation names a package"
+        "the ConfigMap does not contain a bundle: no value is an object, and no annotation names a \
+         package"
     )]
     NoBundle,
-    /// Something would be lost, and [`Strictness::Strict`] was asked for: all that would be.
+    /// Something would be lost, and [`Strictness::Strict`] was requested. Contains all such
+    /// findings.
     #[error("not all of the bundle can be loaded: {}", excerpt::list(.0, "; "))]
     Lossy(Vec<Finding>),
-    /// Reading all files takes more than [`Options::limits`] allow for a bundle.
-    #[error("read {}", if .key.is_empty() { "the bundle" } else { .key })]
+    /// Reading all files exceeds the budget of [`Options::limits`].
+    #[error("failed to read {}", if .key.is_empty() { "the bundle" } else { .key })]
     Exhausted {
-        /// The ConfigMap key of the file at which the budget was used up; empty if it was so
-        /// before.
+        /// The ConfigMap key of the file at which the budget was exhausted. Empty if it was already
+        /// exhausted before the first file.
         key: String,
-        /// Which budget.
+        /// The budget that was exhausted.
         #[source]
         source: yaml::Error,
     },
 }
 
 impl Error {
-    /// What may help.
+    /// Returns a suggestion for how to fix the error, if one is known.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Decode(error) => error.hint(),
-            Self::Lossy(_) => Some("without strictness the rest is loaded, as upstream does"),
+            Self::Lossy(_) => Some("load without strictness to get the rest, as OLM does"),
             Self::NoBundle | Self::Exhausted { .. } => None,
         }
     }
 }
 
-/// The bundle of `content`, its package, and what was not taken as written.
+/// Loads the bundle of `content`, its package, and a report about everything that was left out.
 ///
 /// # Errors
 ///
-/// If reading all files takes more than the limits allow, and with [`Strictness::Strict`] if
-/// something of the bundle would be lost. Upstream's loader has no errors but those of decoding a
-/// ConfigMap.
+/// Returns an error if reading all files exceeds the limits. With [`Strictness::Strict`], also
+/// returns an error if something of the bundle would be lost. Upstream's loader fails only if a
+/// ConfigMap cannot be decoded.
 pub fn load(content: &Content, options: &Options) -> Result<Manifest, Error> {
     let source = compose::Source {
         content: Cow::Borrowed(content),
         image: options.source_image.as_deref(),
-        is_placed: true,
+        has_directories: true,
         findings: Vec::new(),
     };
     let reader = yaml::Reader::new(&options.limits.yaml);
-    strictly(compose::compose(source, &reader)?, options)
+    check_strictness(compose::compose(source, &reader)?, options)
 }
 
-/// The same out of the ConfigMaps that hold one bundle, ours or upstream's.
+/// Loads a bundle from ConfigMaps of unlade or of upstream.
 ///
-/// Upstream does not write down which files came from metadata/. Out of its ConfigMaps every file
-/// that is no object may hold dependencies, properties or annotations.
+/// Upstream does not record which files are in metadata/. So in its ConfigMaps, every file that is
+/// not an object may contain dependencies, properties or annotations.
 ///
 /// # Errors
 ///
-/// As [`load()`], and if the ConfigMaps do not decode, or contain no part of a bundle.
+/// Returns the errors of [`load()`]. Also returns an error if the ConfigMaps cannot be decoded, or
+/// contain no part of a bundle.
 pub fn load_config_maps(config_maps: &[ConfigMap], options: &Options) -> Result<Manifest, Error> {
     load_config_maps_within(config_maps, options, &yaml::Reader::new(&options.limits.yaml))
 }
 
-/// The same within the budget of `reader`, by whose limits the files are read: one reader for
-/// several bundles bounds what they take together.
+/// Loads a bundle as [`load_config_maps`] does, but with the limits and the budget of `reader`. One
+/// reader for several bundles bounds the work for all of them together.
 ///
 /// # Errors
 ///
-/// As [`load_config_maps`].
+/// Returns the errors of [`load_config_maps`].
 pub fn load_config_maps_within(
     config_maps: &[ConfigMap],
     options: &Options,
     reader: &yaml::Reader,
 ) -> Result<Manifest, Error> {
-    // Before anything is decompressed.
+    // Check the budget before decompressing anything.
     reader.check().map_err(|source| Error::Exhausted { key: String::new(), source })?;
     let decoded = decode::decode(config_maps, &options.limits)?;
     let is_annotated = config_maps.iter().any(is_annotated);
     let source = compose::Source {
         image: decoded.source_image.as_deref().or(options.source_image.as_deref()),
-        is_placed: decoded.digest.is_some(),
+        has_directories: decoded.digest.is_some(),
         findings: decoded.findings,
         content: Cow::Owned(decoded.content),
     };
@@ -141,7 +145,7 @@ pub fn load_config_maps_within(
     if !is_annotated && !holds_bundle(&manifest) {
         return Err(Error::NoBundle);
     }
-    strictly(manifest, options)
+    check_strictness(manifest, options)
 }
 
 /// Whether an annotation shows that the ConfigMap was filled with a bundle: by unlade, whose marks
@@ -152,7 +156,7 @@ fn is_annotated(config_map: &ConfigMap) -> bool {
         let key = key.as_str();
         mark::ALL.contains(&key)
             || annotation::UPSTREAM.contains(&key)
-            || [CONTENT_ENCODING, SOURCE_IMAGE, SOURCE_IMAGE_OF_DESIGN].contains(&key)
+            || [CONTENT_ENCODING, SOURCE_IMAGE, LEGACY_SOURCE_IMAGE].contains(&key)
     })
 }
 
@@ -165,9 +169,10 @@ fn holds_bundle(manifest: &Manifest) -> bool {
         || !package_manifest.package_name.is_empty()
 }
 
-/// Whether [`Strictness::Strict`] refuses a bundle with such a finding: not for annotations that
-/// no bundle may set, for annotations found in another file than annotations.yaml, for paths that
-/// are fixed anyway, and for files beside the bundle.
+/// Whether [`Strictness::Strict`] rejects a bundle with such a finding.
+///
+/// It does not reject reserved annotations, annotations in a file other than annotations.yaml,
+/// paths that are fixed anyway, and files that do not belong to the bundle.
 pub fn is_loss(reason: Reason) -> bool {
     !matches!(
         reason,
@@ -178,7 +183,7 @@ pub fn is_loss(reason: Reason) -> bool {
     )
 }
 
-fn strictly(manifest: Manifest, options: &Options) -> Result<Manifest, Error> {
+fn check_strictness(manifest: Manifest, options: &Options) -> Result<Manifest, Error> {
     let losses = || manifest.report.iter().filter(|finding| is_loss(finding.reason));
     match options.strictness {
         Strictness::Strict if losses().next().is_some() => {

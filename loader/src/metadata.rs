@@ -1,10 +1,10 @@
-//! The files of metadata/: dependencies, properties and, where annotations.yaml is not there,
+//! Reads the files of metadata/: dependencies, properties and, if annotations.yaml does not exist,
 //! annotations.
 //!
-//! Upstream's directory reader (operator-registry `pkg/registry/parse.go`, `addMetadata`) goes by
-//! content, not by name: dependencies are those of the first file that has any, in whatever file
-//! of metadata/, and so are properties and annotations. Published bundles rely on it: some have
-//! `dependencies` in properties.yaml, some a dependency.yaml.
+//! Upstream's directory reader (operator-registry `pkg/registry/parse.go`, `addMetadata`)
+//! identifies these by content, not by file name. It takes the dependencies from the first file of
+//! metadata/ that has any, and so on for properties and annotations. Published bundles rely on
+//! this: some have `dependencies` in properties.yaml, and some have a dependency.yaml.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,25 +19,25 @@ use crate::{
     typed::{Reader, field, is_folded, scalar_text},
 };
 
-/// A file that is a document.
+/// A file that parses as a document, and so may contain metadata.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Candidate<'a, 't> {
     pub(crate) key: &'a str,
-    /// Its document, scalars resolved.
+    /// The document, with resolved scalars.
     pub(crate) root: Value<'t>,
     pub(crate) bytes: &'t [u8],
 }
 
-/// What the files of metadata/ hold.
+/// The metadata of a bundle.
 #[derive(Debug, Default)]
 pub(crate) struct Metadata<'a> {
     pub(crate) dependencies: Vec<Dependency>,
     pub(crate) properties: Vec<Property>,
-    /// Annotations that are not those of the content: of a file with another name.
+    /// Annotations from a file with another name than annotations.yaml.
     pub(crate) annotations: BTreeMap<String, String>,
-    /// The keys of the files that gave something.
+    /// The keys of the files that contributed something.
     pub(crate) used: BTreeSet<&'a str>,
-    /// What was noticed.
+    /// Findings about the metadata.
     pub(crate) findings: Findings,
     /// The files that dependencies and properties are taken from.
     pub(crate) sources: Sources<'a>,
@@ -57,14 +57,16 @@ impl<'a> Metadata<'a> {
         Self { wants_annotations, ..Self::default() }
     }
 
-    /// Takes what `candidate` holds, behind which `unread` is not read; candidates come in the
-    /// order of their keys. Files that do not decode are passed over: the caller knows why they do
-    /// not.
+    /// Adds the metadata in `candidate`. Callers must pass the candidates in the order of their
+    /// keys.
+    ///
+    /// `unread` is the content after the document that is not read. Files that do not decode are
+    /// skipped, because the caller reports them.
     ///
     /// # Errors
     ///
-    /// If the budget of `reader` is used up.
-    pub(crate) fn take(
+    /// Returns an error if the budget of `reader` is exhausted.
+    pub(crate) fn add(
         &mut self,
         candidate: Candidate<'a, '_>,
         unread: Option<yaml::Unread>,
@@ -76,8 +78,9 @@ impl<'a> Metadata<'a> {
             let Some(entries) = entries(root, name, key, &mut self.findings) else { continue };
             self.used.insert(key);
             if let Some(source) = source {
-                let message =
-                    format!("OLM ignores its {name}, because `{source}` has some already");
+                let message = format!(
+                    "OLM ignores the {name} of this file, because it uses those of `{source}`"
+                );
                 self.findings.push(Finding::new(Reason::Shadowed, key, message));
                 continue;
             }
@@ -96,8 +99,8 @@ impl<'a> Metadata<'a> {
         {
             self.annotations = annotations;
             self.used.insert(key);
-            let message =
-                "package and channels are taken from here: no annotations.yaml names them";
+            let message = "package and channels are read from this file, because annotations.yaml does not exist \
+                 or does not name them";
             self.findings.push(Finding::new(Reason::AnnotationsFile, key, message));
         }
         if let Some(unread) = unread.filter(|_| self.used.contains(key)) {
@@ -108,8 +111,8 @@ impl<'a> Metadata<'a> {
     }
 }
 
-/// The types and values listed under `name`; none if there are none. A list that Go's types cannot
-/// hold is one that upstream does not see.
+/// Reads the types and values in the list `name`. Returns `None` if the list is missing, is empty,
+/// or does not fit Go's types, because upstream then ignores it.
 fn entries(
     root: Value<'_>,
     name: &str,
@@ -135,14 +138,15 @@ fn entry(item: Value<'_>, name: &str, reader: &mut Reader<'_>) -> (String, Strin
     let kind = kind
         .and_then(scalar_text)
         .unwrap_or_else(|| reader.string(kind, &format!("{name}[].type")));
-    // Null is a value here, in any letter case of the name.
+    // Unlike in other fields, null is a value here.
     let values = item.entries().filter(|(key, _)| is_folded(key, "value"));
     let value = values.last().map(|(_, value)| value.to_json()).unwrap_or_default();
     (kind, value)
 }
 
-/// The annotations about package and channels; none if there are none. Their scalars are taken as
-/// written, so that a file that has some is read once more.
+/// Reads the annotations about the package and the channels. Returns `None` if the file has none.
+///
+/// The scalars must be kept as written, so a file with annotations is parsed a second time.
 fn annotations(
     Candidate { root, bytes, .. }: Candidate<'_, '_>,
     reader: &yaml::Reader,
@@ -150,20 +154,23 @@ fn annotations(
     if field(root, "annotations").is_none() {
         return Ok(None);
     }
-    let Some(tree) = as_written(bytes, reader)? else { return Ok(None) };
+    let Some(tree) = read_as_written(bytes, reader)? else { return Ok(None) };
     let Some(annotations) = field(tree.root(), "annotations") else { return Ok(None) };
     let texts = annotations.entries().filter_map(|(key, value)| Some((key, scalar_text(value)?)));
-    let texts = texts.filter(|(key, text)| channel::is_of_package(key) && !text.is_empty());
+    let texts = texts.filter(|(key, text)| channel::is_package_annotation(key) && !text.is_empty());
     let texts: BTreeMap<_, _> = texts.map(|(key, text)| (key.to_owned(), text)).collect();
     Ok((!texts.is_empty()).then_some(texts))
 }
 
-/// The document with its scalars as they are written; none if it does not decode so.
+/// Reads the document with its scalars as written. Returns `None` if it does not decode.
 ///
 /// # Errors
 ///
-/// If the budget of `reader` is used up.
-pub(crate) fn as_written(bytes: &[u8], reader: &yaml::Reader) -> Result<Option<Tree>, yaml::Error> {
+/// Returns an error if the budget of `reader` is exhausted.
+pub(crate) fn read_as_written(
+    bytes: &[u8],
+    reader: &yaml::Reader,
+) -> Result<Option<Tree>, yaml::Error> {
     match reader.decode_document(bytes, Scalars::Source) {
         Ok(document) => Ok(document.object),
         Err(error @ yaml::Error::Exhausted { .. }) => Err(error),

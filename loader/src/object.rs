@@ -17,25 +17,25 @@ use crate::{
     typed::Reader,
 };
 
-/// One manifest of a bundle: the bytes of a file, and what its first document says of itself.
+/// One manifest of a bundle: the bytes of a file, and the identity of its first document.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Object {
-    /// Its ConfigMap key.
+    /// The ConfigMap key of the file.
     pub key: String,
-    /// Its kind; empty for an object without content, which upstream keeps (004.16).
+    /// The kind. Empty for an object without content, which upstream keeps (004.16).
     pub kind: String,
-    /// Its `apiVersion`; empty if it has none.
+    /// The API version. Empty if the object has none.
     pub api_version: String,
-    /// Its `metadata.name`; empty if it has none.
+    /// The name. Empty if the object has none.
     pub name: String,
-    /// The whole file as it came.
+    /// The bytes of the whole file.
     pub bytes: Vec<u8>,
 }
 
 impl Object {
-    /// The file as text. Bytes that are not UTF-8 are replaced one by one by U+FFFD, as Go's JSON
-    /// writer does.
+    /// Returns the file as text. Each byte that is not UTF-8 is replaced by U+FFFD, as Go's JSON
+    /// encoder does.
     pub fn text(&self) -> Cow<'_, str> {
         if let Ok(text) = std::str::from_utf8(&self.bytes) {
             return Cow::Borrowed(text);
@@ -48,47 +48,48 @@ impl Object {
         Cow::Owned(text)
     }
 
-    /// Its size in bytes.
+    /// Returns the size of the file in bytes.
     pub fn size(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The object itself, read again from the bytes; none if it has no content. Its JSON is
-    /// `root().to_json()` of that.
+    /// Parses the object from the bytes. Returns `None` if it has no content. To convert the result
+    /// into JSON, call `root().to_json()`.
     ///
-    /// A bundle's manifests are large and seldom all wanted as values, so they are not kept.
+    /// The parsed objects are not kept, because they are large and few callers need them.
     ///
     /// # Errors
     ///
-    /// Only if `limits` are lower than those that the bundle was loaded with.
+    /// Returns an error only if `limits` are lower than the limits with which the bundle was
+    /// loaded.
     pub fn read(&self, limits: &yaml::Limits) -> Result<Option<Tree>, yaml::Error> {
         Ok(yaml::decode_unstructured(&self.bytes, limits)?.object)
     }
 }
 
-/// Most APIs that the CRDs of a bundle provide. The most that a published bundle has is 53.
-const MOST_APIS: usize = 10_000;
+/// The maximum number of APIs that the CRDs of a bundle provide. Published bundles have at most 53.
+const MAX_APIS: usize = 10_000;
 
-/// What the files of a content are.
+/// The files of a content, by their kind.
 #[derive(Debug, Default)]
 pub(crate) struct Objects<'a> {
-    /// The objects by key, their bytes still in the content.
+    /// The objects, sorted by key. Their bytes are still in the content.
     pub(crate) found: Vec<Object>,
     /// The last CSV.
     pub(crate) csv: Option<ChosenCsv>,
-    /// What the CRDs provide that upstream's directory reader sees: those of manifests/ whose names
-    /// do not begin with a dot.
+    /// The APIs of the CRDs that upstream's directory reader reads: those in manifests/ whose file
+    /// names do not start with a dot.
     pub(crate) provided: Vec<Api>,
-    /// The files that are no objects.
+    /// The files that are not objects.
     pub(crate) skipped: Vec<Skipped<'a>>,
-    /// The PackageManifests among the files, with their keys: of files that are no objects, and of
-    /// those of that kind.
+    /// The PackageManifests among the files, with their keys. Such a file is either not an object,
+    /// or an object of the kind PackageManifest.
     pub(crate) packages: Vec<(&'a str, PackageManifest)>,
-    /// Group, kind, namespace and name of each object, and the first key that has it.
+    /// The group, kind, namespace and name of each object, and the first key with this object.
     seen: HashMap<[String; 4], String>,
 }
 
-/// The CSV that is the bundle's.
+/// The CSV of the bundle.
 #[derive(Debug)]
 pub(crate) struct ChosenCsv {
     pub(crate) key: String,
@@ -96,12 +97,12 @@ pub(crate) struct ChosenCsv {
     pub(crate) tree: Tree,
 }
 
-/// A file that is no object.
+/// A file that is not an object.
 #[derive(Debug)]
 pub(crate) struct Skipped<'a> {
     pub(crate) key: &'a str,
     pub(crate) directory: Directory,
-    /// Whether it is a document all the same.
+    /// Whether the file is a valid document nevertheless.
     pub(crate) is_document: bool,
     pub(crate) error: yaml::Error,
     /// Whether the line of the error contains a tab.
@@ -122,15 +123,15 @@ impl<'a> Skipped<'a> {
     }
 }
 
-/// Reads every file of `content` as upstream's loader does, by ConfigMap key in byte order, each
-/// once; those that may hold metadata are shown to `metadata` as well.
+/// Reads each file of `content` once, as upstream's loader does, in the bytewise order of the
+/// ConfigMap keys. Files that may contain metadata are also passed to `metadata`.
 ///
 /// # Errors
 ///
-/// If the budget of `reader` is used up.
+/// Returns an error if the budget of `reader` is exhausted.
 pub(crate) fn read<'a>(
     content: &'a Content,
-    is_placed: bool,
+    has_directories: bool,
     reader: &yaml::Reader,
     metadata: &mut Metadata<'a>,
     findings: &mut Findings,
@@ -153,9 +154,9 @@ pub(crate) fn read<'a>(
         };
         if let Some(tree) = &read.document {
             let candidate = Candidate { key, root: tree.root(), bytes: &file.bytes };
-            // Where places are not known, any file that is no object may hold metadata.
-            if file.directory == Directory::Metadata || read.error.is_some() && !is_placed {
-                metadata.take(candidate, read.unread, reader).map_err(exhausted)?;
+            // If the directories are unknown, any file that is not an object may contain metadata.
+            if file.directory == Directory::Metadata || read.error.is_some() && !has_directories {
+                metadata.add(candidate, read.unread, reader).map_err(exhausted)?;
             }
             if read.error.is_some() || kind_of(tree.root()) == package_manifest::KIND {
                 let found = package_manifest::read(candidate, reader).map_err(exhausted)?;
@@ -169,7 +170,7 @@ pub(crate) fn read<'a>(
                     let message = lost.describe(unread, &file.bytes);
                     findings.push(Finding::new(Reason::FurtherDocuments, key, message));
                 }
-                objects.take(key, file, tree, findings);
+                objects.add(key, file, tree, findings);
             }
             Err(error) => {
                 objects.skipped.push(Skipped::new(key, file, true, error));
@@ -177,19 +178,19 @@ pub(crate) fn read<'a>(
         }
     }
     if objects.csv.is_none() {
-        findings.push(Finding::new(Reason::NoCsv, "", "there is no ClusterServiceVersion"));
+        findings.push(Finding::new(Reason::NoCsv, "", "the bundle has no ClusterServiceVersion"));
     }
     Ok(objects)
 }
 
 impl Objects<'_> {
-    fn take(&mut self, key: &str, file: &File, tree: Option<Tree>, findings: &mut Findings) {
+    fn add(&mut self, key: &str, file: &File, tree: Option<Tree>, findings: &mut Findings) {
         let object = match &tree {
             Some(tree) => describe(key, tree.root()),
             None => Object { key: key.to_owned(), ..Object::default() },
         };
         if let Some(tree) = &tree {
-            self.identify(&object, tree.root(), findings);
+            self.check_identity(&object, tree.root(), findings);
         }
         match (object.kind.as_str(), tree) {
             (_, None) => {
@@ -210,7 +211,7 @@ impl Objects<'_> {
             (crd::KIND, Some(tree))
                 if file.directory == Directory::Manifests && !file.name.starts_with('.') =>
             {
-                let room = MOST_APIS.saturating_sub(self.provided.len());
+                let room = MAX_APIS.saturating_sub(self.provided.len());
                 let mut reader = Reader::new(key, findings);
                 let apis = crd::apis(tree.root(), &object.api_version, room, &mut reader);
                 self.provided.extend(apis);
@@ -224,7 +225,7 @@ impl Objects<'_> {
 impl Objects<'_> {
     /// Adds a finding for an object that has no name, or that another file contains as well. A
     /// package manifest is not an object of a cluster.
-    fn identify(&mut self, object: &Object, root: Value<'_>, findings: &mut Findings) {
+    fn check_identity(&mut self, object: &Object, root: Value<'_>, findings: &mut Findings) {
         let Object { key, kind, api_version, name, .. } = object;
         if kind == package_manifest::KIND {
             return;
@@ -235,13 +236,12 @@ impl Objects<'_> {
             if text("generateName").is_none_or(str::is_empty) {
                 let kind = excerpt::cut(kind);
                 let message =
-                    format!("the object of kind {kind} has no name, so no cluster takes it");
+                    format!("the object of kind {kind} has no name, so no cluster accepts it");
                 findings.push(Finding::new(Reason::NamelessObject, key, message));
             }
             return;
         }
-        // A cluster stores one object, in whichever version of its API it is written, so only the
-        // group counts.
+        // A cluster stores an object once for all versions of its API, so only the group counts.
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
         let namespace = text("namespace").unwrap_or_default();
         let identity = [group, kind, namespace, name].map(str::to_owned);
@@ -252,7 +252,7 @@ impl Objects<'_> {
             Entry::Occupied(first) => {
                 let object = format!("{}/{}", excerpt::cut(kind), excerpt::cut(name));
                 let message = format!(
-                    "{object} is in `{}` as well, and a cluster has it once: keep one of them",
+                    "{object} is also in `{}`, but a cluster can have only one: keep one of them",
                     first.get()
                 );
                 findings.push(Finding::new(Reason::DuplicateObject, key, message));

@@ -13,12 +13,13 @@ pub(crate) use read::{KIND, read};
 pub struct PackageManifest {
     /// The name of the package.
     pub package_name: String,
-    /// Its channels.
+    /// The channels of the package.
     pub channels: Vec<Channel>,
-    /// The default channel as written; [`PackageManifest::default_channel`] knows the implied one.
+    /// The default channel as written. See [`PackageManifest::default_channel`] for the implied
+    /// one.
     #[serde(rename = "defaultChannel")]
     pub default_channel_name: String,
-    /// That the package is deprecated, and why.
+    /// The deprecation of the package, if it is deprecated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deprecation: Option<Deprecation>,
 }
@@ -27,27 +28,27 @@ pub struct PackageManifest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Channel {
-    /// Its name.
+    /// The name of the channel.
     pub name: String,
-    /// The CSV that is its newest.
+    /// The name of the newest CSV in the channel.
     #[serde(rename = "currentCSV")]
     pub current_csv: String,
-    /// That the channel is deprecated, and why.
+    /// The deprecation of the channel, if it is deprecated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deprecation: Option<Deprecation>,
 }
 
-/// Why something is deprecated.
+/// The deprecation of a package or channel.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Deprecation {
-    /// For people.
+    /// The message for people.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
 
 impl PackageManifest {
-    /// The channel that a subscription takes if it names none: the one written, else the only one
-    /// there is (upstream's `GetDefaultChannel`).
+    /// Returns the channel for a subscription that does not name one: the default channel as
+    /// written, else the only channel (upstream's `GetDefaultChannel`).
     pub fn default_channel(&self) -> Option<&str> {
         match self.channels.as_slice() {
             _ if !self.default_channel_name.is_empty() => Some(&self.default_channel_name),

@@ -1,4 +1,4 @@
-//! [`Property`] and [`Dependency`]: what a bundle says of itself, and what it asks of others.
+//! [`Property`] and [`Dependency`]: statements of a bundle about itself, and its requirements.
 
 use serde::Serialize;
 
@@ -10,49 +10,49 @@ mod derive;
 pub(crate) use annotation::from_annotation;
 pub(crate) use derive::{Basis, Origins, catalog, derive};
 
-/// Type of a property and of a dependency: a package, with its version or a range.
+/// The type of a property or dependency: a package, with its version or a range.
 pub const PACKAGE: &str = "olm.package";
-/// Type of a property and of a dependency: an API.
+/// The type of a property or dependency: an API.
 pub const GVK: &str = "olm.gvk";
-/// Type of a dependency: a property `olm.label`.
+/// The type of a dependency: a bundle with this label.
 pub const LABEL: &str = "olm.label";
-/// Type of a property in a catalog: a package that is required, with a range.
+/// The type of a property in a catalog: a required package, with a range.
 pub const PACKAGE_REQUIRED: &str = "olm.package.required";
-/// Type of a property in a catalog: an API that is required.
+/// The type of a property in a catalog: a required API.
 pub const GVK_REQUIRED: &str = "olm.gvk.required";
-/// Type of a property and of a dependency: a rule over the properties of other bundles.
+/// The type of a property or dependency: a rule about the properties of other bundles.
 pub const CONSTRAINT: &str = "olm.constraint";
 
-/// Something that a bundle says of itself.
+/// A statement of a bundle about itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Property {
-    /// What the value means, such as `olm.gvk`.
+    /// The type of the value, such as `olm.gvk`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The value as JSON text; empty if there is none.
+    /// The value as JSON text. Empty if it is missing.
     pub value: String,
 }
 
-/// Something that a bundle asks of others.
+/// A requirement of a bundle on other bundles.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Dependency {
-    /// What the value means, such as `olm.package`.
+    /// The type of the value, such as `olm.package`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The value as JSON text; empty if there is none.
+    /// The value as JSON text. Empty if it is missing.
     pub value: String,
 }
 
 impl Property {
-    /// What the property asks of other bundles; none if its type asks nothing.
+    /// Parses the constraint of the property. Returns `None` if its type is not a constraint.
     ///
     /// # Errors
     ///
-    /// If the value does not fit the type.
+    /// Returns an error if the value does not fit the type.
     pub fn constraint(&self) -> Result<Option<Constraint>, constraint::Error> {
         match self.kind.as_str() {
-            PACKAGE_REQUIRED => constraint::package(&self.value, "versionRange").map(Some),
-            GVK_REQUIRED => constraint::gvk(&self.value).map(Some),
+            PACKAGE_REQUIRED => constraint::parse_package(&self.value, "versionRange").map(Some),
+            GVK_REQUIRED => constraint::parse_gvk(&self.value).map(Some),
             CONSTRAINT => constraint::parse(&self.value).map(Some),
             _ => Ok(None),
         }
@@ -60,16 +60,16 @@ impl Property {
 }
 
 impl Dependency {
-    /// What the dependency asks; none if its type is not known.
+    /// Parses the constraint of the dependency. Returns `None` if its type is unknown.
     ///
     /// # Errors
     ///
-    /// If the value does not fit the type.
+    /// Returns an error if the value does not fit the type.
     pub fn constraint(&self) -> Result<Option<Constraint>, constraint::Error> {
         match self.kind.as_str() {
-            PACKAGE => constraint::package(&self.value, "version").map(Some),
-            GVK => constraint::gvk(&self.value).map(Some),
-            LABEL => constraint::label(&self.value).map(Some),
+            PACKAGE => constraint::parse_package(&self.value, "version").map(Some),
+            GVK => constraint::parse_gvk(&self.value).map(Some),
+            LABEL => constraint::parse_label(&self.value).map(Some),
             CONSTRAINT => constraint::parse(&self.value).map(Some),
             _ => Ok(None),
         }

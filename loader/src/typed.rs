@@ -1,15 +1,15 @@
-//! Values as Go's `encoding/json` reads them into structs.
+//! Reads typed fields from values, as Go's `encoding/json` decodes them into structs.
 //!
-//! Upstream's directory reader decodes CSVs and metadata into Go types: names of fields match in
-//! any letter case, null leaves a field empty, and a value of another type is an error that ends
-//! the reading. Here it becomes a finding, and the field stays empty.
+//! Upstream's directory reader decodes CSVs and metadata into Go types. The names of fields match
+//! in any letter case, null leaves a field empty, and a value of the wrong type is an error that
+//! stops the reader. Here, such a value becomes a finding, and the field stays empty.
 
 use unlade_bundle::{Finding, Findings, Reason};
 use unlade_yaml::json::{Kind, Value};
 
 pub(crate) use unlade_yaml::json::is_folded;
 
-/// Reads values of one file, and notes those of the wrong type.
+/// A reader of the values of one file, which reports values of the wrong type.
 #[derive(Debug)]
 pub(crate) struct Reader<'r> {
     key: &'r str,
@@ -17,17 +17,17 @@ pub(crate) struct Reader<'r> {
 }
 
 impl<'r> Reader<'r> {
-    /// A reader of the file under `key`.
+    /// Creates a reader for the file under `key`.
     pub(crate) fn new(key: &'r str, findings: &'r mut Findings) -> Self {
         Self { key, findings }
     }
 
-    /// Notes something that a Go type cannot hold.
+    /// Reports a value that does not fit its Go type.
     pub(crate) fn invalid(&mut self, message: impl Into<String>) {
         self.findings.push(Finding::new(Reason::InvalidValue, self.key, message));
     }
 
-    /// A string; `path` is for the finding if it is none.
+    /// Reads a string. `path` is for the finding if the value is not a string.
     pub(crate) fn string(&mut self, value: Option<Value<'_>>, path: &str) -> String {
         match value.map(|value| (value, value.kind())) {
             None | Some((_, Kind::Null)) => String::new(),
@@ -39,13 +39,13 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// A list of strings.
+    /// Reads a list of strings.
     pub(crate) fn strings(&mut self, value: Option<Value<'_>>, path: &str) -> Vec<String> {
         let items = self.items(value, path);
         items.into_iter().map(|item| self.string(Some(item), path)).collect()
     }
 
-    /// The items of a list.
+    /// Reads the items of a list.
     pub(crate) fn items<'a>(&mut self, value: Option<Value<'a>>, path: &str) -> Vec<Value<'a>> {
         match value.map(|value| (value, value.kind())) {
             None | Some((_, Kind::Null)) => Vec::new(),
@@ -57,7 +57,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// A mapping; none if it is absent or null.
+    /// Reads a mapping. Returns `None` if it is absent or null.
     pub(crate) fn object<'a>(&mut self, value: Option<Value<'a>>, path: &str) -> Option<Value<'a>> {
         let value = value?;
         match value.kind() {
@@ -76,14 +76,14 @@ impl<'r> Reader<'r> {
     }
 }
 
-/// The field that Go decodes into one called `name`: of several that differ in letter case the
-/// last in byte order that is not null.
+/// Returns the field that Go decodes into the field `name`. Of several fields that differ only in
+/// letter case, it is the last one in byte order that is not null.
 pub(crate) fn field<'a>(object: Value<'a>, name: &str) -> Option<Value<'a>> {
     let fields = object.entries().filter(|(key, _)| is_folded(key, name));
     fields.map(|(_, value)| value).filter(|value| value.kind() != Kind::Null).last()
 }
 
-/// What a value is, for people.
+/// Describes the type of a value, for messages.
 pub(crate) fn noun(kind: Kind<'_>) -> &'static str {
     match kind {
         Kind::Null => "null",
@@ -95,14 +95,14 @@ pub(crate) fn noun(kind: Kind<'_>) -> &'static str {
     }
 }
 
-/// A scalar as text, as `sigs.k8s.io/yaml` gives it to a field that is a string; none for null and
-/// for containers.
+/// Converts a scalar into text, as `sigs.k8s.io/yaml` does for a string field. Returns `None` for
+/// null and for containers.
 pub(crate) fn scalar_text(value: Value<'_>) -> Option<String> {
     match value.kind() {
         Kind::Bool(value) => Some(value.to_string()),
         Kind::Int(value) => Some(value.to_string()),
         Kind::Uint(value) => Some(value.to_string()),
-        #[expect(clippy::cast_possible_truncation, reason = "Go writes 32 bits of it")]
+        #[expect(clippy::cast_possible_truncation, reason = "Go formats it with 32 bits")]
         Kind::Float(value) => Some((value as f32).to_string()),
         Kind::String(text) => Some(text.to_owned()),
         Kind::Null | Kind::Array | Kind::Object => None,

@@ -1,7 +1,8 @@
-//! Versions and ranges of versions, in the dialect of Go's `blang/semver` v4.
+//! Versions and version ranges, in the dialect of Go's `blang/semver` v4.
 //!
-//! 001.8 names that library as the rule. The `semver` crate has the same versions but other
-//! ranges: its `VersionReq` refuses `||` and `!`, lets `1.0.0` match 1.0.1 and hides prereleases.
+//! Requirement 001.8 refers to this library. The `semver` crate has the same versions but different
+//! ranges: its `VersionReq` rejects `||` and `!`, `1.0.0` matches 1.0.1, and prereleases do not
+//! match.
 
 use semver::Version;
 use unlade_text::excerpt;
@@ -10,24 +11,24 @@ pub mod range;
 
 pub use range::Range;
 
-/// Why a text is no version.
+/// An error that prevents a text from being parsed as a version.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// It is not `MAJOR.MINOR.PATCH[-PRERELEASE][+BUILD]`.
+    /// The text is not `MAJOR.MINOR.PATCH[-PRERELEASE][+BUILD]`.
     #[error("`{}` is not a version like 1.2.3", excerpt::cut(.0))]
     Syntax(String, #[source] semver::Error),
-    /// A numeric prerelease identifier above 2^64-1, which upstream refuses.
+    /// A numeric prerelease identifier is above 2^64-1, which upstream rejects.
     #[error("`{}` has a prerelease number above 64 bits", excerpt::cut(.0))]
     Number(String),
 }
 
-/// `text` as a version: exactly what `blang/semver`'s `Parse` accepts.
+/// Parses a version. Accepts the same texts as `Parse` of `blang/semver`.
 ///
 /// # Errors
 ///
-/// If it is not `MAJOR.MINOR.PATCH[-PRERELEASE][+BUILD]`: no `v`, no leading zeros, no number above
-/// 64 bits.
+/// Returns an error if `text` is not `MAJOR.MINOR.PATCH[-PRERELEASE][+BUILD]`. A prefix `v`,
+/// leading zeros, and numbers above 64 bits are not allowed.
 pub fn parse(text: &str) -> Result<Version, Error> {
     let version = Version::parse(text).map_err(|source| Error::Syntax(text.to_owned(), source))?;
     let is_number = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,7 +1,7 @@
-//! What hostile bundles take: bytes of memory at their peak, and units of work. Nothing here
-//! measures time.
+//! Measures the peak memory and the work for malicious bundles. No test here measures time.
 //!
-//! A binary of its own, for its allocator counts for all threads: the tests take turns.
+//! This is a separate binary, because its allocator counts for all threads. The tests run one after
+//! another.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -21,7 +21,7 @@ static TURN: Mutex<()> = Mutex::new(());
 
 const MIB: usize = 1 << 20;
 
-/// Bytes that `work` takes at its peak, beside what was there before.
+/// Returns the peak memory of `work`, in bytes, without the memory that was allocated before.
 fn peak<T>(_turn: &MutexGuard<'_, ()>, work: impl FnOnce() -> T) -> (T, usize) {
     ALLOCATOR.reset_peak_usage();
     let before = ALLOCATOR.current_usage();
@@ -33,7 +33,7 @@ fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A compressed ConfigMap as upstream writes it.
+/// Returns a compressed ConfigMap of upstream.
 fn config_map(files: &[(String, String)]) -> ConfigMap {
     use base64::Engine as _;
     let mut config_map = ConfigMap::new("hostile", "");
@@ -59,7 +59,8 @@ fn file(name: &str, text: impl Into<String>) -> Vec<(String, String)> {
     vec![(name.to_owned(), text.into())]
 }
 
-/// 9,990 brackets around as many tokens, and places where the parser's dialect is not Go's.
+/// Returns a text with 9,990 brackets around as many tokens, and with differences between the
+/// dialects of the parser and of Go.
 fn brackets(colons: usize) -> String {
     let (open, close) = ("[".repeat(9_990), "]".repeat(9_990));
     format!("a: {open}{}{}x{close}\n", "a,".repeat(9_500), "a:,".repeat(colons))
@@ -137,7 +138,7 @@ fn hostile_config_maps_stay_within_their_memory_and_work() {
         let ((result, work), peak) = peak(&turn, || load(&config_map));
         println!("{name}: {} MiB, {work} units, {:?}", peak / MIB, result.map(|_| ()));
         assert!(peak < 160 * MIB, "{name}: {} MiB", peak / MIB);
-        // The unit with which the budget is passed comes on top.
+        // The unit that exceeds the budget is also counted.
         assert!(work <= limits.yaml.work + limits.file_size as u64, "{name}: {work} units");
     }
 }
@@ -150,14 +151,14 @@ fn a_report_is_bounded() {
         "1,".repeat(100_000)
     );
     let report = load(&config_map(&file("csv.yaml", csv))).0.unwrap().report;
-    assert!(report.len() <= finding::MOST + 1, "{}", report.len());
+    assert!(report.len() <= finding::MAX_KEPT + 1, "{}", report.len());
     let long = format!("a: *{}\n", "x".repeat(900_000));
     let report = load(&config_map(&file("csv.yaml", long))).0.unwrap().report;
     let longest = report.iter().map(|finding| finding.to_string().len()).max();
     assert!(longest < Some(1_000), "{longest:?}");
 }
 
-/// Noise, which gzip and base64 make a third larger.
+/// Returns random bytes, which gzip and base64 make larger by a third.
 fn noise(size: usize) -> Vec<u8> {
     let mut state = 1_u64;
     let next = std::iter::repeat_with(|| {

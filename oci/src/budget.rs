@@ -1,5 +1,5 @@
-//! What may still be read: one budget for everything that one [`read`](crate::read) does, over all
-//! layers, all documents and all times that a layer is read.
+//! The budget of one call of [`read`](crate::read). It covers all layers, all documents, and
+//! repeated reads of a layer.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -7,24 +7,24 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use crate::Limits;
 
-/// What a text costs that is kept, beside its bytes: the structures around it.
-const AROUND: u64 = 128;
+/// The memory for the structures around a text that is kept, in bytes.
+const OVERHEAD: u64 = 128;
 
-/// The limits, and how much of them is used.
+/// The limits, and how much of them is already used.
 #[derive(Debug)]
 pub(crate) struct Budget {
     pub(crate) limits: Limits,
     entries: Cell<u64>,
-    /// Bytes that were read and decompressed.
+    /// The number of bytes that were read and decompressed.
     read: Cell<u64>,
-    /// Bytes of the files that were opened, each counted once.
+    /// The total size of the files that were opened. Each file counts once.
     input: Cell<u64>,
     opened: RefCell<HashSet<String>>,
-    /// Bytes of names and link targets that were kept.
+    /// The size of the names and link targets that are kept, in bytes.
     kept: Cell<u64>,
 }
 
-/// A limit that was passed. Travels inside of an [`io::Error`].
+/// An exceeded limit. It is the inner error of an [`io::Error`].
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(crate) enum Exceeded {
     #[error("more than {limit} tar entries")]
@@ -33,7 +33,7 @@ pub(crate) enum Exceeded {
     Unpacked { limit: u64 },
     #[error("more than {limit} bytes have to be read and decompressed for each byte of the image")]
     Ratio { limit: u64 },
-    #[error("headers of a tar entry are larger than {limit} bytes")]
+    #[error("the headers of a tar entry are larger than {limit} bytes")]
     Header { limit: u64 },
     #[error("names and link targets take more than {limit} bytes")]
     Names { limit: u64 },
@@ -57,30 +57,30 @@ impl Budget {
         }
     }
 
-    /// Takes one tar entry.
-    pub(crate) fn take_entry(&self) -> io::Result<()> {
+    /// Counts one tar entry.
+    pub(crate) fn count_entry(&self) -> io::Result<()> {
         let limit = self.limits.entries;
         if add(&self.entries, 1) > limit { Err(Exceeded::Entries { limit }.into()) } else { Ok(()) }
     }
 
-    /// Takes a name or a link target that is kept.
-    pub(crate) fn take_name(&self, name: &[u8]) -> io::Result<()> {
+    /// Counts a name or a link target that is kept.
+    pub(crate) fn count_name(&self, name: &[u8]) -> io::Result<()> {
         let limit = self.limits.names;
-        if add(&self.kept, AROUND + name.len() as u64) > limit {
+        if add(&self.kept, OVERHEAD + name.len() as u64) > limit {
             return Err(Exceeded::Names { limit }.into());
         }
         Ok(())
     }
 
-    /// Notes that the file `name` of the input, of so many bytes, is opened. What is opened again
-    /// does not allow for more.
+    /// Counts the input file `name`, which is opened. Opening it again does not raise the allowed
+    /// amount.
     pub(crate) fn add_input(&self, name: &str, bytes: u64) {
         if self.opened.borrow_mut().insert(name.to_owned()) {
             add(&self.input, bytes);
         }
     }
 
-    fn take_read(&self, bytes: u64) -> io::Result<()> {
+    fn count_read(&self, bytes: u64) -> io::Result<()> {
         let Limits { unpacked, ratio, ratio_from, .. } = self.limits;
         let read = add(&self.read, bytes);
         if read > unpacked {
@@ -98,7 +98,7 @@ fn add(count: &Cell<u64>, more: u64) -> u64 {
     count.get()
 }
 
-/// Bytes that are taken from the budget as they are read.
+/// A reader that counts the bytes that it reads in the budget.
 pub(crate) struct Metered<'a, R> {
     inner: R,
     budget: &'a Budget,
@@ -113,7 +113,7 @@ impl<'a, R> Metered<'a, R> {
 impl<R: Read> Read for Metered<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.inner.read(buffer)?;
-        self.budget.take_read(n as u64)?;
+        self.budget.count_read(n as u64)?;
         Ok(n)
     }
 }

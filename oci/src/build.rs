@@ -1,10 +1,11 @@
-//! Builds images without a container engine, the same bytes from the same input.
+//! Builds images reproducibly, without a container engine.
 //!
-//! An [`Image`] is a configuration and [layers](Layer) of [entries](Entry); [`write()`] puts it into
-//! an OCI archive or an image layout, [`write_index`] several of them under one index. Nothing of
-//! the machine or of the time goes in: entries are sorted, belong to root unless said otherwise
-//! and are as old as Unix, and an image has no date. Layers are streamed through files beside the
-//! output, which appears in one step, whole.
+//! An [`Image`] is a configuration and [layers](Layer) of [entries](Entry). [`write()`] writes it
+//! to an OCI archive or an image layout, and [`write_index`] writes several images and an index of
+//! them. The result does not depend on the machine or the time: entries are sorted, belong to root
+//! unless another owner is set, and have the modification time 0, and an image has no date. Layers
+//! are streamed through files next to the output. The output appears atomically when it is
+//! complete.
 //!
 //! ```
 //! use unlade_oci::build::{Compression, Entry, Image, Layer, write};
@@ -41,214 +42,216 @@ use crate::{Digest, Platform, Reference};
 pub use entry::{Data, Entry, Kind};
 pub use layer::{Compression, Layer};
 
-/// What an image is made of.
+/// An image to build.
 #[derive(Debug, Clone)]
 pub struct Image {
-    /// What it is made for.
+    /// The platform that the image is for.
     pub platform: Platform,
-    /// How a container of it is run.
+    /// The configuration of its containers.
     pub config: Config,
-    /// Lowest first.
+    /// The layers, lowest first.
     pub layers: Vec<Layer>,
 }
 
 impl Image {
-    /// An image without layers, and without anything in its configuration.
+    /// Creates an image without layers and with an empty configuration.
     pub fn from_scratch(platform: Platform) -> Self {
         Self { platform, config: Config::default(), layers: Vec::new() }
     }
 }
 
-/// How a container is run, and the labels (image-spec, config.md). What is empty is left out.
+/// The configuration of a container, and the labels (image-spec, config.md). Empty fields are left
+/// out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Config {
-    /// `USER`: a name or number, and perhaps a group after a colon.
+    /// `USER`: a name or number, and an optional group after a colon.
     pub user: Option<String>,
     /// `ENV`: `NAME=value`, in this order.
     pub env: Vec<String>,
     /// `ENTRYPOINT`: program and arguments.
     pub entrypoint: Vec<String>,
-    /// `CMD`: arguments that a user replaces.
+    /// `CMD`: the default arguments, which a user can replace.
     pub command: Vec<String>,
-    /// `WORKDIR`.
+    /// `WORKDIR`: the working directory.
     pub working_dir: Option<String>,
-    /// `LABEL`.
+    /// `LABEL`: the labels.
     pub labels: BTreeMap<String, String>,
 }
 
-/// What was written.
+/// The result of writing one or more images.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Written {
-    /// The digest of the image's manifest, or of the index.
+    /// The digest of the manifest of the image, or of the index.
     pub digest: Digest,
-    /// Bytes of all blobs: manifests, configurations and layers as stored.
+    /// The size of all blobs in bytes: manifests, configurations and stored layers.
     pub size: u64,
-    /// Each image, in the order given.
+    /// The images, in the order in which they were passed.
     pub images: Vec<WrittenImage>,
 }
 
-/// One image of what was written.
+/// One image that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WrittenImage {
-    /// What it is made for.
+    /// The platform that the image is for.
     pub platform: Platform,
     /// The digest of its manifest.
     pub digest: Digest,
-    /// Bytes of its manifest, configuration and layers as stored: what a node pulls.
+    /// The size of its manifest, configuration and stored layers in bytes. A node pulls this much.
     pub size: u64,
 }
 
-/// Why no image is built.
+/// An error that prevents an image from being built.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A path that is empty or has `..`, `.`, an empty part or a NUL in it.
-    #[error("entry {path:?} is no path within the image")]
+    /// A path is empty, or contains `..`, `.`, an empty part or a NUL.
+    #[error("entry {path:?} is not a path inside the image")]
     Path {
-        /// The path as given.
+        /// The path as passed.
         path: String,
     },
-    /// A file name that engines take for a removal.
-    #[error("entry {path:?} would be taken for a whiteout")]
+    /// Engines would interpret the name of a file as a removal.
+    #[error("entry {path:?} would be read as a whiteout")]
     Whiteout {
-        /// The path as given.
+        /// The path as passed.
         path: String,
     },
-    /// Two entries of one layer with one path, or a removal of an entry of the same layer.
-    #[error("entry {path:?} is there twice")]
+    /// Two entries of one layer have the same path, or a removal names an entry of the same layer.
+    #[error("entry {path:?} occurs twice")]
     Twice {
         /// The path.
         path: String,
     },
-    /// An entry beneath another that is no directory.
-    #[error("entry {path:?} lies beneath {above:?}, which is no directory")]
+    /// An entry is inside another entry that is not a directory.
+    #[error("entry {path:?} is inside {above:?}, which is not a directory")]
     Beneath {
         /// The entry.
         path: String,
-        /// What is no directory.
+        /// The other entry.
         above: String,
     },
-    /// A file that goes into a layer cannot be read, or changes meanwhile.
-    #[error("read {}", path.display())]
+    /// A file for a layer cannot be read, or changes while it is read.
+    #[error("failed to read {}", path.display())]
     Input {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         source: io::Error,
     },
-    /// The output, or a file beside it, cannot be written.
-    #[error("write {}", path.display())]
+    /// The output, or a temporary file next to it, cannot be written.
+    #[error("failed to write {}", path.display())]
     Output {
         /// The output.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The directory for an image layout is there and not empty.
-    #[error("{} is there already", path.display())]
+    /// The directory for the image layout already exists and is not empty.
+    #[error("{} already exists and is not empty", path.display())]
     Exists {
         /// The directory.
         path: PathBuf,
     },
-    /// A format that images are only read from, or a selection that is no name.
-    #[error("an image is not written to {output}")]
+    /// The format is supported only for reading, or the selection is not a name.
+    #[error("{output} is not a supported output for an image")]
     Unsupported {
-        /// The output as given.
+        /// The output as passed.
         output: String,
     },
-    /// An index without images, or with two for one platform.
-    #[error("an index needs an image for each of one or more platforms: {problem}")]
+    /// The index has no images, or two images for the same platform.
+    #[error("an index needs exactly one image for each platform: {problem}")]
     Platforms {
-        /// What it has instead.
+        /// The problem.
         problem: String,
     },
-    /// A document that the OCI's types refuse.
-    #[error("describe the image")]
+    /// The OCI types reject a document.
+    #[error("failed to write the documents of the image")]
     Document(#[from] oci_spec::OciSpecError),
-    /// A document that has no JSON.
-    #[error("describe the image")]
+    /// A document cannot be serialized.
+    #[error("failed to write the documents of the image")]
     Json(#[from] serde_json::Error),
-    /// A document that has no digest.
-    #[error("describe the image")]
+    /// The digest of a document cannot be computed.
+    #[error("failed to write the documents of the image")]
     Digest(#[from] crate::digest::Error),
 }
 
 impl Error {
-    /// What to do, where that is known.
+    /// Returns a suggestion for how to fix the error, if one is known.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::Exists { .. } => "name a directory that is not there yet, or remove it",
-            Self::Unsupported { .. } => {
-                "oci:DIRECTORY[:NAME] and oci-archive:FILE[:NAME] are written"
-            }
-            Self::Whiteout { .. } => "names that start with .wh. remove files of lower layers",
+            Self::Exists { .. } => "name a directory that does not exist, or remove this one",
+            Self::Unsupported { .. } => "use oci:DIRECTORY[:NAME] or oci-archive:FILE[:NAME]",
+            Self::Whiteout { .. } => "a name that starts with .wh. removes a file of a lower layer",
             _ => return None,
         };
         Some(hint.to_owned())
     }
 }
 
-/// Writes `image` to an OCI archive, whose place it takes if there is one, or to a new layout.
+/// Writes `image` to an OCI archive, or to a new image layout. An existing archive is replaced.
 ///
-/// The name in `output` becomes the name in `index.json`: as it is
-/// (`org.opencontainers.image.ref.name`), and if it has a slash also as the full name by which
-/// containerd lists the image on import.
+/// The name in `output` becomes the name in `index.json` (`org.opencontainers.image.ref.name`). If
+/// it contains a slash, the full name is written too, by which containerd lists the image on
+/// import.
 ///
 /// # Errors
 ///
-/// If an entry is not fit for a layer, a file cannot be read, or the output cannot be written, in
-/// which case nothing of it is left.
+/// Returns an error if an entry is not valid, a file cannot be read, or the output cannot be
+/// written. Then no part of the output is left.
 pub fn write(image: &Image, output: &Reference) -> Result<Written, Error> {
-    output::staged(output, |blobs| {
-        let (descriptor, written) = add(image, blobs)?;
+    output::write_staged(output, |blobs| {
+        let (descriptor, written) = add_image(image, blobs)?;
         Ok((descriptor, vec![written]))
     })
 }
 
-/// Writes an index of `images`, one for each platform, and these.
+/// Writes `images`, one for each platform, and an index of them.
 ///
 /// # Errors
 ///
-/// As [`write()`], and if two images are for the same platform or none is given.
+/// Returns the errors of [`write()`]. Also returns an error if `images` is empty, or if two images
+/// are for the same platform.
 pub fn write_index(images: &[Image], output: &Reference) -> Result<Written, Error> {
     if images.is_empty() {
-        return Err(Error::Platforms { problem: "it has none".to_owned() });
+        return Err(Error::Platforms { problem: "it has no images".to_owned() });
     }
     for (at, image) in images.iter().enumerate() {
         if images.iter().skip(at + 1).any(|other| other.platform == image.platform) {
-            return Err(Error::Platforms { problem: format!("two are for {}", image.platform) });
+            return Err(Error::Platforms {
+                problem: format!("two images are for {}", image.platform),
+            });
         }
     }
-    output::staged(output, |blobs| {
+    output::write_staged(output, |blobs| {
         let mut descriptors = Vec::with_capacity(images.len());
         let mut written = Vec::with_capacity(images.len());
         for image in images {
-            let (mut descriptor, image) = add(image, blobs)?;
+            let (mut descriptor, image) = add_image(image, blobs)?;
             descriptor.set_platform(Some(document::platform(&image.platform)?));
             descriptors.push(descriptor);
             written.push(image);
         }
         let index = document::index(descriptors)?;
-        Ok((blobs.document(MediaType::ImageIndex, &index)?, written))
+        Ok((blobs.add_document(MediaType::ImageIndex, &index)?, written))
     })
 }
 
-/// Puts all blobs of `image` in; the descriptor of its manifest.
-fn add(image: &Image, blobs: &mut Blobs) -> Result<(Descriptor, WrittenImage), Error> {
+/// Adds all blobs of `image`, and returns the descriptor of its manifest.
+fn add_image(image: &Image, blobs: &mut Blobs) -> Result<(Descriptor, WrittenImage), Error> {
     let mut layers = Vec::with_capacity(image.layers.len());
     let mut diff_ids = Vec::with_capacity(image.layers.len());
     for layer in &image.layers {
-        let (descriptor, diff_id) = blobs.layer(layer)?;
+        let (descriptor, diff_id) = blobs.add_layer(layer)?;
         layers.push(descriptor);
         diff_ids.push(diff_id);
     }
     let configuration = document::configuration(image, &diff_ids);
-    let configuration = blobs.document(MediaType::ImageConfig, &configuration)?;
+    let configuration = blobs.add_document(MediaType::ImageConfig, &configuration)?;
     let content = layers.iter().chain([&configuration]).map(Descriptor::size).sum::<u64>();
     let manifest = document::manifest(configuration, layers)?;
-    let descriptor = blobs.document(MediaType::ImageManifest, &manifest)?;
+    let descriptor = blobs.add_document(MediaType::ImageManifest, &manifest)?;
     let written = WrittenImage {
         platform: image.platform.clone(),
         digest: descriptor.digest().clone(),

@@ -1,8 +1,8 @@
-//! The stacked layers -> the files of a bundle.
+//! Collects the files of a bundle from the stacked layers.
 //!
-//! The rules are those of a bundle in a directory (`unlade-unpacker`): `manifests/` and
-//! `metadata/` are found beneath the root of the image, and are then each their own root. A link
-//! may lead to another file of the same directory, and nowhere else.
+//! The rules are the same as for a bundle in a directory (`unlade-unpacker`): `manifests/` and
+//! `metadata/` are in the root of the image. A link may point only to another file of the same
+//! directory.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,64 +14,64 @@ use crate::limit::Limits;
 use crate::path::{self, Path};
 use crate::tree::{Node, Tree, Wanted};
 
-/// As many links as the kernel follows (`MAXSYMLINKS`).
-const LINKS: usize = 40;
+/// The maximum number of links to follow, as in the kernel (`MAXSYMLINKS`).
+const MAX_LINKS: usize = 40;
 
-/// Why the layers hold no bundle. Paths are from the root of the image.
+/// An error in the bundle of an image. Paths start at the root of the image.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// A directory that a bundle needs is not there.
-    #[error("{path} is missing")]
+    /// A required directory does not exist.
+    #[error("{path} does not exist")]
     Missing {
-        /// What is missing.
+        /// The directory.
         path: String,
     },
-    /// Something else lies where a directory is needed.
+    /// Something other than a directory is at the path of a required directory.
     #[error("{path} is not a directory")]
     NotADirectory {
-        /// What lies there.
+        /// Its path.
         path: String,
     },
     /// A directory inside `manifests/` or `metadata/`: a bundle is flat (003.7).
-    #[error("{path} is a directory inside a bundle's directory")]
+    #[error("{path} is a nested directory")]
     NestedDirectory {
         /// The inner directory, or the link to one.
         path: String,
     },
-    /// A link that is not followed.
+    /// A link is not valid.
     #[error("link {path} -> {target} {fault}")]
     Link {
         /// The link.
         path: String,
-        /// Where it points to, as written.
+        /// The target of the link, as written.
         target: String,
-        /// What is wrong with it.
+        /// The reason.
         fault: LinkFault,
     },
-    /// A device, a FIFO or a sparse file.
+    /// A file is a device, a FIFO or a sparse file.
     #[error("{path} is a {kind}, not a regular file")]
     Special {
         /// Its path.
         path: String,
-        /// What it is.
+        /// The kind of file.
         kind: &'static str,
     },
-    /// A file name that is not UTF-8.
+    /// A file name is not UTF-8.
     #[error("file name {path} is not UTF-8")]
     Name {
-        /// Its path, with odd bytes replaced.
+        /// Its path, with invalid bytes replaced.
         path: String,
     },
-    /// More files than the limit.
+    /// The bundle has more files than the limit.
     #[error("{path}: the bundle has more than {limit} files")]
     Files {
-        /// The file with which the limit was passed.
+        /// The first file beyond the limit.
         path: String,
         /// The limit, in files.
         limit: usize,
     },
-    /// A file larger than the limit for one.
+    /// A file is larger than the limit.
     #[error("{path} is larger than {limit} bytes")]
     FileSize {
         /// Its path.
@@ -82,7 +82,7 @@ pub enum Error {
     /// All files together are larger than the limit.
     #[error("{path}: the files of the bundle are larger than {limit} bytes")]
     TotalSize {
-        /// The file with which the limit was passed.
+        /// The first file beyond the limit.
         path: String,
         /// The limit, in bytes.
         limit: usize,
@@ -95,22 +95,22 @@ pub enum Error {
 pub enum LinkFault {
     /// Its target starts with `/`.
     Absolute,
-    /// Its target climbs out of the directory that the link belongs to.
+    /// Its target is outside the directory of the link.
     Outside,
-    /// Its target is not there.
+    /// Its target does not exist.
     Dangling,
-    /// Its target lies behind a file.
+    /// A parent of its target is not a directory.
     NotADirectory,
-    /// More than 40 links follow one another, as in a loop.
+    /// The chain of links is longer than 40, as in a loop.
     Loop,
 }
 
-/// Why an answer cannot be given yet, or not at all.
+/// The reason why the files cannot be collected yet, or at all.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// The tree has to know this directory too, with the files in it.
+    /// The tree must also keep this directory, with the files in it.
     WantsDirectory(Path),
-    /// The tree has to know this path too.
+    /// The tree must also keep this path.
     WantsPath(Path),
     Error(Error),
 }
@@ -121,7 +121,7 @@ impl From<Error> for Stop {
     }
 }
 
-/// What was collected so far of a bundle.
+/// Collects the files of a bundle.
 pub(crate) struct Collector<'a> {
     tree: &'a Tree,
     limits: &'a Limits,
@@ -129,7 +129,7 @@ pub(crate) struct Collector<'a> {
     bytes: usize,
 }
 
-/// A file of the bundle, whose bytes the tree still has, too.
+/// A file of the bundle. It shares its bytes with the tree.
 pub(crate) struct Found {
     directory: Directory,
     pub(crate) name: String,
@@ -137,7 +137,7 @@ pub(crate) struct Found {
 }
 
 impl From<Found> for File {
-    /// Copies the bytes only if they are the file's by several names.
+    /// Copies the bytes only if several names share them.
     fn from(Found { directory, name, bytes }: Found) -> Self {
         Self { directory, name, bytes: Rc::unwrap_or_clone(bytes) }
     }
@@ -148,22 +148,22 @@ impl<'a> Collector<'a> {
         Self { tree, limits, files: Vec::new(), bytes: 0 }
     }
 
-    /// Takes the files that lie in the directory `at` of the image; false if there is none.
-    pub(crate) fn take(&mut self, at: &str, directory: Directory) -> Result<bool, Stop> {
+    /// Collects the files in the directory `at` of the image. Returns false if it does not exist.
+    pub(crate) fn collect(&mut self, at: &str, directory: Directory) -> Result<bool, Stop> {
         let root = Walk::new(self.tree, b"", at.as_bytes());
-        let found = match root.end() {
+        let found = match root.finish() {
             Ok((found, Node::Directory)) => found,
             Ok(_) => return Err(Error::NotADirectory { path: at.to_owned() }.into()),
             Err(Stop::Error(Error::Missing { .. })) => return Ok(false),
             Err(stop) => return Err(stop),
         };
-        // Its children are known only if it is itself wanted.
+        // The tree keeps the files of a directory only if the directory itself is wanted.
         if !self.tree.wants(&found) {
             return Err(Stop::WantsDirectory(found));
         }
         for (name, _) in self.tree.children(&found) {
             let path = path::display(&path::join(&found, name));
-            let node = match Walk::new(self.tree, &found, name).end()? {
+            let node = match Walk::new(self.tree, &found, name).finish()? {
                 (_, Node::File(bytes)) => bytes,
                 (_, Node::Directory) => return Err(Error::NestedDirectory { path }.into()),
                 (_, Node::Special(kind)) => return Err(Error::Special { path, kind }.into()),
@@ -171,7 +171,8 @@ impl<'a> Collector<'a> {
                     let limit = self.limits.content.file_size;
                     return Err(Error::FileSize { path, limit }.into());
                 }
-                // No walk ends at a link, and what was pending is found when all is stacked.
+                // A walk never ends at a link, and hard links are resolved when all layers are
+                // stacked.
                 (_, Node::Link(_) | Node::Pending) => return Err(Error::Missing { path }.into()),
             };
             let Ok(name) = String::from_utf8(name.to_owned()) else {
@@ -196,14 +197,14 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// A walk from `root`, which it does not leave.
+/// A path walk that never leaves `root`.
 struct Walk<'a> {
     tree: &'a Tree,
     root: &'a [u8],
     here: Path,
     pending: VecDeque<Vec<u8>>,
     links: usize,
-    /// The first link that was followed, and its target.
+    /// The first link on the path, and its target.
     link: Option<(Path, Vec<u8>)>,
 }
 
@@ -213,8 +214,8 @@ impl<'a> Walk<'a> {
         Self { tree, root, here: root.to_owned(), pending, links: 0, link: None }
     }
 
-    /// Where the walk ends.
-    fn end(mut self) -> Result<(Path, &'a Node), Stop> {
+    /// Walks to the end of the path.
+    fn finish(mut self) -> Result<(Path, &'a Node), Stop> {
         while let Some(name) = self.pending.pop_front() {
             match name.as_slice() {
                 b"" | b"." => {}
@@ -242,7 +243,8 @@ impl<'a> Walk<'a> {
         let path = path::join(&self.here, name);
         match self.look(&path)? {
             Node::Link(target) => self.follow(path, target),
-            // What lies in it is not known, and need not be: it does not belong there.
+            // The tree does not keep the content of nested directories, and need not: they are
+            // errors.
             Node::Directory if !self.root.is_empty() => {
                 Err(Error::NestedDirectory { path: path::display(&path) }.into())
             }
@@ -262,7 +264,7 @@ impl<'a> Walk<'a> {
     fn follow(&mut self, path: Path, target: &[u8]) -> Result<(), Stop> {
         self.links += 1;
         self.link.get_or_insert_with(|| (path, target.to_owned()));
-        if self.links > LINKS {
+        if self.links > MAX_LINKS {
             return Err(self.fault(LinkFault::Loop));
         }
         if target.starts_with(b"/") {
@@ -281,7 +283,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What every bundle needs.
+/// Returns what the tree must keep for every bundle.
 pub(crate) fn wanted() -> Wanted {
     let directories = [Directory::Manifests, Directory::Metadata];
     let paths = directories.map(|directory| directory.as_str().as_bytes().to_owned());
@@ -291,13 +293,11 @@ pub(crate) fn wanted() -> Wanted {
 impl fmt::Display for LinkFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Absolute => {
-                "is absolute; only relative links inside of the directory are followed"
-            }
+            Self::Absolute => "is absolute; only relative links inside the directory are followed",
             Self::Outside => "leads out of the directory that it belongs to",
-            Self::Dangling => "leads nowhere",
-            Self::NotADirectory => "leads through something that is not a directory",
-            Self::Loop => "is part of a loop, or of more than 40 links in a row",
+            Self::Dangling => "leads to a file that does not exist",
+            Self::NotADirectory => "leads through a file that is not a directory",
+            Self::Loop => "is part of a loop, or of a chain of more than 40 links",
         })
     }
 }

@@ -1,7 +1,7 @@
-//! Compressed streams, told by their first bytes.
+//! Decompresses streams. The format is detected from the first bytes.
 //!
-//! As containers/image does it (`pkg/compression`): what a media type says of the compression is
-//! not believed, since enough images in registries say it wrongly.
+//! Like containers/image (`pkg/compression`), this ignores the media type, because it is wrong for
+//! many images in registries.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
@@ -12,28 +12,29 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use crate::budget::{Budget, Metered};
 use crate::limit;
 
-/// The first bytes of formats that are told apart.
+/// The magic numbers of the detected formats.
 const GZIP: &[u8] = &[0x1f, 0x8b, 0x08];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
-/// A skippable frame, whose very first byte is 0x50 to 0x5f: `pzstd` starts with one.
+/// The bytes of a skippable frame after its first byte, which is 0x50 to 0x5f. `pzstd` writes such
+/// a frame first.
 const ZSTD_SKIPPABLE: &[u8] = &[0x2a, 0x4d, 0x18];
 const BZIP2: &[u8] = b"BZh";
 const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
 
-/// A compression that engines read and this crate does not.
+/// A compression that engines support, but this crate does not.
 #[derive(Debug, thiserror::Error)]
-#[error("compressed by {name}, which is not read")]
+#[error("compressed with {name}, which is not supported")]
 pub(crate) struct Unsupported {
     name: &'static str,
 }
 
-/// A stream, and whether it was compressed.
+/// A decompressed stream, and whether it was compressed.
 pub(crate) struct Plain<'a> {
     pub(crate) reader: Box<dyn Read + 'a>,
     pub(crate) was_compressed: bool,
 }
 
-/// `reader` without its compression, bounded by `budget`.
+/// Decompresses `reader` within `budget`. A stream without compression is returned unchanged.
 pub(crate) fn decompress<'a>(reader: impl Read + 'a, budget: &'a Budget) -> io::Result<Plain<'a>> {
     let mut reader = BufReader::with_capacity(1 << 16, reader);
     let mut start = Vec::new();
@@ -61,8 +62,8 @@ pub(crate) fn decompress<'a>(reader: impl Read + 'a, budget: &'a Budget) -> io::
     Ok(Plain { reader, was_compressed: true })
 }
 
-/// All frames of a zstd stream. Layers come with several: `pzstd` cuts them, and zstd:chunked adds
-/// skippable ones.
+/// A reader of all frames of a zstd stream. Layers can have several frames: `pzstd` splits them,
+/// and zstd:chunked adds skippable ones.
 struct Zstd<R> {
     source: R,
     decoder: FrameDecoder,
@@ -76,7 +77,7 @@ impl<R: BufRead> Zstd<R> {
         Self { source, decoder, in_frame: false }
     }
 
-    /// Goes to the next frame with content; false at the end of the stream.
+    /// Starts the next frame with content. Returns false at the end of the stream.
     fn next_frame(&mut self) -> io::Result<bool> {
         loop {
             if self.source.fill_buf()?.is_empty() {
@@ -100,10 +101,13 @@ impl<R: BufRead> Zstd<R> {
         }
     }
 
-    fn check(&self) -> io::Result<()> {
+    fn check_checksum(&self) -> io::Result<()> {
         match self.decoder.get_checksum_from_data() {
             written @ Some(_) if written != self.decoder.get_calculated_checksum() => {
-                Err(io::Error::new(io::ErrorKind::InvalidData, "checksum of a zstd frame differs"))
+                Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "the checksum of a zstd frame does not match",
+                ))
             }
             _ => Ok(()),
         }
@@ -131,7 +135,7 @@ impl<R: BufRead> Read for Zstd<R> {
             if n > 0 {
                 return Ok(n);
             }
-            self.check()?;
+            self.check_checksum()?;
             self.in_frame = false;
         }
     }

@@ -1,4 +1,4 @@
-//! Copies an image or an index as it is stored, to another place.
+//! Copies an image or an index, as it is stored, to a [`Destination`].
 
 use std::io::Read;
 
@@ -10,25 +10,25 @@ use crate::store::Store;
 use crate::{Limits, Source, Transport, image, layout, store};
 use crate::{budget::Budget, digest::Verified, image::open};
 
-/// A place that images are copied to, such as a registry.
+/// A destination of a copy, such as a registry.
 pub trait Destination {
-    /// Why it does not take something.
+    /// The error of the destination.
     type Error: std::error::Error + 'static;
 
-    /// Takes a configuration or a layer; it may leave `reader` unread if it has it. The bytes are
-    /// verified after they were read.
+    /// Stores a configuration or a layer. The destination need not read from `reader` if it already
+    /// has the blob. The bytes are verified after they are read.
     ///
     /// # Errors
     ///
-    /// If it does not take it.
+    /// Returns an error if the blob cannot be stored.
     fn blob(&mut self, blob: &Descriptor, reader: &mut dyn Read) -> Result<(), Self::Error>;
 
-    /// Takes a manifest or an index, verified; all that it refers to came before. The last one is
-    /// the root of what is copied.
+    /// Stores a manifest or an index, which is already verified. Everything that it refers to was
+    /// stored before. The root of the copy comes last.
     ///
     /// # Errors
     ///
-    /// If it does not take it.
+    /// Returns an error if the manifest cannot be stored.
     fn manifest(
         &mut self,
         manifest: &Descriptor,
@@ -37,30 +37,31 @@ pub trait Destination {
     ) -> Result<(), Self::Error>;
 }
 
-/// Why an image is not copied.
+/// An error that prevents an image from being copied.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error<E: std::error::Error + 'static> {
-    /// The file or directory cannot be opened, or holds no image.
+    /// The file or directory cannot be opened, or does not contain an image.
     #[error(transparent)]
     Open(#[from] image::Error),
-    /// The image is not found in it, or not sound.
+    /// The image does not exist, or is not valid.
     #[error(transparent)]
     Manifest(#[from] manifest::Error),
-    /// A docker archive, which has no manifest that could be copied.
-    #[error("a docker archive has no manifest")]
+    /// The source is a docker archive, which has no manifest to copy.
+    #[error("a docker archive has no manifest to copy")]
     Docker,
-    /// The destination does not take it.
+    /// The destination failed.
     #[error(transparent)]
     Destination(E),
 }
 
-/// Copies the image or index that `source` names: every platform, each byte as it is. Its digest.
+/// Copies the image or index that `source` names, with all platforms, unchanged. Returns its
+/// digest.
 ///
 /// # Errors
 ///
-/// If there is no such image, several are there and none is named, a document is not what its
-/// digest says, or `destination` fails.
+/// Returns an error if the image does not exist, if several images exist and none is selected, if a
+/// document does not match its digest, or if `destination` fails.
 pub fn copy<D: Destination>(
     source: &Source,
     destination: &mut D,
@@ -87,7 +88,8 @@ struct Copy<'a, D> {
 }
 
 impl<D: Destination> Copy<'_, D> {
-    /// Copies what `descriptor` refers to, and then itself; `depth` indexes lie around it.
+    /// Copies everything that the manifest refers to, and then the manifest. `depth` is the number
+    /// of indexes around it.
     fn manifest(&mut self, descriptor: &Descriptor, depth: usize) -> Result<(), Error<D::Error>> {
         let limit = self.budget.limits.nesting;
         if depth > limit {
@@ -110,7 +112,9 @@ impl<D: Destination> Copy<'_, D> {
             }
         } else {
             let (digest, media_type) = (digest.to_string(), excerpt::cut(media_type));
-            return Err(manifest::Error::MediaType { digest, media_type, expected: "image" }.into());
+            return Err(
+                manifest::Error::MediaType { digest, media_type, expected: "an image" }.into()
+            );
         }
         self.destination.manifest(descriptor, &bytes, depth == 0).map_err(Error::Destination)
     }
@@ -122,7 +126,7 @@ impl<D: Destination> Copy<'_, D> {
         let inner = self.store.open(&name).map_err(manifest::Error::from)?;
         let mut reader = Verified::new(inner, digest, Some(descriptor.size())).map_err(fails)?;
         let taken = self.destination.blob(descriptor, &mut reader);
-        // That a blob is damaged says more than what came of it.
+        // If the blob is damaged, report that instead of an error that results from the damage.
         let read = |source| manifest::Error::from(store::Error::Read { name, source });
         reader.finish().map_err(read)?.map_err(fails)?;
         taken.map_err(Error::Destination)

@@ -1,4 +1,4 @@
-//! Digests of what is read.
+//! Computes and verifies digests.
 
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
@@ -7,33 +7,33 @@ use oci_spec::image::{Digest, DigestAlgorithm};
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
 use unlade_text::excerpt;
 
-/// Bytes that are not what their digest or size says.
+/// A difference between bytes and their digest or size.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
     /// The digest differs.
-    #[error("digest is {found}, not {expected}")]
+    #[error("the digest is {found}, not {expected}")]
     Differs {
-        /// What was promised.
+        /// The expected digest.
         expected: String,
-        /// What the bytes have.
+        /// The digest of the bytes.
         found: String,
     },
     /// The size differs.
-    #[error("size is {found}{}, not {expected} bytes", if found > expected { " or more" } else { "" })]
+    #[error("the size is {found}{}, not {expected} bytes", if found > expected { " or more" } else { "" })]
     Size {
-        /// What was promised, in bytes.
+        /// The expected size, in bytes.
         expected: u64,
-        /// How many bytes were read.
+        /// The number of bytes that were read.
         found: u64,
     },
-    /// A digest of a kind that cannot be verified.
-    #[error("digest algorithm {algorithm:?} is not known")]
+    /// The algorithm of the digest is not supported.
+    #[error("the digest algorithm {algorithm:?} is not supported")]
     Algorithm {
-        /// Its name.
+        /// The name of the algorithm.
         algorithm: String,
     },
-    /// A text that is no digest.
+    /// The text is not a digest.
     #[error("{text:?} is not a digest")]
     Invalid {
         /// The text.
@@ -41,17 +41,17 @@ pub enum Error {
     },
 }
 
-/// The SHA-256 of `bytes`.
+/// Computes the SHA-256 of `bytes`.
 pub(crate) fn sha256(bytes: &[u8]) -> Result<Digest, Error> {
     parse(&Hasher::Sha256(Sha256::new_with_prefix(bytes)).finish())
 }
 
-/// The digest that `text` writes.
+/// Parses a digest.
 pub(crate) fn parse(text: &str) -> Result<Digest, Error> {
     text.parse().map_err(|_| Error::Invalid { text: excerpt::cut(text) })
 }
 
-/// A reader whose bytes are hashed and counted as they pass.
+/// A reader that hashes and counts the bytes that it reads.
 pub(crate) struct Verified<R> {
     inner: R,
     hasher: Hasher,
@@ -61,13 +61,13 @@ pub(crate) struct Verified<R> {
 }
 
 impl<R: Read> Verified<R> {
-    /// `inner` shall have the digest `expected`, and the size if one is given.
+    /// Creates a reader that expects the digest `expected` of `inner`, and optionally its size.
     pub(crate) fn new(inner: R, expected: &Digest, size: Option<u64>) -> Result<Self, Error> {
         let hasher = Hasher::new(expected.algorithm())?;
         Ok(Self { inner, hasher, count: 0, expected: expected.clone(), size })
     }
 
-    /// Reads what is left, and compares.
+    /// Reads the rest, and compares the digest and the size.
     pub(crate) fn finish(mut self) -> io::Result<Result<(), Error>> {
         io::copy(&mut self, &mut io::sink())?;
         if let Some(expected) = self.size.filter(|size| *size != self.count) {
@@ -80,7 +80,7 @@ impl<R: Read> Verified<R> {
 
 impl<R: Read> Read for Verified<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // One byte more than promised is enough to know.
+        // One byte more than expected is enough to detect a difference.
         let left =
             self.size.map_or(u64::MAX, |size| size.saturating_add(1).saturating_sub(self.count));
         let n = self.inner.by_ref().take(left).read(buffer)?;
@@ -90,7 +90,7 @@ impl<R: Read> Read for Verified<R> {
     }
 }
 
-/// A writer whose bytes are hashed, by SHA-256, and counted as they pass.
+/// A writer that hashes, with SHA-256, and counts the bytes that it writes.
 pub(crate) struct Hashed<W> {
     inner: W,
     hasher: Sha256,
@@ -102,7 +102,7 @@ impl<W: Write> Hashed<W> {
         Self { inner, hasher: Sha256::new(), count: 0 }
     }
 
-    /// Flushes; digest and number of the bytes.
+    /// Flushes the writer. Returns the digest and the number of the bytes.
     pub(crate) fn finish(mut self) -> io::Result<(Digest, u64)> {
         self.inner.flush()?;
         let digest = parse(&Hasher::Sha256(self.hasher).finish()).map_err(io::Error::other)?;
@@ -149,14 +149,14 @@ impl Hasher {
 
     fn finish(self) -> String {
         match self {
-            Self::Sha256(hasher) => written("sha256", &hasher.finalize()),
-            Self::Sha384(hasher) => written("sha384", &hasher.finalize()),
-            Self::Sha512(hasher) => written("sha512", &hasher.finalize()),
+            Self::Sha256(hasher) => format_digest("sha256", &hasher.finalize()),
+            Self::Sha384(hasher) => format_digest("sha384", &hasher.finalize()),
+            Self::Sha512(hasher) => format_digest("sha512", &hasher.finalize()),
         }
     }
 }
 
-fn written(algorithm: &str, bytes: &[u8]) -> String {
+fn format_digest(algorithm: &str, bytes: &[u8]) -> String {
     bytes.iter().fold(format!("{algorithm}:"), |mut text, byte| {
         // Writing to a String cannot fail.
         let _ = write!(text, "{byte:02x}");

@@ -1,4 +1,4 @@
-//! Docker archives: what `docker save` writes, and skopeo and podman after it.
+//! Docker archives, which `docker save`, skopeo and podman write.
 
 use oci_spec::image::Digest;
 use unlade_text::excerpt;
@@ -12,7 +12,7 @@ use crate::{Select, budget::Budget, digest};
 /// The file that lists the images.
 pub(crate) const MANIFEST: &str = "manifest.json";
 
-/// The image that is meant: the one that is selected, else the only one.
+/// Finds the selected image, or the only one.
 pub(crate) fn find(
     store: &Store<'_>,
     select: Option<&Select>,
@@ -26,17 +26,17 @@ pub(crate) fn find(
     let bytes = store.read(&item.config, budget.limits.json)?;
     let id = digest::sha256(&bytes)
         .map_err(|source| Error::Blob { blob: excerpt::cut(&item.config), source })?;
-    // The name is the digest, if it looks like one: nothing else vouches for the configuration.
-    if named_digest(&item.config).is_none() && store.is_ambiguous(&item.config) {
+    // Only a digest in its name verifies the configuration. Without one, the name must be unique.
+    if digest_in_path(&item.config).is_none() && store.is_ambiguous(&item.config) {
         return Err(store::Error::Twice { name: excerpt::cut(&item.config) }.into());
     }
-    if let Some(expected) = named_digest(&item.config).filter(|expected| *expected != id) {
+    if let Some(expected) = digest_in_path(&item.config).filter(|expected| *expected != id) {
         let (expected, found) = (expected.to_string(), id.to_string());
         let source = digest::Error::Differs { expected, found };
         return Err(Error::Blob { blob: excerpt::cut(&item.config), source });
     }
     let layers = item.layers.iter().flatten().map(|file| (file.clone(), None)).collect();
-    let image = Manifest::configured(&bytes, &item.config, id, layers, &budget.limits)?;
+    let image = Manifest::from_configuration(&bytes, &item.config, id, layers, &budget.limits)?;
     Ok(Manifest { name, ..image })
 }
 
@@ -45,12 +45,14 @@ fn choose<'a>(
     select: Option<&Select>,
 ) -> Result<(&'a DockerImage, Option<String>), Error> {
     let first_tag = |item: &DockerImage| item.repo_tags.iter().flatten().next().cloned();
-    let not_found =
-        |select: &Select| Error::NotFound { select: select.to_string(), images: listed(items) };
+    let not_found = |select: &Select| Error::NotFound {
+        select: select.to_string(),
+        images: selectable_names(items),
+    };
     match (select, items) {
         (None, [item]) => Ok((item, first_tag(item))),
         (None, []) => Err(Error::Empty),
-        (None, _) => Err(Error::Several { images: listed(items) }),
+        (None, _) => Err(Error::Several { images: selectable_names(items) }),
         (Some(select @ Select::Index(index)), _) => {
             items.get(*index).map(|item| (item, first_tag(item))).ok_or_else(|| not_found(select))
         }
@@ -68,7 +70,7 @@ fn choose<'a>(
     }
 }
 
-fn listed(items: &[DockerImage]) -> Vec<String> {
+fn selectable_names(items: &[DockerImage]) -> Vec<String> {
     let names = items.iter().enumerate().flat_map(|(index, item)| {
         let tags: Vec<_> = item.repo_tags.iter().flatten().cloned().collect();
         if tags.is_empty() { vec![format!("@{index}")] } else { tags }
@@ -76,8 +78,8 @@ fn listed(items: &[DockerImage]) -> Vec<String> {
     names.collect()
 }
 
-/// The digest that a path such as `HEX.json` or `blobs/sha256/HEX` names.
-fn named_digest(path: &str) -> Option<Digest> {
+/// Returns the digest in a path such as `HEX.json` or `blobs/sha256/HEX`.
+fn digest_in_path(path: &str) -> Option<Digest> {
     let name = path.rsplit('/').next()?;
     let hex = name.strip_suffix(".json").unwrap_or(name);
     digest::parse(&format!("sha256:{hex}")).ok()

@@ -1,10 +1,10 @@
-//! The JSON documents of an image, read only where Go reads the same.
+//! Parses the JSON documents of an image. A document that Go would read differently is an error.
 //!
-//! Go's `encoding/json` matches the names of fields in any letter case, takes the last of several,
-//! and merges objects that occur twice. This crate's parser matches names exactly. Without a check
-//! one document, and so one digest, is two images: one for us and one for every engine
-//! (CVE-2021-41190 was of this kind). So each document is checked against a [`Schema`], which has
-//! the fields and types of Go's own structs, before it is read.
+//! Go's `encoding/json` matches the names of fields in any letter case, uses the last of several
+//! fields, and merges objects that occur twice. The parser of this crate matches names exactly.
+//! Without a check, one document with one digest could describe two images: one for this crate, and
+//! another one for the engines (as in CVE-2021-41190). So each document is checked against a
+//! [`Schema`] with the fields and types of Go's structs before it is parsed.
 
 mod check;
 mod schema;
@@ -19,34 +19,33 @@ use unlade_text::excerpt;
 
 pub use schema::Schema;
 
-/// A kind of document, and what Go's type for it looks like.
+/// A kind of document, with the schema of its Go type.
 pub trait Document: DeserializeOwned {
-    /// The fields that Go knows.
+    /// The fields of the Go type.
     const SCHEMA: &'static Schema;
 }
 
-/// A document that is not JSON, is of another shape than its kind has, or is read differently by
-/// Go.
+/// An error in a document: it is not JSON, it does not fit its schema, or Go reads it differently.
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 #[error("{problem} at line {line} column {column}")]
 pub struct Error {
-    /// What is wrong, in a few hundred bytes at most.
+    /// The problem, in at most a few hundred bytes.
     pub problem: String,
-    /// The line, from 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// The column, from 1, in bytes.
+    /// The column in bytes, counted from 1.
     pub column: usize,
 }
 
-/// The document in `bytes`.
+/// Parses the document in `bytes`.
 ///
 /// # Errors
 ///
-/// If it is not a document of this kind, or if Go's `encoding/json` would refuse it or find other
-/// values in it:
-/// two keys of an object that differ by letter case at most, a key that is a known field but for
-/// letter case, text that is not UTF-8 or has lone surrogates, numbers outside 63 bits.
-/// Keys of annotations and labels, which Go reads into maps, may differ by letter case.
+/// Returns an error if `bytes` are not a document of this kind, or if Go's `encoding/json` would
+/// reject it or read other values from it. Such documents contain two keys of an object that are
+/// equal or differ only in letter case, a key that differs from a known field only in letter case,
+/// text that is not UTF-8 or has unpaired surrogates, or numbers outside 63 bits. Keys of
+/// annotations and labels may differ only in letter case, because Go reads them into maps.
 pub fn parse<T: Document>(bytes: &[u8]) -> Result<T, Error> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
     check::Check(T::SCHEMA).deserialize(&mut json)?;
@@ -58,39 +57,39 @@ impl From<serde_json::Error> for Error {
     fn from(error: serde_json::Error) -> Self {
         let (line, column) = (error.line(), error.column());
         let text = error.to_string();
-        // The parser's own text quotes values of any length, and repeats the position.
+        // The message of the parser contains values of any length, and the position once more.
         let problem = text.strip_suffix(&format!(" at line {line} column {column}"));
         Self { problem: excerpt::cut(problem.unwrap_or(&text)), line, column }
     }
 }
 
-/// The configuration of an image, as far as it is needed. Docker has written these for longer
-/// than the OCI's types are strict, so no more than this is asked of them.
+/// The required fields of the configuration of an image. Old configurations of Docker do not fit
+/// the strict OCI types, so the other fields are not parsed.
 #[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Configuration {
-    /// `os`
+    /// The field `os`.
     pub os: Option<String>,
-    /// `architecture`
+    /// The field `architecture`.
     pub architecture: Option<String>,
-    /// `variant`
+    /// The field `variant`.
     pub variant: Option<String>,
-    /// `config`
+    /// The field `config`.
     pub config: Option<Execution>,
-    /// `rootfs`
+    /// The field `rootfs`.
     pub rootfs: RootFs,
 }
 
-/// `config` of a [`Configuration`].
+/// The field `config` of a [`Configuration`].
 #[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "PascalCase")]
 #[non_exhaustive]
 pub struct Execution {
-    /// `Labels`
+    /// The field `Labels`.
     pub labels: Option<HashMap<String, Option<String>>>,
 }
 
-/// `rootfs` of a [`Configuration`].
+/// The field `rootfs` of a [`Configuration`].
 #[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RootFs {
@@ -108,28 +107,28 @@ pub struct DockerManifest(pub Vec<DockerImage>);
 #[serde(rename_all = "PascalCase")]
 #[non_exhaustive]
 pub struct DockerImage {
-    /// Path of the configuration.
+    /// The path of the configuration.
     pub config: String,
-    /// Names with tags.
+    /// The names with tags.
     pub repo_tags: Option<Vec<String>>,
-    /// Paths of the layers, lowest first.
+    /// The paths of the layers, lowest first.
     pub layers: Option<Vec<String>>,
 }
 
-/// The fields by which readers tell the kinds of manifests apart.
+/// The fields by which readers distinguish the kinds of manifest.
 #[derive(Debug, Clone, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Shape {
-    /// `mediaType`
+    /// The field `mediaType`.
     pub media_type: Option<String>,
-    /// `config`; null is as good as absent, in Go too.
+    /// The field `config`. Null means absent, as in Go.
     pub config: Option<IgnoredAny>,
-    /// `layers`
+    /// The field `layers`.
     pub layers: Option<IgnoredAny>,
-    /// `manifests`
+    /// The field `manifests`.
     pub manifests: Option<IgnoredAny>,
-    /// `fsLayers`: of the first version of Docker's format.
+    /// The field `fsLayers` of the first version of Docker's format.
     pub fs_layers: Option<IgnoredAny>,
 }
 

@@ -1,4 +1,4 @@
-//! An image in a file or directory -> the bundle in it.
+//! [`read`]: reads the bundle in an image in a file or directory.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader};
@@ -20,16 +20,17 @@ use crate::store::{self, Store};
 use crate::tree::Tree;
 use crate::{Digest, Limits, Platform, Select, Source, Transport, docker, layout};
 
-/// How often the layers are read at most. Once is enough but for hard links and directories that
-/// lead elsewhere; each of these costs one more time.
-const ROUNDS: usize = 10;
+/// The maximum number of times that the layers are read. Once is usually enough. Each hard link or
+/// directory link to a path that was not kept needs one more time.
+const MAX_ROUNDS: usize = 10;
 
-/// What [`read`] is told beside the source.
+/// Options of [`read`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The platform to take from an index; none for the host's, else the index's only one.
+    /// The platform to select from an index. If `None`, the platform of the host, else the only
+    /// one.
     pub platform: Option<Platform>,
-    /// Limits on what is read.
+    /// The limits for everything that is read.
     pub limits: Limits,
 }
 
@@ -37,33 +38,33 @@ pub struct Options {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Image {
-    /// The bundle.
+    /// The bundle, and the findings.
     pub reading: Reading,
-    /// The name under which the file or directory lists the image.
+    /// The name of the image in the file or directory.
     pub name: Option<String>,
-    /// The digest of the image's manifest; none in a docker archive, which has no manifest.
+    /// The digest of the manifest of the image. `None` for a docker archive, which has no manifest.
     pub digest: Option<Digest>,
-    /// The digest of the image's configuration: the image ID of Docker and podman.
+    /// The digest of the configuration, which is the image ID of Docker and podman.
     pub id: Digest,
-    /// The platform that the configuration names, `unknown` where it names none.
+    /// The platform in the configuration. Parts that it does not name are `unknown`.
     pub platform: Platform,
-    /// The labels of the configuration.
+    /// The labels in the configuration.
     pub labels: BTreeMap<String, String>,
 }
 
-/// Why no bundle is read out of an image.
+/// An error that prevents a bundle from being read from an image.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The file or directory holds no image in a format that is read.
+    /// The file or directory does not contain an image in a supported format.
     #[error("{} is not an OCI image layout, OCI archive or docker archive", path.display())]
     Unrecognized {
         /// The file or directory.
         path: PathBuf,
-        /// Whether it contains the directories of a bundle, outside of any image.
+        /// Whether it contains the directories of a bundle that is not in an image.
         has_bundle: bool,
     },
-    /// The archive has another format than its transport says.
+    /// The archive has another format than its transport.
     #[error("{} is {}, not {}", path.display(), noun(*found), noun(*wanted))]
     Transport {
         /// The archive.
@@ -76,54 +77,54 @@ pub enum Error {
     /// The file or directory cannot be read.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// The image is not found in it, or is none.
-    #[error("{}", path.display())]
+    /// The image does not exist, or is not valid.
+    #[error("failed to read the image in {}", path.display())]
     Manifest {
         /// The file or directory.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         source: manifest::Error,
     },
-    /// A layer is not what its digest or size says.
-    #[error("layer {layer} is not what it should be")]
+    /// A layer does not match its digest or size.
+    #[error("layer {layer} does not match its digest or size")]
     Blob {
         /// Its digest, or its path in a docker archive.
         layer: String,
         /// The difference.
         source: digest::Error,
     },
-    /// A layer is not what the configuration says of its tar.
-    #[error("the tar of layer {layer} is not what the configuration says")]
+    /// The tar of a layer does not match its digest in the configuration.
+    #[error("the tar of layer {layer} does not match the configuration")]
     DiffId {
         /// Its digest, or its path in a docker archive.
         layer: String,
         /// The difference.
         source: digest::Error,
     },
-    /// A layer cannot be read, or not be laid over those before it.
-    #[error("layer {layer}")]
+    /// A layer cannot be read, or cannot be applied to the layers below it.
+    #[error("failed to apply layer {layer}")]
     Layer {
         /// Its digest, or its path in a docker archive.
         layer: String,
-        /// What is wrong.
+        /// The reason.
         source: layer::Error,
     },
-    /// The image holds no bundle.
-    #[error("the image holds no bundle")]
+    /// The image does not contain a valid bundle.
+    #[error("the image does not contain a bundle")]
     Bundle(#[from] bundle::Error),
-    /// `annotations.yaml` does not say where the manifests are.
-    #[error("the layout of the bundle is not known")]
+    /// The directory of the manifests cannot be read from `annotations.yaml`.
+    #[error("failed to find the manifests of the bundle")]
     Layout(#[from] bundle_layout::Error),
-    /// The files were read, but are no bundle's content.
-    #[error("the files are not the content of a bundle")]
+    /// The files are not a valid bundle.
+    #[error("the files are not a valid bundle")]
     Content(#[from] unlade_bundle::content::Error),
-    /// Links lead from one part of the image to another, again and again.
-    #[error("links of the bundle lead through too many parts of the image")]
+    /// Links lead through too many parts of the image, so that the layers were read too often.
+    #[error("the links of the bundle lead through too many parts of the image")]
     Rounds,
 }
 
 impl Error {
-    /// Whether one of the [`Limits`] was passed.
+    /// Whether one of the [`Limits`] was exceeded.
     pub fn is_limit(&self) -> bool {
         let first: &(dyn std::error::Error + 'static) = self;
         let exceeded = std::iter::successors(Some(first), |error| error.source()).any(|error| {
@@ -159,37 +160,40 @@ impl Error {
             }
     }
 
-    /// What to do, where that is known.
+    /// Returns a suggestion for how to fix the error, if one is known.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Manifest { source, .. } => source.hint(),
             Self::Unrecognized { path, has_bundle: true } => Some(format!(
-                "the files of a bundle are in it, but no image: extract {} and give the directory",
+                "it contains the files of a bundle, but no image: extract {} and pass the directory",
                 path.display()
             )),
             Self::Transport { path, found, .. } => {
-                Some(format!("{found}:{}, or the path alone", path.display()))
+                Some(format!("use {found}:{}, or the path alone", path.display()))
             }
             Self::Unrecognized { path, .. } if path.is_dir() => Some(
                 "a bundle directory has manifests/ and metadata/, an image layout has index.json"
                     .to_owned(),
             ),
             Self::Bundle(bundle::Error::Missing { .. }) => {
-                Some("is this the image of a bundle, and not that of the operator?".to_owned())
+                Some("check that this is the image of a bundle and not of an operator".to_owned())
             }
             Self::Store(store::Error::Open { path, source })
                 if source.kind() == io::ErrorKind::NotADirectory && path.is_file() =>
             {
-                Some(format!("{0} is a file: oci-archive:{0}, or the path alone", path.display()))
+                Some(format!(
+                    "{0} is a file: use oci-archive:{0}, or the path alone",
+                    path.display()
+                ))
             }
             Self::Store(store::Error::NotAFile { path }) if path.is_dir() => {
-                Some(format!("{0} is a directory: oci:{0}, or the path alone", path.display()))
+                Some(format!("{0} is a directory: use oci:{0}, or the path alone", path.display()))
             }
             Self::Store(store::Error::Open { path, source })
                 if source.kind() == io::ErrorKind::NotFound && may_be_remote(path) =>
             {
                 Some(format!(
-                    "an image in a registry is read after \
+                    "to read an image from a registry, copy it first: \
                      `skopeo copy docker://{} oci-archive:image.tar`",
                     path.display()
                 ))
@@ -213,16 +217,18 @@ fn may_be_remote(path: &FilePath) -> bool {
     path.to_str().is_some_and(|name| name.contains([':', '@']) && is_image_name(name))
 }
 
-/// The bundle in the image that `source` names.
+/// Reads the bundle in the image that `source` names.
 ///
-/// A path without a transport is an OCI layout if it is a directory; of a file the contents
-/// decide. An archive that is both an OCI archive and a docker archive, as `docker save` writes
-/// them since version 25, is read as the former, which has more digests.
+/// A path without a transport is an OCI layout if it is a directory. The format of a file is
+/// detected from its content. Since version 25, `docker save` writes archives that are both OCI
+/// archives and docker archives. Such an archive is read as an OCI archive, because these have more
+/// digests.
 ///
 /// # Errors
 ///
-/// If there is no such image, several are there and none is named, anything is not what its digest
-/// says, a limit is passed, or the image holds no bundle.
+/// Returns an error if the image does not exist, if several images exist and none is selected, if
+/// anything does not match its digest, if a limit is exceeded, or if the image does not contain a
+/// bundle.
 pub fn read(source: &Source, options: &Options) -> Result<Image, Error> {
     let budget = Budget::new(options.limits.clone());
     let (path, select) = match source {
@@ -292,13 +298,13 @@ fn find(
     }
 }
 
-/// The bundle in the stack of `layers`.
+/// Reads the bundle in the stack of `layers`.
 fn unpack(store: &Store<'_>, layers: &[Layer], budget: &Budget) -> Result<Reading, Error> {
     let mut wanted = bundle::wanted();
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let mut stack = Stack::new(&wanted, budget);
         for layer in layers {
-            push(store, layer, &mut stack, budget)?;
+            push_verified(store, layer, &mut stack, budget)?;
         }
         if !stack.missed.is_empty() {
             wanted.paths.append(&mut stack.missed);
@@ -316,7 +322,7 @@ fn unpack(store: &Store<'_>, layers: &[Layer], budget: &Budget) -> Result<Readin
             }
             Err(Stop::Error(error)) => return Err(error.into()),
         };
-        // The tree has the bytes of the files too, which are not to be there twice.
+        // The tree shares the bytes of the files. Drop it first, so that they need not be copied.
         drop(stack);
         let files = files.into_iter().map(File::from).collect();
         let mut reading = Content::assemble(files, &budget.limits.content)?;
@@ -326,12 +332,12 @@ fn unpack(store: &Store<'_>, layers: &[Layer], budget: &Budget) -> Result<Readin
     Err(Error::Rounds)
 }
 
-/// The files of the bundle, and where they lie. The outer result tells whether the tree knows
-/// enough.
+/// Collects the files and the layout of the bundle. The outer result is an error if the tree must
+/// keep more paths.
 fn collect(tree: &Tree, limits: &Limits) -> Result<Result<(Vec<Found>, Layout), Error>, Stop> {
     let missing = |path: &str| Stop::Error(bundle::Error::Missing { path: path.to_owned() });
     let mut collector = Collector::new(tree, limits);
-    if !collector.take(Directory::Metadata.as_str(), Directory::Metadata)? {
+    if !collector.collect(Directory::Metadata.as_str(), Directory::Metadata)? {
         return Err(missing(Directory::Metadata.as_str()));
     }
     let annotations = collector.files.iter().find(|file| file.name == ANNOTATIONS_FILE);
@@ -340,18 +346,18 @@ fn collect(tree: &Tree, limits: &Limits) -> Result<Result<(Vec<Found>, Layout), 
         Ok(layout) => layout,
         Err(error) => return Ok(Err(error.into())),
     };
-    if !collector.take(&layout.manifests, Directory::Manifests)? {
+    if !collector.collect(&layout.manifests, Directory::Manifests)? {
         let named = layout.manifests.clone();
         layout = layout.fallback().ok_or_else(|| missing(&named))?;
-        if !collector.take(&layout.manifests, Directory::Manifests)? {
+        if !collector.collect(&layout.manifests, Directory::Manifests)? {
             return Err(missing(&layout.manifests));
         }
     }
     Ok(Ok((collector.files, layout)))
 }
 
-/// Lays `layer` over the others, and verifies it. What it left in the stack may be used only then.
-fn push(
+/// Applies `layer` to the stack, and verifies it. The stack must not be used if this fails.
+fn push_verified(
     store: &Store<'_>,
     layer: &Layer,
     stack: &mut Stack<'_>,
@@ -364,17 +370,18 @@ fn push(
     let fails = |source: layer::Error| Error::Layer { layer: name(), source };
     let reader = store.open(&layer.file)?;
     let Some((digest, size)) = &layer.stored else {
-        return lay(reader, layer, stack, budget, &name);
+        return apply(reader, layer, stack, budget, &name);
     };
     let blob = |source| Error::Blob { layer: name(), source };
     let mut reader = Verified::new(reader, digest, Some(*size)).map_err(blob)?;
-    let laid = lay(&mut reader, layer, stack, budget, &name);
-    // That a blob is damaged says more than what came of it.
+    let applied = apply(&mut reader, layer, stack, budget, &name);
+    // If the blob is damaged, report that instead of an error that results from the damage.
     reader.finish().map_err(|source| fails(source.into()))?.map_err(blob)?;
-    laid
+    applied
 }
 
-fn lay(
+/// Decompresses `layer`, and applies its tar to the stack.
+fn apply(
     reader: impl io::Read,
     layer: &Layer,
     stack: &mut Stack<'_>,

@@ -1,4 +1,4 @@
-//! One layer: a tar stream that is laid over the tree of the wanted paths.
+//! Applies one layer, which is a tar stream, to the tree of the wanted paths.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -10,21 +10,21 @@ use crate::path::{self, Path};
 use crate::tape::{self, Entry, Kind};
 use crate::tree::{Interest, Node, Tree, Wanted};
 
-/// Prefix of a file that removes another of a lower layer (image-spec, layer.md).
+/// The prefix of a file that removes a file of a lower layer (image-spec, layer.md).
 const WHITEOUT: &[u8] = b".wh.";
-/// A file that removes all that lower layers have in its directory.
+/// The name of a file that removes everything of lower layers in its directory.
 const OPAQUE: &[u8] = b".wh..wh..opq";
-/// Prefix of what AUFS writes for itself, which engines skip.
+/// The prefix of internal files of AUFS, which engines skip.
 const AUFS: &[u8] = b".wh..wh.";
 
-/// Why a layer is not laid over the others.
+/// An error that prevents a layer from being applied.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The stream ends early, does not decompress, is no tar, or passes a limit.
-    #[error("cannot be read")]
+    /// The stream ends early, does not decompress, is not a tar, or exceeds a limit.
+    #[error("failed to read the tar stream")]
     Read(#[from] io::Error),
-    /// A path that Linux has no room for, or that no tree in use is as deep as.
+    /// A path is longer than Linux allows, or deeper than any real directory tree.
     #[error(
         "path or link target {path} is longer than {} bytes, or has more than {} slashes",
         limit::PATH,
@@ -34,56 +34,56 @@ pub enum Error {
         /// The start of the path as written.
         path: String,
     },
-    /// An entry whose path climbs out of the image.
+    /// The path of an entry leads out of the image.
     #[error("entry {path} leads out of the image")]
     Escapes {
         /// The path as written.
         path: String,
     },
-    /// A hard link to something that is not there, or is a directory.
-    #[error("hard link {path} -> {target} leads to no file")]
+    /// The target of a hard link does not exist, or is a directory.
+    #[error("hard link {path} -> {target} does not lead to a file")]
     HardLink {
         /// The link.
         path: String,
-        /// Where it points to, as written.
+        /// The target of the link, as written.
         target: String,
     },
-    /// An entry beneath a link or a file.
-    #[error("entry {path} lies beneath {above}, which is not a directory")]
+    /// An entry is inside a link or a file.
+    #[error("entry {path} is inside {above}, which is not a directory")]
     Beneath {
         /// The entry.
         path: String,
-        /// What is not a directory.
+        /// The link or file.
         above: String,
     },
-    /// A whiteout that names nothing.
-    #[error("whiteout {path} names no file")]
+    /// A whiteout does not name a file.
+    #[error("whiteout {path} does not name a file")]
     Whiteout {
         /// Its path.
         path: String,
     },
-    /// More files in a bundle's directories than the limit.
+    /// The directories of the bundle contain more files than the limit.
     #[error("{path}: the bundle has more than {limit} files")]
     Files {
-        /// The file with which the limit was passed.
+        /// The first file beyond the limit.
         path: String,
         /// The limit, in files.
         limit: usize,
     },
-    /// The files of a bundle, of all layers together, are larger than the limit.
+    /// The files of the bundle in all layers together are larger than the limit.
     #[error("{path}: the files of the bundle are larger than {limit} bytes")]
     TotalSize {
-        /// The file with which the limit was passed.
+        /// The first file beyond the limit.
         path: String,
         /// The limit, in bytes.
         limit: usize,
     },
 }
 
-/// Layers that are being stacked.
+/// The stack of the layers that were applied so far.
 pub(crate) struct Stack<'a> {
     pub(crate) tree: Tree,
-    /// Paths that hard links need and that the tree was not told to keep.
+    /// The targets of hard links that the tree does not keep.
     pub(crate) missed: BTreeSet<Path>,
     budget: &'a Budget,
     layer: usize,
@@ -95,7 +95,7 @@ impl<'a> Stack<'a> {
         Self { tree: Tree::new(wanted), missed: BTreeSet::new(), budget, layer: 0, bytes: 0 }
     }
 
-    /// Lays the tar in `reader` over the layers before it.
+    /// Applies the tar in `reader` to the layers below it.
     pub(crate) fn push(&mut self, reader: impl Read) -> Result<(), Error> {
         self.layer += 1;
         tape::each_within(reader, self.budget, |entry| self.add(entry))
@@ -110,7 +110,7 @@ impl<'a> Stack<'a> {
         {
             return Err(Error::Path { path: path::display(long) });
         }
-        let path = path::clean(&entry.path)
+        let path = path::normalize(&entry.path)
             .ok_or_else(|| Error::Escapes { path: path::display(&entry.path) })?;
         let name = path::name(&path);
         let directory = path::parent(&path).unwrap_or_default();
@@ -136,7 +136,8 @@ impl<'a> Stack<'a> {
         match self.tree.interest(&path) {
             Interest::None => Ok(()),
             Interest::Above(above) => {
-                // Unlike an entry of its own, what lies beneath does not replace a link or a file.
+                // An entry for the path itself would replace a link or a file. An entry inside it
+                // does not.
                 match self.tree.node(above) {
                     Some(Node::Directory) | None => self.insert(above, &path, Node::Directory),
                     Some(_) => Err(Error::Beneath {
@@ -148,11 +149,11 @@ impl<'a> Stack<'a> {
             Interest::Whole => {
                 let node = match entry.kind {
                     Kind::Directory => Node::Directory,
-                    // Go makes a file of it, and other readers a directory.
+                    // Go creates a file, and other readers create a directory.
                     Kind::File if entry.path.ends_with(b"/") => {
                         Node::Special("file whose path ends in a slash")
                     }
-                    Kind::File => self.file(entry, &path)?,
+                    Kind::File => self.read_file(entry, &path)?,
                     Kind::Symlink => Node::Link(std::mem::take(&mut entry.link)),
                     Kind::HardLink => self.hard_link(&entry.link, &path)?,
                     Kind::Sparse => Node::Special("sparse file"),
@@ -167,7 +168,7 @@ impl<'a> Stack<'a> {
         }
     }
 
-    fn file<R: Read>(&mut self, entry: &mut Entry<'_, R>, path: &[u8]) -> Result<Node, Error> {
+    fn read_file<R: Read>(&mut self, entry: &mut Entry<'_, R>, path: &[u8]) -> Result<Node, Error> {
         let limits = &self.budget.limits.content;
         let size = usize::try_from(entry.size).unwrap_or(usize::MAX);
         if size > limits.file_size {
@@ -185,18 +186,18 @@ impl<'a> Stack<'a> {
         Ok(Node::File(Rc::new(bytes)))
     }
 
-    /// The node that a hard link to `target` leads to: it shares the file, whatever becomes of the
-    /// other name.
+    /// Returns the node for a hard link to `target`. It shares the file, which stays if the other
+    /// name is removed.
     fn hard_link(&mut self, target: &[u8], path: &[u8]) -> Result<Node, Error> {
         let fails = || Error::HardLink { path: path::display(path), target: path::display(target) };
-        let target = path::clean(target).ok_or_else(fails)?;
+        let target = path::normalize(target).ok_or_else(fails)?;
         match self.tree.node(&target) {
             Some(Node::Directory) => Err(fails()),
             Some(node) => Ok(node.clone()),
             None if self.tree.covers(&target) => Err(fails()),
             None => {
                 if !self.missed.contains(&target) {
-                    self.take_names(&target)?;
+                    self.count_names(&target)?;
                     self.missed.insert(target);
                 }
                 Ok(Node::Pending)
@@ -204,26 +205,26 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// Puts `node` at `path`, for the sake of `entry`.
+    /// Inserts `node` at `path`. The path of the entry is for errors.
     fn insert(&mut self, path: &[u8], entry: &[u8], node: Node) -> Result<(), Error> {
-        // Directories on the way and what hard links need are few, unless someone means harm.
+        // Real images need few parent directories and targets of hard links.
         let limit = self.budget.limits.content.files;
         if self.tree.len() > limit.saturating_mul(2).saturating_add(100) {
             return Err(Error::Files { path: path::display(path), limit });
         }
         if let Node::Link(target) = &node {
-            self.budget.take_name(target)?;
+            self.budget.count_name(target)?;
         }
         let before = self.tree.len();
         self.tree.insert(path, node, self.layer).map_err(|above| Error::Beneath {
             path: path::display(entry),
             above: path::display(above),
         })?;
-        if self.tree.len() > before { self.take_names(path) } else { Ok(()) }
+        if self.tree.len() > before { self.count_names(path) } else { Ok(()) }
     }
 
-    /// Takes the names of `path` from the budget: the tree keeps each of them.
-    fn take_names(&self, path: &[u8]) -> Result<(), Error> {
-        Ok(path::parts(path).try_for_each(|part| self.budget.take_name(part))?)
+    /// Counts the names of `path` in the budget, because the tree keeps each of them.
+    fn count_names(&self, path: &[u8]) -> Result<(), Error> {
+        Ok(path::parts(path).try_for_each(|part| self.budget.count_name(part))?)
     }
 }

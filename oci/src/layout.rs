@@ -1,4 +1,4 @@
-//! OCI image layouts: from `index.json` to one image's manifest.
+//! OCI image layouts: finds the manifest of an image from `index.json`.
 
 use oci_spec::image::{Descriptor, Digest, ImageIndex, OciLayout};
 use unlade_text::excerpt;
@@ -8,20 +8,21 @@ use crate::manifest::{Error, Manifest, is_index, is_manifest, parse, read_blob, 
 use crate::{Platform, Select};
 use crate::{reference::normalize_docker_name, store::Store};
 
-/// The file that says that this is a layout.
+/// The file that marks a directory as a layout.
 pub(crate) const MARKER: &str = "oci-layout";
 /// The file that lists the images.
 pub(crate) const INDEX: &str = "index.json";
 
-/// An image's name in a layout, often just a tag (image-spec, annotations.md).
+/// The annotation with the name of an image in a layout, often only a tag (image-spec,
+/// annotations.md).
 pub(crate) const REF_NAME: &str = "org.opencontainers.image.ref.name";
-/// Its whole name, as containerd and `docker save` write it.
+/// The annotation with the full name of an image, which containerd and `docker save` write.
 pub(crate) const CONTAINERD_NAME: &str = "io.containerd.image.name";
-/// What BuildKit writes beside an image's manifest is marked so.
+/// The annotation on additional manifests of BuildKit, such as attestations.
 const REFERENCE_TYPE: &str = "vnd.docker.reference.type";
 
-/// The image that is meant: the one that is selected, else the only one; of an index the one for
-/// `platform`, else for the host, else the only one.
+/// Finds the selected image, or the only one. In an index, finds the image for `platform`, else for
+/// the host, else the only one.
 pub(crate) fn find(
     store: &Store<'_>,
     select: Option<&Select>,
@@ -42,17 +43,16 @@ pub(crate) fn find(
         }
         if !is_index(&media_type) {
             let (digest, media_type) = (at.digest.to_string(), excerpt::cut(&media_type));
-            return Err(Error::MediaType { digest, media_type, expected: "image" });
+            return Err(Error::MediaType { digest, media_type, expected: "an image" });
         }
         let index: ImageIndex = parse(&bytes, &crate::manifest::blob_path(&at.digest))?;
         let name = at.name;
-        at = Target { name, ..Target::of(for_platform(index.manifests(), platform)?) };
+        at = Target { name, ..Target::from_descriptor(for_platform(index.manifests(), platform)?) };
     }
     Err(Error::Nesting { limit: budget.limits.nesting })
 }
 
-/// The image or index that is meant, whatever its platforms: the one that is selected, else the
-/// only one.
+/// Finds the selected image or index, or the only one, for any platform.
 pub(crate) fn root(
     store: &Store<'_>,
     select: Option<&Select>,
@@ -66,18 +66,18 @@ pub(crate) fn root(
         match images.as_slice() {
             [] => return Err(Error::Empty),
             [image] => image.digest().clone(),
-            _ => return Err(Error::Several { images: listed(index.manifests()) }),
+            _ => return Err(Error::Several { images: selectable_names(index.manifests()) }),
         }
     };
     let found = index.manifests().iter().find(|found| *found.digest() == at);
     found.cloned().ok_or_else(|| Error::NotFound {
         select: at.to_string(),
-        images: listed(index.manifests()),
+        images: selectable_names(index.manifests()),
     })
 }
 
 fn index(store: &Store<'_>, budget: &Budget) -> Result<ImageIndex, Error> {
-    // containers/image reads layouts without this file, so it is not asked for.
+    // containers/image reads layouts without this file, so it is optional.
     if store.has(MARKER) {
         let marker: OciLayout = parse(&store.read(MARKER, budget.limits.json)?, MARKER)?;
         if marker.image_layout_version() != "1.0.0" {
@@ -88,7 +88,7 @@ fn index(store: &Store<'_>, budget: &Budget) -> Result<ImageIndex, Error> {
     parse(&store.read(INDEX, budget.limits.json)?, INDEX)
 }
 
-/// A manifest or an index that is to be read.
+/// A manifest or an index to read.
 struct Target {
     name: Option<String>,
     digest: Digest,
@@ -97,7 +97,7 @@ struct Target {
 }
 
 impl Target {
-    fn of(descriptor: &Descriptor) -> Self {
+    fn from_descriptor(descriptor: &Descriptor) -> Self {
         Self {
             name: names(descriptor).next().map(str::to_owned),
             digest: descriptor.digest().clone(),
@@ -120,41 +120,43 @@ fn selected(descriptors: &[Descriptor], select: &Select) -> Result<Target, Error
             named.clone().find(|descriptor| is_image(descriptor)).or_else(|| named.next())
         }
         Select::Digest(digest) => {
-            // Not only what index.json lists: also what an index in it does.
+            // The digest may also be in a nested index, so it need not be in index.json.
             let listed = descriptors.iter().find(|descriptor| descriptor.digest() == digest);
             return Ok(listed.map_or_else(
                 || Target { name: None, digest: digest.clone(), size: None, media_type: None },
-                Target::of,
+                Target::from_descriptor,
             ));
         }
     };
-    found
-        .map(Target::of)
-        .ok_or_else(|| Error::NotFound { select: select.to_string(), images: listed(descriptors) })
+    found.map(Target::from_descriptor).ok_or_else(|| Error::NotFound {
+        select: select.to_string(),
+        images: selectable_names(descriptors),
+    })
 }
 
 fn only(descriptors: &[Descriptor], platform: Option<&Platform>) -> Result<Target, Error> {
     if let [descriptor] = descriptors {
-        return Ok(Target::of(descriptor));
+        return Ok(Target::from_descriptor(descriptor));
     }
     let mut images = descriptors.iter().filter(|descriptor| is_image(descriptor));
     match (images.next(), images.next()) {
         (None, _) => Err(Error::Empty),
-        (Some(descriptor), None) => Ok(Target::of(descriptor)),
-        // Some builders write one image for several platforms without an index of its own.
+        (Some(descriptor), None) => Ok(Target::from_descriptor(descriptor)),
+        // Some builders list the images for several platforms directly in index.json.
         _ if descriptors
             .iter()
             .filter(|found| is_image(found))
             .all(|found| names(found).next().is_none() && found.platform().is_some()) =>
         {
-            for_platform(descriptors, platform).map(Target::of)
+            for_platform(descriptors, platform).map(Target::from_descriptor)
         }
-        _ => Err(Error::Several { images: listed(descriptors) }),
+        _ => Err(Error::Several { images: selectable_names(descriptors) }),
     }
 }
 
-/// The order of preference is that of containers/image (`internal/manifest/oci_index.go`), but
-/// that an index's only image will do for any host: bundles are not run.
+/// Selects the image for `platform`. The order of preference is the same as in containers/image
+/// (`internal/manifest/oci_index.go`), but the only image of an index is accepted for any host,
+/// because bundles are not executed.
 fn for_platform<'a>(
     descriptors: &'a [Descriptor],
     platform: Option<&Platform>,
@@ -163,7 +165,7 @@ fn for_platform<'a>(
     let host = Platform::host();
     let mut acceptable = platform.unwrap_or(&host).acceptable();
     if platform.is_none() {
-        // Engines on other systems run Linux images too.
+        // Engines on other operating systems run Linux images too.
         acceptable.extend(Platform { os: "linux".to_owned(), ..host.clone() }.acceptable());
     }
     let fitting = acceptable
@@ -188,7 +190,7 @@ fn for_platform<'a>(
     }
 }
 
-/// Whether this may be an image, or an index of some. Attestations, signatures and other artifacts
+/// Whether the descriptor may be an image or an index. Attestations, signatures and other artifacts
 /// are not.
 fn is_image(descriptor: &Descriptor) -> bool {
     let media_type = descriptor.media_type().as_ref();
@@ -213,13 +215,13 @@ fn annotation<'a>(descriptor: &'a Descriptor, key: &str) -> Option<&'a str> {
     descriptor.annotations().as_ref()?.get(key).map(String::as_str)
 }
 
-/// What people may call it, the whole name first.
+/// Returns the names of the image, the full name first.
 fn names(descriptor: &Descriptor) -> impl Iterator<Item = &str> {
     [CONTAINERD_NAME, REF_NAME].into_iter().filter_map(|key| annotation(descriptor, key))
 }
 
-/// The images that are there, as one may select them.
-fn listed(descriptors: &[Descriptor]) -> Vec<String> {
+/// Returns the names by which the images can be selected.
+fn selectable_names(descriptors: &[Descriptor]) -> Vec<String> {
     descriptors
         .iter()
         .enumerate()

@@ -1,12 +1,11 @@
-//! Reads Operator bundles out of OCI and docker images and [builds](build) images, without a
+//! Reads Operator bundles from OCI and docker images, and [builds](build) images, without a
 //! container engine.
 //!
-//! A bundle image is a stack of tar files, of which two directories are of interest. [`read`]
-//! takes the image out of an OCI image layout (a directory, or a tar of one) or out of a docker
-//! archive, verifies the digest of everything that it reads, stacks the layers as an engine would,
-//! and gives back the files of `manifests/` and `metadata/` as a
-//! [`Reading`](unlade_bundle::Reading). Reading writes nothing to disk, and an image may
-//! be far larger than memory.
+//! A bundle image is a stack of tar files, in which a bundle has two directories. [`read`] reads an
+//! image from an OCI image layout (a directory, or a tar of one) or from a docker archive. It
+//! verifies the digest of everything that it reads, and applies the layers as an engine does. It
+//! returns the files of `manifests/` and `metadata/` as a [`Reading`](unlade_bundle::Reading). It
+//! writes nothing to disk, and an image may be far larger than memory.
 //!
 //! ```
 //! use unlade_oci::{Options, Source, read};

@@ -1,4 +1,4 @@
-//! What an image is made of: its configuration and its layers.
+//! Reads the manifest and the configuration of an image.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -12,72 +12,71 @@ use crate::document::{self, Configuration, Document, Shape};
 use crate::store::{self, Store};
 use crate::{Limits, Platform};
 
-/// Why it cannot be told which image is meant, or what it is made of.
+/// An error that prevents the image from being found, or its manifest from being read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file is missing, unreadable or too large.
+    /// A file does not exist, cannot be read, or is too large.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// A document is not JSON, is of another shape than its kind has, or is read differently by
-    /// Go.
-    #[error("{name} is not the JSON that it should be")]
+    /// A document is not JSON, does not fit its schema, or is read differently by Go.
+    #[error("{name} is not a valid document")]
     Json {
         /// Its path in the layout or archive.
         name: String,
-        /// Where it is wrong.
+        /// The problem and its position.
         source: document::Error,
     },
-    /// A blob is not what its digest says.
-    #[error("blob {blob} is not what it should be")]
+    /// A blob does not match its digest or size.
+    #[error("blob {blob} does not match its digest or size")]
     Blob {
         /// The digest, or the path in a docker archive.
         blob: String,
         /// The difference.
         source: digest::Error,
     },
-    /// A document can be read as an image and as an index, or as an older kind of manifest.
-    #[error("blob {digest} is ambiguous: it has the fields of several kinds of manifests")]
+    /// A document can be read both as an image and as an index, or as an older kind of manifest.
+    #[error("blob {digest} is ambiguous: it has the fields of several kinds of manifest")]
     Ambiguous {
         /// Its digest.
         digest: String,
     },
-    /// No image is there.
-    #[error("there is no image in it")]
+    /// No image exists.
+    #[error("it contains no image")]
     Empty,
-    /// Several images are there, and none is named.
-    #[error("several images are in it, and none is named: {}", excerpt::list(images, ", "))]
+    /// Several images exist, and none is selected.
+    #[error("it contains several images, and none is selected: {}", excerpt::list(images, ", "))]
     Several {
-        /// What they are called; `@N` for the Nth if it has no name.
+        /// The names of the images. An image without a name is `@N`, its index.
         images: Vec<String>,
     },
-    /// The image that is named is not there.
-    #[error("no image {select} is in it{}", found(images))]
+    /// The selected image does not exist.
+    #[error("it contains no image {select}{}", format_existing(images))]
     NotFound {
-        /// What was named.
+        /// The selection.
         select: String,
-        /// What is there.
+        /// The names of the existing images.
         images: Vec<String>,
     },
-    /// No image of an index is for the platform.
-    #[error("no image is for platform {wanted}{}", found(platforms))]
+    /// No image of the index is for the platform.
+    #[error("it contains no image for platform {wanted}{}", format_existing(platforms))]
     Platform {
-        /// The platform that was asked for, or the host's.
+        /// The requested platform, or that of the host.
         wanted: String,
-        /// The platforms that are there.
+        /// The existing platforms.
         platforms: Vec<String>,
     },
-    /// Something else than an image, such as a chart or a signature.
-    #[error("{digest} is of media type {media_type:?}, which is no {expected}")]
+    /// A blob is not part of an image, but for example a chart or a signature.
+    #[error("{digest} has media type {media_type:?}, which is not the media type of {expected}")]
     MediaType {
         /// The blob.
         digest: String,
-        /// What it says that it is.
+        /// Its media type.
         media_type: String,
-        /// What is needed.
+        /// The expected kind of blob, with an article.
         expected: &'static str,
     },
-    /// A layer that may not be part of an archive, and lies elsewhere.
+    /// A layer is not distributable, so an archive cannot contain it.
     #[error("layer {digest} is not distributable: its media type is {media_type:?}")]
     Foreign {
         /// The layer.
@@ -85,60 +84,60 @@ pub enum Error {
         /// Its media type.
         media_type: String,
     },
-    /// A layout of a version that is not known.
-    #[error("version {version:?} of the image layout is not known")]
+    /// The version of the layout is not supported.
+    #[error("version {version:?} of the image layout is not supported")]
     Version {
         /// The version.
         version: String,
     },
-    /// Indexes within indexes, too many of them.
-    #[error("more than {limit} indexes lie within one another")]
+    /// Too many indexes are nested.
+    #[error("more than {limit} indexes are nested")]
     Nesting {
         /// The limit.
         limit: usize,
     },
-    /// More layers than the limit.
-    #[error("{count} layers are more than {limit}")]
+    /// The image has more layers than the limit.
+    #[error("the image has {count} layers, but the limit is {limit}")]
     Layers {
-        /// How many there are.
+        /// The number of layers.
         count: usize,
         /// The limit.
         limit: usize,
     },
-    /// Manifest and configuration disagree.
-    #[error("the manifest has {manifest} layers, the configuration {configuration}")]
+    /// The manifest and the configuration have different numbers of layers.
+    #[error("the manifest has {manifest} layers, but the configuration has {configuration}")]
     LayerCount {
-        /// Layers of the manifest.
+        /// The number of layers in the manifest.
         manifest: usize,
-        /// Layers of the configuration (`rootfs.diff_ids`).
+        /// The number of layers in the configuration (`rootfs.diff_ids`).
         configuration: usize,
     },
-    /// A docker archive of Docker before 1.10, of 2016.
-    #[error("manifest.json is missing: the archive is older than Docker 1.10")]
+    /// The docker archive was written by a version before Docker 1.10 of 2016.
+    #[error("manifest.json does not exist: the archive is older than Docker 1.10")]
     Ancient,
 }
 
 impl Error {
-    /// What to do, where that is known.
+    /// Returns a suggestion for how to fix the error, if one is known.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::Several { .. } => "name one of them after the path, as in `:NAME` or `:@0`",
+            Self::Several { .. } => "select one of them after the path, as in `:NAME` or `:@0`",
             Self::Platform { .. } => "choose one of them with --platform",
-            Self::Ancient => "load it into a newer engine, and save it from there",
+            Self::Ancient => "load it into a newer engine, and save it again",
             _ => return None,
         };
         Some(hint.to_owned())
     }
 }
 
-fn found(items: &[String]) -> String {
+fn format_existing(items: &[String]) -> String {
     if items.is_empty() {
         return String::new();
     }
-    format!(" (it has: {})", excerpt::list(items, ", "))
+    format!(" (it contains: {})", excerpt::list(items, ", "))
 }
 
-/// An image: what it is, and where its layers are.
+/// The description of an image, with the paths of its layers.
 #[derive(Debug)]
 pub(crate) struct Manifest {
     pub(crate) name: Option<String>,
@@ -146,23 +145,23 @@ pub(crate) struct Manifest {
     pub(crate) id: Digest,
     pub(crate) platform: Platform,
     pub(crate) labels: BTreeMap<String, String>,
-    /// Lowest first.
+    /// The layers, lowest first.
     pub(crate) layers: Vec<Layer>,
 }
 
-/// Where a layer is, and what it has to be.
+/// The path of a layer, and its expected digests.
 #[derive(Debug)]
 pub(crate) struct Layer {
-    /// Its path in the store.
+    /// The path in the store.
     pub(crate) file: String,
-    /// Digest and size as stored; a docker archive does not tell them.
+    /// The digest and the size as stored. `None` for a docker archive, which does not record them.
     pub(crate) stored: Option<(Digest, u64)>,
-    /// Digest of the tar.
+    /// The digest of the tar.
     pub(crate) diff_id: Digest,
 }
 
-/// The shape of the manifest or index in `bytes`. One that could be taken for both is refused: two
-/// readers of one digest would get two images (CVE-2021-41190).
+/// Returns the shape of the manifest or index in `bytes`. A document that can be read as both is an
+/// error, because two readers of one digest would read two images (CVE-2021-41190).
 pub(crate) fn shape(bytes: &[u8], digest: &Digest) -> Result<Shape, Error> {
     let shape: Shape = parse(bytes, &blob_path(digest))?;
     let is_image = shape.config.is_some() || shape.layers.is_some();
@@ -173,7 +172,7 @@ pub(crate) fn shape(bytes: &[u8], digest: &Digest) -> Result<Shape, Error> {
 }
 
 impl Manifest {
-    /// The image with the manifest `bytes`, whose digest was verified.
+    /// Reads an image from its manifest `bytes`, whose digest was verified.
     pub(crate) fn read(
         store: &Store<'_>,
         budget: &Budget,
@@ -183,7 +182,7 @@ impl Manifest {
     ) -> Result<Self, Error> {
         let manifest: ImageManifest = parse(bytes, &blob_path(&digest))?;
         let descriptor = manifest.config();
-        expect(descriptor, is_configuration, "image configuration")?;
+        expect(descriptor, is_configuration, "an image configuration")?;
         let file = blob_path(descriptor.digest());
         let configuration =
             read_blob(store, descriptor.digest(), Some(descriptor.size()), budget.limits.json)?;
@@ -196,16 +195,16 @@ impl Manifest {
                     media_type: excerpt::cut(media_type),
                 });
             }
-            expect(layer, is_layer, "layer")?;
+            expect(layer, is_layer, "a layer")?;
             stored.push((blob_path(layer.digest()), Some((layer.digest().clone(), layer.size()))));
         }
         let id = descriptor.digest().clone();
-        let image = Self::configured(&configuration, &file, id, stored, &budget.limits)?;
+        let image = Self::from_configuration(&configuration, &file, id, stored, &budget.limits)?;
         Ok(Self { name, digest: Some(digest), ..image })
     }
 
-    /// The image with this configuration, whose layers are `stored`.
-    pub(crate) fn configured(
+    /// Creates an image from its configuration `bytes` and its `stored` layers.
+    pub(crate) fn from_configuration(
         bytes: &[u8],
         file: &str,
         id: Digest,
@@ -246,12 +245,12 @@ impl Manifest {
     }
 }
 
-/// The path of a blob in an image layout.
+/// Returns the path of a blob in an image layout.
 pub(crate) fn blob_path(digest: &Digest) -> String {
     format!("blobs/{}/{}", digest.algorithm(), digest.digest())
 }
 
-/// The blob `digest`, verified.
+/// Reads and verifies the blob `digest`.
 pub(crate) fn read_blob(
     store: &Store<'_>,
     digest: &Digest,
@@ -274,7 +273,7 @@ pub(crate) fn read_blob(
     Ok(bytes)
 }
 
-/// The document in `bytes`, which lies at `name`.
+/// Parses the document in `bytes`. `name` is its path, for errors.
 pub(crate) fn parse<T: Document>(bytes: &[u8], name: &str) -> Result<T, Error> {
     document::parse(bytes).map_err(|source| Error::Json { name: excerpt::cut(name), source })
 }
@@ -295,7 +294,7 @@ fn expect(
     })
 }
 
-/// Media types of an image's manifest.
+/// Whether this is the media type of the manifest of an image.
 pub(crate) fn is_manifest(media_type: &str) -> bool {
     [
         "application/vnd.oci.image.manifest.v1+json",
@@ -304,7 +303,7 @@ pub(crate) fn is_manifest(media_type: &str) -> bool {
     .contains(&media_type)
 }
 
-/// Media types of an index of images.
+/// Whether this is the media type of an index.
 pub(crate) fn is_index(media_type: &str) -> bool {
     [
         "application/vnd.oci.image.index.v1+json",

@@ -1,15 +1,15 @@
-//! Paths inside of an image: bytes between slashes, from the root, without `.` and `..`.
+//! Paths in an image: bytes separated by slashes, relative to the root, without `.` and `..`.
 
 use unlade_text::excerpt;
 
 use crate::limit;
 
-/// `manifests/etcd.yaml`; the root is empty.
+/// A path such as `manifests/etcd.yaml`. The path of the root is empty.
 pub(crate) type Path = Vec<u8>;
 
-/// `written` from the root of the image, with `.`, `..` and doubled slashes resolved; none if it
-/// climbs out. A leading slash is the root too.
-pub(crate) fn clean(written: &[u8]) -> Option<Path> {
+/// Resolves `.`, `..` and repeated slashes in `written`. Returns `None` if the path leads out of
+/// the image. A leading slash is ignored.
+pub(crate) fn normalize(written: &[u8]) -> Option<Path> {
     let mut parts: Vec<&[u8]> = Vec::new();
     for part in written.split(|byte| *byte == b'/') {
         match part {
@@ -23,7 +23,7 @@ pub(crate) fn clean(written: &[u8]) -> Option<Path> {
     Some(parts.join(&b'/'))
 }
 
-/// The directory that `path` lies in; none for the root.
+/// Returns the parent directory of `path`, or `None` for the root.
 pub(crate) fn parent(path: &[u8]) -> Option<&[u8]> {
     if path.is_empty() {
         return None;
@@ -32,12 +32,12 @@ pub(crate) fn parent(path: &[u8]) -> Option<&[u8]> {
     path.get(..end)
 }
 
-/// The last part of `path`.
+/// Returns the last part of `path`.
 pub(crate) fn name(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
 }
 
-/// The names of `path`, outermost first.
+/// Returns the parts of `path`, outermost first.
 pub(crate) fn parts(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.split(|byte| *byte == b'/').filter(|part| !part.is_empty())
 }
@@ -49,13 +49,13 @@ pub(crate) fn is_too_long(written: &[u8]) -> bool {
         || written.split(|byte| *byte == b'/').nth(limit::DEPTH + 1).is_some()
 }
 
-/// The directories above `path`, the root excepted, outermost first.
+/// Returns the parent directories of `path` without the root, outermost first.
 pub(crate) fn ancestors(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
     slashes.filter_map(|(at, _)| path.get(..at))
 }
 
-/// `name` in `directory`.
+/// Joins `directory` and `name`.
 pub(crate) fn join(directory: &[u8], name: &[u8]) -> Path {
     let mut path = directory.to_owned();
     if !path.is_empty() {
@@ -65,7 +65,7 @@ pub(crate) fn join(directory: &[u8], name: &[u8]) -> Path {
     path
 }
 
-/// `path` for people.
+/// Formats `path` for messages.
 pub(crate) fn display(path: &[u8]) -> String {
     excerpt::cut(&String::from_utf8_lossy(path))
 }
@@ -87,7 +87,7 @@ mod tests {
             ("/..", None),
         ] {
             let cleaned = cleaned.map(|path| path.as_bytes().to_owned());
-            assert_eq!(clean(written.as_bytes()), cleaned, "{written}");
+            assert_eq!(normalize(written.as_bytes()), cleaned, "{written}");
         }
     }
 

@@ -1,10 +1,10 @@
-//! The platform that an image is made for, and which of an index's images fits.
+//! [`Platform`]: the platform of an image, and the platforms that can replace each other.
 
 use std::env::consts;
 use std::fmt;
 use std::str::FromStr;
 
-/// An operating system, an architecture and perhaps a variant of it, in Go's names.
+/// An operating system, an architecture and an optional variant, by their names in Go.
 ///
 /// ```
 /// use unlade_oci::Platform;
@@ -15,24 +15,24 @@ use std::str::FromStr;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Platform {
-    /// GOOS, such as `linux`.
+    /// The operating system (GOOS), such as `linux`.
     pub os: String,
-    /// GOARCH, such as `amd64`.
+    /// The architecture (GOARCH), such as `amd64`.
     pub architecture: String,
-    /// Such as `v7` of `arm`.
+    /// The variant of the architecture, such as `v7` of `arm`.
     pub variant: Option<String>,
 }
 
-/// A text that is no platform.
+/// An error: the text is not a platform.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("{text:?} is not of the form os/architecture[/variant]")]
 pub struct Error {
-    /// What was given.
+    /// The text.
     pub text: String,
 }
 
 impl Platform {
-    /// The platform of this machine.
+    /// Returns the platform of this machine.
     pub fn host() -> Self {
         let os = match consts::OS {
             "macos" => "darwin",
@@ -48,10 +48,10 @@ impl Platform {
         Self { os: os.to_owned(), architecture: architecture.to_owned(), variant: None }
     }
 
-    /// The platforms that serve where this one is wanted, best first.
+    /// Returns the platforms that are compatible with this one, best first.
     ///
-    /// The order of variants is that of containers/image (`internal/pkg/platform`): the variant
-    /// itself, then lesser ones, then none.
+    /// The order of variants is the same as in containers/image (`internal/pkg/platform`): the
+    /// variant itself, then lower ones, then none.
     pub(crate) fn acceptable(&self) -> Vec<Self> {
         let with = |variant: Option<&str>| Self {
             variant: variant.map(str::to_owned),
@@ -104,7 +104,7 @@ impl fmt::Display for Platform {
     }
 }
 
-/// Go's name for an architecture that others call otherwise.
+/// Returns the Go name of an architecture, for which other names are common.
 fn go_architecture(name: &str) -> &str {
     match name {
         "x86_64" => "amd64",

@@ -1,4 +1,4 @@
-//! How people name what is to be read: skopeo's transport names, and plain paths.
+//! Parses the names of sources: skopeo's transport names, and plain paths.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::str::FromStr;
 
 use crate::Digest;
 
-/// Transports of `containers-transports(5)` that are known and not read here.
+/// Transports of `containers-transports(5)` that are not supported.
 const UNSUPPORTED: [&str; 8] =
     ["docker", "docker-daemon", "containers-storage", "dir", "ostree", "atomic", "sif", "tarball"];
 
-/// Where a bundle comes from.
+/// The source of a bundle.
 ///
-/// What has no transport name is a path: a bundle directory, which this crate does not read, or a
-/// file or directory whose kind [`read`](crate::read) guesses.
+/// A text without a transport name is a path: either a bundle directory, which this crate does not
+/// read, or a file or directory whose format [`read`](crate::read) detects.
 ///
 /// ```
 /// use unlade_oci::Source;
@@ -42,11 +42,11 @@ pub struct Reference {
     pub transport: Transport,
     /// The file or directory.
     pub path: PathBuf,
-    /// Which of its images; none if it must hold just one.
+    /// The selected image. If `None`, the file or directory must contain only one image.
     pub select: Option<Select>,
 }
 
-/// The formats that images are read from.
+/// The supported image formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Transport {
@@ -54,76 +54,76 @@ pub enum Transport {
     Oci,
     /// `oci-archive:`, an OCI image layout in a tar file.
     OciArchive,
-    /// `docker-archive:`, what `docker save` writes.
+    /// `docker-archive:`, the format of `docker save`.
     DockerArchive,
 }
 
-/// One of several images in a file or directory.
+/// The selection of one of several images in a file or directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Select {
-    /// `:NAME`: the reference name in an OCI layout (often just a tag), `NAME[:TAG]` in a docker
+    /// `:NAME`: the reference name in an OCI layout (often only a tag), `NAME[:TAG]` in a docker
     /// archive.
     Name(String),
     /// `@ALGORITHM:HEX`: the manifest or index with this digest. OCI layouts only.
     Digest(Digest),
-    /// `:@N`: the Nth image, from 0.
+    /// `:@N`: the image with this index, counted from 0.
     Index(usize),
 }
 
-/// Why a text names no source.
+/// An error that prevents a text from being parsed as a source.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
     /// The text is empty, or nothing follows the transport.
-    #[error("no path in {text:?}")]
+    #[error("{text:?} does not contain a path")]
     NoPath {
-        /// What was given.
+        /// The whole text.
         text: String,
     },
-    /// A transport that is known and not supported, such as `docker`.
-    #[error("images are not read by the transport {transport:?}: {text:?}")]
+    /// The transport is not supported, such as `docker`.
+    #[error("the transport {transport:?} is not supported: {text:?}")]
     Unsupported {
         /// The name of the transport.
         transport: String,
-        /// What was given.
+        /// The whole text.
         text: String,
     },
-    /// A path without a transport, where only an image will do.
-    #[error("no transport before the path in {text:?}")]
+    /// The path has no transport, but an image is required.
+    #[error("{text:?} has no transport before the path")]
     NoTransport {
-        /// What was given.
+        /// The whole text.
         text: String,
     },
-    /// What follows the path is no name, digest or index.
-    #[error("{select:?} names no image in {text:?}")]
+    /// The text after the path is not a name, a digest or an index.
+    #[error("{select:?} in {text:?} is not the name, digest or index of an image")]
     Select {
-        /// What follows the path.
+        /// The text after the path.
         select: String,
-        /// What was given.
+        /// The whole text.
         text: String,
     },
 }
 
 impl Error {
-    /// What to do instead, where that is known.
+    /// Returns a suggestion for how to fix the error, if one is known.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Unsupported { transport, text } if transport == "dir" => Some(format!(
-                "for a bundle directory leave {transport}: out; an image is read after \
-                 `skopeo copy {text} oci-archive:image.tar`"
+                "for a bundle directory, leave out {transport}:; for an image, run \
+                 `skopeo copy {text} oci-archive:image.tar` first"
             )),
             Self::Unsupported { text, .. } => Some(format!(
-                "copy it first: `skopeo copy {text} oci-archive:image.tar`, then read \
+                "copy it first: `skopeo copy {text} oci-archive:image.tar`, and then use \
                  oci-archive:image.tar"
             )),
             Self::Select { .. } => Some(
-                "oci:DIR[:NAME|@DIGEST], oci-archive:FILE[:NAME|@DIGEST], \
-                 docker-archive:FILE[:NAME[:TAG]], and :@N for the Nth image"
+                "use oci:DIR[:NAME|@DIGEST], oci-archive:FILE[:NAME|@DIGEST], \
+                 or docker-archive:FILE[:NAME[:TAG]]; :@N selects the Nth image"
                     .to_owned(),
             ),
             Self::NoTransport { text } => {
-                Some(format!("oci:{text} for a directory, oci-archive:{text} for a file"))
+                Some(format!("use oci:{text} for a directory, or oci-archive:{text} for a file"))
             }
             Self::NoPath { .. } => None,
         }
@@ -171,8 +171,8 @@ impl fmt::Display for Source {
 }
 
 impl Reference {
-    /// `path` is all up to the first colon, as containers/image splits it; only a digest may
-    /// follow without a colon before it.
+    /// Parses a reference. As in containers/image, the path ends at the first colon. Only a digest
+    /// may follow the path without a colon.
     fn parse(transport: Transport, rest: &str, text: &str) -> Result<Self, Error> {
         let is_docker = transport == Transport::DockerArchive;
         let (path, select) = match rest.rsplit_once('@') {
@@ -233,7 +233,7 @@ impl Transport {
             .find(|transport| transport.name() == name)
     }
 
-    /// The name before the colon.
+    /// Returns the name of the transport, which comes before the colon.
     pub fn name(self) -> &'static str {
         match self {
             Self::Oci => "oci",
@@ -249,7 +249,7 @@ impl fmt::Display for Transport {
     }
 }
 
-/// Whether `text` is meant as a digest: `@` may also be part of a path.
+/// Whether `text` is probably a digest. This is necessary because a path may contain `@` too.
 fn is_digest(text: &str) -> bool {
     text.split_once(':').is_some_and(|(name, _)| ["sha256", "sha384", "sha512"].contains(&name))
 }

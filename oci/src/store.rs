@@ -1,4 +1,4 @@
-//! Files by name, out of a directory or out of a tar archive.
+//! Reads files by name from a directory or from a tar archive.
 
 mod input;
 
@@ -15,53 +15,53 @@ use crate::path::{self, Path};
 use crate::tape::{self, Entry, Kind};
 use crate::{compression::decompress, limit};
 
-/// Names that an archive may hold only once: no digest says which one is meant.
+/// The names of files that must be unique in an archive, because no digest verifies them.
 const SINGLE: [&[u8]; 3] = [b"oci-layout", b"index.json", b"manifest.json"];
 
-/// Why a file of a layout or an archive is not read.
+/// An error that prevents a file of a layout or an archive from being read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The directory or archive cannot be opened.
-    #[error("{} cannot be opened", path.display())]
+    #[error("failed to open {}", path.display())]
     Open {
         /// The directory or archive.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The archive is no regular file, but read more than once.
+    /// The archive is not a regular file, so it cannot be read more than once.
     #[error("{} is not a regular file", path.display())]
     NotAFile {
         /// The archive.
         path: PathBuf,
     },
-    /// The file does not begin as a tar does, compressed or not.
-    #[error("{} is no tar archive", path.display())]
+    /// The file does not start with the header of a tar, compressed or not.
+    #[error("{} is not a tar archive", path.display())]
     NotAnArchive {
         /// The file.
         path: PathBuf,
     },
-    /// The archive is broken, does not decompress, or passes a limit.
-    #[error("archive {} cannot be read", path.display())]
+    /// The archive is damaged, does not decompress, or exceeds a limit.
+    #[error("failed to read archive {}", path.display())]
     Archive {
         /// The archive.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         source: io::Error,
     },
-    /// A file that should be there is not.
-    #[error("{name} is missing")]
+    /// A required file does not exist.
+    #[error("{name} does not exist")]
     Missing {
         /// Its path in the directory or archive.
         name: String,
     },
     /// A file cannot be read.
-    #[error("{name} cannot be read")]
+    #[error("failed to read {name}")]
     Read {
         /// Its path in the directory or archive.
         name: String,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// A file is larger than the limit for its kind.
@@ -72,8 +72,8 @@ pub enum Error {
         /// The limit, in bytes.
         limit: u64,
     },
-    /// An archive holds two files of a name that must be unique.
-    #[error("the archive holds {name} twice")]
+    /// The archive contains two files with a name that must be unique.
+    #[error("the archive contains {name} twice")]
     Twice {
         /// The name.
         name: String,
@@ -98,7 +98,7 @@ impl<'a> Store<'a> {
         Ok(Self { budget, place: Place::Directory(path.to_owned()) })
     }
 
-    /// The tar in `path`, compressed or not.
+    /// Opens the tar in `path`, compressed or not.
     pub(crate) fn archive(path: &FilePath, budget: &'a Budget) -> Result<Self, Error> {
         let place = Place::Archive(Archive::open(path, budget)?);
         Ok(Self { budget, place })
@@ -111,14 +111,14 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// Whether several files have the name `name`, so that readers differ about which is meant.
+    /// Whether several files have the name `name`, so that readers disagree about its content.
     pub(crate) fn is_ambiguous(&self, name: &str) -> bool {
         let Place::Archive(archive) = &self.place else { return false };
-        path::clean(name.as_bytes()).is_some_and(|path| archive.ambiguous.contains(&path))
+        path::normalize(name.as_bytes()).is_some_and(|path| archive.ambiguous.contains(&path))
     }
 
-    /// The file `name`, to be streamed, as long as it is now. The caller vouches that a name does
-    /// not climb out.
+    /// Opens the file `name` for streaming, with its current size. The caller must ensure that the
+    /// name does not lead out of the directory.
     pub(crate) fn open(&self, name: &str) -> Result<Box<dyn Read + '_>, Error> {
         match &self.place {
             Place::Directory(directory) => {
@@ -135,7 +135,7 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// All of the file `name`.
+    /// Reads the whole file `name`.
     pub(crate) fn read(&self, name: &str, limit: u64) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
         let reader = self.open(name)?;
@@ -150,21 +150,21 @@ impl<'a> Store<'a> {
     }
 }
 
-/// A tar file, and where in it which file lies.
+/// A tar file, and the positions of its files.
 struct Archive {
     file: Input,
     is_compressed: bool,
     files: HashMap<Path, Item>,
-    /// Names that occurred more than once.
+    /// The names that occur more than once.
     ambiguous: HashSet<Path>,
 }
 
 enum Item {
-    /// Bytes from this offset of the decompressed stream on.
-    At { offset: u64, size: u64 },
-    /// A small file of a compressed archive.
-    Here(Vec<u8>),
-    /// Another name of a file: `docker save` writes a layer that occurs twice once.
+    /// A range of the decompressed stream.
+    Range { offset: u64, size: u64 },
+    /// The content of a small file of a compressed archive.
+    Content(Vec<u8>),
+    /// A link to another file. `docker save` writes a layer that occurs twice only once.
     Link(Path),
 }
 
@@ -198,9 +198,9 @@ impl Archive {
     }
 
     fn find(&self, name: &str) -> Option<&Item> {
-        let item = self.files.get(&path::clean(name.as_bytes())?)?;
+        let item = self.files.get(&path::normalize(name.as_bytes())?)?;
         match item {
-            // One link, as containers/image follows it: there can be no loop.
+            // Like containers/image, follow only one link, so that a loop is impossible.
             Item::Link(target) => {
                 self.files.get(target).filter(|item| !matches!(item, Item::Link(_)))
             }
@@ -211,8 +211,8 @@ impl Archive {
     fn stream<'s>(&'s self, name: &str, budget: &'s Budget) -> Result<Box<dyn Read + 's>, Error> {
         let read = |source| Error::Read { name: excerpt::cut(name), source };
         let (offset, size) = match self.find(name) {
-            Some(Item::At { offset, size }) => (*offset, *size),
-            Some(Item::Here(bytes)) => return Ok(Box::new(bytes.as_slice())),
+            Some(Item::Range { offset, size }) => (*offset, *size),
+            Some(Item::Content(bytes)) => return Ok(Box::new(bytes.as_slice())),
             _ => return Err(Error::Missing { name: excerpt::cut(name) }),
         };
         if self.is_compressed {
@@ -241,37 +241,38 @@ struct Index {
     files: HashMap<Path, Item>,
     ambiguous: HashSet<Path>,
     is_compressed: bool,
-    /// Bytes of the files that are kept.
+    /// The size of the files that are kept, in bytes.
     kept: u64,
 }
 
 impl Index {
     fn add<R: Read>(&mut self, entry: &mut Entry<'_, R>, budget: &Budget) -> Result<(), Fault> {
-        // What does not lie in the archive cannot be asked for.
-        let Some(path) = path::clean(&entry.path).filter(|path| path.len() <= limit::NAME) else {
+        // Files outside the archive, or with too long names, cannot be requested.
+        let Some(path) = path::normalize(&entry.path).filter(|path| path.len() <= limit::NAME)
+        else {
             return Ok(());
         };
         let target = match entry.kind {
             Kind::File if !entry.path.ends_with(b"/") => None,
             Kind::Symlink => {
                 let directory = path::parent(&path).unwrap_or_default();
-                Some(path::clean(&path::join(directory, &entry.link)))
+                Some(path::normalize(&path::join(directory, &entry.link)))
             }
-            Kind::HardLink => Some(path::clean(&entry.link)),
+            Kind::HardLink => Some(path::normalize(&entry.link)),
             _ => return Ok(()),
         };
         let item = match target {
             None => self.item(entry, budget)?,
             Some(Some(target)) if target.len() <= limit::NAME => {
-                budget.take_name(&target)?;
+                budget.count_name(&target)?;
                 Item::Link(target)
             }
             Some(_) => return Ok(()),
         };
         if self.files.len() >= limit::FILES {
-            return Err(io::Error::other("too many files").into());
+            return Err(io::Error::other("the archive contains too many files").into());
         }
-        budget.take_name(&path)?;
+        budget.count_name(&path)?;
         let is_single = SINGLE.contains(&path.as_slice());
         match self.files.insert(path.clone(), item) {
             Some(_) if is_single => Err(Fault::Twice(path::display(&path))),
@@ -286,11 +287,11 @@ impl Index {
     fn item<R: Read>(&mut self, entry: &mut Entry<'_, R>, budget: &Budget) -> io::Result<Item> {
         let size = entry.size;
         if !self.is_compressed || size > budget.limits.json || self.kept + size > limit::KEPT {
-            return Ok(Item::At { offset: entry.offset, size });
+            return Ok(Item::Range { offset: entry.offset, size });
         }
         let mut bytes = Vec::new();
         entry.read_to_end(&mut bytes)?;
         self.kept += bytes.len() as u64;
-        Ok(Item::Here(bytes))
+        Ok(Item::Content(bytes))
     }
 }

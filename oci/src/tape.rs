@@ -1,10 +1,10 @@
-//! Tar streams, entry by entry, as Go's `archive/tar` reads them.
+//! Reads tar streams entry by entry, as Go's `archive/tar` does.
 //!
-//! Every engine that unpacks images is written in Go. A stream that this module and Go read
-//! differently would be two images of one digest, so this is Go's reader once more
-//! (`archive/tar/reader.go` of Go 1.26), and stricter: what Go takes but other readers take
-//! otherwise, such as a PAX record that occurs twice, is an error. A test compares both
-//! (`tests/tests/dialect`).
+//! All engines that unpack images are written in Go. If this module and Go read a stream
+//! differently, one digest would stand for two images. So this module follows Go's reader
+//! (`archive/tar/reader.go` of Go 1.26), but is stricter: a stream that Go accepts but other
+//! readers read differently is an error, for example a PAX record that occurs twice. A test
+//! compares both readers (`tests/tests/dialect`).
 
 mod header;
 mod number;
@@ -23,42 +23,42 @@ const ZEROS: Block = [0; BLOCK];
 
 type Block = [u8; BLOCK];
 
-/// What an entry of a tar is.
+/// The kind of an entry of a tar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
     /// A regular file.
     File,
-    /// A regular file with holes, whose data is not laid out as the file is.
+    /// A regular file with holes, whose data has another layout than the file.
     Sparse,
     /// A directory.
     Directory,
     /// A symbolic link.
     Symlink,
-    /// Another name of a file.
+    /// A hard link to a file.
     HardLink,
     /// A character or block device.
     Device,
     /// A FIFO.
     Fifo,
-    /// PAX records for all entries that follow. Engines pass over them.
+    /// PAX records for all following entries. Engines skip them.
     GlobalHeader,
-    /// A kind that Go has no name for, by its type flag.
+    /// A kind that is unknown to Go, by its type flag.
     Other(u8),
 }
 
 /// An entry of a tar. Reading it reads its data.
 #[derive(Debug)]
 pub struct Entry<'a, R> {
-    /// The path as written, from whichever place in the headers holds.
+    /// The path as written, from the header or record that takes precedence.
     pub path: Vec<u8>,
-    /// What it is.
+    /// The kind of entry.
     pub kind: Kind,
     /// The target of a link, as written.
     pub link: Vec<u8>,
-    /// How many bytes of data it has in the stream.
+    /// The size of its data in the stream, in bytes.
     pub size: u64,
-    /// Where its data begins, in bytes from the beginning of the stream.
+    /// The offset of its data in the stream, in bytes.
     pub offset: u64,
     data: Take<&'a mut R>,
 }
@@ -69,7 +69,7 @@ impl<R: Read> Read for Entry<'_, R> {
     }
 }
 
-/// A tar that Go refuses, or reads otherwise than others do.
+/// An error in a tar that Go rejects, or that readers read differently.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("tar header at byte {position}: {fault}")]
 struct Malformed {
@@ -77,26 +77,26 @@ struct Malformed {
     fault: Fault,
 }
 
-/// What is wrong with a header.
+/// A problem in a header.
 #[derive(Debug, Clone, Copy, thiserror::Error, PartialEq, Eq)]
 enum Fault {
-    #[error("checksum does not match")]
+    #[error("the checksum does not match")]
     Checksum,
-    #[error("zero block is followed by something else")]
+    #[error("a zero block is followed by other data")]
     LoneZeroBlock,
     #[error("no entry follows the extended header")]
     Dangling,
     #[error("field `{0}` is not a number of 63 bits")]
     Number(&'static str),
-    #[error("size is negative, or overflows 63 bits")]
+    #[error("the size is negative, or overflows 63 bits")]
     Size,
-    #[error("entry is of a kind without data, and has data")]
+    #[error("entry has data, although its kind has none")]
     Data,
-    #[error("entry has two extended headers of a kind")]
+    #[error("entry has two extended headers of the same kind")]
     TwoHeaders,
     #[error("`{0}` is given twice")]
     Twice(&'static str),
-    #[error("long name is empty, or has a NUL in it")]
+    #[error("long name is empty, or contains a NUL")]
     LongName,
     #[error("PAX record is malformed")]
     Record,
@@ -114,12 +114,12 @@ impl From<Fault> for io::Error {
     }
 }
 
-/// Calls `visit` for each entry of the tar in `reader`. Data that it leaves is passed over.
+/// Calls `visit` for each entry of the tar in `reader`. Data that `visit` does not read is skipped.
 ///
 /// # Errors
 ///
-/// If `visit` fails, the stream fails or ends early, Go would refuse the tar or others would read
-/// it otherwise, or a limit is passed: [`Limits::entries`], [`Limits::header`].
+/// Returns an error if `visit` fails, if the stream fails or ends early, if Go rejects the tar, if
+/// readers read it differently, or if [`Limits::entries`] or [`Limits::header`] is exceeded.
 pub fn each<R: Read, E: From<io::Error>>(
     reader: R,
     limits: &Limits,
@@ -128,7 +128,7 @@ pub fn each<R: Read, E: From<io::Error>>(
     each_within(reader, &Budget::new(limits.clone()), visit)
 }
 
-/// As [`each`], within a budget.
+/// Does the same as [`each`], within a budget.
 pub(crate) fn each_within<R: Read, E: From<io::Error>>(
     reader: R,
     budget: &Budget,
@@ -137,7 +137,7 @@ pub(crate) fn each_within<R: Read, E: From<io::Error>>(
     walk(Tape { reader, position: 0, skip: read_over, budget, left: 0 }, visit)
 }
 
-/// As [`each_within`], and seeks over the data that `visit` leaves.
+/// Does the same as [`each_within`], but seeks over the data that `visit` does not read.
 pub(crate) fn each_seeking<R: Read + Seek, E: From<io::Error>>(
     reader: R,
     budget: &Budget,
@@ -146,14 +146,14 @@ pub(crate) fn each_seeking<R: Read + Seek, E: From<io::Error>>(
     walk(Tape { reader, position: 0, skip: seek_over, budget, left: 0 }, visit)
 }
 
-/// The first block of `reader`, or all of it if that is less.
+/// Reads the first block of `reader`, or fewer bytes at its end.
 pub(crate) fn start(reader: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
     reader.take(BLOCK as u64).read_to_end(&mut start)?;
     Ok(start)
 }
 
-/// Whether a stream that begins with this block is a tar: an empty one, or one with a header.
+/// Whether a stream that starts with this block is a tar, possibly an empty one.
 pub(crate) fn is_tar(start: &[u8]) -> bool {
     let mut block = ZEROS;
     block.iter_mut().zip(start).for_each(|(to, from)| *to = *from);
@@ -165,18 +165,18 @@ fn walk<R: Read, E: From<io::Error>>(
     mut visit: impl FnMut(&mut Entry<'_, R>) -> Result<(), E>,
 ) -> Result<(), E> {
     while let Some(Found { path, kind, link, size }) = tape.next()? {
-        tape.budget.take_entry()?;
+        tape.budget.count_entry()?;
         let offset = tape.position;
         let data = tape.reader.by_ref().take(size);
         let mut entry = Entry { path, kind, link, size, offset, data };
         visit(&mut entry)?;
         let left = entry.data.limit();
-        tape.pass(size, left)?;
+        tape.skip_data(size, left)?;
     }
     Ok(())
 }
 
-/// What the headers say of an entry.
+/// The description of an entry in its headers.
 struct Found {
     path: Vec<u8>,
     kind: Kind,
@@ -184,7 +184,7 @@ struct Found {
     size: u64,
 }
 
-/// Headers that describe the next entry.
+/// The extended headers of the next entry.
 #[derive(Default)]
 struct Pending {
     pax: Option<Pax>,
@@ -200,48 +200,48 @@ impl Pending {
 
 struct Tape<'b, R> {
     reader: R,
-    /// Bytes from the beginning of the stream.
+    /// The offset in the stream, in bytes.
     position: u64,
     skip: fn(&mut R, u64) -> io::Result<()>,
     budget: &'b Budget,
-    /// Bytes that the headers of the entry may still have.
+    /// The number of bytes that the headers of the entry may still have.
     left: u64,
 }
 
 impl<R: Read> Tape<'_, R> {
-    /// The next entry, in front of its data; none at the end.
+    /// Reads the headers of the next entry. Returns `None` at the end.
     fn next(&mut self) -> io::Result<Option<Found>> {
         let position = self.position;
         self.left = self.budget.limits.header;
-        self.found().map_err(|error| match error.downcast::<Fault>() {
+        self.read_entry().map_err(|error| match error.downcast::<Fault>() {
             Ok(fault) => io::Error::new(io::ErrorKind::InvalidData, Malformed { position, fault }),
             Err(error) => error,
         })
     }
 
-    fn found(&mut self) -> io::Result<Option<Found>> {
+    fn read_entry(&mut self) -> io::Result<Option<Found>> {
         let mut pending = Pending::default();
         loop {
-            let Some(block) = self.header()? else {
+            let Some(block) = self.read_header()? else {
                 return if pending.is_empty() { Ok(None) } else { Err(Fault::Dangling.into()) };
             };
             let header = Header::parse(&block)?;
             let is_first = match header.flag {
                 b'x' => {
-                    let pax = Pax::parse(&self.special(&header)?)?;
+                    let pax = Pax::parse(&self.read_extended(&header)?)?;
                     pending.pax.replace(pax).is_none()
                 }
                 b'g' => {
-                    Pax::parse(&self.special(&header)?)?.check_global()?;
-                    // Go forgets what came before it.
+                    Pax::parse(&self.read_extended(&header)?)?.check_global()?;
+                    // Go drops the extended headers before it.
                     if !pending.is_empty() {
                         return Err(Fault::Dangling.into());
                     }
                     let (path, link) = (header.path, Vec::new());
                     return Ok(Some(Found { path, kind: Kind::GlobalHeader, link, size: 0 }));
                 }
-                b'L' => pending.path.replace(long_name(self.special(&header)?)?).is_none(),
-                b'K' => pending.link.replace(long_name(self.special(&header)?)?).is_none(),
+                b'L' => pending.path.replace(long_name(self.read_extended(&header)?)?).is_none(),
+                b'K' => pending.link.replace(long_name(self.read_extended(&header)?)?).is_none(),
                 _ => return self.entry(header, &block, pending).map(Some),
             };
             if !is_first {
@@ -250,34 +250,34 @@ impl<R: Read> Tape<'_, R> {
         }
     }
 
-    /// The entry that `header` begins, described by that and by what came before.
+    /// Combines `header` and the extended headers before it into an entry.
     fn entry(&mut self, header: Header, block: &Block, pending: Pending) -> io::Result<Found> {
         let pax = pending.pax.unwrap_or_default();
-        let path = one_of("path", pending.path, pax.path)?.unwrap_or(header.path);
-        let link = one_of("linkpath", pending.link, pax.link)?.unwrap_or(header.link);
+        let path = only_value("path", pending.path, pax.path)?.unwrap_or(header.path);
+        let link = only_value("linkpath", pending.link, pax.link)?.unwrap_or(header.link);
         let size = pax.size.unwrap_or(header.size);
         let mut found = Found { kind: kind(header.flag, &path), path, link, size };
-        // Go takes no data after the others, whatever their size says (`isHeaderOnlyType`). Nobody
-        // writes such on purpose.
+        // Go ignores the size of other kinds, and reads no data for them (`isHeaderOnlyType`). No
+        // correct writer sets a size there.
         if size > 0 && !matches!(found.kind, Kind::File | Kind::Sparse | Kind::Other(_)) {
             return Err(Fault::Data.into());
         }
         match (found.kind, pax.sparse) {
             (Kind::Sparse, None) if header.format == Format::Gnu => {
-                // The header counts in Go's limit for maps too.
-                self.take_left(BLOCK as u64)?;
-                sparse::in_header(block, || self.block())?.check(size)?;
+                // As in Go, the header counts towards the limit for maps.
+                self.count_header_bytes(BLOCK as u64)?;
+                sparse::read_from_header(block, || self.block())?.check(size)?;
             }
             (Kind::File, Some(records)) => {
                 let map = if records.is_map_in_data()? {
-                    sparse::in_data(|| {
+                    sparse::read_from_data(|| {
                         found.size = found.size.checked_sub(BLOCK as u64).ok_or(Fault::Sparse)?;
                         self.block()
                     })?
                 } else {
                     records.map()?
                 };
-                map.within(records.size().unwrap_or(size)).check(found.size)?;
+                map.with_size(records.size().unwrap_or(size)).check(found.size)?;
                 found.path = records.name.unwrap_or(found.path);
                 found.kind = Kind::Sparse;
             }
@@ -287,21 +287,22 @@ impl<R: Read> Tape<'_, R> {
         Ok(found)
     }
 
-    /// The block of a header; none at the end, which one or two blocks of zeros mark, or nothing.
-    fn header(&mut self) -> io::Result<Option<Block>> {
+    /// Reads the block of a header. Returns `None` at the end, which is marked by one or two zero
+    /// blocks or by the end of the stream.
+    fn read_header(&mut self) -> io::Result<Option<Block>> {
         match self.block_or_end()? {
             Some(ZEROS) => match self.block_or_end()? {
                 None | Some(ZEROS) => Ok(None),
-                // GNU tar goes on here, and Go fails.
+                // GNU tar continues here, but Go fails.
                 Some(_) => Err(Fault::LoneZeroBlock.into()),
             },
             found => Ok(found),
         }
     }
 
-    /// A block that has to be there, and counts as a part of the entry's headers.
+    /// Reads a required block, which counts towards the size of the headers of the entry.
     fn block(&mut self) -> io::Result<Block> {
-        self.take_left(BLOCK as u64)?;
+        self.count_header_bytes(BLOCK as u64)?;
         self.block_or_end()?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 
@@ -321,31 +322,31 @@ impl<R: Read> Tape<'_, R> {
         Ok(Some(block))
     }
 
-    /// The data of an entry that describes another: records or a name.
-    fn special(&mut self, header: &Header) -> io::Result<Vec<u8>> {
+    /// Reads the data of an extended header: records or a name.
+    fn read_extended(&mut self, header: &Header) -> io::Result<Vec<u8>> {
         let size = header.size;
-        self.take_left(size)?;
+        self.count_header_bytes(size)?;
         let mut text = Vec::new();
         self.reader.by_ref().take(size).read_to_end(&mut text)?;
         if text.len() as u64 != size {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        self.pass(size, 0)?;
+        self.skip_data(size, 0)?;
         Ok(text)
     }
 
-    fn take_left(&mut self, bytes: u64) -> io::Result<()> {
+    fn count_header_bytes(&mut self, bytes: u64) -> io::Result<()> {
         let limit = self.budget.limits.header;
         self.left = self.left.checked_sub(bytes).ok_or(Exceeded::Header { limit })?;
         Ok(())
     }
 
-    /// Passes over what is `left` of data of `size` bytes, and the padding behind it.
-    fn pass(&mut self, size: u64, left: u64) -> io::Result<()> {
+    /// Skips the rest of `left` bytes of data of `size` bytes, and the padding after it.
+    fn skip_data(&mut self, size: u64, left: u64) -> io::Result<()> {
         if left > 0 {
             (self.skip)(&mut self.reader, left)?;
         }
-        // umoci leaves out the last padding, and Go reads on to the end without it.
+        // umoci leaves out the last padding, and Go does not require it.
         let padding = size.next_multiple_of(BLOCK as u64) - size;
         let passed = io::copy(&mut self.reader.by_ref().take(padding), &mut io::sink())?;
         self.position += size + passed;
@@ -358,7 +359,8 @@ fn read_over<R: Read>(reader: &mut R, bytes: u64) -> io::Result<()> {
     if passed < bytes { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
 }
 
-/// The last byte is read: seeking passes over what is not there.
+/// Seeks over the data, but reads its last byte, because a seek does not detect the end of the
+/// file.
 fn seek_over<R: Read + Seek>(reader: &mut R, bytes: u64) -> io::Result<()> {
     let far = i64::try_from(bytes - 1).map_err(|_| Fault::Size)?;
     reader.seek(SeekFrom::Current(far))?;
@@ -367,7 +369,7 @@ fn seek_over<R: Read + Seek>(reader: &mut R, bytes: u64) -> io::Result<()> {
 
 fn kind(flag: u8, path: &[u8]) -> Kind {
     match flag {
-        // Archives of Unix V7 have no flag for directories.
+        // Unix V7 archives have no type flag for directories.
         0 if path.ends_with(b"/") => Kind::Directory,
         0 | b'0' => Kind::File,
         b'1' => Kind::HardLink,
@@ -380,16 +382,17 @@ fn kind(flag: u8, path: &[u8]) -> Kind {
     }
 }
 
-/// A long name of GNU tar, which ends at a NUL.
+/// Parses a long name of GNU tar, which ends at a NUL.
 fn long_name(mut text: Vec<u8>) -> Result<Vec<u8>, Fault> {
     let end = text.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     text.truncate(end);
-    // Go takes the header's name for an empty one, and cuts the others at a NUL.
+    // Go uses the name in the header instead of an empty one, and truncates other names at a NUL.
     if text.is_empty() || text.contains(&0) { Err(Fault::LongName) } else { Ok(text) }
 }
 
-/// Which of two places holds is not the same for all readers.
-fn one_of(
+/// Returns the only value. Two values are an error, because readers disagree about which one takes
+/// precedence.
+fn only_value(
     name: &'static str,
     long: Option<Vec<u8>>,
     record: Option<Vec<u8>>,

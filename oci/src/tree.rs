@@ -1,66 +1,67 @@
-//! The stacked layers, as far as a bundle needs them.
+//! [`Tree`]: the part of the stacked layers that a bundle needs.
 //!
-//! A base image holds a hundred thousand files; a bundle needs two directories of them. So the
-//! tree is told which paths are wanted, and keeps these, what lies right in them, and the way to
-//! them. A bundle's directories are flat (003.7): of what lies deeper only the inner directory is
-//! kept, so that it can be named.
+//! A base image can contain a hundred thousand files, but a bundle needs only two directories. So a
+//! tree keeps only the wanted paths, their direct children, and their parent directories. The
+//! directories of a bundle are flat (003.7): of deeper files, only the nested directory is kept, so
+//! that an error can name it.
 //!
-//! Names are kept once, part by part, so whatever is asked of a path costs as much as it is long.
+//! The tree stores each part of a path once, so the cost of a lookup is proportional to the length
+//! of the path.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::path::{self, Path};
 
-/// What lies at a path.
+/// The file or directory at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Node {
     Directory,
     File(Rc<Vec<u8>>),
-    /// A file that is larger than a bundle may hold; an error only if no later layer removes it.
+    /// A file that is too large for a bundle. It is an error only if no later layer removes it.
     Oversized,
-    /// A symbolic link, with its target as written.
+    /// A symbolic link to this target, as written.
     Link(Vec<u8>),
     Special(&'static str),
-    /// A hard link to a path that is not wanted yet.
+    /// A hard link to a path that is not yet wanted.
     Pending,
 }
 
-/// How much the tree wants of a path.
+/// What a tree keeps of a path.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Interest<'a> {
     None,
-    /// All that is there to know.
+    /// The whole node.
     Whole,
-    /// Only that this directory above it exists.
+    /// Only the existence of this parent directory.
     Above(&'a [u8]),
 }
 
-/// What a [`Tree`] is to keep.
+/// The paths that a [`Tree`] keeps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
-    /// Directories, with the files that lie right in them.
+    /// Directories, with their direct children.
     pub(crate) directories: BTreeSet<Path>,
-    /// Paths alone.
+    /// Single paths, without their children.
     pub(crate) paths: BTreeSet<Path>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Tree {
     root: Place,
-    /// How many nodes it has.
+    /// The number of nodes.
     len: usize,
 }
 
 #[derive(Debug)]
 struct Place {
-    /// Whether it is wanted, or on the way to what is.
-    is_way: bool,
-    /// Whether what lies right in it is wanted.
+    /// Whether the path is wanted, or is a parent of a wanted path.
+    is_on_path: bool,
+    /// Whether its direct children are wanted.
     is_directory_wanted: bool,
     held: Option<Held>,
-    /// No node beneath is of a layer below this one. A layer of a million whiteouts would else
-    /// have all that lies there looked at a million times.
+    /// The lowest layer of all nodes below this one. It bounds the cost of whiteouts: without it, a
+    /// layer with a million whiteouts would visit all nodes a million times.
     oldest: usize,
     children: BTreeMap<Vec<u8>, Place>,
 }
@@ -68,14 +69,14 @@ struct Place {
 #[derive(Debug)]
 struct Held {
     node: Node,
-    /// The layer that it came with, or that added something beneath it.
+    /// The layer that added it, or that last added something below it.
     layer: usize,
 }
 
 impl Default for Place {
     fn default() -> Self {
         Self {
-            is_way: false,
+            is_on_path: false,
             is_directory_wanted: false,
             held: None,
             oldest: usize::MAX,
@@ -89,7 +90,7 @@ impl Place {
         self.children.entry(name.to_owned()).or_default()
     }
 
-    /// Removes what is of layers below `layer`, here and beneath; how much that was.
+    /// Removes the nodes of layers below `layer`, here and below this place. Returns their number.
     fn clear(&mut self, layer: usize) -> usize {
         let removed = self.clear_beneath(layer);
         let is_old = self.held.as_ref().is_some_and(|held| held.layer < layer);
@@ -104,8 +105,9 @@ impl Place {
             return 0;
         }
         let removed = self.children.values_mut().map(|child| child.clear(layer)).sum();
-        self.children
-            .retain(|_, child| child.is_way || child.held.is_some() || !child.children.is_empty());
+        self.children.retain(|_, child| {
+            child.is_on_path || child.held.is_some() || !child.children.is_empty()
+        });
         let layers = self.children.values().map(|child| {
             child.held.as_ref().map_or(usize::MAX, |held| held.layer).min(child.oldest)
         });
@@ -115,14 +117,14 @@ impl Place {
 }
 
 impl Tree {
-    /// An empty tree that wants these.
+    /// Creates an empty tree that keeps the `wanted` paths.
     pub(crate) fn new(wanted: &Wanted) -> Self {
-        let mut root = Place { is_way: true, ..Place::default() };
+        let mut root = Place { is_on_path: true, ..Place::default() };
         for path in wanted.directories.iter().chain(&wanted.paths) {
             let mut place = &mut root;
             for part in path::parts(path) {
                 place = place.child(part);
-                place.is_way = true;
+                place.is_on_path = true;
             }
             place.is_directory_wanted |= wanted.directories.contains(path);
         }
@@ -135,12 +137,12 @@ impl Tree {
 
     pub(crate) fn interest<'a>(&self, path: &'a [u8]) -> Interest<'a> {
         let mut place = Some(&self.root);
-        // The last directory above that is wanted, or on the way.
+        // The last parent directory that is wanted or is a parent of a wanted path.
         let mut above = Interest::None;
         for (part, upto) in path::parts(path).zip(path::ancestors(path).map(Some).chain([None])) {
-            // Beneath what is not a way itself, nothing is wanted.
+            // Below a place that is not a parent of a wanted path, nothing is wanted.
             let Some(here) = place else { return above };
-            let child = here.children.get(part).filter(|child| child.is_way);
+            let child = here.children.get(part).filter(|child| child.is_on_path);
             if child.is_none() && !here.is_directory_wanted {
                 return above;
             }
@@ -153,17 +155,17 @@ impl Tree {
         above
     }
 
-    /// Whether the tree knows what lies at `path`, if anything.
+    /// Whether the tree keeps the node at `path`, if one exists.
     pub(crate) fn covers(&self, path: &[u8]) -> bool {
         path.is_empty() || self.interest(path) == Interest::Whole
     }
 
-    /// Whether the tree keeps what lies in `directory`.
+    /// Whether the tree keeps the direct children of `directory`.
     pub(crate) fn wants(&self, directory: &[u8]) -> bool {
         self.place(directory).is_some_and(|place| place.is_directory_wanted)
     }
 
-    /// The node at `path`; the root is always a directory.
+    /// Returns the node at `path`. The root is always a directory.
     pub(crate) fn node(&self, path: &[u8]) -> Option<&Node> {
         if path.is_empty() {
             return Some(&Node::Directory);
@@ -171,16 +173,18 @@ impl Tree {
         self.place(path)?.held.as_ref().map(|held| &held.node)
     }
 
-    /// The names and nodes that lie right in `directory`, sorted by name.
+    /// Returns the names and nodes of the direct children of `directory`, sorted by name.
     pub(crate) fn children(&self, directory: &[u8]) -> impl Iterator<Item = (&[u8], &Node)> {
         let children = self.place(directory).into_iter().flat_map(|place| &place.children);
         children.filter_map(|(name, child)| Some((name.as_slice(), &child.held.as_ref()?.node)))
     }
 
-    /// Puts `node` at `path`, of the layer `layer`. What lies above becomes directories.
+    /// Inserts `node` of the layer `layer` at `path`, and creates missing parent directories.
     ///
-    /// If something above it is no directory, its path is given back: engines disagree whether
-    /// `node` then lies behind a link or replaces it.
+    /// # Errors
+    ///
+    /// Returns the path of a parent that is not a directory. Engines disagree whether `node` is
+    /// then inside the target of a link, or replaces the link.
     pub(crate) fn insert<'a>(
         &mut self,
         path: &'a [u8],
@@ -211,15 +215,15 @@ impl Tree {
         Ok(())
     }
 
-    /// Removes `path`, and all beneath it, as far as it is of layers below `layer`: a whiteout
-    /// hides nothing of its own layer (image-spec, layer.md).
+    /// Removes the nodes of layers below `layer` at `path` and below it. A whiteout hides nothing
+    /// of its own layer (image-spec, layer.md).
     pub(crate) fn remove(&mut self, path: &[u8], layer: usize) {
         if let Some(place) = self.place_mut(path) {
             self.len -= place.clear(layer);
         }
     }
 
-    /// Removes what lies beneath `path`, as far as it is of layers below `layer`.
+    /// Removes the nodes of layers below `layer` below `path`.
     pub(crate) fn remove_beneath(&mut self, path: &[u8], layer: usize) {
         if let Some(place) = self.place_mut(path) {
             self.len -= place.clear_beneath(layer);

@@ -5,7 +5,7 @@
 //! `UNLADE_REGISTRY` names. These tests are ignored (`needs a cluster`, `needs a testbed`) unless
 //! they are selected, as `cargo xtask test` does.
 
-#![expect(clippy::panic, reason = "a harness: a cluster that doesn't answer must fail the test")]
+#![expect(clippy::panic, reason = "a harness: a cluster that does not answer must fail the test")]
 
 mod namespace;
 mod registry;
@@ -24,7 +24,7 @@ use registry::Registry;
 
 pub use namespace::Namespace;
 
-/// Says which cluster the tests run on.
+/// The variable that selects the cluster.
 pub const CLUSTER: &str = "UNLADE_CLUSTER";
 
 /// A cluster to test on.
@@ -37,22 +37,22 @@ pub struct Cluster {
 #[derive(Debug)]
 enum Kind {
     Testbed(Testbed),
-    /// Any other, and the registry that its nodes pull from.
+    /// Another cluster, and the registry that its nodes pull from.
     Other(Registry),
 }
 
 impl Cluster {
-    /// The cluster that the tests run on.
+    /// Opens the cluster that the tests run on.
     ///
     /// # Panics
     ///
-    /// If no cluster is named, or the named one does not exist.
+    /// Panics if no cluster is named, or if the named one does not exist.
     pub fn open() -> Self {
         let cluster = env::var(CLUSTER).ok().filter(|name| !name.is_empty());
         let cluster = cluster
             .unwrap_or_else(|| panic!("{CLUSTER} is not set: `cargo xtask test` brings one up"));
         if cluster == "testbed" {
-            return Self::of_testbed();
+            return Self::open_running_testbed();
         }
         let kubeconfig = PathBuf::from(&cluster);
         // Tests run in the directory of their crate, not in that of the person.
@@ -61,28 +61,28 @@ impl Cluster {
         Self { kubectl, kind: Kind::Other(Registry::from_env()) }
     }
 
-    /// The cluster, which must be a testbed, for tests that need its faults.
+    /// Opens the cluster, which must be a testbed, for tests that need its faults.
     ///
     /// # Panics
     ///
-    /// As [`Cluster::open`], and if the cluster is not a testbed.
+    /// Panics like [`Cluster::open`], and if the cluster is not a testbed.
     pub fn open_testbed() -> Self {
         let cluster = Self::open();
         cluster.testbed();
         cluster
     }
 
-    /// A new namespace for a test.
+    /// Creates a namespace for a test.
     pub fn namespace(&self, test: &str) -> Namespace<'_> {
         Namespace::create(self, test)
     }
 
-    /// kubectl as an administrator.
+    /// Returns kubectl as an administrator.
     pub fn kubectl(&self) -> &Kubectl {
         &self.kubectl
     }
 
-    /// Whether its API server knows a kind, such as `Job` of `batch/v1`.
+    /// Whether its API server has a kind, such as `Job` of `batch/v1`.
     pub fn serves(&self, group_version: &str, kind: &str) -> bool {
         let path = format!("--raw=/apis/{group_version}");
         let list = self.kubectl.run(["get", &path]).unwrap_or_default();
@@ -94,7 +94,7 @@ impl Cluster {
             .any(|resource| resource.get("kind").is_some_and(|found| found == kind))
     }
 
-    /// The registry that its nodes pull from, as it stands before a repository's name.
+    /// Returns the registry that its nodes pull from, as the prefix of a repository.
     pub fn registry(&self) -> &str {
         match &self.kind {
             Kind::Testbed(_) => REGISTRY,
@@ -102,21 +102,21 @@ impl Cluster {
         }
     }
 
-    /// Copies an image into that registry under a name such as `bundles/etcd:1`. Gives the full
+    /// Copies an image into that registry under a name such as `bundles/etcd:1`. Returns the full
     /// name with the digest, for pods.
     ///
     /// # Panics
     ///
-    /// If the image can't be built or the registry doesn't take it.
+    /// Panics if the image cannot be built, or if the registry does not accept it.
     pub fn push(&self, image: &Image, name: &str) -> String {
         self.push_built(name, |output| build::write(image, output))
     }
 
-    /// The same with an index of several images.
+    /// Copies an index of several images into that registry.
     ///
     /// # Panics
     ///
-    /// As [`Cluster::push`].
+    /// Panics like [`Cluster::push`].
     pub fn push_index(&self, images: &[Image], name: &str) -> String {
         self.push_built(name, |output| build::write_index(images, output))
     }
@@ -125,17 +125,17 @@ impl Cluster {
     ///
     /// # Panics
     ///
-    /// As [`Cluster::push`] and [`shipped::unpacker`].
+    /// Panics like [`Cluster::push`] and [`shipped::unpacker`].
     pub fn push_unpacker(&self) -> String {
         let program = shipped::unpacker();
         self.push(&Unpacker::new(program).image(), "unlade/unlade-unpacker:test")
     }
 
-    /// The testbed that it is.
+    /// Returns the testbed.
     ///
     /// # Panics
     ///
-    /// If it is none; [`Cluster::open_testbed`] gives only such that are.
+    /// Panics if the cluster is not a testbed, as those of [`Cluster::open_testbed`] are.
     pub fn testbed(&self) -> &Testbed {
         match &self.kind {
             Kind::Testbed(testbed) => testbed,
@@ -143,7 +143,7 @@ impl Cluster {
         }
     }
 
-    fn of_testbed() -> Self {
+    fn open_running_testbed() -> Self {
         let settings = Settings::from_env().unwrap_or_else(|error| panic!("{error}"));
         let testbed = Testbed::open(&settings).unwrap_or_else(|error| {
             panic!("{error} (hint: {})", error.hint().unwrap_or_default());

@@ -26,7 +26,7 @@ pub struct Sample {
     pub name: String,
     /// The directory of the bundle.
     pub path: PathBuf,
-    /// What upstream answered.
+    /// The answer of upstream.
     pub golden: Golden,
 }
 
@@ -36,8 +36,8 @@ impl Sample {
         self.name.starts_with("crafted/")
     }
 
-    /// The files of the bundle as `std::fs` finds them: links are followed, and directories are
-    /// left out.
+    /// Reads the files of the bundle with `std::fs`: links are followed, and directories are left
+    /// out.
     pub fn files(&self) -> Vec<File> {
         let mut files = Vec::new();
         for (directory, folder) in
@@ -67,11 +67,11 @@ const N_PUBLISHED: usize = 181;
 /// The folder of the handmade bundles, and of their answers.
 const CRAFTED: &str = "crafted";
 
-/// The handmade bundles.
+/// Reads the handmade bundles.
 ///
 /// # Panics
 ///
-/// If there are not exactly 49.
+/// Panics if there are not exactly 49.
 pub fn crafted() -> Vec<Sample> {
     let folder = repository();
     let samples = samples_in(&folder.join("golden").join(CRAFTED), &folder.join(CRAFTED));
@@ -79,11 +79,11 @@ pub fn crafted() -> Vec<Sample> {
     samples
 }
 
-/// The handmade bundles whose answers have full texts and not only their digests.
+/// Reads the handmade bundles whose answers have full texts and not only their digests.
 ///
 /// # Panics
 ///
-/// If there are none.
+/// Panics if no such bundle exists.
 pub fn crafted_with_texts() -> Vec<Sample> {
     let answers = repository().join("golden-full").join(CRAFTED);
     let samples = samples_in(&answers, &repository().join(CRAFTED));
@@ -91,11 +91,11 @@ pub fn crafted_with_texts() -> Vec<Sample> {
     samples
 }
 
-/// The published bundles.
+/// Reads the published bundles.
 ///
 /// # Panics
 ///
-/// If there are not exactly 181. A test that calls this must be
+/// Panics if there are not exactly 181. A test that calls this must be
 /// `#[ignore = "needs the published bundles"]`.
 pub fn published() -> Vec<Sample> {
     let bundles = published_folder().join("bundles");
@@ -113,16 +113,16 @@ pub fn published() -> Vec<Sample> {
     samples
 }
 
-/// Every bundle, crafted and published.
+/// Reads every bundle, crafted and published.
 ///
 /// # Panics
 ///
-/// As [`published`].
+/// Panics like [`published`].
 pub fn all() -> Vec<Sample> {
     [crafted(), published()].concat()
 }
 
-/// The lines of a file of the corpus, such as `yaml/cases.jsonl`, each read as JSON.
+/// Reads the lines of a file of the corpus, such as `yaml/cases.jsonl`, each as JSON.
 pub fn lines<T: DeserializeOwned>(file: &str) -> Vec<T> {
     let path = repository().join(file);
     let bytes = read(&path);
@@ -130,12 +130,12 @@ pub fn lines<T: DeserializeOwned>(file: &str) -> Vec<T> {
     lines.map(|line| parse(&path, line)).collect()
 }
 
-/// The part of the corpus that is in the repository.
+/// Returns the folder of the corpus in the repository.
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
 }
 
-/// The folder of the published bundles, which need not exist.
+/// Returns the folder of the published bundles, which need not exist.
 fn published_folder() -> PathBuf {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     std::env::var_os("UNLADE_CORPUS").map_or_else(
@@ -147,7 +147,7 @@ fn published_folder() -> PathBuf {
     )
 }
 
-/// The bundles below `bundles` that have an answer in `answers`.
+/// Reads the bundles below `bundles` that have an answer in `answers`.
 fn samples_in(answers: &Path, bundles: &Path) -> Vec<Sample> {
     let package = file_name(answers);
     let sample = |answer: &PathBuf| Sample {

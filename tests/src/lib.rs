@@ -1,4 +1,4 @@
-//! Integration tests of the whole, and the harness that they share.
+//! Integration tests of the whole project, and the harness that they share.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ pub mod peer;
 pub mod shipped;
 pub mod trap;
 
-/// The example bundle of the repository.
+/// Returns the directory of the example bundle in the repository.
 pub fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/hello-operator")
 }

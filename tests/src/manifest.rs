@@ -1,6 +1,6 @@
-//! `manifests/` of the repository, as people use it: by kustomizations of their own.
+//! The folder `manifests/` of the repository, as users use it: from their own kustomizations.
 
-#![expect(clippy::panic, reason = "a harness: a manifest that can't be built must fail the test")]
+#![expect(clippy::panic, reason = "a harness: a manifest that cannot be built must fail the test")]
 
 use std::fs;
 use std::path::{Component, Path};
@@ -10,32 +10,32 @@ use tempfile::TempDir;
 use unlade_testbed::Kubectl;
 use unlade_yaml as yaml;
 
-/// The image of the unpacker in them.
+/// The name of the unpacker's image in the manifests.
 pub const UNPACKER: &str = "registry.example/unlade-unpacker";
-/// The image of the bundle in them.
+/// The name of the bundle image in the manifests.
 pub const BUNDLE: &str = "registry.example/bundle";
 
-/// A folder with kustomizations, in which `manifests/` stands for that folder of the repository.
+/// A folder with kustomizations that refer to `manifests/` of the repository.
 #[derive(Debug)]
 pub struct Overlay(TempDir);
 
 impl Overlay {
-    /// Of one kustomization, as YAML or JSON.
+    /// Creates a folder with one kustomization, as YAML or JSON.
     ///
     /// # Panics
     ///
-    /// If it can't be written.
+    /// Panics if a file cannot be written.
     pub fn new(kustomization: &str) -> Self {
         let overlay = Self(tempfile::tempdir().unwrap_or_else(|error| panic!("{error}")));
         overlay.write("kustomization.yaml", kustomization);
         overlay
     }
 
-    /// Of several, which are built together.
+    /// Creates a folder with several kustomizations, which are built together.
     ///
     /// # Panics
     ///
-    /// If they can't be written.
+    /// Panics if a file cannot be written.
     pub fn all(kustomizations: &[Value]) -> Self {
         let folders: Vec<_> = (0..kustomizations.len()).map(|at| at.to_string()).collect();
         let overlay = Self::new(&json!({"resources": folders}).to_string());
@@ -45,11 +45,11 @@ impl Overlay {
         overlay
     }
 
-    /// Puts a file into it, such as one that a kustomization names.
+    /// Writes another file into the folder, such as one that a kustomization names.
     ///
     /// # Panics
     ///
-    /// If it can't be written.
+    /// Panics if a file cannot be written.
     pub fn write(&self, path: &str, text: &str) {
         let path = self.0.path().join(path);
         let folder = path.parent().unwrap_or(Path::new("/"));
@@ -61,21 +61,21 @@ impl Overlay {
         fs::write(&path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
 
-    /// For `kubectl apply --kustomize`.
+    /// Returns the path for `kubectl apply --kustomize`.
     ///
     /// # Panics
     ///
-    /// If the folder for temporary files has a name that isn't UTF-8.
+    /// Panics if the name of the temporary folder is not UTF-8.
     pub fn path(&self) -> &str {
         let path = self.0.path();
         path.to_str().unwrap_or_else(|| panic!("{} is not UTF-8", path.display()))
     }
 
-    /// What kubectl makes of it.
+    /// Builds the objects with kubectl.
     ///
     /// # Panics
     ///
-    /// If it can't be built.
+    /// Panics if the objects cannot be built.
     pub fn build(&self, kubectl: &Kubectl) -> Vec<Value> {
         let text = self.try_build(kubectl).unwrap_or_else(|error| panic!("{error}"));
         let objects = text.split("\n---\n").map(|document| {
@@ -86,17 +86,18 @@ impl Overlay {
         objects.collect()
     }
 
-    /// What kubectl makes of it, as YAML.
+    /// Builds the objects with kubectl, as YAML.
     ///
     /// # Errors
     ///
-    /// Kubectl's words if it can't be built.
+    /// Returns the message of kubectl if the objects cannot be built.
     pub fn try_build(&self, kubectl: &Kubectl) -> Result<String, unlade_testbed::Error> {
         kubectl.run(["kustomize", self.path()])
     }
 }
 
-/// The images of a kustomization: each name, and the image with its digest that stands for it.
+/// Returns the `images` of a kustomization: each name, and the image with its digest that replaces
+/// it.
 pub fn images<const N: usize>(images: [(&str, &str); N]) -> Value {
     let images = images.iter().map(|(name, image)| {
         let (new_name, digest) = image.split_once('@').unwrap_or((image, ""));
@@ -105,7 +106,8 @@ pub fn images<const N: usize>(images: [(&str, &str); N]) -> Value {
     images.collect()
 }
 
-/// The way to `manifests/` from a folder: kustomize takes no absolute one.
+/// Returns the relative path to `manifests/` from a folder, because kustomize accepts no absolute
+/// path.
 fn relative(folder: &Path) -> String {
     let real = |path: &Path| {
         fs::canonicalize(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))

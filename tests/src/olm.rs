@@ -1,6 +1,6 @@
-//! OLM's own programs on a testbed, for tests and measurements of ours beside them.
+//! OLM's own programs on a testbed, for tests and comparisons.
 
-#![expect(clippy::panic, reason = "a harness: what can't be made here must fail the test")]
+#![expect(clippy::panic, reason = "a harness: what cannot be made here must fail the test")]
 
 mod unpack;
 
@@ -17,16 +17,16 @@ pub use unpack::Unpack;
 
 /// The user of OLM's images.
 const USER: &str = "1001";
-/// Which their base image sets; the unpack Job calls `opm` without a folder.
+/// The PATH of their base image; the unpack Job calls `opm` without a folder.
 const SEARCH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// OLM's own programs, and images of them in the registry of a testbed.
 #[derive(Debug, Clone)]
 pub struct Olm {
     programs: Programs,
-    /// With `/bin/cp` and `/bin/cpb`: what `--util-image` is given.
+    /// The image for `--util-image`, with `/bin/cp` and `/bin/cpb`.
     pub util: String,
-    /// With `/bin/opm`: what `--opmImage` is given.
+    /// The image for `--opmImage`, with `/bin/opm`.
     pub opm: String,
 }
 
@@ -48,42 +48,42 @@ impl Olm {
         Self { util, opm, ..olm }
     }
 
-    /// The same with other images for the two flags.
+    /// Replaces the images for the two flags.
     #[must_use]
     pub fn with_images(self, util: String, opm: String) -> Self {
         Self { util, opm, ..self }
     }
 
-    /// What `--util-image` is given, of upstream's programs alone.
+    /// Returns the image for `--util-image`, with upstream's programs only.
     pub fn util_image(&self) -> Image {
         let programs = [("cp", self.programs.busybox()), ("cpb", &self.programs.program("cpb"))];
         image(&programs, Compression::Gzip)
     }
 
-    /// What `--opmImage` is given, of upstream's program alone.
+    /// Returns the image for `--opmImage`, with upstream's program only.
     pub fn opm_image(&self) -> Image {
         image(&[("opm", &self.programs.program("opm"))], Compression::Gzip)
     }
 
-    /// An image of one of OLM's operators: `catalog` or `olm`. It isn't compressed, for it is
-    /// neither measured nor sent far.
+    /// Returns an image of one of OLM's operators: `catalog` or `olm`. It is not compressed,
+    /// because it is not measured and does not leave the machine.
     pub fn image(&self, program: &str) -> Image {
         let mut image = image(&[(program, &self.programs.program(program))], Compression::None);
         image.config.entrypoint = vec![format!("/bin/{program}")];
         image
     }
 
-    /// One of OLM's programs, such as `opm`, to run on this machine.
+    /// Returns the path of a program such as `opm`, to run on this machine.
     pub fn program(&self, name: &str) -> PathBuf {
         self.programs.program(name)
     }
 
-    /// Has the API server know OLM's kinds, those whose definition's name is wanted; they go with
-    /// `home`. Those of an earlier test may be on their way out, and are waited for.
+    /// Defines the wanted kinds of OLM in the cluster; they are deleted with `home`. If those of an
+    /// earlier test are still being deleted, this waits for their end.
     ///
     /// # Panics
     ///
-    /// If the API server refuses, or takes longer than a minute.
+    /// Panics if the API server refuses, or takes longer than a minute.
     pub fn define_kinds(
         &self,
         cluster: &Cluster,
@@ -120,7 +120,7 @@ fn name(object: &Value) -> &str {
     object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// An image of static programs, which lie in `/bin`.
+/// Returns an image with static programs in `/bin`.
 fn image(programs: &[(&str, &Path)], compression: Compression) -> Image {
     let mut image = Image::from_scratch(Platform::host());
     let entries = programs

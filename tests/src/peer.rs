@@ -1,4 +1,4 @@
-//! The Go code that ours stands in for, asked directly: `tests/peers`.
+//! The Go code that unlade replaces, as programs that the tests run: `tests/peers`.
 
 #![expect(clippy::panic, reason = "a harness: a peer that does not answer must fail the test")]
 
@@ -13,22 +13,23 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use unlade_testbed::{Peers, Settings};
 
-/// For one answer, of a machine that is busy.
+/// The maximum time for an answer; the machine may be busy.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// The program that says what Go reads in layers and documents of images; it is built unless it
-/// already is.
+/// Returns the program that reports how Go reads layers and documents of images, and builds it if
+/// necessary.
 ///
 /// # Panics
 ///
 /// If the settings are invalid, or the program cannot be built here.
 pub fn dialect() -> PathBuf {
     let settings = Settings::from_env().unwrap_or_else(|error| panic!("{error}"));
-    unlade_testbed::dialect(&settings.cache, &mut |line| eprintln!("{line}"))
-        .unwrap_or_else(|error| panic!("failed to build what asks Go's readers: {error}"))
+    unlade_testbed::dialect(&settings.cache, &mut |line| eprintln!("{line}")).unwrap_or_else(
+        |error| panic!("failed to build the program that runs Go's readers: {error}"),
+    )
 }
 
-/// The programs, which are built unless they already are.
+/// Returns the programs of the peers, and builds them if necessary.
 ///
 /// # Panics
 ///
@@ -47,22 +48,22 @@ pub struct Peer {
     answers: Receiver<io::Result<String>>,
 }
 
-/// What the writer is asked to fill a ConfigMap with.
+/// The arguments of the writer.
 #[derive(Debug, Clone, Copy)]
 pub struct Fill<'a> {
     /// The directory of the bundle.
     pub directory: &'a Path,
-    /// Whether it is told `--gzip`.
+    /// Whether `--gzip` is set.
     pub is_compressed: bool,
     /// `--datalimit`, in bytes.
     pub limit: u64,
     /// `CONTAINER_IMAGE`.
     pub image: &'a str,
-    /// The ConfigMap that is there beforehand.
+    /// The existing ConfigMap.
     pub existing: &'a Value,
 }
 
-/// What the loader makes of a ConfigMap: the fields that it sets.
+/// The result of the loader for a ConfigMap: the fields that it sets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Loaded {
     /// `csvName`.
@@ -95,11 +96,11 @@ struct Bundle {
 }
 
 impl Peer {
-    /// Starts it.
+    /// Starts the peer.
     ///
     /// # Panics
     ///
-    /// If the program cannot be built here, or does not start.
+    /// Panics if the program cannot be built here, or does not start.
     pub fn open() -> Self {
         Self::start(&programs().peer())
     }
@@ -120,15 +121,15 @@ impl Peer {
         Self { process, requests: BufWriter::new(stdin), answers }
     }
 
-    /// The ConfigMap as the writer leaves it.
+    /// Fills a ConfigMap with the writer, and returns the ConfigMap.
     ///
     /// # Errors
     ///
-    /// What the writer says, or what the API server would say of its ConfigMap.
+    /// Returns the error of the writer, or the error of the API server about the ConfigMap.
     ///
     /// # Panics
     ///
-    /// If the peer ends.
+    /// Panics if the peer ends.
     pub fn fill(&mut self, fill: &Fill<'_>) -> Result<Value, String> {
         let answer = self.ask(&json!({"fill": {
             "dir": fill.directory,
@@ -140,42 +141,43 @@ impl Peer {
         Ok(answer.config_map.unwrap_or_default())
     }
 
-    /// What the loader makes of a ConfigMap.
+    /// Loads a ConfigMap with the loader.
     ///
     /// # Errors
     ///
-    /// What it says.
+    /// Returns the error of the loader.
     ///
     /// # Panics
     ///
-    /// If the peer ends.
+    /// Panics if the peer ends.
     pub fn load(&mut self, config_map: &Value) -> Result<Loaded, String> {
         let answer = self.ask(&json!({"load": config_map}))?;
         let Bundle { csv_name, csv_json, object } = answer.bundle.unwrap_or_default();
         Ok(Loaded { csv_name, csv_json, objects: object, digests: answer.digests })
     }
 
-    /// Whether the API server takes a ConfigMap.
+    /// Checks whether the API server would accept a ConfigMap.
     ///
     /// # Errors
     ///
-    /// What it would say.
+    /// Returns the error of the API server.
     ///
     /// # Panics
     ///
-    /// If the peer ends.
+    /// Panics if the peer ends.
     pub fn check(&mut self, config_map: &Value) -> Result<(), String> {
         self.ask(&json!({"check": config_map})).map(drop)
     }
 
     fn ask(&mut self, request: &Value) -> Result<Answer, String> {
         let sent = writeln!(self.requests, "{request}").and_then(|()| self.requests.flush());
-        sent.unwrap_or_else(|error| panic!("ask the peer: {error}"));
+        sent.unwrap_or_else(|error| panic!("failed to write to the peer: {error}"));
         let answer = self.answers.recv_timeout(PATIENCE);
         let answer = answer.unwrap_or_else(|error| {
-            panic!("the peer's answer to {:.300}: {error}", request.to_string())
+            panic!("failed to read the answer of the peer to {:.300}: {error}", request.to_string())
         });
-        let line = answer.unwrap_or_else(|error| panic!("the peer's answer: {error}"));
+        let line =
+            answer.unwrap_or_else(|error| panic!("failed to read the answer of the peer: {error}"));
         let answer: Answer =
             serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:.300}"));
         match answer.error {

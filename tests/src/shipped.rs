@@ -1,4 +1,4 @@
-//! The static unpacker, as it is shipped.
+//! The static unpacker, as it is released.
 
 #![expect(clippy::panic, reason = "a harness: a program that is missing must fail the test")]
 
@@ -8,18 +8,19 @@ use std::time::SystemTime;
 
 use unlade_oci::Platform;
 
-/// Names a static unpacker that is known to be fresh; `cargo xtask test` sets it.
+/// The variable with the path of an up-to-date static unpacker; `cargo xtask test` sets it.
 const UNPACKER: &str = "UNLADE_UNPACKER";
 
 /// The sources of the program, relative to the workspace.
 const SOURCES: [&str; 4] = ["Cargo.lock", "crates", "unpacker/Cargo.toml", "unpacker/src"];
 
-/// The static build that `UNLADE_UNPACKER` names, or the one that `cargo xtask dist` makes.
+/// Returns the static unpacker that `UNLADE_UNPACKER` names, or the one that `cargo xtask dist`
+/// builds.
 ///
 /// # Panics
 ///
-/// If the program does not exist, or if `UNLADE_UNPACKER` is not set and a source is newer than the
-/// program, because a test of an old program says nothing about the sources.
+/// Panics if the program does not exist, or if `UNLADE_UNPACKER` is not set and a source is newer
+/// than the program, because a test of an old program says nothing about the sources.
 pub fn unpacker() -> PathBuf {
     if let Some(path) = std::env::var_os(UNPACKER) {
         let path = PathBuf::from(path);

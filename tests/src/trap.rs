@@ -1,7 +1,7 @@
-//! Traps for a program that runs in a hostile bundle's file system: whatever a C library would
-//! load from there is foreign code, which tells of itself.
+//! Traps for a program that runs in the file system of a hostile bundle: if a C library loads code
+//! from there, the code reports itself.
 
-#![expect(clippy::panic, reason = "a harness: a trap that can't be laid must fail the test")]
+#![expect(clippy::panic, reason = "a harness: a trap that cannot be laid must fail the test")]
 
 use std::fs;
 use std::io;
@@ -9,10 +9,10 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-/// What foreign code writes to standard error, and the name of the folder that it makes in `/`.
+/// The text that the loaded code writes to standard error, and the folder that it creates in `/`.
 pub const MARK: &str = "FOREIGN-CODE-RAN";
 
-/// Variables of an image that lead into the traps, or elsewhere than the caller wants.
+/// Variables of an image that lead into the traps, or change what the caller intends.
 pub const ENVIRONMENT: [(&str, &str); 27] = [
     ("LD_PRELOAD", "/lib/TRAP.so"),
     ("LD_LIBRARY_PATH", "/lib"),
@@ -79,13 +79,13 @@ const SETTINGS: [(&str, &str); 8] = [
     ("victim", "untouched"),
 ];
 
-/// Puts a hostile library below `root` wherever a C library might look for one, and has every
-/// configuration file point to it.
+/// Puts a hostile library below `root` wherever a C library may look for one, and creates
+/// configuration files that refer to it.
 ///
 /// # Panics
 ///
-/// If the C compiler fails, which building the workspace also needs, if a file cannot be written,
-/// or if the trap does not catch an ordinary program.
+/// Panics if the C compiler fails, which building the workspace also needs, if a file cannot be
+/// written, or if the trap does not catch an ordinary program.
 pub fn lay(root: &Path) {
     lay_or_fail(root).unwrap_or_else(|error| panic!("traps in {}: {error}", root.display()));
 }
@@ -116,7 +116,7 @@ fn lay_or_fail(root: &Path) -> io::Result<()> {
     fs::write(root.join("kubeconfig"), "not: a kubeconfig\n")
 }
 
-/// It needs no other library: in the trapped file system there is none that works.
+/// It needs no other library: no library works in the trapped file system.
 fn compile(folder: &Path, library: &Path) -> io::Result<()> {
     let source = folder.join("trap.c");
     let code = format!(

@@ -66,7 +66,7 @@ fn the_objects_fill_the_config_map(test: &str, strategy: Strategy) {
         let annotations = &config_map["metadata"]["annotations"];
         assert_eq!(annotations["olm.sourceImage"], image);
         assert_eq!(annotations[record::IMAGE], image);
-        // Which compares the digest of what is there with the one that was written.
+        // Loading compares the digest of the existing content with the digest that was written.
         let read: ConfigMap = serde_json::from_value(config_map).unwrap();
         let decoded = decode(&[read], &Limits::default()).unwrap();
         assert!(!decoded.content.files().is_empty());

@@ -35,7 +35,7 @@ fn traces(name: &str) -> Vec<String> {
 fn cluster_a_testbed_survives_crashes_and_leaves_nothing() {
     let cluster = Cluster::open_testbed();
     let settings = Settings::from_env().unwrap();
-    // Another one for each that it stands beside: those of two checkouts don't meet.
+    // The name is derived from that of the other testbed, so that two checkouts do not conflict.
     let name = format!("life-{}", settings.name.get(..15).unwrap_or(&settings.name));
     let settings = settings.named(&name).unwrap();
     let helper = cluster.testbed().helper();
@@ -124,7 +124,7 @@ fn pods_of_one_node_are_cut_off(testbed: &Testbed) {
     let kubectl = Entry::copy("kubectl", testbed.programs().kubernetes("kubectl"));
     let mut image = Image::from_scratch(Platform::host());
     image.layers.push(Layer::new([kubectl.with_mode(0o755)]));
-    // No more flags: with one about the connection kubectl doesn't look for its service account.
+    // No more flags: with one about the connection kubectl does not look for its service account.
     image.config.entrypoint = ["/kubectl", "get", "--raw=/version"].map(str::to_owned).into();
     write(&image, &format!("oci-archive:{}", archive.display()).parse().unwrap()).unwrap();
     let image = testbed.push(&archive, "tools/kubectl:1").unwrap();

@@ -1,6 +1,6 @@
-//! The API server, as far as the unpacker needs it: read one ConfigMap, replace one ConfigMap.
+//! A client for the two requests that the unpacker needs: read a ConfigMap and replace it.
 //!
-//! Why this is no general client: `docs/decisions/0007-api-client.md`.
+//! `docs/decisions/0007-api-client.md` explains why this is not a general client.
 
 pub(crate) mod connect;
 pub(crate) mod credential;
@@ -17,9 +17,9 @@ use std::time::Duration;
 
 use unlade_config_map::ConfigMap;
 
-/// Something that answers requests: the API server, or a test's stand-in.
+/// An API server, or its replacement in a test.
 pub(crate) trait Server {
-    /// Sends `request` and waits for the answer, at most `timeout`.
+    /// Sends `request`, and waits at most `timeout` for the response.
     fn call(&self, request: &Request, timeout: Duration) -> Result<Response, connect::Error>;
 }
 
@@ -27,9 +27,9 @@ pub(crate) trait Server {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Request {
     pub(crate) method: Method,
-    /// The path, beginning with `/`.
+    /// The path, which starts with `/`.
     pub(crate) path: String,
-    /// JSON, empty for none.
+    /// The body as JSON. It is empty if the request has none.
     pub(crate) body: Vec<u8>,
 }
 
@@ -39,11 +39,11 @@ pub(crate) enum Method {
     Put,
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Response {
     pub(crate) status: u16,
-    /// The `Retry-After` header, if it was a number of seconds.
+    /// The `Retry-After` header, if it is a number of seconds.
     pub(crate) retry_after: Option<Duration>,
     pub(crate) body: Vec<u8>,
 }
@@ -53,52 +53,52 @@ pub(crate) struct Response {
 #[non_exhaustive]
 pub(crate) enum Error {
     /// 401 or 403.
-    #[error("the API server denies access to ConfigMap {name} (status {status}): {message}")]
+    #[error("the API server denied access to ConfigMap {name} (status {status}): {message}")]
     Denied { name: String, status: u16, message: String },
     /// 404.
-    #[error("ConfigMap {name} does not exist, and is never created here: {message}")]
+    #[error("ConfigMap {name} does not exist, and the unpacker does not create it: {message}")]
     Missing { name: String, message: String },
-    /// 409: somebody else wrote it between our reading and our writing.
-    #[error("ConfigMap {name} was changed by others each time that it was to be written")]
+    /// 409: the ConfigMap was changed between our read and our write.
+    #[error("ConfigMap {name} was changed by another client before each attempt to write it")]
     Conflict { name: String },
     /// 413, or 422 because of the size.
     #[error("ConfigMap {name} is too large for the API server: {message}")]
     TooLarge { name: String, message: String },
     /// Other 4xx.
-    #[error("the API server refuses ConfigMap {name} (status {status}): {message}")]
+    #[error("the API server refused ConfigMap {name} (status {status}): {message}")]
     Refused { name: String, status: u16, message: String },
-    /// The ConfigMap that is there does not take the bundle.
+    /// The bundle cannot be written to the existing ConfigMap.
     #[error(transparent)]
     Fill(#[from] unlade_config_map::fill::Error),
-    /// It has a deletion timestamp.
+    /// The ConfigMap has a deletion timestamp.
     #[error("ConfigMap {name} is being deleted")]
     Deleted { name: String },
     /// 429 or 5xx.
-    #[error("the API server cannot answer now (status {status}): {message}")]
+    #[error("the API server is unavailable (status {status}): {message}")]
     Unavailable { status: u16, message: String, retry_after: Option<Duration> },
-    /// An answer that is no ConfigMap.
-    #[error("the API server's answer is not ConfigMap {name}")]
+    /// The response is not the requested ConfigMap.
+    #[error("the response of the API server is not ConfigMap {name}")]
     Answer {
         name: String,
         #[source]
         source: Option<unlade_config_map::object::Error>,
     },
-    /// There was no answer.
-    #[error("no answer from the API server")]
+    /// The API server did not respond.
+    #[error("no response from the API server")]
     Connection(#[from] connect::Error),
-    /// The object does not become JSON.
-    #[error("ConfigMap {name} cannot be written as JSON")]
+    /// The ConfigMap cannot be serialized.
+    #[error("failed to serialize ConfigMap {name}")]
     Json { name: String, source: serde_json::Error },
 }
 
 impl Error {
-    /// What may help, where that is known.
+    /// Returns what the user can do about the error, if that is known.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Denied { .. } => {
                 Some("the service account needs the verbs get and update on this ConfigMap's name")
             }
-            Self::Missing { .. } => Some("create it first; its owner and labels are then kept"),
+            Self::Missing { .. } => Some("create it first; its owner and labels are kept"),
             Self::Fill(error) => error.hint(),
             Self::Connection(connect::Error::Token { source }) => source.hint(),
             _ => None,
@@ -106,42 +106,42 @@ impl Error {
     }
 }
 
-/// What [`fill`] did.
+/// The result of [`fill()`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Filled {
-    /// It wrote the ConfigMap.
+    /// The ConfigMap was written.
     Written,
-    /// The same content was there already.
+    /// The ConfigMap already had the same content.
     Unchanged,
 }
 
-/// How a content is put into what is there: [`unlade_config_map::fill()`] or
+/// A function that merges a content into an existing ConfigMap: [`unlade_config_map::fill()`] or
 /// [`unlade_config_map::fill_over`].
 pub(crate) type Fill =
     fn(ConfigMap, &ConfigMap) -> Result<ConfigMap, unlade_config_map::fill::Error>;
 
-/// Fills the existing ConfigMap that `encoded` names: reads it, puts the content in, writes it
-/// back if that changed it. Every try begins with reading, so that one whose answer was lost is
-/// recognised, and so that a conflict needs no special care.
+/// Fills the existing ConfigMap that `encoded` names: reads it, merges the content into it with
+/// `merge`, and writes it back if that changed it. Each attempt starts with reading. So an attempt
+/// whose response was lost is recognised, and a conflict needs no special handling.
 pub(crate) fn fill(
     server: &impl Server,
     encoded: &ConfigMap,
-    put: Fill,
+    merge: Fill,
     pace: &mut Pace<'_, impl Clock>,
 ) -> Result<Filled, Error> {
     loop {
-        match attempt(server, encoded, put, pace) {
+        match attempt(server, encoded, merge, pace) {
             Err(error) => pace.wait(error)?,
             filled => return filled,
         }
     }
 }
 
-/// One try of [`fill()`].
+/// Makes one attempt of [`fill()`].
 pub(crate) fn attempt(
     server: &impl Server,
     encoded: &ConfigMap,
-    put: Fill,
+    merge: Fill,
     pace: &Pace<'_, impl Clock>,
 ) -> Result<Filled, Error> {
     let name = &encoded.metadata.name;
@@ -150,7 +150,7 @@ pub(crate) fn attempt(
     let response = status::check(name, server.call(&request, pace.timeout())?)?;
     let existing = ConfigMap::parse_json(&response.body)
         .map_err(|source| Error::Answer { name: name.clone(), source: Some(source) })?;
-    // Without a version the write would not notice those of others.
+    // Without a version, the write could overwrite the changes of other clients.
     let is_versioned = existing.metadata.rest.contains_key("resourceVersion");
     if existing.metadata.name != *name || !is_versioned {
         return Err(Error::Answer { name: name.clone(), source: None });
@@ -158,10 +158,10 @@ pub(crate) fn attempt(
     if existing.metadata.rest.contains_key("deletionTimestamp") {
         return Err(Error::Deleted { name: name.clone() });
     }
-    if holds(&existing, encoded, put) {
+    if is_filled(&existing, encoded, merge) {
         return Ok(Filled::Unchanged);
     }
-    let filled = put(existing, encoded)?;
+    let filled = merge(existing, encoded)?;
     let body =
         serde_json::to_vec(&filled).map_err(|source| Error::Json { name: name.clone(), source })?;
     let request = Request { method: Method::Put, body, ..request };
@@ -169,12 +169,12 @@ pub(crate) fn attempt(
     Ok(Filled::Written)
 }
 
-/// Whether filling `existing` would change nothing. That is a success for an immutable ConfigMap
-/// too.
-fn holds(existing: &ConfigMap, encoded: &ConfigMap, put: Fill) -> bool {
+/// Checks whether filling `existing` would change nothing, which is a success even if the ConfigMap
+/// is immutable.
+fn is_filled(existing: &ConfigMap, encoded: &ConfigMap, merge: Fill) -> bool {
     let mut existing = existing.clone();
     existing.rest.remove("immutable");
-    put(existing.clone(), encoded).is_ok_and(|filled| filled == existing)
+    merge(existing.clone(), encoded).is_ok_and(|filled| filled == existing)
 }
 
 #[cfg(test)]

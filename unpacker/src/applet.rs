@@ -1,5 +1,6 @@
-//! What the program is by another name: the parts of OLM's unpack Job, whose shape OLM fixes and
-//! whose images can be set (`--util-image`, `--opmImage`). Exit codes are upstream's, 0 and 1.
+//! The programs that this binary provides under other names: the parts of OLM's unpack Job. OLM
+//! fixes the shape of that Job, but its images can be set (`--util-image`, `--opmImage`). The exit
+//! codes are those of upstream, 0 and 1.
 
 mod copy_content;
 mod cp;
@@ -15,7 +16,7 @@ use unlade_bundle::{Finding, finding};
 
 use crate::log;
 
-/// One of these parts.
+/// One of these programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Applet {
     /// Copies `cpb` into the bundle image's container.
@@ -29,9 +30,9 @@ pub(crate) enum Applet {
 }
 
 impl Applet {
-    /// The one of this name; of a path its last part counts.
-    pub(crate) fn of(name: &OsStr) -> Option<Self> {
-        match Path::new(name).file_name()?.to_str()? {
+    /// Returns the applet with the name `argv0`, or with the last component of it.
+    pub(crate) fn from_argv0(argv0: &OsStr) -> Option<Self> {
+        match Path::new(argv0).file_name()?.to_str()? {
             "cp" => Some(Self::Cp),
             "cpb" => Some(Self::Cpb),
             "opm" => Some(Self::Opm),
@@ -40,14 +41,14 @@ impl Applet {
         }
     }
 
-    /// Runs it with `args`, its name left out. Gives the exit code.
+    /// Runs the applet with `args`, which do not include its name. Returns the exit code.
     pub(crate) fn run(self, args: Vec<OsString>) -> u8 {
         let stdout = &mut io::stdout();
         let (name, failed) = match self {
             Self::Cp => ("cp", cp::run(args, stdout).map_err(boxed)),
             Self::Cpb => ("cpb", cpb::run(args).map_err(boxed)),
             Self::CopyContent => ("copy-content", copy_content::run(args).map_err(boxed)),
-            // Its errors are those of upstream's command.
+            // It reports errors itself, in the words of upstream's command.
             Self::Opm => return opm::run(&args, |name| std::env::var_os(name), stdout),
         };
         let Err(error) = failed else { return 0 };
@@ -56,8 +57,8 @@ impl Applet {
     }
 }
 
-/// Gives `warn` what was noticed of a bundle, and the number of what is too much to list.
-fn tell(findings: &[Finding], warn: impl Fn(&str)) {
+/// Passes each finding to `warn`. Findings that are too many to list are only counted.
+fn report_findings(findings: &[Finding], warn: impl Fn(&str)) {
     for finding in finding::listed(findings) {
         warn(&finding);
     }
@@ -72,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_chooses_and_of_a_path_its_last_part() {
+    fn the_last_component_of_the_name_selects_the_applet() {
         for (name, expected) in [
             ("cp", Some(Applet::Cp)),
             ("/bin/cp", Some(Applet::Cp)),
@@ -83,7 +84,7 @@ mod tests {
             ("/cpb/", Some(Applet::Cpb)),
             ("", None),
         ] {
-            assert_eq!(Applet::of(name.as_ref()), expected, "{name}");
+            assert_eq!(Applet::from_argv0(name.as_ref()), expected, "{name}");
         }
     }
 }

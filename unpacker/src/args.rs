@@ -1,4 +1,4 @@
-//! The command line.
+//! Parses the command line.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use unlade_config_map::Encoding;
 use crate::name;
 use crate::serve::{self, Bundle, Output};
 
-/// What the command line asks for.
+/// The command that the command line requests.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Fill ConfigMaps.
@@ -21,17 +21,17 @@ pub(crate) enum Command {
     Print(&'static str),
 }
 
-/// What is wrong with the command line.
+/// Why the command line is invalid.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum Error {
-    #[error("no command: serve or install DEST")]
+    #[error("a command is required: serve or install DEST")]
     NoCommand,
-    #[error("there is no command {0:?}")]
+    #[error("unknown command {0:?}")]
     Command(String),
-    #[error("install needs exactly one DEST")]
+    #[error("install requires exactly one DEST")]
     Destination,
-    #[error("no --bundle")]
+    #[error("--bundle is required")]
     NoBundle,
     #[error("ConfigMap {0:?} is given twice")]
     Twice(String),
@@ -41,13 +41,13 @@ pub(crate) enum Error {
     Syntax(#[from] lexopt::Error),
 }
 
-/// `--version`.
+/// The output of `--version`.
 pub(crate) const VERSION: &str = concat!("unlade-unpacker ", env!("CARGO_PKG_VERSION"), "\n");
 
-/// `--help`.
+/// The output of `--help`.
 pub(crate) const HELP: &str = include_str!("args/help.txt");
 
-/// Reads the command line, without the program's name.
+/// Parses the arguments, which do not include the name of the program.
 pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, Error> {
     let mut parser = lexopt::Parser::from_args(args);
     match parser.next()? {
@@ -95,7 +95,7 @@ fn serve(parser: &mut lexopt::Parser) -> Result<Command, Error> {
                     parser,
                     "namespace",
                     name::is_label,
-                    "a namespace is at most 63 of a-z, 0-9 and -",
+                    "expected at most 63 characters of a-z, 0-9 and -",
                 )?);
             }
             Long("encoding") => options.encoding = encoding(&text(parser, "encoding")?)?,
@@ -108,7 +108,7 @@ fn serve(parser: &mut lexopt::Parser) -> Result<Command, Error> {
                             && id.len() <= 253
                             && id.chars().all(|c| c.is_ascii_graphic())
                     },
-                    "an id is 1 to 253 printable ASCII characters without blanks",
+                    "expected 1 to 253 printable ASCII characters without blanks",
                 )?);
             }
             Long("honour-metadata-path") => options.honour_metadata_path = true,
@@ -149,11 +149,12 @@ fn check(options: &serve::Options) -> Result<(), Error> {
     }
 }
 
-/// `[ROOT=]CONFIGMAP`. A name has no `=`, a root may.
+/// Parses `[ROOT=]CONFIGMAP`. The root may contain `=`, but a name never does.
 fn bundle(value: &str) -> Result<Bundle, Error> {
     let (root, config_map) = value.rsplit_once('=').unwrap_or(("/", value));
     if root.is_empty() || !name::is_subdomain(config_map) {
-        let expected = "[ROOT=]CONFIGMAP, with at most 253 of a-z, 0-9, - and . in CONFIGMAP";
+        let expected = "expected [ROOT=]CONFIGMAP, and at most 253 characters of a-z, 0-9, - and . \
+                        in CONFIGMAP";
         return Err(Error::Value { flag: "bundle", value: value.to_owned(), expected });
     }
     Ok(Bundle { root: root.into(), config_map: config_map.to_owned(), source_image: None })
@@ -167,7 +168,7 @@ fn encoding(value: &str) -> Result<Encoding, Error> {
         _ => Err(Error::Value {
             flag: "encoding",
             value: value.to_owned(),
-            expected: "auto, plain or gzip",
+            expected: "expected auto, plain or gzip",
         }),
     }
 }
@@ -177,13 +178,14 @@ fn output(value: &str) -> Result<Output, Error> {
         "yaml" => Ok(Output::Yaml),
         "json" => Ok(Output::Json),
         _ => {
-            Err(Error::Value { flag: "output", value: value.to_owned(), expected: "yaml or json" })
+            let expected = "expected yaml or json";
+            Err(Error::Value { flag: "output", value: value.to_owned(), expected })
         }
     }
 }
 
 fn text(parser: &mut lexopt::Parser, flag: &'static str) -> Result<String, Error> {
-    checked(parser, flag, |text| !text.is_empty(), "it is empty")
+    checked(parser, flag, |text| !text.is_empty(), "a value is required")
 }
 
 fn checked(
@@ -198,10 +200,10 @@ fn checked(
 
 fn count(parser: &mut lexopt::Parser, flag: &'static str) -> Result<usize, Error> {
     let value = parser.value()?.string()?;
-    value.parse().map_err(|_| Error::Value { flag, value, expected: "it is not a number" })
+    value.parse().map_err(|_| Error::Value { flag, value, expected: "expected a number" })
 }
 
-/// Bytes, or `Ki`, `Mi` as Kubernetes writes them.
+/// Parses a number of bytes, optionally with the suffix `Ki` or `Mi`.
 fn size(parser: &mut lexopt::Parser, flag: &'static str) -> Result<usize, Error> {
     let value = parser.value()?.string()?;
     let (number, unit) = match (value.strip_suffix("Ki"), value.strip_suffix("Mi")) {
@@ -210,12 +212,12 @@ fn size(parser: &mut lexopt::Parser, flag: &'static str) -> Result<usize, Error>
         _ => (value.as_str(), 1),
     };
     let bytes = number.parse().ok().and_then(|number: usize| number.checked_mul(unit));
-    let expected = "it is no number of bytes, Ki or Mi";
-    // The reader asks for one byte more than the limit.
+    let expected = "expected a number of bytes, optionally followed by Ki or Mi";
+    // The reader reads one byte more than the limit, which must not overflow.
     bytes.filter(|&bytes| bytes < usize::MAX).ok_or(Error::Value { flag, value, expected })
 }
 
-/// Seconds, or `ms`, `s`, `m`.
+/// Parses a number of seconds, or a number with the suffix `ms`, `s` or `m`.
 fn duration(parser: &mut lexopt::Parser, flag: &'static str) -> Result<Duration, Error> {
     let value = parser.value()?.string()?;
     let digits = value.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -230,7 +232,11 @@ fn duration(parser: &mut lexopt::Parser, flag: &'static str) -> Result<Duration,
         .ok()
         .and_then(|number| milliseconds?.checked_mul(number.into()))
         .map(Duration::from_millis)
-        .ok_or(Error::Value { flag, value, expected: "it is no number of seconds, ms, s or m" })
+        .ok_or(Error::Value {
+            flag,
+            value,
+            expected: "expected a number of seconds, or one followed by ms, s or m",
+        })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The program `unlade-unpacker`.
+//! Runs the program `unlade-unpacker`.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -15,33 +15,34 @@ use unlade_yaml as yaml;
 
 use crate::{end::Run, install, interrupt::Signals, log, serve, termination};
 
-/// The stack of the thread that does the work, whatever `RUST_MIN_STACK` and `ulimit -s` say.
-/// Nothing in the readers recurses.
+/// The size of the stack of the worker thread, independent of `RUST_MIN_STACK` and `ulimit -s`. It
+/// can be small, because no reader is recursive.
 const STACK: usize = 4 << 20;
 
-/// The stack of the thread that waits for signals.
-const STACK_OF_WATCH: usize = 256 << 10;
+/// The size of the stack of the thread that waits for signals.
+const SIGNAL_STACK: usize = 256 << 10;
 
-/// Runs the program with `args`, of which the first is the name that it was called by. By some
-/// names it is a part of OLM's unpack Job instead: `cp`, `cpb`, `opm` and `copy-content`.
+/// Runs the program with `args`, the first of which is the name of the program. Under the names
+/// `cp`, `cpb`, `opm` and `copy-content`, it is a part of OLM's unpack Job instead.
 ///
-/// A signal ends the process: the bundles that are not done then have the verdict
+/// A signal ends the process. Bundles that are not finished then have the verdict
 /// [`Verdict::Interrupted`].
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    // The hook of the standard library would ask the environment whether to look for debug
-    // information, in files that a bundle may have brought along.
+    // The hook of the standard library may read debug information from files, which a hostile
+    // bundle could provide.
     panic::set_hook(Box::new(|info| {
         if !yaml::is_panic_caught() {
             log::line("error", format_args!("internal: {info}"));
         }
     }));
-    let signals = Signals::keep_back();
+    let signals = Signals::block();
     let mut args = args.into_iter();
-    let applet = args.next().and_then(|name| Applet::of(&name));
+    let applet = args.next().and_then(|name| Applet::from_argv0(&name));
     let args: Vec<_> = args.collect();
     let run = Arc::new(Run::start());
     let code = work(&run, signals, applet, args).unwrap_or_else(|error| {
-        run.fail(Outcome::failed("", Verdict::System, format_args!("no thread: {error}")))
+        let message = format_args!("failed to start a thread: {error}");
+        run.fail(Outcome::failed("", Verdict::System, message))
     });
     ExitCode::from(code)
 }
@@ -53,7 +54,7 @@ fn work(
     args: Vec<OsString>,
 ) -> io::Result<u8> {
     let watched = Arc::clone(run);
-    thread::Builder::new().stack_size(STACK_OF_WATCH).spawn(move || {
+    thread::Builder::new().stack_size(SIGNAL_STACK).spawn(move || {
         while let Some(signal) = signals.wait() {
             watched.interrupt(&signal);
         }
@@ -64,7 +65,7 @@ fn work(
         None => command(&reported, args),
     })?;
     Ok(worker.join().unwrap_or_else(|_| {
-        let bug = "a bug in the unpacker; the log names its place";
+        let bug = "bug in the unpacker; the log contains its location";
         run.fail(Outcome::failed("", Verdict::Internal, bug))
     }))
 }
@@ -92,7 +93,7 @@ fn command(run: &Run, args: Vec<OsString>) -> u8 {
         Ok(Command::Serve(options)) => {
             let named = options.termination_log.as_ref();
             if let Some(path) = named.filter(|path| !path.exists()) {
-                log::line("warning", format_args!("{} is not there", path.display()));
+                log::line("warning", format_args!("{} does not exist", path.display()));
             }
             let default = (!options.dry_run).then(|| termination::PATH.into());
             let config_maps = options.bundles.iter().map(|bundle| &bundle.config_map);

@@ -1,10 +1,10 @@
-//! A bundle's directories -> [`Content`].
+//! Reads the directories of a bundle into [`Content`].
 //!
-//! The bundle may be hostile, and in a pod its files lie beside a service account's token. So
+//! The bundle may be hostile, and in a pod its files are next to the token of a service account. So
 //! `manifests/` and `metadata/` are each opened beneath the bundle root, without crossing mounts
-//! or magic links, and are then each their own root: a link may lead to another file of the same
-//! directory, and nowhere else. Upstream follows every link (`configmap_writer.go`), which lets a
-//! bundle put the token into the ConfigMap.
+//! or magic links. Each directory is then its own root: a link may only lead to another file of the
+//! same directory. Upstream follows every link (`configmap_writer.go`), so a bundle can make it
+//! write the token into the ConfigMap.
 
 mod beneath;
 mod error;
@@ -37,27 +37,28 @@ use self::file::{Budget, read_all};
 pub struct Options {
     /// Limits on what is read.
     pub limits: Limits,
-    /// Whether a `metadata.v1` of annotations.yaml that names another path than `metadata/`
-    /// decides where the metadata is read; else it is reported.
+    /// Whether the metadata is read from the path that `metadata.v1` of annotations.yaml names. If
+    /// not, a path other than `metadata/` is reported.
     pub honour_metadata_path: bool,
-    /// How paths are resolved: tests choose.
+    /// How paths are resolved. Only tests change it.
     pub(crate) resolution: Resolution,
 }
 
 impl Options {
-    /// Options with these limits.
+    /// Returns the default options with these limits.
     pub fn with_limits(limits: Limits) -> Self {
         Self { limits, ..Self::default() }
     }
 }
 
-/// The content of the bundle whose directories lie in `root`: `metadata/`, and the directory that
-/// `manifests.v1` of its annotations.yaml names, else `manifests/`.
+/// Reads the bundle in `root`: the files of `metadata/`, and those of the directory that
+/// `manifests.v1` of its annotations.yaml names, or of `manifests/`.
 ///
 /// # Errors
 ///
-/// If a directory is missing, holds anything but regular files that the user can read and links
-/// to such beside them, a limit is passed, or the files are no [`Content`].
+/// Returns an error if a directory does not exist, if it contains anything other than readable
+/// regular files and links to them, if a limit is exceeded, or if the files are not a valid
+/// [`Content`].
 pub fn read(root: &Path, options: &Options) -> Result<Reading, Error> {
     let root = Folder::root(root, options.resolution)?;
     let mut budget = Budget::new(&options.limits);
@@ -69,19 +70,21 @@ pub fn read(root: &Path, options: &Options) -> Result<Reading, Error> {
         files = read_metadata(&root, &path, files, &options.limits)?;
         budget = Budget::after(&options.limits, &files);
     }
-    let manifests = manifests(&root, &mut layout)?;
+    let manifests = open_manifests(&root, &mut layout)?;
     files.extend(read_all(&manifests, Directory::Manifests, &mut budget)?);
     let mut reading = Content::assemble(files, &options.limits)?;
     reading.findings.splice(0..0, layout.findings);
     Ok(reading)
 }
 
-/// What OLM's copier takes out of a bundle image: `metadata/annotations.yaml`, and the directory
-/// of manifests that it names, else `manifests/`; and the paths that are named and not used.
+/// Reads the files that OLM's copier (`cpb`) copies from a bundle image:
+/// `metadata/annotations.yaml` and the directory of manifests that it names, or `manifests/`. Also
+/// returns findings about paths that the annotations name but that are not used.
 ///
 /// # Errors
 ///
-/// As [`read`], but whether the files are a [`Content`] is left to who reads the copy.
+/// Fails as [`read`] does, but does not check that the files are a [`Content`]: the reader of the
+/// copy checks it.
 #[cfg(feature = "serve")]
 pub(crate) fn read_as_copier(
     root: &Path,
@@ -93,17 +96,18 @@ pub(crate) fn read_as_copier(
     let annotations = read_file(&folder, Directory::Metadata, ANNOTATIONS_FILE, &mut budget)?;
     let mut layout = layout::read(Some(&annotations.bytes), &options.limits)?;
     let mut files = vec![annotations];
-    let folder = manifests(&root, &mut layout)?;
+    let folder = open_manifests(&root, &mut layout)?;
     files.extend(read_all(&folder, Directory::Manifests, &mut budget)?);
     Ok((files, layout.findings))
 }
 
-/// What upstream's writer takes out of such a copy: all of `manifests/` and `metadata/`, by these
-/// names.
+/// Reads the files that upstream's writer (`opm`) reads from such a copy: all of `manifests/` and
+/// `metadata/`, whatever paths the annotations name.
 ///
 /// # Errors
 ///
-/// As [`read`], but whether the files are a [`Content`] is left to the caller.
+/// Fails as [`read`] does, but does not check that the files are a [`Content`]: the caller checks
+/// it.
 #[cfg(feature = "serve")]
 pub(crate) fn read_as_writer(root: &Path, options: &Options) -> Result<Vec<File>, Error> {
     let root = Folder::root(root, options.resolution)?;
@@ -115,8 +119,8 @@ pub(crate) fn read_as_writer(root: &Path, options: &Options) -> Result<Vec<File>
     Ok(files)
 }
 
-/// The folder of the manifests.
-fn manifests(root: &Folder, layout: &mut Layout) -> Result<Folder, Error> {
+/// Opens the folder of the manifests.
+fn open_manifests(root: &Folder, layout: &mut Layout) -> Result<Folder, Error> {
     match (root.folder(&layout.manifests), layout.fallback()) {
         (Err(Error::Missing { .. }), Some(fallback)) => {
             *layout = fallback;
@@ -126,7 +130,8 @@ fn manifests(root: &Folder, layout: &mut Layout) -> Result<Folder, Error> {
     }
 }
 
-/// The metadata at `path`; its annotations.yaml is the one that led there unless it has its own.
+/// Reads the metadata at `path`. If it contains no annotations.yaml, the one among `named_by`,
+/// which names `path`, is used.
 fn read_metadata(
     root: &Folder,
     path: &str,

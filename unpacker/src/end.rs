@@ -1,4 +1,4 @@
-//! The end of a run, which comes once: after the work, or by a signal in the middle of it.
+//! Ends a run exactly once: after the work, or when a signal interrupts it.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -9,20 +9,20 @@ use unlade_config_map::outcome::{self, Outcome, Verdict};
 
 use crate::{log, termination};
 
-/// What became of the bundles so far.
+/// The outcomes of the bundles so far.
 #[derive(Debug)]
 pub(crate) struct Run(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
     outcomes: Vec<Outcome>,
-    /// Where they also go.
+    /// The file that the outcomes are also written to.
     termination_log: Option<PathBuf>,
     has_ended: bool,
 }
 
 impl Run {
-    /// A run that has not come to its bundles yet.
+    /// Starts a run whose bundles are not known yet.
     pub(crate) fn start() -> Self {
         Self(Mutex::new(State {
             outcomes: vec![Outcome::new("", Verdict::Interrupted)],
@@ -31,8 +31,8 @@ impl Run {
         }))
     }
 
-    /// The ConfigMaps that are to be filled, and the termination log. Until [`Run::done`] each
-    /// counts as interrupted.
+    /// Sets the ConfigMaps to fill, and the termination log. Each counts as interrupted until
+    /// [`Run::done`] is called for it.
     pub(crate) fn expect(
         &self,
         config_maps: impl Iterator<Item = impl Into<String>>,
@@ -43,39 +43,39 @@ impl Run {
         state.termination_log = termination_log;
     }
 
-    /// What became of the `index`th of them.
+    /// Records the outcome for the ConfigMap with this index.
     pub(crate) fn done(&self, index: usize, outcome: Outcome) {
         if let Some(place) = self.state().outcomes.get_mut(index) {
             *place = outcome;
         }
     }
 
-    /// The end of the work: says what became of the bundles. Returns the exit code.
+    /// Ends the run: reports the outcomes, and returns the exit code.
     pub(crate) fn end(&self) -> u8 {
         self.state().end()
     }
 
-    /// The end of a run that failed as a whole.
+    /// Ends a run that failed as a whole, and returns the exit code.
     pub(crate) fn fail(&self, outcome: Outcome) -> u8 {
         let mut state = self.state();
         state.outcomes = vec![outcome];
         state.end()
     }
 
-    /// The end by `signal`: exits with what is done so far, unless the end has come already.
+    /// Ends the run and the process because of `signal`, unless the run has already ended.
     pub(crate) fn interrupt(&self, signal: &str) {
         let mut state = self.state();
         if state.has_ended {
             return;
         }
-        log::line("error", format_args!("{signal} came before the end"));
+        log::line("error", format_args!("interrupted by {signal}"));
         for outcome in &mut state.outcomes {
             if outcome.verdict == Verdict::Interrupted {
-                outcome.message = format!("{signal} came before the end");
+                outcome.message = format!("interrupted by {signal}");
             }
         }
-        // Both stay locked: the worker's last words must not come after the list, which is to be
-        // the last line, and nobody else may end the run.
+        // Both stay locked: the worker must neither write after the list, which has to be the last
+        // line, nor end the run.
         let _stderr = io::stderr().lock();
         let code = state.end();
         process::exit(code.into())
@@ -87,16 +87,16 @@ impl Run {
 }
 
 impl State {
-    /// The termination message, and the last line of the log.
+    /// Writes the termination message and the last line of the log. Returns the exit code.
     fn end(&mut self) -> u8 {
         self.has_ended = true;
         let message = outcome::message(&self.outcomes);
         if let Some(path) = &self.termination_log
             && let Err(error) = termination::write(path, &message)
-            // Outside of a pod it is not there.
+            // The file does not exist outside a pod.
             && error.kind() != io::ErrorKind::NotFound
         {
-            log::line("warning", format_args!("{} not written: {error}", path.display()));
+            log::line("warning", format_args!("failed to write {}: {error}", path.display()));
         }
         let _ = writeln!(io::stderr(), "{message}");
         outcome::exit_code(&self.outcomes)

@@ -1,4 +1,4 @@
-//! Small files that are read whole.
+//! Reads small files completely.
 
 use std::fs::File;
 use std::io;
@@ -8,16 +8,15 @@ use rustix::fs::{FileType, Mode, OFlags, fstat, open};
 
 use crate::directory::read_at_most;
 
-/// The bytes of the regular file at `path`, at most `most` of them. A FIFO or device is an error
-/// and does not block.
-pub(crate) fn read(path: &Path, most: usize) -> io::Result<Vec<u8>> {
+/// Reads the regular file at `path`, which may have at most `max` bytes. A FIFO or device is an
+/// error and does not block.
+pub(crate) fn read(path: &Path, max: usize) -> io::Result<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(open(path, flags, Mode::empty())?);
     if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
-        return Err(io::Error::other("it is not a regular file"));
+        return Err(io::Error::other("not a regular file"));
     }
-    read_at_most(file, most)?
-        .ok_or_else(|| io::Error::other(format!("it is larger than {most} bytes")))
+    read_at_most(file, max)?.ok_or_else(|| io::Error::other(format!("larger than {max} bytes")))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Private readers of outside bytes, for fuzzing and for measurements. No part of the API.
+//! Private entry points for fuzzing and measurements. They are not part of the API.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -10,21 +10,21 @@ use unlade_config_map::ConfigMap;
 use crate::api::{self, Kubeconfig, Pace, Policy, Request, Response, Server, SystemClock, connect};
 use crate::{args, log};
 
-/// Reads a command line, without the program's name, and says what is wrong with it.
+/// Parses a command line, which does not include the name of the program.
 pub fn arguments(args: impl IntoIterator<Item = OsString>) -> Result<(), String> {
     args::parse(args).map(|_| ()).map_err(|error| log::chain(&error))
 }
 
-/// Reads the current context of the kubeconfig at `path`, and says what is wrong with it.
+/// Reads the current context of the kubeconfig at `path`.
 pub fn kubeconfig(path: &Path) -> Result<(), String> {
     Kubeconfig::read(path, None).map(|_| ()).map_err(|error| log::chain(&error))
 }
 
-/// One answer of an API server: its status, its `Retry-After` in seconds, and its body.
+/// A response of an API server: its status, its `Retry-After` in seconds, and its body.
 pub type Answer<'a> = (u16, Option<u64>, &'a [u8]);
 
-/// Fills a ConfigMap through an API server that gives `read` to the first request and `written` to
-/// the second; says why it fails, and how long it waits then before it tries again.
+/// Fills a ConfigMap through an API server that responds with `read` to the first request and with
+/// `written` to the second. The error contains the time until the next attempt.
 pub fn fill(read: Answer<'_>, written: Answer<'_>, encoded: &ConfigMap) -> Result<(), String> {
     let server = Script(RefCell::new(vec![written, read]));
     let (policy, clock) = (Policy::default(), SystemClock::start());
@@ -34,7 +34,7 @@ pub fn fill(read: Answer<'_>, written: Answer<'_>, encoded: &ConfigMap) -> Resul
         .map_err(|error| format!("{} {:?}", log::chain(&error), pace.next_wait(&error)))
 }
 
-/// Answers from the last to the first.
+/// The responses, the first of which is the last element.
 struct Script<'a>(RefCell<Vec<Answer<'a>>>);
 
 impl Server for Script<'_> {

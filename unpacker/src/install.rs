@@ -17,28 +17,29 @@ pub const NAME: &str = "unlade-unpacker";
 #[non_exhaustive]
 pub enum Error {
     /// The running binary cannot be read.
-    #[error("the running binary, /proc/self/exe, cannot be read")]
+    #[error("failed to read the running binary, /proc/self/exe")]
     Source(#[source] io::Error),
     /// The destination cannot be written.
-    #[error("{} cannot be written", path.display())]
+    #[error("failed to write {}", path.display())]
     Destination {
-        /// The file that was to be written.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-/// Copies the running binary to `destination`: a file's path, or a directory that then holds it
-/// as [`NAME`]. The file appears whole or not at all, replaces an older one even while that runs,
-/// and is executable for every user (mode 0755, whatever the umask). Returns its path.
+/// Copies the running binary to `destination`, and returns the path of the copy. If `destination`
+/// is a directory, the copy is called [`NAME`]. The copy appears completely or not at all, replaces
+/// an existing file even while it is running, and is executable for every user (mode 0755,
+/// independent of the umask).
 ///
 /// # Errors
 ///
-/// If the binary cannot be read or the destination cannot be written.
+/// Returns an error if the binary cannot be read or the destination cannot be written.
 pub fn install(destination: &Path) -> Result<PathBuf, Error> {
-    // The kernel's link, and not the name that it was started with: that is the caller's choice
-    // and may be any file, or one that has been replaced since.
+    // The kernel's link is used because the caller chooses the name that the program was started
+    // with, and the file of that name may have been replaced since.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let source = openat(CWD, "/proc/self/exe", flags, Mode::empty())
         .map_err(|errno| Error::Source(errno.into()))?;
@@ -49,13 +50,13 @@ pub fn install(destination: &Path) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
-/// Writes `source` to `path`, whole or not at all, with this mode whatever the umask.
+/// Copies `source` to `path` completely or not at all, with this mode independent of the umask.
 pub(crate) fn copy(mut source: File, path: &Path, mode: u32) -> io::Result<()> {
-    let unfinished = Unfinished::beside(path)?;
+    let unfinished = Unfinished::next_to(path)?;
     let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&unfinished.0)?;
     io::copy(&mut source, &mut file)?;
     file.set_permissions(fs::Permissions::from_mode(mode))?;
-    // It isn't waited for the disk: what a pod holds goes with the node anyway.
+    // No fsync: the file does not need to survive a crash of the node, because the pod does not.
     drop(file);
     fs::rename(&unfinished.0, path)
 }
@@ -64,11 +65,12 @@ pub(crate) fn copy(mut source: File, path: &Path, mode: u32) -> io::Result<()> {
 struct Unfinished(PathBuf);
 
 impl Unfinished {
-    fn beside(path: &Path) -> io::Result<Self> {
-        let name = path.file_name().ok_or_else(|| io::Error::other("it has no file name"))?;
+    fn next_to(path: &Path) -> io::Result<Self> {
+        let name = path.file_name().ok_or_else(|| io::Error::other("no file name"))?;
         let mut hidden = OsString::from(".");
         hidden.push(name);
-        // Two containers that share the folder may both be process 1.
+        // A process ID is not unique: two containers that share the directory may both be process
+        // 1.
         hidden.push(format!(".{:016x}", RandomState::new().hash_one(std::process::id())));
         Ok(Self(path.with_file_name(hidden)))
     }

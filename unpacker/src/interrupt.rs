@@ -1,17 +1,17 @@
-//! Signals that ask for the end.
+//! Receives the signals that end the process.
 //!
-//! The kernel keeps from process 1 of a container every signal that it has no handler for, so
-//! that a pod which is deleted would wait for the whole of its grace period. Which signal asks for
-//! the end is the image's choice (`STOPSIGNAL`), so every one does. The signals are blocked, and a
-//! thread reads them from a descriptor: no handler, nothing that may interrupt a call.
+//! The kernel does not deliver a signal to process 1 of a container if the process has no handler
+//! for it, so the deletion of a pod would wait for its whole grace period. The image chooses the
+//! signal (`STOPSIGNAL`), so every signal ends the process. The signals are blocked, and a thread
+//! reads them from a descriptor, so that no handler can interrupt a system call.
 
 use nix::errno::Errno;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd, siginfo};
 use rustix::process::getpid;
 
-/// What the program does to itself when it fails. Blocked, they would end it as well, but without
-/// the message of the standard library.
+/// The signals that a fault in the program raises. If they were blocked, they would still end the
+/// process, but without the message of the standard library.
 const FAULTS: [Signal; 6] = [
     Signal::SIGSEGV,
     Signal::SIGBUS,
@@ -21,8 +21,9 @@ const FAULTS: [Signal; 6] = [
     Signal::SIGSYS,
 ];
 
-/// What ends no process by itself. The kernel sends them at a resized window, a child's end or
-/// Ctrl-Z, so they ask for the end only in a container, and only if a process has sent them.
+/// The signals that do not end a process by default. The kernel sends them when a window is
+/// resized, a child ends, or the user presses Ctrl-Z. So they end the process only in a container,
+/// and only if another process sent them.
 const HARMLESS: [Signal; 7] = [
     Signal::SIGCHLD,
     Signal::SIGCONT,
@@ -33,19 +34,20 @@ const HARMLESS: [Signal; 7] = [
     Signal::SIGWINCH,
 ];
 
-/// The signals, kept back from this thread and from those that it starts later.
+/// The signals that are blocked in this thread and in the threads that it starts later.
 #[derive(Debug)]
 pub(crate) struct Signals(Option<SignalFd>);
 
 impl Signals {
-    /// Call it before any thread is started: one without the mask would end the process.
+    /// Blocks the signals. This must be called before any thread is started, because a signal that
+    /// is delivered to a thread without the mask would end the process.
     ///
-    /// All signals are kept back but [`FAULTS`], 32 and 33, which belong to the C library, and
-    /// those that nobody can keep back. [`HARMLESS`] ones are kept back in process 1 alone.
+    /// All signals are blocked except [`FAULTS`], 32 and 33, which belong to the C library, and
+    /// those that cannot be blocked. [`HARMLESS`] signals are blocked only in process 1.
     ///
-    /// A signal that a thread causes by its own call, as SIGPIPE and SIGXFSZ, stays with that
-    /// thread. The call then fails, which is reported like any other failure.
-    pub(crate) fn keep_back() -> Self {
+    /// A signal that a thread causes by its own call, such as SIGPIPE or SIGXFSZ, stays pending for
+    /// that thread. The call then fails, and the failure is reported like any other.
+    pub(crate) fn block() -> Self {
         let mut signals = SigSet::all();
         for signal in FAULTS {
             signals.remove(signal);
@@ -55,22 +57,22 @@ impl Signals {
                 signals.remove(signal);
             }
         }
-        // Without a free descriptor there is no bundle to be read either, and the signals stay
-        // what they were.
+        // Without a free descriptor, no bundle can be read either, so the signals need no handling.
         let descriptor = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC).ok();
         if descriptor.is_some() {
-            // It fails only for arguments that are not there.
+            // This fails only for invalid arguments.
             let _ = signals.thread_block();
         }
         Self(descriptor)
     }
 
-    /// Waits for one that asks for the end and gives its name; none if there is no way to wait.
+    /// Waits for a signal that ends the process, and returns its name, or `None` if waiting is
+    /// impossible.
     pub(crate) fn wait(&self) -> Option<String> {
         let descriptor = self.0.as_ref()?;
         loop {
             match descriptor.read_signal() {
-                Ok(Some(signal)) if asks_for_the_end(&signal) => return Some(name(&signal)),
+                Ok(Some(signal)) if ends_process(&signal) => return Some(name(&signal)),
                 Ok(_) | Err(Errno::EINTR) => {}
                 Err(_) => return None,
             }
@@ -78,13 +80,13 @@ impl Signals {
     }
 }
 
-fn asks_for_the_end(signal: &siginfo) -> bool {
-    // `SI_USER` is 0 and the other ways in which a process sends one are negative (sigaction(2)).
+fn ends_process(signal: &siginfo) -> bool {
+    // `SI_USER` is 0, and the other codes of signals from processes are negative (sigaction(2)).
     let was_sent = signal.ssi_code <= 0;
     was_sent || known(signal).is_none_or(|signal| !HARMLESS.contains(&signal))
 }
 
-/// `SIGTERM`, or a number for the real-time signals, which have no names.
+/// Returns the name of a signal, such as `SIGTERM`, or its number if it is a real-time signal.
 fn name(signal: &siginfo) -> String {
     known(signal)
         .map_or_else(|| format!("signal {}", signal.ssi_signo), |signal| signal.as_str().to_owned())

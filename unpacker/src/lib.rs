@@ -1,7 +1,8 @@
-//! What runs in the pod of an Operator bundle: reads the bundle's directories and fills a
-//! ConfigMap with them.
+//! Reads the directories of an Operator bundle, and fills a ConfigMap with them from inside the
+//! bundle's pod.
 //!
-//! Without features it reads a bundle directory, safely even if the bundle is hostile:
+//! Without features, the crate reads a bundle directory. This is safe even if the bundle is
+//! hostile:
 //!
 //! ```no_run
 //! use unlade_unpacker::directory::{self, Options};
@@ -13,8 +14,8 @@
 //! # Ok::<(), directory::Error>(())
 //! ```
 //!
-//! With the feature `serve` it is also the program `unlade-unpacker`, which fills ConfigMaps
-//! through the API server.
+//! With the feature `serve`, the crate also contains the program `unlade-unpacker`, which fills
+//! ConfigMaps through the API server.
 
 pub mod directory;
 

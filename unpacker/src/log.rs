@@ -1,4 +1,4 @@
-//! Log lines on standard error: one message, one line, whatever a bundle puts into it.
+//! Writes log lines to standard error. Each message is one line, even if it quotes a bundle.
 
 use std::error::Error;
 use std::fmt;
@@ -11,20 +11,20 @@ pub(crate) fn line(level: &str, message: impl fmt::Display) {
     plain(format_args!("{level}: {message}"));
 }
 
-/// The same without a level before it.
+/// Logs `message` as one line without a level.
 pub(crate) fn plain(message: impl fmt::Display) {
     let message = message.to_string();
     let message = text::line(&message);
     if cfg!(test) {
-        // This the harness can capture.
+        // The test harness captures only `eprintln`.
         eprintln!("{message}");
     } else {
-        // Nobody can be told if standard error is closed.
+        // If standard error is closed, the message cannot be reported anywhere.
         let _ = writeln!(std::io::stderr(), "{message}");
     }
 }
 
-/// `error` and its causes.
+/// Returns the messages of `error` and its causes.
 pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,11 +1,11 @@
-//! Names of Kubernetes objects, checked before they become part of a URL.
+//! Validates names of Kubernetes objects before they become part of a URL.
 
-/// Whether `name` can be the name of a namespace (a DNS label of RFC 1123).
+/// Checks whether `name` is a valid name of a namespace (a DNS label of RFC 1123).
 pub(crate) fn is_label(name: &str) -> bool {
     name.len() <= 63 && is_part(name)
 }
 
-/// Whether `name` can be the name of a ConfigMap (a DNS subdomain of RFC 1123, whose parts
+/// Checks whether `name` is a valid name of a ConfigMap (a DNS subdomain of RFC 1123, whose parts
 /// Kubernetes does not limit to 63 bytes).
 pub(crate) fn is_subdomain(name: &str) -> bool {
     name.len() <= 253 && name.split('.').all(is_part)

@@ -1,4 +1,4 @@
-//! `serve`: each bundle into its ConfigMap.
+//! `serve`: fills the ConfigMap of each bundle.
 
 mod report;
 
@@ -21,7 +21,7 @@ use unlade_config_map::outcome::{Outcome, Verdict};
 
 use crate::{directory, log};
 
-/// What `serve` is told.
+/// The options of `serve`.
 #[derive(Debug, Default)]
 pub(crate) struct Options {
     pub(crate) bundles: Vec<Bundle>,
@@ -39,7 +39,7 @@ pub(crate) struct Options {
     pub(crate) termination_log: Option<PathBuf>,
 }
 
-/// One bundle and where it goes.
+/// A bundle and the ConfigMap to fill with it.
 #[derive(Debug)]
 pub(crate) struct Bundle {
     pub(crate) root: PathBuf,
@@ -47,20 +47,20 @@ pub(crate) struct Bundle {
     pub(crate) source_image: Option<String>,
 }
 
-/// How ConfigMaps are printed.
+/// The format of printed ConfigMaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Output {
-    /// Documents that each begin with `---`.
+    /// YAML documents that each start with `---`.
     #[default]
     Yaml,
-    /// One object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// Fills, or prints, the ConfigMaps of all bundles, and tells `done` what became of each, by its
-/// place among them.
+/// Fills or prints the ConfigMaps of all bundles, and calls `done` with the index and the outcome
+/// of each.
 ///
-/// `variable` gives environment variables: the two of the `kubernetes` service, and
+/// `variable` reads environment variables: the two of the `kubernetes` service, and
 /// `CONTAINER_IMAGE` if a flag allows it.
 pub(crate) fn serve(
     options: &Options,
@@ -69,7 +69,7 @@ pub(crate) fn serve(
     mut done: impl FnMut(usize, Outcome),
 ) {
     let clock = SystemClock::start();
-    let target = match Target::of(options, &variable) {
+    let target = match Target::new(options, &variable) {
         Ok(target) => target,
         Err(failure) => {
             failure.log(None);
@@ -82,9 +82,9 @@ pub(crate) fn serve(
     let image = options.source_image_from_env.then(|| variable("CONTAINER_IMAGE")).flatten();
     let image = image.and_then(|image| image.into_string().ok()).filter(|image| !image.is_empty());
     for (index, bundle) in options.bundles.iter().enumerate() {
-        // A bug that one bundle meets must not cost the others theirs.
+        // A bug that one bundle triggers must not affect the others.
         let run = catch_unwind(AssertUnwindSafe(|| {
-            one(bundle, image.as_ref(), options, &target, &clock, stdout)
+            unpack_bundle(bundle, image.as_ref(), options, &target, &clock, stdout)
         }));
         let result = run.unwrap_or_else(|_| Err(Failure::panicked()));
         let outcome = result.unwrap_or_else(|failure| {
@@ -95,20 +95,24 @@ pub(crate) fn serve(
     }
 }
 
-/// Where the ConfigMaps are.
+/// Where the ConfigMaps are written to.
 enum Target {
     Stdout { namespace: String },
     Server { connection: Box<Connection>, namespace: String },
 }
 
 impl Target {
-    fn of(options: &Options, variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, Failure> {
+    fn new(
+        options: &Options,
+        variable: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<Self, Failure> {
         if options.dry_run {
             return Ok(Self::Stdout { namespace: options.namespace.clone().unwrap_or_default() });
         }
         let kubeconfig = options.kubeconfig.as_deref();
-        let (connection, of_context) = connect(kubeconfig, options.context.as_deref(), variable)?;
-        let namespace = match options.namespace.clone().or(of_context) {
+        let (connection, context_namespace) =
+            connect(kubeconfig, options.context.as_deref(), variable)?;
+        let namespace = match options.namespace.clone().or(context_namespace) {
             Some(namespace) => namespace,
             None if kubeconfig.is_some() => "default".to_owned(),
             None => api::namespace_of_pod(Path::new(api::ACCOUNT))?,
@@ -123,8 +127,8 @@ impl Target {
     }
 }
 
-/// The way to the API server, and the namespace of the kubeconfig's context. Without a kubeconfig
-/// it is that of the pod.
+/// Prepares the connection to the API server that the kubeconfig names, or to that of the pod. Also
+/// returns the namespace of the kubeconfig's context.
 pub(crate) fn connect(
     kubeconfig: Option<&Path>,
     context: Option<&str>,
@@ -136,20 +140,20 @@ pub(crate) fn connect(
                 Kubeconfig::read(path, context)?;
             if withholds_credentials {
                 let server = format_args!("http://{}", access.host);
-                let what = "as kubectl does it, the credentials of the kubeconfig are not sent";
-                log::line("warning", format_args!("{server} is reached without TLS; {what}"));
+                let result = "so the credentials of the kubeconfig are not sent, as with kubectl";
+                log::line("warning", format_args!("{server} is reached without TLS, {result}"));
             }
             (access, namespace)
         }
-        None => (Access::of_pod(variable, Path::new(api::ACCOUNT))?, None),
+        None => (Access::from_pod(variable, Path::new(api::ACCOUNT))?, None),
     };
     let connection = Connection::new(access).map_err(Failure::system)?;
     Ok((Box::new(connection), namespace))
 }
 
-fn one(
+fn unpack_bundle(
     bundle: &Bundle,
-    image_of_env: Option<&String>,
+    image_from_env: Option<&String>,
     options: &Options,
     target: &Target,
     clock: &SystemClock,
@@ -172,7 +176,7 @@ fn one(
             name: bundle.config_map.clone(),
             namespace: target.namespace().to_owned(),
             encoding: options.encoding,
-            source_image: bundle.source_image.as_ref().or(image_of_env).cloned(),
+            source_image: bundle.source_image.as_ref().or(image_from_env).cloned(),
             attempt: options.attempt.clone(),
             findings: reading.findings.clone(),
             ..encode::Options::default()
@@ -181,14 +185,15 @@ fn one(
     let verdict = match target {
         Target::Stdout { .. } => {
             match print(&encoded, options.output, stdout) {
-                // Who reads has seen enough.
+                // The reader closed the pipe, which is not a failure.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
                 result => result.map_err(Failure::system)?,
             }
             Verdict::Printed
         }
         Target::Server { connection, .. } => {
-            // One ConfigMap, today; with several, the last one written would complete them.
+            // `encode` returns one ConfigMap. If it returned several, the last one would complete
+            // them.
             let mut verdict = Verdict::Unchanged;
             for config_map in &encoded {
                 let mut pace = Pace::new(&options.policy, clock);

@@ -1,4 +1,4 @@
-//! The termination message of the container.
+//! Writes the termination message of the container.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -7,23 +7,23 @@ use std::path::Path;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, ftruncate, openat, openat2};
 use rustix::io::Errno;
 
-/// Where the kubelet mounts the file for it.
+/// The path at which the kubelet mounts the file for the message.
 pub(crate) const PATH: &str = "/dev/termination-log";
 
-/// Writes `message` to the file at `path`, which must be there.
+/// Writes `message` to the file at `path`, which must exist.
 ///
-/// The kubelet makes this file; in its absence nothing is created, since the path then leads into
-/// the bundle's image. Links are not followed for the same reason.
+/// The kubelet creates this file. If it does not exist, none is created, because the path then
+/// belongs to the image of the bundle. Links are not followed for the same reason.
 pub(crate) fn write(path: &Path, message: &str) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = flags | OFlags::CLOEXEC;
     let fd = match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-        // Missing, or refused by an old seccomp profile.
+        // The kernel lacks the call, or an old seccomp profile refuses it.
         Err(Errno::NOSYS | Errno::PERM) => openat(CWD, path, flags, Mode::empty()),
         result => result,
     }?;
     if FileType::from_raw_mode(fstat(&fd)?.st_mode) != FileType::RegularFile {
-        return Err(io::Error::other("it is not a regular file"));
+        return Err(io::Error::other("not a regular file"));
     }
     ftruncate(&fd, 0)?;
     File::from(fd).write_all(message.as_bytes())

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`.
+//! `cargo xtask bench`: time and memory compared with the Go code.
 
 use std::{
     fs,
@@ -22,25 +22,25 @@ use measure::Run;
 use peer::Peers;
 use sample::Bundle;
 
-/// Measures wall time and peak memory of the unpacker and the loader, beside the Go code that they
-/// replace, and prints a Markdown table.
+/// Measures wall time and peak memory of the unpacker and the loader, compared with the Go code
+/// that they replace, and prints a Markdown table.
 ///
-/// Both sides do the same work on the same input, by turns, on one machine. The Go side is
-/// operator-registry, built from tests/peers; without a Go toolchain only our side is measured.
+/// Both sides do the same work on the same input, in turns, on one machine. The Go side is
+/// operator-registry, built from tests/peers. Without a Go toolchain, only our side is measured.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
-    /// How often each program runs.
+    /// How many times each program runs.
     #[arg(long, default_value_t = 10)]
     runs: usize,
     #[command(subcommand)]
     what: Option<What>,
 }
 
-/// What else can be measured.
+/// Other measurements.
 #[derive(clap::Subcommand)]
 enum What {
-    /// Measures launches on a real cluster, beside OLM's own unpack Job.
+    /// Measures launches on a real cluster, compared with OLM's own unpack Job.
     Cluster(cluster::Arguments),
     /// Measures the programs on hostile inputs.
     Hostile(hostile::Arguments),
@@ -52,7 +52,7 @@ struct Programs {
     unlade: PathBuf,
 }
 
-/// One thing that both sides can do.
+/// A task that both sides can do.
 struct Task {
     name: &'static str,
     ours: Command,
@@ -116,7 +116,7 @@ fn tasks(bundle: &Bundle, ours: &Programs, theirs: Option<&Peers>) -> Result<Vec
     ])
 }
 
-/// The compressed ConfigMap of a bundle, as a file: what both loaders read.
+/// Writes the compressed ConfigMap of a bundle to a file, which both loaders read.
 fn config_map(bundle: &Bundle, ours: &Programs) -> Result<PathBuf, Error> {
     let mut unpack = with(&ours.unlade, ["unpack", "-o", "yaml", "--encoding", "gzip"]);
     let output = capture(unpack.arg(&bundle.path))?;
@@ -126,7 +126,7 @@ fn config_map(bundle: &Bundle, ours: &Programs) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
-/// Both sides by turns, so that what else the machine does hits both alike.
+/// Measures both sides in turns, so that other load on the machine affects both alike.
 fn alternate(task: &Task, n_runs: usize) -> Result<(Vec<Run>, Option<Vec<Run>>), Error> {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..n_runs {

@@ -1,4 +1,4 @@
-//! `cargo xtask check`.
+//! `cargo xtask check`: every check that is not a test.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,6 +12,7 @@ use crate::{
 
 mod boundary;
 mod document;
+mod language;
 mod package;
 mod source;
 mod threat;
@@ -26,16 +27,22 @@ const MACOS: &str = "aarch64-apple-darwin";
 const PORTABLE: [&str; 3] = ["unlade-loader", "unlade-oci", "unlade-unpacker"];
 
 pub(crate) fn run() -> Result<(), Error> {
-    let packages = package::all()?;
-    let suite = Suite::of_tree()?;
-    // The quick ones first: a wrong edge needs no build to be seen.
-    let wrong = [boundary::check(&packages)?, source::check()?, document::check(&suite)?].concat();
-    let wrong = [wrong, suite.mistakes(&need::names())].concat();
+    let packages = package::read_all()?;
+    let suite = Suite::read_tree()?;
+    // The checks that need no build come first.
+    let wrong = [
+        boundary::check(&packages)?,
+        source::check()?,
+        language::check()?,
+        document::check(&suite)?,
+        suite.mistakes(&need::names()),
+    ]
+    .concat();
     if !wrong.is_empty() {
         return Err(Error::Found(wrong.join("\n  ")));
     }
     command::run(&mut cargo(["fmt", "--all", "--check"]))?;
-    // A workspace of its own, which is built by `cargo xtask fuzz` alone.
+    // A separate workspace, which only `cargo xtask fuzz` builds.
     command::run(&mut cargo(["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]))?;
     let lints = ["--workspace", "--all-targets", "--locked"];
     for features in [&[][..], &["--all-features"]] {
@@ -43,7 +50,7 @@ pub(crate) fn run() -> Result<(), Error> {
         command::run(&mut cargo(arguments))?;
     }
     document()?;
-    // Alone, a crate can't live on features that its neighbours turn on.
+    // Built alone, a crate cannot depend on features that other crates of the workspace enable.
     for name in boundary::shipped() {
         command::run(&mut cargo(["check", "--quiet", "--locked", "-p", name]))?;
     }
@@ -67,17 +74,18 @@ fn portable() -> Result<(), Error> {
     command::run(&mut cargo(check.into_iter().chain(packages)))
 }
 
+/// Builds the documentation, with warnings as errors.
 fn document() -> Result<(), Error> {
     let arguments =
         ["doc", "--workspace", "--no-deps", "--all-features", "--document-private-items"];
     command::run(cargo(arguments).arg("--locked").env("RUSTDOCFLAGS", "-D warnings"))
 }
 
-/// Licences, bans and sources. Not the advisories: their database comes from a place that not
-/// every machine can reach; `cargo deny check advisories` looks them up where it can.
+/// Checks licences, bans and sources. It does not check advisories, because not every machine can
+/// reach their database; `cargo deny check advisories` does.
 fn deny() -> Result<(), Error> {
-    if !command::is_there("cargo-deny") {
-        eprintln!("LEFT OUT: licences, bans and sources: no cargo-deny; get it with");
+    if !command::is_on_path("cargo-deny") {
+        eprintln!("LEFT OUT: licences, bans and sources, because cargo-deny is not installed; run");
         eprintln!("  cargo install cargo-deny --locked --version ^{DENY}");
         return Ok(());
     }

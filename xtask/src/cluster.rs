@@ -1,4 +1,4 @@
-//! `cargo xtask cluster`: a real Kubernetes to try things on, and for the tests.
+//! `cargo xtask cluster`: a real Kubernetes for experiments and for the tests.
 
 use std::{
     env,
@@ -16,44 +16,47 @@ use unlade_testbed::{Node, REGISTRY, Settings, State, Testbed};
 
 use crate::{command::Error, workspace};
 
-/// Tells the tests which cluster they run on; `unlade_tests::cluster` reads it.
+/// The variable that selects the cluster of the tests; `unlade_tests::cluster` reads it.
 pub(crate) const CLUSTER: &str = "UNLADE_CLUSTER";
 
 /// A real Kubernetes in a network namespace of its own, without a container engine.
 ///
-/// `UNLADE_TESTBED` names one of several (else `default`); docs/testbed.md tells the rest.
+/// `UNLADE_TESTBED` selects one of several; the default is `default`. See docs/testbed.md.
 #[derive(clap::Subcommand)]
 pub(crate) enum Action {
-    /// Brings it up and waits until it is ready. Again: starts what has ended, adds nodes.
+    /// Starts the testbed and waits until it is ready. If it is already up, starts the parts that
+    /// have ended, and adds nodes.
     Up {
-        /// How many nodes it has.
+        /// The number of nodes.
         #[arg(long, default_value_t = 1)]
         nodes: usize,
-        /// Another architecture for the last node to claim, such as `arm64`; only its label.
+        /// The architecture in the label of the last node, such as `arm64`.
         #[arg(long, value_name = "ARCHITECTURE")]
         last_claims: Option<String>,
-        /// The last node reports the digests of image volumes (ImageVolumeWithDigest).
+        /// Make the last node report the digests of image volumes (ImageVolumeWithDigest).
         #[arg(long)]
         last_reports_volumes: bool,
     },
-    /// Removes it, whatever state it is in: processes, mounts, namespaces, control groups, files.
+    /// Removes the testbed, whatever state it is in: processes, mounts, namespaces, control groups,
+    /// files.
     Down,
-    /// Shows its parts and nodes.
+    /// Shows the parts and the nodes of the testbed.
     Status,
-    /// Runs kubectl against it.
+    /// Runs kubectl on the testbed.
     #[command(disable_help_flag = true)]
     Kubectl {
-        /// What kubectl is given.
+        /// The arguments of kubectl.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
-    /// Runs a command in its network, with KUBECONFIG set and kubectl, ctr and unlade on the PATH.
+    /// Runs a command in the network of the testbed, with KUBECONFIG set, and with kubectl, ctr and
+    /// unlade on the PATH.
     Exec {
         /// The program and its arguments.
         #[arg(last = true, required = true)]
         command: Vec<OsString>,
     },
-    /// Copies an image into its registry.
+    /// Copies an image into the registry of the testbed.
     Push {
         /// A tar of an OCI image layout with one image.
         archive: PathBuf,
@@ -78,7 +81,10 @@ pub(crate) fn run(action: Action) -> Result<(), Error> {
         Action::Down => {
             match Testbed::down(&settings)? {
                 0 => eprintln!("no testbed {:?} was running", settings.name),
-                n => eprintln!("the testbed {:?} is gone: {n} processes ended", settings.name),
+                n => eprintln!(
+                    "the testbed {:?} was removed, and {n} processes were killed",
+                    settings.name
+                ),
             }
             Ok(())
         }
@@ -89,7 +95,7 @@ pub(crate) fn run(action: Action) -> Result<(), Error> {
         }
         Action::Exec { command } => {
             let testbed = Testbed::open(&settings)?;
-            // clap sees to it that there is one word at least.
+            // clap requires at least one word.
             let Some((program, arguments)) = command.split_first() else { return Ok(()) };
             become_command(&testbed, program, arguments)
         }
@@ -106,9 +112,8 @@ pub(crate) struct ForTests {
 }
 
 impl ForTests {
-    /// Brings up a testbed for this checkout, next to those that people use. It is always fresh,
-    /// whatever an earlier run left behind, and is removed when this process ends, even by a
-    /// signal.
+    /// Starts a testbed for this checkout, beside those of users. It is always new, whatever an
+    /// earlier run left behind, and is removed when this process ends, even by a signal.
     pub(crate) fn up(n_nodes: usize) -> Result<Self, Error> {
         let mut hasher = DefaultHasher::new();
         workspace::root().hash(&mut hasher);
@@ -116,22 +121,22 @@ impl ForTests {
         let settings = Settings::from_env()?.named(&name)?;
         Testbed::down(&settings)?;
         let mut nodes = vec![Node::default(); n_nodes];
-        // Of several nodes one reports the digests of image volumes, and the others don't.
+        // One of several nodes reports the digests of image volumes.
         if let [_, .., last] = nodes.as_mut_slice() {
             *last = std::mem::take(last).with_volume_digests();
         }
         let testbed = helper()
-            .and_then(|helper| Ok(Testbed::up(&settings, &nodes, &helper, &mut tell)?))
+            .and_then(|helper| Ok(Testbed::up(&settings, &nodes, &helper, &mut print_line)?))
             .and_then(|testbed| Ok(testbed.down_after(&settings, process::id())?));
         if let Err(error) = testbed {
-            // The error that made it half a testbed says more than one of this.
+            // The original error says more than an error of the removal.
             let _ = Testbed::down(&settings);
             return Err(error);
         }
         Ok(Self { settings })
     }
 
-    /// Runs `test` on it, and takes it down whatever comes out.
+    /// Runs `test` on the testbed, and removes the testbed whatever the result is.
     pub(crate) fn run(
         self,
         test: &mut Command,
@@ -146,7 +151,7 @@ impl ForTests {
 
 fn up(settings: &Settings, nodes: &[Node]) -> Result<(), Error> {
     let started = Instant::now();
-    let testbed = Testbed::up(settings, nodes, &helper()?, &mut tell)?;
+    let testbed = Testbed::up(settings, nodes, &helper()?, &mut print_line)?;
     let seconds = started.elapsed().as_secs_f32();
     eprintln!("the testbed {:?} is ready after {seconds:.1} s\n", settings.name);
     let folder = testbed.folder().display();
@@ -163,13 +168,13 @@ fn up(settings: &Settings, nodes: &[Node]) -> Result<(), Error> {
     Ok(())
 }
 
-/// This program: it is the testbed's helper too.
+/// Returns the path of this program, which is also the helper of the testbed.
 fn helper() -> Result<PathBuf, Error> {
     env::current_exe().map_err(|source| Error::File { path: "the running program".into(), source })
 }
 
 /// Shows a line of progress.
-pub(crate) fn tell(line: &str) {
+pub(crate) fn print_line(line: &str) {
     eprintln!("{line}");
 }
 
@@ -185,27 +190,27 @@ fn status(testbed: &Testbed) -> Result<(), Error> {
         let (name, log) = (part.part.to_string(), part.log.display());
         let _ = writeln!(text, "{name:24} {state:8} {pid:>8}  {log}");
     }
-    // Even if the API server doesn't answer, the parts are told.
+    // The parts are shown even if the API server does not answer.
     let nodes = testbed.kubectl(["get", "nodes", "--output=wide"]);
     if let Ok(nodes) = &nodes {
         let _ = write!(text, "\n{nodes}");
     }
-    // Nobody is left to be told if the reader has gone.
+    // If the reader has closed the pipe, the error does not matter.
     let _ = io::stdout().write_all(text.as_bytes());
     nodes.map(drop).map_err(Error::from)
 }
 
-/// Becomes a command in the testbed's network; returns only if that fails.
+/// Replaces this process by a command in the network of the testbed; returns only if this fails.
 fn become_command(testbed: &Testbed, program: &OsStr, arguments: &[OsString]) -> Result<(), Error> {
-    // `ip netns exec` would do this too, and hide the control groups.
+    // `ip netns exec` would hide the control groups.
     testbed.enter()?;
     let mut command = testbed.command(program);
-    // The freshest binaries first.
+    // The newest binaries come first.
     let builds = ["debug", "release", "dist"].map(|profile| workspace::target().join(profile));
     let path = command.get_envs().find_map(|(name, value)| value.filter(|_| name == "PATH"));
     let path = path.map(OsStr::to_owned).unwrap_or_default();
     if let Ok(path) = env::join_paths(builds.into_iter().chain(env::split_paths(&path))) {
-        // The program is looked up on it too.
+        // The program itself is also searched on this PATH.
         command.env("PATH", path);
     }
     let source = command.args(arguments).exec();

@@ -14,61 +14,61 @@ use crate::workspace;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// A program did not start.
-    #[error("start {program}")]
+    #[error("failed to start {program}")]
     Start {
-        /// What was to start.
+        /// The program.
         program: String,
         source: io::Error,
     },
-    /// A program ended badly; it has said why itself.
+    /// A program failed, and has reported the reason itself.
     #[error("{program} failed: {status}")]
     Failed {
-        /// What ran.
+        /// The program.
         program: String,
-        /// How it ended.
+        /// Its exit status.
         status: ExitStatus,
     },
-    /// A program answered with something that we can't read.
-    #[error("read the answer of {program}")]
+    /// The output of a program could not be parsed.
+    #[error("failed to parse the output of {program}")]
     Answer {
-        /// What ran.
+        /// The program.
         program: String,
         source: serde_json::Error,
     },
     /// A file could not be read or written.
-    #[error("{path}")]
+    #[error("failed to read or write {path}")]
     File {
-        /// Which file.
+        /// The path of the file.
         path: String,
         source: io::Error,
     },
-    /// What the task found.
+    /// The task found problems.
     #[error("{0}")]
     Found(String),
     /// The machine lacks something.
     #[error("{what}")]
     Missing {
-        /// What can't be done without it.
+        /// The problem.
         what: String,
-        /// How to get it.
+        /// What the user can do.
         hint: String,
     },
-    /// The testbed could not do what it should.
+    /// An operation of the testbed failed.
     #[error(transparent)]
     Testbed(#[from] unlade_testbed::Error),
     /// An image could not be built.
-    #[error("build the image")]
+    #[error("failed to build the image")]
     Image(#[from] unlade_oci::build::Error),
-    /// Whom to be at a registry can't be told from the environment.
-    #[error("read UNLADE_REGISTRY_CREDENTIALS")]
+    /// The credentials of the registry could not be read from the environment.
+    #[error("failed to read UNLADE_REGISTRY_CREDENTIALS")]
     Credentials(#[from] unlade_registry::CredentialsError),
     /// An image could not be copied into a registry.
-    #[error("push the image")]
+    #[error("failed to push the image")]
     Push(#[from] unlade_registry::Error),
 }
 
 impl Error {
-    /// What the person can do about it, where we know.
+    /// Returns what the user can do, if it is known.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Testbed(error) => error.hint(),
@@ -79,14 +79,14 @@ impl Error {
     }
 }
 
-/// The cargo that runs us, at the root of the workspace.
+/// Returns a command of the cargo that runs this program, in the root of the workspace.
 pub(crate) fn cargo<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(workspace::root()).args(arguments);
     command
 }
 
-/// Runs it with our own stdout and stderr.
+/// Runs a command with the standard output and standard error of this program.
 pub(crate) fn run(command: &mut Command) -> Result<(), Error> {
     let program = describe(command);
     eprintln!("\n> {program}");
@@ -97,7 +97,7 @@ pub(crate) fn run(command: &mut Command) -> Result<(), Error> {
     if status.success() { Ok(()) } else { Err(Error::Failed { program, status }) }
 }
 
-/// Runs it and takes what it prints on stdout; stderr is ours.
+/// Runs a command and returns its standard output; it shares standard error with this program.
 pub(crate) fn capture(command: &mut Command) -> Result<Output, Error> {
     let program = describe(command);
     let output = command
@@ -112,13 +112,13 @@ pub(crate) fn capture(command: &mut Command) -> Result<Output, Error> {
     }
 }
 
-/// Whether a program of that name is on PATH.
-pub(crate) fn is_there(program: &str) -> bool {
+/// Whether a program of this name is on the PATH.
+pub(crate) fn is_on_path(program: &str) -> bool {
     env::var_os("PATH")
         .is_some_and(|path| env::split_paths(&path).any(|folder| folder.join(program).is_file()))
 }
 
-/// The command as a person would type it.
+/// Returns the command as a user would type it.
 pub(crate) fn describe(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or_default();
     let variables = command.get_envs().filter_map(|(name, value)| {

@@ -16,7 +16,7 @@ use crate::{
 
 /// The environment variable that names the folder of the corpus.
 const CORPUS: &str = "UNLADE_CORPUS";
-/// Path and SHA-256 of each file, as `sha256sum` writes them, relative to the folder of the corpus.
+/// The SHA-256 and the path of each file, in the format of `sha256sum`, relative to the corpus.
 const CHECKSUMS: &str = "tests/corpus/published.sha256";
 /// Where the bundles were published (Apache-2.0), and the commit that they are taken from.
 const REPOSITORY: &str = "https://github.com/redhat-openshift-ecosystem/community-operators-prod";
@@ -25,8 +25,8 @@ const COMMIT: &str = "699495f2ff526f9679a0d9d54688f09c683eff2c";
 const THEIRS: &str = "operators";
 const OURS: &str = "bundles";
 
-/// The published bundles of the corpus. They are in `UNLADE_CORPUS`, else in `../shared/corpus` if
-/// that exists, else in `target/corpus`.
+/// The published bundles of the corpus. They are in `UNLADE_CORPUS`; without it, in
+/// `../shared/corpus` if that exists, and in `target/corpus` otherwise.
 #[derive(clap::Subcommand)]
 pub(crate) enum Action {
     /// Fetches the 181 published bundles with git, and compares each file with its SHA-256.
@@ -51,7 +51,7 @@ pub(crate) fn run(action: &Action) -> Result<(), Error> {
     Ok(())
 }
 
-/// The folder of the corpus, which need not exist. The tests look in the same place.
+/// Returns the folder of the corpus, which need not exist. The tests use the same folder.
 pub(crate) fn folder() -> PathBuf {
     env::var_os(CORPUS).map_or_else(
         || {
@@ -63,7 +63,7 @@ pub(crate) fn folder() -> PathBuf {
 }
 
 /// Whether the published bundles exist. Their digests are not compared.
-pub(crate) fn is_there() -> bool {
+pub(crate) fn exists() -> bool {
     folder().join(OURS).is_dir()
 }
 
@@ -72,42 +72,42 @@ pub(crate) fn is_there() -> bool {
 pub(crate) fn fetch(from: Option<&Path>) -> Result<(), Error> {
     let folder = folder();
     let checksums = checksums()?;
-    if is_there() {
+    if exists() {
         return verify(&folder, &checksums);
     }
     fs::create_dir_all(&folder).map_err(file(&folder))?;
     // The files are put next to their final place first, so that they can be moved there all at
     // once.
-    let aside = folder.join(format!("fetch.{}.new", std::process::id()));
-    let outcome = fetch_aside(from, &aside, &checksums).and_then(|()| {
+    let staging = folder.join(format!("fetch.{}.new", std::process::id()));
+    let outcome = fetch_into(from, &staging, &checksums).and_then(|()| {
         let place = folder.join(OURS);
-        fs::rename(aside.join(OURS), &place).map_err(file(&place))
+        fs::rename(staging.join(OURS), &place).map_err(file(&place))
     });
-    // Whatever is left there is not needed.
-    let _ = fs::remove_dir_all(&aside);
+    // The remaining files there are not needed.
+    let _ = fs::remove_dir_all(&staging);
     outcome
 }
 
-fn fetch_aside(
+fn fetch_into(
     from: Option<&Path>,
-    aside: &Path,
+    staging: &Path,
     checksums: &BTreeMap<PathBuf, String>,
 ) -> Result<(), Error> {
     let source = match from {
         Some(from) => from.to_owned(),
-        None => clone(&aside.join("repository"), checksums)?,
+        None => clone(&staging.join("repository"), checksums)?,
     };
     let ours = source.join(OURS);
     let source = if ours.is_dir() { ours } else { source.join(THEIRS) };
     for path in checksums.keys() {
         let below = path.strip_prefix(OURS).unwrap_or(path);
-        let to = aside.join(path);
-        let parent = to.parent().unwrap_or(aside);
+        let to = staging.join(path);
+        let parent = to.parent().unwrap_or(staging);
         fs::create_dir_all(parent).map_err(file(parent))?;
         let from = source.join(below);
         fs::copy(&from, &to).map_err(file(&from))?;
     }
-    verify(aside, checksums)
+    verify(staging, checksums)
 }
 
 /// Clones only the folders of the bundles, at the pinned commit.
@@ -201,21 +201,21 @@ mod tests {
             let source = from.join(layout).join(path);
             fs::create_dir_all(source.parent().unwrap()).unwrap();
             fs::write(&source, "kind: A").unwrap();
-            let aside = folder.path().join(format!("{layout}-good"));
-            fetch_aside(Some(&from), &aside, &checksums).unwrap();
-            assert_eq!(fs::read(aside.join(OURS).join(path)).unwrap(), b"kind: A");
+            let staging = folder.path().join(format!("{layout}-good"));
+            fetch_into(Some(&from), &staging, &checksums).unwrap();
+            assert_eq!(fs::read(staging.join(OURS).join(path)).unwrap(), b"kind: A");
 
             fs::write(&source, "kind: B").unwrap();
-            let aside = folder.path().join(format!("{layout}-bad"));
-            let error = fetch_aside(Some(&from), &aside, &checksums).unwrap_err().to_string();
+            let staging = folder.path().join(format!("{layout}-bad"));
+            let error = fetch_into(Some(&from), &staging, &checksums).unwrap_err().to_string();
             assert!(error.contains("1 files differ") && error.contains(path), "{error}");
             fs::remove_file(&source).unwrap();
-            assert!(fetch_aside(Some(&from), &aside, &checksums).is_err());
+            assert!(fetch_into(Some(&from), &staging, &checksums).is_err());
         }
     }
 
     #[test]
-    fn the_list_names_files_of_bundles_alone() {
+    fn the_list_may_only_name_files_of_bundles() {
         for wrong in [
             format!("{DIGEST}  ../bundles/a"),
             format!("{DIGEST}  /etc/passwd"),

@@ -1,4 +1,4 @@
-//! `cargo xtask dist`.
+//! `cargo xtask dist`: the static unpacker.
 
 use std::{
     env, fs,
@@ -20,13 +20,13 @@ mod part;
 pub(crate) use self::architecture::Architecture;
 use self::architecture::Toolchain;
 
-/// What is built, and with what.
+/// The package to build, and its features.
 const PACKAGE: &str = "unlade-unpacker";
 const FEATURES: &str = "serve";
-/// Most bytes of the unpacker: it is copied into every bundle's pod.
+/// The maximum size of the unpacker, in bytes: it is copied into the pod of every bundle.
 const BUDGET: u64 = 6_500_000;
-/// What a program inside a hostile bundle's file system must not be linked with. Each of these
-/// makes a static glibc load shared objects from the file system that it runs in.
+/// Functions that the program must not be linked with, because it runs in the file system of a
+/// hostile bundle: with these, a static glibc loads shared objects from that file system.
 const FORBIDDEN: [&str; 7] = [
     "getaddrinfo",
     "gethostbyname",
@@ -37,29 +37,29 @@ const FORBIDDEN: [&str; 7] = [
     "__nss_database_get",
 ];
 
-/// Builds the static unpacker and prints its size; beside it are written a bill of materials
-/// (CycloneDX) and the licences of all that it is linked from.
+/// Builds the static unpacker and prints its size. Writes a bill of materials (CycloneDX) and the
+/// licences of everything that is linked into it beside it.
 ///
-/// Fails if it isn't static, is over its budget of 6.5 MB, is linked with what would load foreign
-/// code from the bundle's file system, or if the bill lacks a crate. Says beforehand if this
-/// machine can't build for the architecture, and what it lacks.
+/// Fails if the unpacker is not static, exceeds its budget of 6.5 MB, or is linked with a function
+/// that would load foreign code from the file system of a bundle, and if the bill lacks a crate.
+/// Checks first whether this machine can build for the architecture.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: Target,
 }
 
-/// What is built for.
+/// The architectures to build for.
 #[derive(clap::Args)]
 pub(crate) struct Target {
-    /// The architectures of nodes that it is built for, with commas between them; that of this
-    /// machine if none is named.
+    /// The architectures of nodes to build for, separated by commas; the default is that of this
+    /// machine.
     #[arg(long, value_name = "ARCHITECTURE", value_delimiter = ',')]
     architecture: Vec<Architecture>,
 }
 
 impl Target {
-    /// Each once, in one order.
+    /// Returns each architecture once, in a fixed order.
     pub(crate) fn architectures(&self) -> Result<Vec<Architecture>, Error> {
         let mut all = self.architecture.clone();
         if all.is_empty() {
@@ -71,12 +71,12 @@ impl Target {
     }
 }
 
-/// What one build gives.
+/// The results of a build.
 pub(crate) struct Shipped {
     pub(crate) architecture: Architecture,
     /// The static program.
     pub(crate) program: PathBuf,
-    /// The licences of what it is linked from.
+    /// The licences of everything that is linked into it.
     pub(crate) licences: PathBuf,
     /// Its bill of materials.
     pub(crate) bom: PathBuf,
@@ -91,31 +91,31 @@ pub(crate) fn build() -> Result<Shipped, Error> {
     build_for(&Toolchain::find(Architecture::host()?)?)
 }
 
-/// Builds it for each, once it is known that all can be built.
+/// Builds the unpacker for each architecture, after checking that all of them can be built.
 pub(crate) fn build_all(architectures: &[Architecture]) -> Result<Vec<Shipped>, Error> {
     let toolchains: Vec<_> =
         architectures.iter().map(|it| Toolchain::find(*it)).collect::<Result<_, _>>()?;
     toolchains.iter().map(build_for).collect()
 }
 
-/// Builds the unpacker, checks it, and says where it is.
+/// Builds the unpacker, checks it, and prints its path.
 fn build_for(toolchain: &Toolchain) -> Result<Shipped, Error> {
     let target = toolchain.architecture.target();
     let mut build = cargo(["build", "--locked", "--profile", "dist", "--target", target]);
     build.args(["--package", PACKAGE, "--features", FEATURES]);
-    // The symbols stay until they were looked at.
+    // The symbols are checked before they are removed.
     build.args(["--config", "profile.dist.strip=false"]);
-    // It tells what it has compiled.
+    // The messages name the compiled crates.
     build.arg("--message-format=json-render-diagnostics");
-    // Separated by the ASCII character for it: paths may have spaces.
+    // Separated by the ASCII unit separator, because paths may contain spaces.
     build.env("CARGO_ENCODED_RUSTFLAGS", flags().join("\u{1f}"));
-    toolchain.tell(&mut build);
+    toolchain.set_compiler(&mut build);
     eprintln!("\n> {}", command::describe(&build));
     let messages = capture(&mut build)?;
 
     let program = workspace::target().join(target).join("dist").join(PACKAGE);
-    static_alone(toolchain, &program)?;
-    unlinked(toolchain, &program)?;
+    check_static(toolchain, &program)?;
+    check_symbols(toolchain, &program)?;
 
     let name = format!("{PACKAGE}-{}", toolchain.architecture.name());
     let shipped = |end: &str| workspace::target().join(format!("shipped/{name}{end}"));
@@ -140,8 +140,9 @@ fn build_for(toolchain: &Toolchain) -> Result<Shipped, Error> {
     Ok(shipped)
 }
 
-/// Static; and where the sources lie is not part of the program: two machines give the same bytes.
-/// Panics tell of that place, and the linker's build id is a digest of symbols that do.
+/// Returns the flags of rustc for a static program that does not contain the paths of the sources,
+/// so that two machines build the same bytes. Panic messages would contain these paths, and the
+/// linker's build id would be a digest of symbols that contain them.
 fn flags() -> Vec<String> {
     let constant = ["-Ctarget-feature=+crt-static", "-Clink-arg=-Wl,--build-id=none"];
     let mut flags: Vec<_> = constant.map(str::to_owned).into();
@@ -156,18 +157,18 @@ fn flags() -> Vec<String> {
     flags
 }
 
-/// A program that names an interpreter or a shared object is not static.
-fn static_alone(toolchain: &Toolchain, program: &Path) -> Result<(), Error> {
+/// Checks that the program names neither an interpreter nor a shared object.
+fn check_static(toolchain: &Toolchain, program: &Path) -> Result<(), Error> {
     let output = capture(toolchain.tool("readelf").arg("-Wld").arg(program))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let found = text.lines().find(|line| line.contains("INTERP") || line.contains("(NEEDED)"));
     match found {
-        Some(line) => Err(Error::Found(format!("the unpacker isn't static: {}", line.trim()))),
+        Some(line) => Err(Error::Found(format!("the unpacker is not static: {}", line.trim()))),
         None => Ok(()),
     }
 }
 
-fn unlinked(toolchain: &Toolchain, program: &Path) -> Result<(), Error> {
+fn check_symbols(toolchain: &Toolchain, program: &Path) -> Result<(), Error> {
     let output = capture(toolchain.tool("nm").arg(program))?;
     let text = String::from_utf8_lossy(&output.stdout);
     // `address type name`; a version may follow the name.
@@ -177,7 +178,7 @@ fn unlinked(toolchain: &Toolchain, program: &Path) -> Result<(), Error> {
         .filter(|name| FORBIDDEN.contains(name))
         .collect();
     if text.lines().count() < 1_000 {
-        return Err(Error::Found("the unpacker was stripped before its symbols were seen".into()));
+        return Err(Error::Found("the unpacker has no symbols, so they cannot be checked".into()));
     }
     if found.is_empty() {
         Ok(())

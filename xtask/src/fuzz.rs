@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`.
+//! `cargo xtask fuzz`: runs the fuzz targets without cargo-fuzz.
 
 use std::{
     fs,
@@ -23,8 +23,8 @@ mod report;
 
 use report::Report;
 
-/// What cargo-fuzz builds with where it is given no sanitizer: coverage for libFuzzer, and checks
-/// of overflows. A stable toolchain has all of it.
+/// The flags of cargo-fuzz without a sanitizer: coverage for libFuzzer, and overflow checks. A
+/// stable toolchain supports all of them.
 const FLAGS: [&str; 11] = [
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
@@ -38,40 +38,40 @@ const FLAGS: [&str; 11] = [
     "-Cdebug-assertions",
     "-Ccodegen-units=1",
 ];
-/// Most bytes of an input; what needs larger ones is a family of `unlade-hostile`.
+/// The maximum size of an input, in bytes. Larger inputs are families of `unlade-hostile`.
 const LENGTH: u32 = 64 << 10;
-/// A target ends after so many seconds of one input. A busy machine is slow; each input's processor
-/// time has a limit of its own, in the targets.
+/// The time in seconds after which a target ends if one input takes longer. It is generous, because
+/// the machine may be busy; the targets also limit the processor time of each input.
 const TIMEOUT: u32 = 120;
-/// Most resident memory of a target, in MiB: its corpus and what freed memory the allocator keeps
-/// count. What one input may hold has a limit of its own, in the targets.
+/// The maximum resident memory of a target, in MiB. It includes the corpus, and freed memory that
+/// the allocator keeps; the targets also limit the memory of each input.
 const MEMORY: u32 = 2_048;
 
-/// Runs fuzz targets, and prints a table of what they did.
+/// Runs fuzz targets, and prints a table of the runs.
 ///
-/// Builds them with the stable toolchain and without cargo-fuzz, in the layout of which they are.
-/// Inputs of interest are kept in fuzz/corpus, findings in fuzz/artifacts, and the processor time
+/// Builds them with the stable toolchain and without cargo-fuzz, whose layout they have.
+/// Interesting inputs are kept in fuzz/corpus, findings in fuzz/artifacts, and the processor time
 /// of all runs in target/fuzz/runs.jsonl. Fails if there is a finding.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// How long each target runs, in seconds.
+    /// The time that each target runs, in seconds.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// How many targets run beside each other.
+    /// The number of targets that run at the same time.
     #[arg(long, default_value_t = 1)]
     jobs: usize,
-    /// Runs one target with this file alone, and shows what it says.
+    /// Run one target with this file only, and show its output.
     #[arg(long, value_name = "FILE", requires = "targets")]
     reproduce: Option<PathBuf>,
-    /// The targets; all of them if none is named.
+    /// The targets; all targets by default.
     targets: Vec<String>,
 }
 
-/// One run of a target, as it is kept.
+/// The record of a run of a target.
 #[derive(Debug, Serialize, Deserialize)]
 struct Record {
     target: String,
-    /// Seconds since 1970, at its end.
+    /// The end of the run, in seconds since 1970.
     at: u64,
     cpu_seconds: f64,
     executions: u64,
@@ -81,7 +81,10 @@ struct Record {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     let all = targets()?;
     if let Some(unknown) = arguments.targets.iter().find(|name| !all.contains(name)) {
-        return Err(Error::Found(format!("no target {unknown:?}; there are {}", all.join(", "))));
+        return Err(Error::Found(format!(
+            "the target {unknown:?} does not exist; the targets are {}",
+            all.join(", ")
+        )));
     }
     let chosen = if arguments.targets.is_empty() { &all } else { &arguments.targets };
     let programs = build(chosen)?;
@@ -103,7 +106,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     let next = || waiting.lock().ok().and_then(|mut waiting| waiting.next());
     let work = || {
         while let Some(target) = next() {
-            let report = one(target, &programs, &seeds, arguments.seconds);
+            let report = run_target(target, &programs, &seeds, arguments.seconds);
             if let Ok(mut reports) = reports.lock() {
                 reports.push(report);
             }
@@ -121,12 +124,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     summarize(&reports)
 }
 
-/// Where builds, seeds and logs are.
+/// Returns the folder of builds, seeds and logs.
 fn place() -> PathBuf {
     workspace::target().join("fuzz")
 }
 
-/// The names of all targets.
+/// Reads the names of all targets.
 fn targets() -> Result<Vec<String>, Error> {
     let folder = workspace::root().join("fuzz/fuzz_targets");
     let mut names: Vec<_> = entries(&folder)?
@@ -137,11 +140,11 @@ fn targets() -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
-/// Builds targets; the directory that they are in.
+/// Builds targets, and returns their directory.
 fn build(targets: &[String]) -> Result<PathBuf, Error> {
-    if !command::is_there("c++") {
+    if !command::is_on_path("c++") {
         return Err(Error::Missing {
-            what: "libFuzzer is built with a C++ compiler".to_owned(),
+            what: "libFuzzer needs a C++ compiler".to_owned(),
             hint: "install g++ or clang".to_owned(),
         });
     }
@@ -153,7 +156,7 @@ fn build(targets: &[String]) -> Result<PathBuf, Error> {
     Ok(place().join(triple).join("release"))
 }
 
-fn one(target: &str, programs: &Path, seeds: &Path, seconds: u64) -> Result<Report, Error> {
+fn run_target(target: &str, programs: &Path, seeds: &Path, seconds: u64) -> Result<Report, Error> {
     let fuzz = workspace::root().join("fuzz");
     let corpus = fuzz.join("corpus").join(target);
     let artifacts = fuzz.join("artifacts").join(target);
@@ -167,7 +170,7 @@ fn one(target: &str, programs: &Path, seeds: &Path, seconds: u64) -> Result<Repo
     libfuzzer.args([&corpus, &seeds.join(target)]);
     libfuzzer.arg(format!("-max_total_time={seconds}")).arg(format!("-max_len={LENGTH}"));
     libfuzzer.arg(format!("-timeout={TIMEOUT}")).arg(format!("-rss_limit_mb={MEMORY}"));
-    // What is slow is told by processor time, not by the clock.
+    // The targets detect slow inputs by processor time, which does not depend on other load.
     libfuzzer.arg(format!("-report_slow_units={TIMEOUT}")).arg("-print_final_stats=1");
     libfuzzer.arg(format!("-artifact_prefix={}/", artifacts.display()));
     let dictionary = fuzz.join("dictionaries").join(format!("{target}.dict"));
@@ -189,7 +192,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     entries.map(|entry| Ok(entry.map_err(file)?.path())).collect()
 }
 
-/// Adds the runs to those before, and says how long each target has been run in all.
+/// Appends the runs to the earlier ones, and prints how long each target has run in total.
 fn keep(reports: &[Report]) -> Result<(), Error> {
     let path = place().join("runs.jsonl");
     let file = |source| Error::File { path: path.display().to_string(), source };
@@ -211,7 +214,7 @@ fn keep(reports: &[Report]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Seconds of processor time and executions in all runs, this one too.
+/// Returns the seconds of processor time and the executions of all runs, including this one.
 fn total() -> (f64, u64) {
     let text = fs::read_to_string(place().join("runs.jsonl")).unwrap_or_default();
     let records = text.lines().filter_map(|line| serde_json::from_str::<Record>(line).ok());

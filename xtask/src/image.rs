@@ -1,4 +1,4 @@
-//! `cargo xtask image`.
+//! `cargo xtask image`: the image of the unpacker.
 
 use std::{
     env,
@@ -23,9 +23,9 @@ use crate::{
 
 /// Builds the image of the unpacker, without a container engine, and prints its digest and size.
 ///
-/// From scratch: the static program of `cargo xtask dist`, links to it, licences and a bill of
-/// materials. For several architectures it is an index of their images. The same commit and
-/// toolchain give the same digest.
+/// The image contains the static program of `cargo xtask dist`, links to it, licences and a bill of
+/// materials, and has no base image. Several architectures become an index of images. The same
+/// commit and toolchain give the same digest.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -33,23 +33,23 @@ pub(crate) struct Arguments {
     /// The OCI archive to write.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// What the archive calls the image.
+    /// The name of the image in the archive.
     #[arg(long, default_value = concat!("unlade/unlade-unpacker:", env!("CARGO_PKG_VERSION")))]
     name: String,
-    /// Instead of an archive writes the files of the image to this new directory, for an engine to
-    /// copy: `images/Containerfile` does.
+    /// Write the files of the image to this new directory instead of an archive. An engine can copy
+    /// them, as with `images/Containerfile`.
     #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["output", "name", "push"])]
     tree: Option<PathBuf>,
-    /// Copies it to a registry too, such as `registry.example/unlade/unpacker:1`. If the registry
-    /// asks who it is, the environment tells: UNLADE_REGISTRY_CREDENTIALS=USER:PASSWORD.
+    /// Also copy the image to a registry, with a name such as `registry.example/unlade/unpacker:1`.
+    /// If the registry requires credentials, set UNLADE_REGISTRY_CREDENTIALS=USER:PASSWORD.
     #[arg(long, value_name = "NAME")]
     push: Option<Name>,
-    /// Speaks to the registry without TLS.
+    /// Connect to the registry without TLS.
     #[arg(long, requires = "push")]
     plain_http: bool,
 }
 
-/// Names the user of the registry and the password.
+/// The variable with the user name and the password for the registry.
 const CREDENTIALS: &str = "UNLADE_REGISTRY_CREDENTIALS";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
@@ -57,10 +57,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     if let Some(directory) = &arguments.tree {
         return match architectures.as_slice() {
             [_] => lay_out(&dist::build_all(&architectures)?, directory),
-            _ => Err(Error::Found("a tree is for one architecture".into())),
+            _ => Err(Error::Found("--tree supports one architecture only".into())),
         };
     }
-    // What git doesn't tell is better known before than after the build.
+    // Git is asked first, so that its errors appear before the build and not after it.
     let revision = revision()?;
     let shipped = dist::build_all(&architectures)?;
     let images: Vec<_> = shipped.iter().map(|it| image(it, Some(&revision))).collect();
@@ -97,7 +97,7 @@ fn image(shipped: &Shipped, revision: Option<&str>) -> Image {
     unpacker.image()
 }
 
-/// Writes an OCI archive that calls it `name`: an image, or an index of several.
+/// Writes an OCI archive with an image, or with an index of several images, named `name`.
 fn write(images: &[Image], path: &Path, name: &str) -> Result<Written, Error> {
     let output = Reference {
         transport: Transport::OciArchive,
@@ -119,7 +119,7 @@ fn lay_out(shipped: &[Shipped], directory: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// The commit that is checked out, and whether files differ from it.
+/// Returns the current commit, with the suffix `-dirty` if files differ from it.
 fn revision() -> Result<String, Error> {
     let git = |arguments: &[&str]| {
         let mut git = Command::new("git");
@@ -129,7 +129,9 @@ fn revision() -> Result<String, Error> {
     let commit = git(&["rev-parse", "HEAD"])?;
     let differs = !git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
     if differs {
-        eprintln!("the files differ from the commit: the image says so in its revision");
+        eprintln!(
+            "warning: files differ from the commit, so the revision of the image ends in -dirty"
+        );
     }
     Ok(if differs { format!("{commit}-dirty") } else { commit })
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask`: the project's own commands. What a person runs here is what CI runs.
+//! `cargo xtask`: the project's own commands, which users and CI run.
 
 use std::process::ExitCode;
 
@@ -28,25 +28,25 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Runs every test that this machine can run, and says which ones it left out.
+    /// Runs every test that this machine can run, and lists the ones that it left out.
     Test(test::Arguments),
-    /// Runs every check that isn't a test: format, lints, docs, boundaries, licences.
+    /// Runs every check that is not a test: format, lints, docs, boundaries, licences, language.
     Check,
     /// Builds the static unpacker, checks it and prints its size.
     Dist(dist::Arguments),
     /// Builds the image of the unpacker, without a container engine.
     Image(image::Arguments),
-    /// Measures us beside the Go code that we replace.
+    /// Compares time and memory with the Go code.
     Bench(bench::Arguments),
     /// Fetches the published bundles of the corpus, or verifies them.
     #[command(subcommand)]
     Corpus(corpus::Action),
-    /// Runs fuzz targets, and says what they found.
+    /// Runs fuzz targets, and reports what they found.
     Fuzz(fuzz::Arguments),
-    /// Runs one program and prints what it took; `bench` calls it.
+    /// Runs one program and prints its time and memory; `bench` calls it.
     #[command(hide = true)]
     Measure(bench::measure::Arguments),
-    /// Brings a real Kubernetes up, uses it and takes it down.
+    /// Starts, uses and removes a real Kubernetes.
     #[command(subcommand)]
     Cluster(cluster::Action),
 }

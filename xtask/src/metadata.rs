@@ -1,16 +1,16 @@
-//! What `cargo metadata` tells of the packages, as far as its readers share it.
+//! The parts of the output of `cargo metadata` that several readers use.
 
 use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::command::{Error, capture, cargo};
 
-/// Which package is built from which.
+/// The graph of the packages.
 #[derive(Deserialize)]
 pub(crate) struct Resolve {
     pub(crate) nodes: Vec<Node>,
 }
 
-/// A package.
+/// A package, and its dependencies.
 #[derive(Deserialize)]
 pub(crate) struct Node {
     pub(crate) id: String,
@@ -25,11 +25,11 @@ struct Edge {
 
 #[derive(Deserialize)]
 struct Kind {
-    /// `dev`, `build`, or null for what ends in the library.
+    /// `dev`, `build`, or null for a dependency of the library.
     kind: Option<String>,
 }
 
-/// What it says for these platforms, with every feature on.
+/// Runs `cargo metadata` for these platforms, with every feature on.
 pub(crate) fn read<T: DeserializeOwned>(platforms: &[&str]) -> Result<T, Error> {
     let mut metadata = cargo(["metadata", "--format-version=1", "--all-features", "--locked"]);
     metadata.args(platforms.iter().flat_map(|platform| ["--filter-platform", platform]));
@@ -39,7 +39,7 @@ pub(crate) fn read<T: DeserializeOwned>(platforms: &[&str]) -> Result<T, Error> 
 }
 
 impl Node {
-    /// The ids of the dependencies that are neither for tests nor for the build script.
+    /// Returns the ids of the dependencies that are neither for tests nor for the build script.
     pub(crate) fn built_from(&self) -> impl Iterator<Item = &str> {
         let is_normal = |edge: &&Edge| edge.dep_kinds.iter().any(|kind| kind.kind.is_none());
         self.deps.iter().filter(is_normal).map(|edge| edge.pkg.as_str())

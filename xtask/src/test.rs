@@ -1,4 +1,4 @@
-//! `cargo xtask test`.
+//! `cargo xtask test`: every test that this machine can run.
 
 use std::{collections::BTreeMap, env, thread};
 
@@ -11,39 +11,39 @@ use crate::{
     suite::{self, Suite, Test},
 };
 
-/// How many tests the harness runs beside each other.
+/// The variable with the number of tests that the harness runs at the same time.
 const THREADS: &str = "RUST_TEST_THREADS";
 
 /// Runs every test that this machine can run: unit, table, property, command-line and
 /// documentation tests of every crate, with every feature.
 ///
-/// What the selected tests need is installed, fetched and built before the first one starts, which
-/// is announced. Tests whose needs cannot be met are left out, and named at the end.
+/// It announces everything that the selected tests need, and installs, fetches and builds it before
+/// the first test starts. It leaves out tests whose needs cannot be met, and lists them at the end.
 #[derive(clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Arguments {
     /// Fail if any test would be left out.
     #[arg(long)]
     require_all: bool,
-    /// Also the slow ones, such as those of a node that is lost.
+    /// Also run slow tests, such as those that wait until a lost node is noticed.
     #[arg(long)]
     all: bool,
-    /// Install, fetch and build nothing but what cargo builds; leave out the tests that need more.
+    /// Install, fetch and build nothing except with cargo; leave out the tests that need more.
     #[arg(long)]
     no_install: bool,
-    /// Leave out the tests on a cluster. Without this a testbed is brought up for them where that
-    /// can be (root, on Linux), and goes again; `UNLADE_CLUSTER` names any other cluster.
+    /// Leave out the tests on a cluster. Otherwise, a testbed is started for them if possible (as
+    /// root, on Linux), and removed at the end. `UNLADE_CLUSTER` names another cluster.
     #[arg(long)]
     no_cluster: bool,
-    /// Only tests whose name contains this.
+    /// Only run tests whose name contains this text.
     filter: Option<String>,
-    /// More for the test harness, such as `--nocapture`.
+    /// Arguments for the test harness, such as `--nocapture`.
     #[arg(last = true)]
     harness: Vec<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
-    let suite = Suite::of_tree()?;
+    let suite = Suite::read_tree()?;
     let selected = suite.selected(arguments.filter.as_deref());
     let is_wanted = |test: &&Test| test.is_ordinary() || arguments.all;
     let wanted = selected.iter().copied().filter(is_wanted).flat_map(Test::needs);
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
 
     let settings = Settings::from_env()?;
     let Arguments { no_install, no_cluster, .. } = *arguments;
-    let mut plan = Plan::of(&wanted, &Limits { no_install, no_cluster }, &settings);
+    let mut plan = Plan::new(&wanted, &Limits { no_install, no_cluster }, &settings);
     announce(&plan, &settings);
     let refused = |plan: &Plan| arguments.require_all && !plan.unmet.is_empty();
     if refused(&plan) {
@@ -83,8 +83,8 @@ fn announce(plan: &Plan, settings: &Settings) {
         eprintln!("  {line}");
     }
     eprintln!(
-        "Times are those of two free cores. `--no-install` installs and fetches nothing, builds \
-         with cargo alone, and leaves out the tests that need more."
+        "The times are those of two idle cores. With `--no-install`, nothing is installed or \
+         fetched, only cargo builds, and tests that need more are left out."
     );
 }
 
@@ -108,7 +108,7 @@ fn testbed(plan: &mut Plan) -> Option<cluster::ForTests> {
     }
 }
 
-/// The ignored tests that do not run, each with the need that is unmet.
+/// Returns the ignored tests that do not run, each with its unmet need.
 fn left_out<'t>(selected: &[&'t Test], plan: &Plan, all: bool) -> Vec<(&'t Test, &'t str)> {
     let lacks = |test: &'t Test| -> Option<&'t str> {
         if !test.is_ordinary() && !all {
@@ -119,9 +119,9 @@ fn left_out<'t>(selected: &[&'t Test], plan: &Plan, all: bool) -> Vec<(&'t Test,
     selected.iter().filter_map(|test| Some((*test, lacks(test)?))).collect()
 }
 
-/// The parts of names that the harness has to skip: the tests that are left out, slow tests unless
-/// `--all` was given, and child programs. If no test on a cluster runs, a single prefix skips them
-/// all.
+/// Returns the parts of names that the harness has to skip: the tests that are left out, slow tests
+/// unless `--all` was given, and child programs. If no test on a cluster runs, a single prefix
+/// skips them all.
 fn skipped(selected: &[&Test], left_out: &[(&Test, &str)], all: bool) -> Vec<String> {
     let is_skipped = |test: &&&Test| {
         (test.is_slow() && !all) || left_out.iter().any(|(other, _)| other == *test)
@@ -139,7 +139,7 @@ fn skipped(selected: &[&Test], left_out: &[(&Test, &str)], all: bool) -> Vec<Str
     names
 }
 
-/// How many tests are left out because they are slow.
+/// Returns the number of tests that are left out because they are slow.
 fn n_slow(selected: &[&Test], all: bool) -> usize {
     if all { 0 } else { selected.iter().filter(|test| test.is_slow()).count() }
 }
@@ -180,16 +180,17 @@ fn report(arguments: &Arguments, plan: &Plan, left_out: &[(&Test, &str)], n_slow
     }
     let slow = match n_slow {
         0 => String::new(),
-        n => format!(" but {n} slow ones, which `--all` runs"),
+        n => format!(", except {n} slow ones, which `--all` runs"),
     };
     match (numbers.is_empty(), &arguments.filter) {
-        (true, None) => eprintln!("Every test was run{slow}."),
-        (true, Some(filter)) => eprintln!("Every test named *{filter}* was run{slow}."),
-        _ => eprintln!("Every OTHER test was run. `--require-all` makes that a failure."),
+        (true, None) => eprintln!("All tests were run{slow}."),
+        (true, Some(filter)) => eprintln!("All tests named *{filter}* were run{slow}."),
+        _ => eprintln!("All OTHER tests were run. With `--require-all`, this is a failure."),
     }
 }
 
-/// At least four: tests on a cluster, which take nearly all of the time, mostly wait for it.
+/// Returns the number of threads, which is at least four, because most of the time is spent in
+/// tests that wait for a cluster.
 fn threads() -> usize {
     thread::available_parallelism().map_or(4, |n_cpus| n_cpus.get().max(4))
 }
@@ -212,19 +213,19 @@ mod tests {
         let mut plan = Plan::default();
         plan.unmet.extend(unmet.iter().map(|need| (*need, String::new())));
         let left_out = left_out(&selected, &plan, all);
-        let tell = |(test, need): &(&Test, &str)| format!("{}: {need}", test.name);
-        (skipped(&selected, &left_out, all), left_out.iter().map(tell).collect())
+        let describe = |(test, need): &(&Test, &str)| format!("{}: {need}", test.name);
+        (skipped(&selected, &left_out, all), left_out.iter().map(describe).collect())
     }
 
     #[test]
-    fn what_lacks_something_is_skipped_and_told() {
-        let (skipped, told) = skipped_and_left_out(&[], false);
-        assert_eq!((skipped, told), (vec!["child_".into(), "cluster_slow".into()], vec![]));
-        let (skipped, told) = skipped_and_left_out(&["Go"], true);
+    fn tests_with_unmet_needs_are_skipped_and_reported() {
+        let (skipped, reported) = skipped_and_left_out(&[], false);
+        assert_eq!((skipped, reported), (vec!["child_".into(), "cluster_slow".into()], vec![]));
+        let (skipped, reported) = skipped_and_left_out(&["Go"], true);
         assert_eq!(skipped, ["child_", "traced"]);
-        assert_eq!(told, ["traced: Go"]);
-        let (skipped, told) = skipped_and_left_out(&["a testbed", "a cluster"], true);
+        assert_eq!(reported, ["traced: Go"]);
+        let (skipped, reported) = skipped_and_left_out(&["a testbed", "a cluster"], true);
         assert_eq!(skipped, ["child_", "cluster_"]);
-        assert_eq!(told, ["cluster_one: a testbed", "cluster_slow: a cluster"]);
+        assert_eq!(reported, ["cluster_one: a testbed", "cluster_slow: a cluster"]);
     }
 }

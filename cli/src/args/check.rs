@@ -4,25 +4,28 @@ use clap::{Args as Group, ValueEnum};
 
 use super::{Connection, JobArgs, PodArgs, launch::image};
 
-/// Find out whether launches would go well
+/// Check whether a launch would succeed
 ///
-/// Looks at the API server, your rights, Pod Security, quotas, pull secrets, image volumes and
-/// nodes, with the options that `launch` has, and tells what to do about each problem. Nothing is
-/// made: objects are created as dry runs only. The exit code is 1 if a launch would fail.
+/// Checks the API server, your permissions, Pod Security, quotas, pull secrets, image volumes and
+/// nodes with the same options as `launch`, and suggests a remedy for each problem. Nothing is
+/// created: objects are sent to the API server as dry runs only. The exit code is 1 if a launch
+/// would fail.
 #[derive(Debug, Group)]
 pub(crate) struct Check {
-    /// A bundle image, as the nodes pull it; without one only the namespace is looked at
+    /// Bundle image, as the nodes pull it; without it, only the namespace is checked
     #[arg(value_name = "IMAGE", value_parser = image())]
     pub(crate) image: Option<String>,
 
-    /// Also whether the unpacker's image fits in place of those of OLM's catalog-operator
+    /// Also check whether the image of the unpacker can replace the images of OLM's
+    /// catalog-operator
     ///
-    /// Warns of CatalogSources, in all namespaces, that have `grpcPodConfig.extractContent`: OLM
-    /// serves these with the `opm` of the same image, which the unpacker's doesn't have.
+    /// Warns about CatalogSources in all namespaces that set `grpcPodConfig.extractContent`: OLM
+    /// serves these with `opm serve` from the same image, and the image of the unpacker does not
+    /// contain that command.
     #[arg(long)]
     pub(crate) olm: bool,
 
-    /// What to write
+    /// Output format
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output: CheckOutput,
 
@@ -36,12 +39,12 @@ pub(crate) struct Check {
     pub(crate) connection: Connection,
 }
 
-/// What the checks are written as.
+/// The output format of the checks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CheckOutput {
-    /// A line each, with what to do
+    /// One line for each check, with hints
     #[default]
     Summary,
-    /// One document
+    /// One JSON document
     Json,
 }

@@ -1,74 +1,75 @@
-//! The examples that the help of each subcommand ends with.
+//! The examples at the end of the help of each subcommand.
 
-/// Subcommand and examples. `{unlade}` is what people type, `{binary}` what shells complete.
+/// Each subcommand with its examples. `{unlade}` stands for the command as users type it, and
+/// `{binary}` for the binary that shells complete.
 pub(super) const ALL: [(&str, &str); 8] = [
     (
         "unpack",
-        "  # Look at a bundle.
+        "  # Show a summary of a bundle.
   {unlade} unpack examples/hello-operator
 
-  # Make its ConfigMap on a cluster. Not `apply`, which would keep a second copy in an annotation.
+  # Create its ConfigMap on a cluster. `apply` would store a second copy in an annotation.
   {unlade} unpack oci-archive:bundle.tar -n operators -o yaml | kubectl create -f -
 
-  # See what OLM will make of it.
+  # Show what OLM will load from it.
   {unlade} unpack examples/hello-operator -o yaml | {unlade} load
 ",
     ),
     (
         "load",
-        "  # A ConfigMap of a cluster.
+        "  # Load a ConfigMap from a cluster.
   kubectl get configmap NAME -o yaml | {unlade} load
 
-  # All that OLM has unpacked, a line each.
+  # Load all bundles that OLM has unpacked, one per line.
   kubectl get configmaps -A -l olm.managed=true -o json | {unlade} load -o json
 ",
     ),
     (
         "launch",
-        "  # Unpack an image on the cluster, and look at the bundle.
+        "  # Unpack an image on the cluster, and show a summary of the bundle.
   {unlade} launch registry.example/bundles/etcd:0.9.4 -n operators
 
-  # With credentials, and its ConfigMap for another program.
+  # Pull the image with credentials, and write the ConfigMap for another program.
   {unlade} launch registry.example/bundles/etcd:0.9.4 --pull-secret my-registry -o yaml
 
-  # Many images, four at a time; run it again, and finished ones are not repeated.
+  # Unpack many images, four at a time. If it is run again, finished images are not repeated.
   {unlade} launch -f images.txt --concurrency 4 --keep-going
 
-  # What would be made.
+  # Show what would be created.
   {unlade} launch registry.example/bundles/etcd:0.9.4 --dry-run=client
 ",
     ),
     (
         "check",
-        "  # Whether launches in this namespace would go well, and what to do if not.
+        "  # Check whether launches in this namespace would succeed.
   {unlade} check -n operators
 
-  # The same for an image, with what it is to be launched with.
+  # Check the launch of an image with the given options.
   {unlade} check registry.example/bundles/etcd:0.9.4 -n operators --pull-secret my-registry
 ",
     ),
     (
         "get",
-        "  # What launches made in this namespace, and in all of them.
+        "  # List the ConfigMaps of launches in this namespace, and in all namespaces.
   {unlade} get
   {unlade} get -A -o wide
 
-  # The bundles in them, a line each.
+  # Load the bundles in them, one per line.
   {unlade} get -o json | {unlade} load -o json
 ",
     ),
     (
         "describe",
-        "  # Why it failed.
+        "  # Show why a launch failed.
   {unlade} describe NAME
 ",
     ),
     (
         "delete",
-        "  # One of them with its Jobs, pods and rights.
+        "  # Delete a ConfigMap with its Jobs, pods and access rules.
   {unlade} delete NAME
 
-  # All of this namespace.
+  # Delete all ConfigMaps of launches in this namespace.
   {unlade} delete --all
 ",
     ),

@@ -4,26 +4,26 @@ use clap::{Args as Group, ValueEnum};
 
 use super::{Connection, DryRun};
 
-/// List the ConfigMaps that launches made
+/// List the ConfigMaps that launches created
 #[derive(Debug, Group)]
 pub(crate) struct Get {
-    /// Names of ConfigMaps; all of the namespace without any
+    /// Names of ConfigMaps; the default is all of the namespace
     #[arg(value_name = "NAME", value_parser = crate::name::parse_config_map)]
     pub(crate) names: Vec<String>,
 
-    /// In all namespaces
+    /// Include all namespaces
     #[arg(short = 'A', long, conflicts_with_all = ["namespace", "names"])]
     pub(crate) all_namespaces: bool,
 
-    /// Only those with these labels, such as `tier=backend`
+    /// Select ConfigMaps by their labels, such as `tier=backend`
     #[arg(short = 'l', long, value_name = "SELECTOR", conflicts_with = "names")]
     pub(crate) selector: Option<String>,
 
-    /// What to write: a table by default
+    /// Output format; the default is a table
     #[arg(short, long, value_enum, value_name = "FORMAT")]
     pub(crate) output: Option<Listing>,
 
-    /// No names of columns
+    /// Do not print column headers
     #[arg(long)]
     pub(crate) no_headers: bool,
 
@@ -31,9 +31,9 @@ pub(crate) struct Get {
     pub(crate) connection: Connection,
 }
 
-/// Tell all that is known of ConfigMaps that launches made
+/// Show details of ConfigMaps that launches created
 ///
-/// The bundle, why the last attempt failed, the Jobs, pods and events.
+/// Shows the bundle, the reason why the last attempt failed, and the Jobs, pods and events.
 #[derive(Debug, Group)]
 pub(crate) struct Describe {
     /// Names of ConfigMaps
@@ -44,7 +44,7 @@ pub(crate) struct Describe {
     pub(crate) connection: Connection,
 }
 
-/// Delete ConfigMaps that launches made, with all that they own
+/// Delete ConfigMaps that launches created, and everything that they own
 #[derive(Debug, Group)]
 #[command(group = clap::ArgGroup::new("which").required(true).multiple(true))]
 pub(crate) struct Delete {
@@ -53,23 +53,23 @@ pub(crate) struct Delete {
     #[arg(group = "which")]
     pub(crate) names: Vec<String>,
 
-    /// All that launches made in the namespace
+    /// Delete all ConfigMaps that launches created in the namespace
     #[arg(long, group = "which", conflicts_with_all = ["names", "selector"])]
     pub(crate) all: bool,
 
-    /// Only those with these labels, such as `tier=backend`
+    /// Select ConfigMaps by their labels, such as `tier=backend`
     #[arg(short = 'l', long, group = "which", value_name = "SELECTOR", conflicts_with = "names")]
     pub(crate) selector: Option<String>,
 
-    /// In all namespaces
+    /// Include all namespaces
     #[arg(short = 'A', long, conflicts_with_all = ["namespace", "names"])]
     pub(crate) all_namespaces: bool,
 
-    /// Whether names of which there is nothing are fine
+    /// Do not fail if a name does not exist
     #[arg(long)]
     pub(crate) ignore_not_found: bool,
 
-    /// Say what would be deleted instead of deleting it
+    /// Print what would be deleted without deleting it
     #[arg(long, value_enum, value_name = "WHERE", num_args = 0..=1, require_equals = true)]
     #[arg(default_value_t, default_missing_value = "client")]
     pub(crate) dry_run: DryRun,
@@ -82,20 +82,20 @@ pub(crate) struct Delete {
     pub(crate) connection: Connection,
 }
 
-/// What a list is written as.
+/// The output format of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Listing {
     /// A table with more columns
     Wide,
-    /// The ConfigMaps
+    /// The ConfigMaps as YAML
     Yaml,
-    /// The ConfigMaps
+    /// The ConfigMaps as JSON
     Json,
-    /// `configmap/NAME`
+    /// `configmap/NAME` for each ConfigMap
     Name,
 }
 
-/// What a deletion is told as.
+/// The output format of a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum NameOnly {
     /// `configmap/NAME`

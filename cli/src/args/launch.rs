@@ -19,47 +19,48 @@ use super::{Connection, Encoding, number};
 
 /// Unpack bundle images on a cluster
 ///
-/// Creates a Job whose pod reads the bundle image and fills a ConfigMap, waits for it, and loads
-/// the bundle from the ConfigMap. Content that is there already is taken as it is; a Job that is
-/// already running for the same content is waited for. If it fails, the reason is told with its
-/// evidence, and the exit code says which it was.
+/// Creates a Job whose pod reads the bundle image and fills a ConfigMap, waits for the Job, and
+/// loads the bundle from the ConfigMap. If a ConfigMap already holds the content, it is reused. If
+/// a Job is already running for the same content, the launch waits for that Job. If the launch
+/// fails, the reason is reported with its evidence, and each reason has an exit code of its own.
 #[derive(Debug, Group)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch that is typed by itself")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate switch")]
 pub(crate) struct Launch {
-    /// The bundle images, as the nodes pull them
+    /// Bundle images, as the nodes pull them
     #[arg(value_name = "IMAGE", required_unless_present = "filename")]
     #[arg(value_parser = image())]
     pub(crate) images: Vec<String>,
 
-    /// A file with one image a line, `#` begins a comment; `-` is standard input
+    /// File with one image per line; `#` starts a comment; `-` means standard input
     #[arg(short, long, value_name = "FILE")]
     pub(crate) filename: Option<PathBuf>,
 
-    /// What to write
+    /// Output format
     #[arg(short, long, value_enum, value_name = "FORMAT")]
     pub(crate) output: Option<Output>,
 
-    /// Don't tell of the phases on the way
+    /// Do not show progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
-    /// Fail if anything of the bundle would be lost or is not as it should be
+    /// Fail if any part of the bundle would be lost or is invalid
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// Print what would be made instead of making it
+    /// Print what would be created without creating it
     ///
-    /// `client` asks no API server; `server` has it checked there, and nothing is kept.
+    /// `client` does not contact the API server. `server` sends the objects to the API server,
+    /// which validates them but does not store them.
     #[arg(long, value_enum, value_name = "WHERE", num_args = 0..=1, require_equals = true)]
     #[arg(default_value_t, default_missing_value = "client")]
     pub(crate) dry_run: DryRun,
 
-    /// Delete everything again once the bundle is loaded
+    /// Delete everything that the launch created once the bundle is loaded
     #[arg(long)]
     pub(crate) rm: bool,
 
-    /// Delete the Job when interrupted (Ctrl-C); by default it goes on, and the next launch of the
-    /// image takes it up
+    /// Delete the Job when interrupted (Ctrl-C); by default the Job keeps running, and the next
+    /// launch of the image waits for it
     #[arg(long)]
     pub(crate) cancel_on_interrupt: bool,
 
@@ -82,12 +83,12 @@ pub(crate) struct Launch {
 #[derive(Debug, Clone, Group)]
 #[command(next_help_heading = "Several images")]
 pub(crate) struct Many {
-    /// Most Jobs at once
+    /// Maximum number of Jobs at the same time
     #[arg(long, value_name = "NUMBER", default_value = "5", hide_short_help = true)]
     #[arg(value_parser = number::parse::<NonZeroUsize>)]
     pub(crate) concurrency: NonZeroUsize,
 
-    /// Go on with the others if one fails
+    /// Continue with the other images if one fails
     #[arg(long, hide_short_help = true)]
     pub(crate) keep_going: bool,
 }
@@ -95,57 +96,57 @@ pub(crate) struct Many {
 #[derive(Debug, Clone, Group)]
 #[command(next_help_heading = "ConfigMap")]
 pub(crate) struct ConfigMapArgs {
-    /// Its name
+    /// Name of the ConfigMap
     ///
-    /// By default one that follows from the image: whoever launches the same image in the same
-    /// namespace meets in one ConfigMap.
+    /// The default is derived from the image, so that all launches of the same image in the same
+    /// namespace share one ConfigMap.
     #[arg(long, value_name = "NAME", value_parser = crate::name::parse_launch)]
     pub(crate) name: Option<String>,
 
-    /// A new random name each time
+    /// Generate a new random name each time
     #[arg(long, conflicts_with = "name", hide_short_help = true)]
     pub(crate) generate_name: bool,
 
-    /// How its values are encoded
+    /// How the values of the ConfigMap are encoded
     #[arg(long, value_enum, default_value_t, value_name = "ENCODING", hide_short_help = true)]
     pub(crate) encoding: Encoding,
 
-    /// The object that owns it, such as `deployment/etcd`: it goes when its owner goes
+    /// Owner of the ConfigMap, such as `deployment/etcd`; deleting the owner deletes the ConfigMap
     #[arg(long, value_name = "KIND/NAME", value_parser = owner, hide_short_help = true)]
     pub(crate) owner: Option<String>,
 
-    /// When content that is there already is taken without a Job
+    /// When to reuse existing content instead of creating a Job
     #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
     pub(crate) reuse: Reuse,
 }
 
-/// What is written on standard output.
+/// The format of standard output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
-    /// What `unlade load` shows of the bundle
+    /// The summary of the bundle that `unlade load` shows
     #[default]
     Summary,
-    /// Events as they happen, one a line; the last one is the result
+    /// Events as they happen, one JSON document per line; the last one is the result
     Json,
-    /// The filled ConfigMap, for `unlade load` and everything else
+    /// The filled ConfigMap as YAML, for `unlade load` and other programs
     Yaml,
     /// `configmap/NAME`
     Name,
 }
 
-/// Where nothing is done.
+/// Where a dry run ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DryRun {
-    /// Everything is done
+    /// This is not a dry run
     #[default]
     None,
-    /// The API server isn't asked
+    /// The API server is not contacted
     Client,
-    /// The API server checks and changes, and keeps nothing
+    /// The API server validates the requests but does not store anything
     Server,
 }
 
-/// Parses the reference of an image that the nodes pull.
+/// Returns the parser for the reference of an image that the nodes pull.
 pub(super) fn image() -> impl TypedValueParser<Value = String> {
     NonEmptyStringValueParser::new().try_map(|text| crate::name::parse_image(&text))
 }

@@ -1,4 +1,4 @@
-//! The limits on everything that is read, as arguments.
+//! The arguments that limit what is read.
 
 use clap::Args as Group;
 use unlade_bundle::limit;
@@ -9,32 +9,32 @@ use super::{Size, number};
 #[derive(Debug, Clone, Group)]
 #[command(next_help_heading = "Limits")]
 pub(crate) struct Limits {
-    /// Most files in a bundle
+    /// Maximum number of files in a bundle
     #[arg(id = "max-files", long, value_name = "NUMBER", hide_short_help = true)]
     #[arg(default_value_t = limit::FILES, value_parser = number::parse::<usize>)]
     files: usize,
 
-    /// Most bytes in one file
+    /// Maximum size of a file
     #[arg(id = "max-file-size", long, value_name = "SIZE", hide_short_help = true)]
     #[arg(default_value_t = Size(limit::FILE_SIZE))]
     file_size: Size,
 
-    /// Most bytes in all files of a bundle together, decoded
+    /// Maximum total size of all files of a bundle, decoded
     #[arg(id = "max-total-size", long, value_name = "SIZE", hide_short_help = true)]
     #[arg(default_value_t = Size(limit::TOTAL_SIZE))]
     total_size: Size,
 
-    /// Most decoded bytes for each byte of a compressed value
+    /// Maximum number of decoded bytes for each byte of a compressed value
     #[arg(id = "max-ratio", long, value_name = "NUMBER", hide_short_help = true)]
     #[arg(default_value_t = limit::RATIO, value_parser = number::parse::<usize>)]
     ratio: usize,
 
-    /// Deepest nesting of YAML
+    /// Maximum nesting depth of YAML
     #[arg(id = "max-yaml-depth", long, value_name = "NUMBER", hide_short_help = true)]
     #[arg(default_value_t = yaml::Limits::default().depth, value_parser = number::parse::<usize>)]
     yaml_depth: usize,
 
-    /// Most bytes that one file grows to through YAML's aliases
+    /// Maximum size of a YAML file after its aliases are expanded
     #[arg(id = "max-yaml-size", long, value_name = "SIZE", hide_short_help = true)]
     #[arg(default_value_t = Size(yaml::Limits::default().output))]
     yaml_size: Size,
@@ -50,7 +50,7 @@ impl From<Limits> for unlade_bundle::Limits {
         limits.ratio = ratio;
         limits.yaml.depth = yaml_depth;
         limits.yaml.output = yaml_size.0;
-        // A file that may be this large may be read, too.
+        // The YAML reader has a limit of its own, which must not refuse a file of this size.
         limits.yaml.input = limits.yaml.input.max(file_size.0);
         limits
     }

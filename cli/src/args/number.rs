@@ -1,4 +1,4 @@
-//! Positive whole numbers as arguments.
+//! Positive integers as arguments.
 
 use std::num::NonZeroUsize;
 

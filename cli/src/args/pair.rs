@@ -1,28 +1,28 @@
-//! [`Pair`] and [`Amounts`]: `KEY=VALUE`, alone and in lists.
+//! [`Pair`] and [`Amounts`]: `KEY=VALUE`, and a list of resources with their amounts.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-/// `KEY=VALUE`; the value may be empty and may have `=` in it.
+/// `KEY=VALUE`. The value may be empty and may contain `=`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pair {
     pub(crate) key: String,
     pub(crate) value: String,
 }
 
-/// `cpu=100m,memory=64Mi`
+/// Amounts of resources, such as `cpu=100m,memory=64Mi`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Amounts(pub(crate) BTreeMap<String, Quantity>);
 
-/// Why a text is neither.
+/// Why a text is neither a [`Pair`] nor [`Amounts`].
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(crate) enum Error {
-    /// No `=`, or nothing before it.
+    /// The text has no `=`, or no key before it.
     #[error("expected KEY=VALUE")]
     Pair,
-    /// Such as `1 GB` or `lots`.
+    /// The amount is not a quantity, such as `1 GB` or `lots`.
     #[error("expected an amount of {0} such as 100m or 64Mi")]
     Amount(String),
 }
@@ -52,12 +52,12 @@ impl FromStr for Amounts {
     }
 }
 
-/// All of `pairs`; the last one of each key counts, as in kubectl.
+/// Collects `pairs` into a map. The last value of each key wins, as in kubectl.
 pub(crate) fn map(pairs: Vec<Pair>) -> BTreeMap<String, String> {
     pairs.into_iter().map(|Pair { key, value }| (key, value)).collect()
 }
 
-/// The grammar of Kubernetes' quantities, without signs.
+/// Checks whether `text` is a quantity of Kubernetes, without a sign.
 fn is_quantity(text: &str) -> bool {
     let digits = text.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
     let (number, suffix) = text.split_at(digits);

@@ -1,4 +1,4 @@
-//! [`Size`]: a number of bytes as Kubernetes writes it.
+//! [`Size`]: a number of bytes in the notation of Kubernetes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,20 +7,20 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Size(pub(crate) usize);
 
-/// Why a text is no [`Size`].
+/// Why a text is not a [`Size`].
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(crate) enum Error {
     /// Such as `-1`, `1.5Mi` or `1MB`.
     #[error(
-        "expected a whole number of bytes, with Ki, Mi, Gi, Ti, k, M, G or T behind it or none"
+        "expected a whole number of bytes, optionally followed by Ki, Mi, Gi, Ti, k, M, G or T"
     )]
     Form,
-    /// More than this machine can address.
+    /// The size exceeds what this machine can address.
     #[error("too large")]
     TooLarge,
 }
 
-// Those of Kubernetes' quantities, without the fractions and exponents that no one writes here.
+/// The suffixes of Kubernetes' quantities that make sense for sizes of files.
 const UNITS: [(&str, u64); 8] = [
     ("Ki", 1 << 10),
     ("Mi", 1 << 20),

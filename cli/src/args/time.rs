@@ -1,15 +1,15 @@
-//! [`Time`]: a span of time as Go writes it.
+//! [`Time`]: a duration in Go's notation.
 
 use std::str::FromStr;
 use std::time::Duration;
 
 use jiff::SignedDuration;
 
-/// A span of time, such as `90s`, `1m30s`, `2h` or `0`.
+/// A duration, such as `90s`, `1m30s`, `2h` or `0`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Time(pub(crate) Duration);
 
-/// Why a text is no [`Time`].
+/// Why a text is not a [`Time`].
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("expected a time such as 90s, 1m30s or 2h")]
 pub(crate) struct Error;
@@ -21,7 +21,7 @@ impl FromStr for Time {
         if text == "0" {
             return Ok(Self(Duration::ZERO));
         }
-        // The parser takes more than kubectl does: `1 hour ago`, `PT5M`, `-2s`.
+        // jiff accepts more than kubectl does: `1 hour ago`, `PT5M`, `-2s`.
         let is_go = text.bytes().all(|b| b.is_ascii_digit() || b"hmsnu.".contains(&b));
         let parsed: SignedDuration = text.parse().map_err(|_| Error)?;
         let time = Duration::try_from(parsed).map_err(|_| Error)?;
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_as_kubectl_takes_them() {
+    fn times_have_the_notation_of_kubectl() {
         for (text, time) in [
             ("0", Duration::ZERO),
             ("0s", Duration::ZERO),

@@ -1,4 +1,4 @@
-//! [`Tolerated`]: a taint that a pod bears, written as `kubectl taint` writes taints.
+//! [`Tolerated`]: a taint that a pod tolerates, in the notation of `kubectl taint`.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Toleration;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tolerated(pub(crate) Toleration);
 
-/// Why a text is no [`Tolerated`].
+/// Why a text is not a [`Tolerated`].
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
     "expected KEY[=VALUE][:EFFECT], with NoSchedule, PreferNoSchedule or NoExecute as effect, or *"
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tolerations_are_read_as_taints_are_written() {
+    fn tolerations_have_the_notation_of_taints() {
         for (text, key, operator, value, effect) in [
             ("a=b:NoSchedule", Some("a"), "Equal", Some("b"), Some("NoSchedule")),
             ("a:NoExecute", Some("a"), "Exists", None, Some("NoExecute")),

@@ -1,4 +1,4 @@
-//! `kubectl unlade`: the same command, found by kubectl by its name.
+//! `kubectl unlade`: the same command as a plugin, which kubectl finds by its name.
 
 use std::process::ExitCode;
 

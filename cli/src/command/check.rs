@@ -25,7 +25,9 @@ pub(super) fn run(args: Check, screen: &Screen) -> Result<(), Error> {
         let checks = Launcher::new(client, options).check(&namespace, subject).await;
         let failed = checks.iter().filter(|check| check.outcome == Outcome::Failed).count();
         match output {
-            CheckOutput::Summary => output::print(summary::checked(&checks, screen).as_bytes()),
+            CheckOutput::Summary => {
+                output::print(summary::format_checks(&checks, screen).as_bytes())
+            }
             CheckOutput::Json => {
                 let document = json!({"success": failed == 0, "checks": checks});
                 let mut documents = Documents::new(Form::Json, output::stdout());

@@ -10,9 +10,10 @@ use crate::{
 
 pub(super) fn run(program: Program, args: &Completion) -> Result<(), Error> {
     let mut script = Vec::new();
-    // A shell completes the binary that is typed, not the name that kubectl gives it.
+    // A shell completes the name of the binary, not `kubectl unlade`.
     let mut command = program.command().bin_name(program.binary());
-    // The scripts would offer these values after a space too, where they would be taken for images.
+    // The scripts would also offer the values after a space, where they would be read as images or
+    // names.
     for name in ["launch", "delete"] {
         command = command.mut_subcommand(name, |command| {
             command.mut_arg("dry_run", |arg| {

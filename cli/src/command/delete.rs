@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use unlade_launcher::{Inventory, Scope, inventory::Removed};
 
-use super::get::{found, missed};
+use super::get::{describe_missing, require_found};
 use crate::{
     args::{Delete, DryRun},
     connection,
@@ -28,42 +28,47 @@ pub(super) fn run(args: Delete) -> Result<(), Error> {
         let inventory = Inventory::new(cluster.client);
         let namespace = cluster.namespace;
         let is_by_name = !names.is_empty();
-        let which: Vec<(String, String)> = if is_by_name {
+        let selected: Vec<(String, String)> = if is_by_name {
             names.into_iter().map(|name| (namespace.clone(), name)).collect()
         } else {
             let scope = Scope { namespace: (!all_namespaces).then_some(namespace), selector };
             let items = inventory.list(&scope).await?;
             items.into_iter().map(|item| (item.namespace, item.name)).collect()
         };
-        if which.is_empty() {
+        if selected.is_empty() {
             error::note("No resources found");
         }
         let mut missing = Vec::new();
-        for (namespace, name) in which {
+        for (namespace, name) in selected {
             let removed = match dry_run {
                 DryRun::None => inventory.remove(&namespace, &name, false).await?,
                 DryRun::Server => inventory.remove(&namespace, &name, true).await?,
                 DryRun::Client => inventory.owned(&namespace, &name).await?,
             };
             let Some(removed) = removed else {
-                // What went while we came is gone, which was wanted.
+                // A listed ConfigMap that no longer exists needs no deletion.
                 if is_by_name && !ignore_not_found {
-                    missing.push(missed(&namespace, &name));
+                    missing.push(describe_missing(&namespace, &name));
                 }
                 continue;
             };
             let line = match output {
                 Some(_) => format!("configmap/{name}\n"),
-                None => line(&name, all_namespaces.then_some(&namespace), &removed, dry_run),
+                None => format_line(&name, all_namespaces.then_some(&namespace), &removed, dry_run),
             };
             output::print(line.as_bytes()).map_err(Error::Output)?;
         }
-        found(&missing)
+        require_found(&missing)
     })
 }
 
-/// What kubectl would say, and what goes along.
-fn line(name: &str, namespace: Option<&String>, removed: &Removed, dry_run: DryRun) -> String {
+/// Formats the line that kubectl would print, followed by the objects that the ConfigMap owned.
+fn format_line(
+    name: &str,
+    namespace: Option<&String>,
+    removed: &Removed,
+    dry_run: DryRun,
+) -> String {
     let mut line = format!("configmap {name:?} deleted");
     if let Some(namespace) = namespace {
         _ = write!(line, " from {namespace} namespace");

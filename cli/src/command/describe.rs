@@ -2,7 +2,7 @@
 
 use unlade_launcher::Inventory;
 
-use super::get::{found, missed};
+use super::get::{describe_missing, require_found};
 use crate::{
     args::Describe,
     connection,
@@ -23,12 +23,12 @@ pub(super) fn run(args: Describe, screen: &Screen) -> Result<(), Error> {
             match inventory.describe(&cluster.namespace, &name).await? {
                 Some(description) => {
                     error::warn(&description.untold, screen);
-                    texts.push(summary::described(&description, screen));
+                    texts.push(summary::format_description(&description, screen));
                 }
-                None => missing.push(missed(&cluster.namespace, &name)),
+                None => missing.push(describe_missing(&cluster.namespace, &name)),
             }
         }
         output::print(texts.join("\n\n").as_bytes()).map_err(Error::Output)?;
-        found(&missing)
+        require_found(&missing)
     })
 }

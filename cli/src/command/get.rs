@@ -27,13 +27,13 @@ pub(super) fn run(args: Get, screen: &Screen) -> Result<(), Error> {
             Some(Listing::Yaml) => write(Form::Yaml, &inventory, &scope, &namespace, &names).await,
             Some(Listing::Json) => write(Form::Json, &inventory, &scope, &namespace, &names).await,
             Some(Listing::Name) => {
-                let (items, missing) = items(&inventory, &scope, &namespace, &names).await?;
+                let (items, missing) = list_items(&inventory, &scope, &namespace, &names).await?;
                 let names = items.iter().map(|item| format!("configmap/{}", item.name));
                 output::print_lines(names).map_err(Error::Output)?;
-                found(&missing)
+                require_found(&missing)
             }
             Some(Listing::Wide) | None => {
-                let (items, missing) = items(&inventory, &scope, &namespace, &names).await?;
+                let (items, missing) = list_items(&inventory, &scope, &namespace, &names).await?;
                 if items.is_empty() && names.is_empty() {
                     error::note(&match &scope.namespace {
                         Some(namespace) => format!("No resources found in {namespace} namespace."),
@@ -42,16 +42,17 @@ pub(super) fn run(args: Get, screen: &Screen) -> Result<(), Error> {
                     return Ok(());
                 }
                 let is_wide = output.is_some();
-                let text = summary::inventory(&items, all_namespaces, is_wide, no_headers, screen);
+                let text =
+                    summary::format_inventory(&items, all_namespaces, is_wide, no_headers, screen);
                 output::print(text.as_bytes()).map_err(Error::Output)?;
-                found(&missing)
+                require_found(&missing)
             }
         }
     })
 }
 
-/// What a table tells of, and the names of which there is nothing.
-async fn items(
+/// Returns the items of a table, and descriptions of the requested names that do not exist.
+async fn list_items(
     inventory: &Inventory,
     scope: &Scope,
     namespace: &str,
@@ -64,15 +65,15 @@ async fn items(
     items.retain(|item| names.contains(&item.name));
     let mut missing = Vec::new();
     for name in names.iter().filter(|name| !items.iter().any(|item| item.name == **name)) {
-        // One that others made is an error of its own.
+        // This fails for a ConfigMap that unlade did not create.
         if inventory.config_map(namespace, name).await?.is_none() {
-            missing.push(missed(namespace, name));
+            missing.push(describe_missing(namespace, name));
         }
     }
     Ok((items, missing))
 }
 
-/// The whole objects, as kubectl writes them: one by itself, several as a List.
+/// Writes the complete objects as kubectl does: one requested object alone, several in a List.
 async fn write(
     form: Form,
     inventory: &Inventory,
@@ -88,7 +89,7 @@ async fn write(
     for name in names {
         match inventory.config_map(namespace, name).await? {
             Some(config_map) => config_maps.push(config_map),
-            None => missing.push(missed(namespace, name)),
+            None => missing.push(describe_missing(namespace, name)),
         }
     }
     for config_map in &mut config_maps {
@@ -107,18 +108,18 @@ async fn write(
     }
     .and_then(|()| documents.finish())
     .map_err(Error::Output)?;
-    found(&missing)
+    require_found(&missing)
 }
 
-/// Who set which field is noise, also for kubectl.
+/// Removes the managed fields, which kubectl does not show either.
 pub(super) fn hide_fields(config_map: &mut ConfigMap) {
     config_map.metadata.managed_fields = None;
 }
 
-pub(super) fn missed(namespace: &str, name: &str) -> String {
+pub(super) fn describe_missing(namespace: &str, name: &str) -> String {
     format!("ConfigMap {namespace}/{name}")
 }
 
-pub(super) fn found(missing: &[String]) -> Result<(), Error> {
+pub(super) fn require_found(missing: &[String]) -> Result<(), Error> {
     if missing.is_empty() { Ok(()) } else { Err(Error::NotFound(missing.to_vec())) }
 }

@@ -25,11 +25,11 @@ use crate::{
     screen::Screen,
 };
 
-/// Most bytes of an Affinity.
-const AFFINITY_SIZE: usize = 1 << 20;
+/// The maximum size of a file with an Affinity, in bytes.
+const MAX_AFFINITY_SIZE: usize = 1 << 20;
 
-/// What every way of launching needs.
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch that is typed by itself")]
+/// The settings of a launch of one or many images.
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate switch")]
 struct Job<'a> {
     launcher: Launcher,
     namespace: String,
@@ -63,11 +63,13 @@ pub(super) fn run(args: Launch, screen: &Screen) -> Result<(), Error> {
     let images = list::images(images, filename.as_deref())?;
     let options = options(&job, pod, config_map.reuse)?;
     if is_list && config_map.name.is_some() {
-        return Err(Error::Usage("--name is for one image, and several are given".to_owned()));
+        return Err(Error::Usage("--name cannot be used with several images".to_owned()));
     }
     if dry_run == DryRun::Client && config_map.owner.is_some() {
         return Err(Error::Usage(
-            "--owner is looked up on the cluster, which --dry-run=client doesn't ask".to_owned(),
+            "--owner cannot be used with --dry-run=client, because the owner is read from the \
+             cluster"
+                .to_owned(),
         ));
     }
     let requests = |namespace: &str| -> Vec<Request> {
@@ -109,9 +111,9 @@ pub(super) fn run(args: Launch, screen: &Screen) -> Result<(), Error> {
     })
 }
 
-/// What is settable of every launch.
+/// Returns the launcher's options for the arguments, including the content of the Affinity file.
 pub(super) fn options(job: &JobArgs, pod: PodArgs, reuse: Reuse) -> Result<Options, Error> {
-    let affinity = pod.affinity.as_deref().map(affinity).transpose()?;
+    let affinity = pod.affinity.as_deref().map(read_affinity).transpose()?;
     let mut options = job.options(reuse).ok_or(Error::ToolImage)?;
     options.pod = pod.options(affinity);
     Ok(options)
@@ -128,10 +130,10 @@ fn request(image: &str, namespace: &str, config_map: &args::ConfigMapArgs) -> Re
     request
 }
 
-/// The Affinity in a file.
-fn affinity(path: &Path) -> Result<Affinity, Error> {
+/// Reads an Affinity from a file.
+fn read_affinity(path: &Path) -> Result<Affinity, Error> {
     let origin = Origin::new(Some(path.to_owned()))?;
-    let text = origin.bytes(AFFINITY_SIZE)?;
+    let text = origin.read(MAX_AFFINITY_SIZE)?;
     let failed = |cause: &dyn Display| {
         Error::Usage(format!("{} is not an Affinity: {cause}", origin.name()))
     };
@@ -147,7 +149,7 @@ fn affinity(path: &Path) -> Result<Affinity, Error> {
     }
 }
 
-/// The path of the first field that has a value and was not read.
+/// Returns the path of the first field that has a value and was not read.
 fn ignored_field(given: &Value, read: &Value) -> Option<String> {
     match (given, read) {
         (Value::Object(given), Value::Object(read)) => given

@@ -22,11 +22,11 @@ use crate::{
 pub(super) fn run(args: Load, screen: &Screen) -> Result<(), Error> {
     let Load { file, filename, output, strict, max_input_size, limits } = args;
     let limits = unlade_bundle::Limits::from(limits);
-    let reader = |size| yaml::Reader::new(&of_input(&limits.yaml, size));
+    let reader = |size| yaml::Reader::new(&input_limits(&limits.yaml, size));
     let (Input { config_maps, is_many, others }, reader) =
         input::read(&Origin::new(file.or(filename))?, max_input_size.0, reader)?;
     error::warn(
-        others.iter().map(|object| format!("{object} is no ConfigMap and left out")),
+        others.iter().map(|object| format!("{object} is not a ConfigMap and is skipped")),
         screen,
     );
     let strictness = if strict { Strictness::Strict } else { Strictness::Upstream };
@@ -35,8 +35,8 @@ pub(super) fn run(args: Load, screen: &Screen) -> Result<(), Error> {
     let all = config_maps.len();
     let mut failures = Failures::default();
     for config_map in config_maps {
-        let one = slice::from_ref(&config_map);
-        let failure = match loader::load_config_maps_within(one, &options, &reader) {
+        let single = slice::from_ref(&config_map);
+        let failure = match loader::load_config_maps_within(single, &options, &reader) {
             Ok(manifest) => {
                 writer.write(&config_map, &manifest).map_err(Error::Output)?;
                 continue;
@@ -57,12 +57,13 @@ pub(super) fn run(args: Load, screen: &Screen) -> Result<(), Error> {
         failures.add(&error, screen);
     }
     writer.finish().map_err(Error::Output)?;
-    failures.of(all)
+    failures.into_result(all)
 }
 
-/// The limits of YAML are those of one bundle; an input of `size` bytes may hold the ConfigMaps of
-/// a cluster. Published bundles take up to 15 units of work for each byte of their ConfigMap.
-fn of_input(limits: &yaml::Limits, size: usize) -> yaml::Limits {
+/// Raises the limits of one bundle to those of an input of `size` bytes, which may contain all
+/// ConfigMaps of a cluster. Published bundles need up to 15 units of work for each byte of their
+/// ConfigMap.
+fn input_limits(limits: &yaml::Limits, size: usize) -> yaml::Limits {
     let mut limits = limits.clone();
     limits.input = limits.input.max(size);
     limits.tree = limits.tree.max(size.saturating_mul(2));
@@ -80,13 +81,13 @@ struct Document<'a, T> {
     #[serde(skip_serializing_if = "str::is_empty")]
     namespace: &'a str,
     #[serde(flatten)]
-    what: T,
+    payload: T,
 }
 
 impl<'a, T> Document<'a, T> {
-    fn new(config_map: &'a ConfigMap, what: T) -> Self {
+    fn new(config_map: &'a ConfigMap, payload: T) -> Self {
         let metadata = &config_map.metadata;
-        Self { config_map: &metadata.name, namespace: &metadata.namespace, what }
+        Self { config_map: &metadata.name, namespace: &metadata.namespace, payload }
     }
 }
 
@@ -109,7 +110,7 @@ fn name(config_map: &ConfigMap) -> String {
     }
 }
 
-/// What went wrong with some of many.
+/// The ConfigMaps of a List that were not loaded.
 #[derive(Debug, Default)]
 struct Failures {
     number: usize,
@@ -118,7 +119,8 @@ struct Failures {
 
 impl Failures {
     fn add(&mut self, error: &Error, screen: &Screen) {
-        // A List can hold one broken ConfigMap thousands of times; the last error counts them all.
+        // A hostile List can contain thousands of broken ConfigMaps; the last error counts them
+        // all.
         if self.number < finding::LISTED {
             error::report(error, screen);
         }
@@ -126,7 +128,7 @@ impl Failures {
         self.first.get_or_insert(error.exit());
     }
 
-    fn of(self, all: usize) -> Result<(), Error> {
+    fn into_result(self, all: usize) -> Result<(), Error> {
         match self.first {
             Some(exit) => Err(Error::Partly { failed: self.number, all, exit }),
             None => Ok(()),
@@ -134,7 +136,7 @@ impl Failures {
     }
 }
 
-/// Writes bundles in the format that was asked for.
+/// Writes bundles in the requested format.
 #[derive(Debug)]
 enum Writer<'a, W> {
     Summaries { to: W, is_many: bool, n_written: usize, screen: &'a Screen },
@@ -157,7 +159,7 @@ impl<'a, W: Write> Writer<'a, W> {
             Self::Summaries { to, is_many, n_written, screen } => {
                 let gap = if *n_written > 0 { "\n\n" } else { "" };
                 let heading = is_many.then(|| name(config_map));
-                let text = summary::loaded(manifest, heading.as_deref(), screen);
+                let text = summary::format_loaded(manifest, heading.as_deref(), screen);
                 *n_written += 1;
                 write!(to, "{gap}{text}")
             }
@@ -165,7 +167,8 @@ impl<'a, W: Write> Writer<'a, W> {
         }
     }
 
-    /// Writes a document for a ConfigMap that failed to load, for programs; people see the error.
+    /// Writes a document for a ConfigMap that failed to load. A summary does not contain it,
+    /// because the error is on standard error.
     fn write_failure(
         &mut self,
         config_map: &ConfigMap,

@@ -26,7 +26,7 @@ pub(super) fn run(program: Program, args: Man) -> Result<(), Error> {
     page(&command).and_then(|page| output::print(&page)).map_err(Error::Output)
 }
 
-/// The command as its man pages describe it.
+/// Returns the command as its man pages describe it.
 fn documented(program: Program) -> Command {
     // clap_mangen omits the help of an option that `-h` hides, and lists a page of `help`, which it
     // does not write.
@@ -65,7 +65,7 @@ fn page(command: &Command) -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// A separate section whose lines are kept as they are: examples, or the table of exit codes.
+/// Formats a section whose lines are not changed: the examples, or the table of exit codes.
 fn preformatted(text: &str) -> String {
     let (heading, lines) = text.split_once(":\n").unwrap_or(("Notes", text));
     let mut section = Roff::new();

@@ -32,11 +32,11 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
         limits,
     } = args;
     let limits = unlade_bundle::Limits::from(limits);
-    let source = parse(source)?;
+    let source = parse_source(source)?;
     let (reading, image_digest) = read(&source, platform.as_deref(), &limits)?;
-    let Reading { content, findings: of_reader } = reading;
-    // What the loader would report is wanted before anything is on a cluster, and the name of the
-    // CSV for the ConfigMap's.
+    let Reading { content, findings: reader_findings } = reading;
+    // The bundle is loaded too, to report what the loader would drop before the ConfigMap is on a
+    // cluster, and to name the ConfigMap after the CSV.
     let options = loader::Options {
         limits,
         source_image: source_image.clone(),
@@ -44,13 +44,13 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
     };
     let manifest = loader::load(&content, &options)
         .map_err(|error| Error::load(source.to_string(), error, screen))?;
-    let mut findings = Findings::from(of_reader.clone());
+    let mut findings = Findings::from(reader_findings.clone());
     findings.extend(manifest.report.iter().cloned());
     let findings = findings.into_vec();
     if strict {
         let losses = finding::count(findings.iter().filter(|finding| is_loss(finding.reason)));
         if losses > 0 {
-            return Err(Error::reported(&findings, losses, screen));
+            return Err(Error::strict(&findings, losses, screen));
         }
     }
     let options = encode::Options {
@@ -59,7 +59,7 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
         encoding: encoding.into(),
         source_image,
         attempt,
-        findings: of_reader,
+        findings: reader_findings,
         ..encode::Options::default()
     };
     let config_maps = encode(&content, &options)?;
@@ -68,7 +68,7 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
         Format::Json => Form::Json,
         Format::Summary => {
             let bundle = &manifest.bundle;
-            let text = summary::unpacked(
+            let text = summary::format_unpacked(
                 &Unpacked {
                     content: &content,
                     config_maps: &config_maps,
@@ -82,7 +82,7 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
         }
     };
     error::warn_of(&findings, screen);
-    // The largest bundles have megabytes: nothing of the files is needed any more.
+    // The largest bundles have several megabytes, which are no longer needed.
     drop((content, manifest));
     let mut documents = Documents::new(form, output::stdout());
     config_maps
@@ -92,20 +92,20 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
         .map_err(Error::Output)
 }
 
-/// People get a summary, programs the data.
+/// Returns the format for users on a terminal, and for programs elsewhere.
 fn default_format(screen: &Screen) -> Format {
     if screen.is_terminal { Format::Summary } else { Format::Yaml }
 }
 
-fn parse(source: OsString) -> Result<Source, Error> {
+fn parse_source(source: OsString) -> Result<Source, Error> {
     match source.into_string() {
         Ok(text) => Ok(text.parse()?),
-        // No transport name, tag or digest: it can only be a path.
+        // Transports, tags and digests are UTF-8, so this can only be a path.
         Err(source) => Ok(Source::Path(source.into())),
     }
 }
 
-/// The bundle, and the digest of the image that it lies in.
+/// Reads a bundle. For an image, also returns its digest.
 fn read(
     source: &Source,
     platform: Option<&str>,
@@ -132,14 +132,14 @@ fn read(
     }
 }
 
-/// Whether `path` is a directory and not that of an OCI image layout. What is neither is told by
-/// the reader of bundle directories, which knows what is missing.
+/// Checks whether `path` is a directory that is not an OCI image layout. For a directory that is
+/// neither, the reader of bundle directories reports what is missing.
 fn is_bundle_directory(path: &Path) -> bool {
     path.is_dir() && (path.join("manifests").exists() || !path.join("oci-layout").exists())
 }
 
-/// A name that tells the bundles of a package apart: that of the CSV, which most often is a legal
-/// name as it is.
+/// Returns the default name of the ConfigMap: that of the CSV, which differs between the versions
+/// of a package and is usually valid as it is.
 fn default_name(manifest: &Manifest, source: &Source) -> String {
     let path = match source {
         Source::Path(path) => path.clone(),

@@ -1,8 +1,8 @@
-//! Where a failure on a cluster was seen.
+//! Formats the evidence of a failure on a cluster.
 
 use unlade_launcher::{Evidence, Failure};
 
-/// The evidence in lines, not escaped.
+/// Returns the evidence in lines, which are not escaped.
 pub(crate) fn lines(failure: &Failure) -> Vec<String> {
     let Evidence { object, said, container, state, exit_code, log, .. } = &failure.evidence;
     let place = match (object, container) {
@@ -19,7 +19,7 @@ pub(crate) fn lines(failure: &Failure) -> Vec<String> {
         (false, false) => lines.push(format!("{place}: {state}")),
         _ => lines.push(format!("{place}{state}")),
     }
-    // What the message quotes already is not said twice.
+    // The message often quotes the evidence.
     let is_new = |said: &&String| !failure.message.contains(said.as_str());
     lines.extend(said.iter().filter(is_new).flat_map(|said| said.lines().map(str::to_owned)));
     lines.extend(log.iter().map(|line| format!("| {line}")));
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_is_shown_and_nothing_else() {
+    fn absent_evidence_leaves_no_gap() {
         assert_eq!(shown("m", Evidence::default()), "");
         assert_eq!(shown("m", evidence()), "pod/etcd-1-x");
         let mut full = evidence();
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_message_says_is_not_said_again() {
+    fn evidence_that_the_message_quotes_is_left_out() {
         let mut evidence = evidence();
         evidence.said = Some("no such image".to_owned());
         assert_eq!(shown("the registry says: no such image", evidence), "pod/etcd-1-x");

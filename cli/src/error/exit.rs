@@ -1,4 +1,4 @@
-//! Which exit code an error of another crate has.
+//! The exit codes of the errors of other crates.
 
 use std::error::Error;
 use std::io;
@@ -33,16 +33,16 @@ impl From<&oci::Error> for Exit {
     fn from(error: &oci::Error) -> Self {
         match error {
             error if error.is_limit() => Self::TooLarge,
-            error if is_of_system(error) => Self::Failure,
+            error if is_system_error(error) => Self::Failure,
             oci::Error::Content(error) => error.into(),
             _ => Self::BadBundle,
         }
     }
 }
 
-/// Whether the system refused something on the way, such as opening a file. A broken archive gives
-/// errors of input and output too, but those are not the system's.
-fn is_of_system(error: &(dyn Error + 'static)) -> bool {
+/// Checks whether the cause is an error of the operating system, such as a file that cannot be
+/// opened. A broken archive also causes an [`io::Error`], but without an error number.
+fn is_system_error(error: &(dyn Error + 'static)) -> bool {
     let causes = iter::successors(Some(error), |error| (*error).source());
     causes.filter_map(|cause| cause.downcast_ref::<io::Error>()).any(|e| e.raw_os_error().is_some())
 }

@@ -1,10 +1,10 @@
-//! The documents of a stream.
+//! Splits a stream into its documents.
 //!
-//! A line that starts with `---` or `...` parts documents wherever it stands: YAML allows none
-//! inside a scalar, and JSON no line break inside a string. So the stream is split without parsing,
-//! as kubectl does it, and every document is read on its own.
+//! A line that starts with `---` or `...` always separates documents: YAML does not allow such a
+//! line inside a scalar, and JSON does not allow a line break inside a string. So the stream is
+//! split without parsing it, as in kubectl, and each document is parsed on its own.
 
-/// The documents of `text`, without those of blanks and comments only.
+/// Returns the documents of `text`, without those that contain only blanks and comments.
 pub(super) fn split(text: &[u8]) -> Vec<&[u8]> {
     let mut documents = Vec::new();
     let mut start = 0;
@@ -12,7 +12,7 @@ pub(super) fn split(text: &[u8]) -> Vec<&[u8]> {
     let mut seen = Seen::Nothing;
     for line in text.split_inclusive(|&byte| byte == b'\n') {
         let is_marker = is_marker(line);
-        // Directives belong to the document behind the marker.
+        // Directives belong to the document after the marker.
         if is_marker && seen != Seen::Directive {
             if seen == Seen::Content {
                 documents.extend(text.get(start..position));
@@ -35,12 +35,14 @@ pub(super) fn split(text: &[u8]) -> Vec<&[u8]> {
     documents
 }
 
+/// What the lines of a document have contained so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Seen {
-    /// Blanks and comments.
+    /// Only blanks and comments.
     Nothing,
-    /// `%YAML 1.1` and the like, in front of a document.
+    /// A directive before a document, such as `%YAML 1.1`.
     Directive,
+    /// Content.
     Content,
 }
 
@@ -69,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn markers_part_documents() {
+    fn markers_separate_documents() {
         assert_eq!(documents("a: 1\n---\nb: 2\n"), ["a: 1\n", "---\nb: 2\n"]);
         assert_eq!(documents("--- {a: 1}\n--- # c\nb: 2"), ["--- {a: 1}\n", "--- # c\nb: 2"]);
         assert_eq!(documents("a: 1\r\n---\r\nb: 2\r\n"), ["a: 1\r\n", "---\r\nb: 2\r\n"]);

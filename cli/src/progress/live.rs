@@ -1,4 +1,4 @@
-//! [`Live`]: lines that are drawn over themselves.
+//! [`Live`]: lines of a terminal that are redrawn in place.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use unlade_text as text;
 
 use crate::screen::take;
 
-/// The last lines of a terminal, drawn anew each time.
+/// The last lines of a terminal, which are redrawn in place.
 #[derive(Debug)]
 pub(crate) struct Live<W> {
     to: W,
@@ -17,17 +17,17 @@ pub(crate) struct Live<W> {
     n_drawn: usize,
 }
 
-/// A line of texts, each with its style. Whatever is put in is escaped.
+/// A line of texts, each with a style. All texts are escaped.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Line(Vec<(Style, String)>);
 
 impl<W: Write> Live<W> {
-    /// Nothing yet, on a terminal of `width` columns.
+    /// Creates an empty display on a terminal with `width` columns.
     pub(crate) fn new(to: W, width: usize) -> Self {
         Self { to, width, n_drawn: 0 }
     }
 
-    /// Draws `lines` in place of what was drawn before.
+    /// Replaces the lines on the terminal with `lines`.
     pub(crate) fn draw(&mut self, lines: &[Line]) -> io::Result<()> {
         let mut text = match self.n_drawn {
             0 => "\r".to_owned(),
@@ -35,46 +35,46 @@ impl<W: Write> Live<W> {
         };
         for line in lines {
             text.push_str("\u{1b}[2K");
-            // A line that wraps would be two, and the way back too short.
+            // A line that wraps would occupy two rows, and the cursor would not move up far enough.
             line.write(&mut text, self.width.saturating_sub(1));
             text.push('\n');
         }
-        // What was longer before.
+        // Clears the rest if fewer lines are drawn than before.
         text.push_str("\u{1b}[J");
         self.n_drawn = lines.len();
         self.to.write_all(text.as_bytes()).and_then(|()| self.to.flush())
     }
 
-    /// Takes away what was drawn.
+    /// Removes the lines from the terminal.
     pub(crate) fn clear(&mut self) -> io::Result<()> {
         if self.n_drawn == 0 { Ok(()) } else { self.draw(&[]) }
     }
 
-    /// Leaves what is drawn where it is, a blank line above what follows.
-    pub(crate) fn leave(&mut self) -> io::Result<()> {
+    /// Leaves the lines on the terminal, followed by a blank line.
+    pub(crate) fn keep(&mut self) -> io::Result<()> {
         self.n_drawn = 0;
         self.to.write_all(b"\n").and_then(|()| self.to.flush())
     }
 }
 
 impl Line {
-    /// A line that begins with `text`.
+    /// Creates a line with `text`.
     pub(crate) fn new(text: &str) -> Self {
         Self::default().text(text)
     }
 
-    /// With `text` behind it.
+    /// Appends `text`.
     pub(crate) fn text(self, text: &str) -> Self {
         self.styled(Style::new(), text)
     }
 
-    /// With `text` in `style` behind it.
+    /// Appends `text` in `style`.
     pub(crate) fn styled(mut self, style: Style, text: &str) -> Self {
         self.0.push((style, text::line(text).into_owned()));
         self
     }
 
-    /// As much of it as `width` columns have room for.
+    /// Writes as much of the line as fits into `width` columns.
     fn write(&self, to: &mut String, width: usize) {
         let all: usize = self.0.iter().map(|(_, text)| text.width()).sum();
         let is_cut = all > width;

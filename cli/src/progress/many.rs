@@ -1,94 +1,94 @@
-//! [`Progresses`]: many launches on one screen.
+//! [`Progresses`]: shows the progress of many launches.
 
 use std::time::{Duration, Instant};
 
 use unlade_launcher::{Event, Failure, Step};
 
-use super::{Line, Progress, seconds, sign};
+use super::{Line, Progress, seconds, spinner};
 use crate::screen::Palette;
 
-/// Most launches that have a line of their own; the others are only counted.
-const LINES: usize = 20;
+/// The maximum number of launches with a line of their own. The others are only counted.
+const MAX_LINES: usize = 20;
 
-/// What is known of many launches, in their order.
+/// The progress of many launches, in the order of their images.
 #[derive(Debug, Default)]
-pub(crate) struct Progresses(Vec<One>);
+pub(crate) struct Progresses(Vec<LaunchProgress>);
 
-/// One of many.
+/// The progress of one of many launches.
 #[derive(Debug)]
-pub(crate) struct One {
+pub(crate) struct LaunchProgress {
     pub(crate) image: String,
     pub(crate) progress: Progress,
-    pub(crate) standing: Standing,
-    /// When the launch began.
-    began: Option<Instant>,
-    /// The time of its last event since its own beginning.
+    pub(crate) status: LaunchStatus,
+    /// When the launch started.
+    started: Option<Instant>,
+    /// The time from its start to its last event.
     last: Duration,
 }
 
-impl One {
-    /// How long the launch took, or has taken so far.
+impl LaunchProgress {
+    /// Returns how long the launch took, or has taken so far.
     pub(crate) fn took(&self) -> Duration {
-        match self.standing {
-            Standing::AtWork => self.began.map_or(self.last, |began| began.elapsed()),
+        match self.status {
+            LaunchStatus::Running => self.started.map_or(self.last, |started| started.elapsed()),
             _ => self.last,
         }
     }
 }
 
-/// How far one of many is.
+/// The status of one of many launches.
 #[derive(Debug)]
-pub(crate) enum Standing {
-    /// Its turn hasn't come.
+pub(crate) enum LaunchStatus {
+    /// The launch has not started yet.
     NotBegun,
-    /// It goes on.
-    AtWork,
-    /// Its ConfigMap holds the content.
+    /// The launch is running.
+    Running,
+    /// The ConfigMap holds the content.
     Unpacked,
-    /// It failed.
+    /// The launch failed.
     Failed(Box<Failure>),
 }
 
 impl Progresses {
-    /// None of `images` is begun.
+    /// Creates the progress for `images`, none of which has started.
     pub(crate) fn new(images: &[String]) -> Self {
-        let one = |image: &String| One {
+        let not_begun = |image: &String| LaunchProgress {
             image: image.clone(),
             progress: Progress::default(),
-            standing: Standing::NotBegun,
-            began: None,
+            status: LaunchStatus::NotBegun,
+            started: None,
             last: Duration::ZERO,
         };
-        Self(images.iter().map(one).collect())
+        Self(images.iter().map(not_begun).collect())
     }
 
-    /// Takes an event of `image` in, and gives what is known of that.
-    pub(crate) fn see(&mut self, image: &str, event: &Event) -> Option<&One> {
-        let one = self.0.iter_mut().find(|one| one.image == image)?;
-        one.progress.see(event);
-        one.last = event.at;
-        one.began = one.began.or_else(|| Instant::now().checked_sub(event.at));
-        one.standing = match &event.step {
-            Step::Reused | Step::Written | Step::Loaded => Standing::Unpacked,
-            Step::Failed { failure } => Standing::Failed(failure.clone()),
-            _ => Standing::AtWork,
+    /// Records an event of `image`, and returns the progress of that launch.
+    pub(crate) fn record(&mut self, image: &str, event: &Event) -> Option<&LaunchProgress> {
+        let launch = self.0.iter_mut().find(|launch| launch.image == image)?;
+        launch.progress.record(event);
+        launch.last = event.at;
+        launch.started = launch.started.or_else(|| Instant::now().checked_sub(event.at));
+        launch.status = match &event.step {
+            Step::Reused | Step::Written | Step::Loaded => LaunchStatus::Unpacked,
+            Step::Failed { failure } => LaunchStatus::Failed(failure.clone()),
+            _ => LaunchStatus::Running,
         };
-        Some(one)
+        Some(launch)
     }
 
-    /// All of them.
-    pub(crate) fn all(&self) -> &[One] {
+    /// Returns the progress of all launches.
+    pub(crate) fn all(&self) -> &[LaunchProgress] {
         &self.0
     }
 
-    /// The lines that show it, `elapsed` after it began.
+    /// Returns the lines that show the progress, `elapsed` after the start.
     pub(crate) fn lines(&self, elapsed: Duration, turn: usize, palette: &Palette) -> Vec<Line> {
-        let n_failed = self.count(|standing| matches!(standing, Standing::Failed(_)));
-        let n_unpacked = self.count(|standing| matches!(standing, Standing::Unpacked));
-        let n_at_work = self.at_work().count();
+        let n_failed = self.count(|status| matches!(status, LaunchStatus::Failed(_)));
+        let n_unpacked = self.count(|status| matches!(status, LaunchStatus::Unpacked));
+        let n_running = self.running().count();
         let mut head = Line::new(&format!(
-            "{} {} of {} images, {n_at_work} at work  {}",
-            sign(turn),
+            "{} {} of {} images done, {n_running} running  {}",
+            spinner(turn),
             n_failed + n_unpacked,
             self.0.len(),
             seconds(elapsed)
@@ -97,22 +97,22 @@ impl Progresses {
             head = head.text("  ").styled(palette.error, &format!("{n_failed} failed"));
         }
         let mut lines = vec![head];
-        for One { image, progress, .. } in self.at_work().take(LINES) {
+        for LaunchProgress { image, progress, .. } in self.running().take(MAX_LINES) {
             let line = Line::new(&format!("  {:13} ", progress.phase())).text(image);
-            lines.push(line.styled(palette.warning, &progress.trouble()));
+            lines.push(line.styled(palette.warning, &progress.waiting_suffix()));
         }
-        let n_more = n_at_work.saturating_sub(LINES);
+        let n_more = n_running.saturating_sub(MAX_LINES);
         if n_more > 0 {
             lines.push(Line::default().styled(palette.dim, &format!("  and {n_more} more")));
         }
         lines
     }
 
-    fn at_work(&self) -> impl Iterator<Item = &One> {
-        self.0.iter().filter(|one| matches!(one.standing, Standing::AtWork))
+    fn running(&self) -> impl Iterator<Item = &LaunchProgress> {
+        self.0.iter().filter(|launch| matches!(launch.status, LaunchStatus::Running))
     }
 
-    fn count(&self, is_wanted: impl Fn(&Standing) -> bool) -> usize {
-        self.0.iter().filter(|one| is_wanted(&one.standing)).count()
+    fn count(&self, is_counted: impl Fn(&LaunchStatus) -> bool) -> usize {
+        self.0.iter().filter(|launch| is_counted(&launch.status)).count()
     }
 }

@@ -1,24 +1,24 @@
-//! One line for each event: pipes, files, and terminals that can't redraw.
+//! Formats one line for each event, for pipes, files, and terminals that cannot redraw lines.
 
 use unlade_launcher::{Event, Step};
 use unlade_text as text;
 
-use super::{again, seconds, strategy_name};
+use super::{format_retry, seconds, strategy_name};
 
-/// What happened, in a line without its end; with the image if it is one of many.
+/// Formats an event as a line without its end. `image` is `None` if only one image is launched.
 pub(crate) fn line(image: Option<&str>, event: &Event) -> String {
     let image = image.map(|image| format!("{}: ", text::line(image))).unwrap_or_default();
     let what = match &event.step {
         Step::Prepared { config_map } => format!("configmap/{config_map} is prepared"),
-        Step::Reused => "it holds the content already".to_owned(),
+        Step::Reused => "the ConfigMap already holds the content".to_owned(),
         Step::Chosen { strategy, because } => {
             let because = because.as_deref().map(|text| format!(": {text}")).unwrap_or_default();
             format!("strategy {}{because}", strategy_name(*strategy))
         }
         Step::Created { job } => format!("job/{job} created"),
-        Step::Adopted { job, differs: false } => format!("job/{job} is at it already"),
+        Step::Adopted { job, differs: false } => format!("job/{job} is already running"),
         Step::Adopted { job, differs: true } => {
-            format!("job/{job} is at it already, asked for with other options")
+            format!("job/{job} is already running, with other options")
         }
         Step::Scheduled { node } => format!("scheduled to {node}"),
         Step::ToolPulled => "tool image pulled".to_owned(),
@@ -31,7 +31,7 @@ pub(crate) fn line(image: Option<&str>, event: &Event) -> String {
         Step::Waiting { failure } => format!("waiting: {failure}"),
         Step::Resumed => "no longer waiting".to_owned(),
         Step::Retrying { failure, after } => {
-            format!("failed: {failure}; {}", again(*after))
+            format!("failed: {failure}; {}", format_retry(*after))
         }
         Step::Failed { failure } => format!("failed: {failure}"),
         Step::Written => "written".to_owned(),

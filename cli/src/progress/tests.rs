@@ -19,11 +19,11 @@ fn waiting() -> Event {
     at(900, Step::Waiting { failure: Box::new(failure) })
 }
 
-/// The lines after `events`, without styles.
+/// Returns the lines after `events`, without styles.
 fn shown(events: &[Event]) -> String {
     let mut progress = Progress::default();
     for event in events {
-        progress.see(event);
+        progress.record(event);
     }
     let lines = progress.lines(Duration::from_secs(2), 0, &Palette::default());
     let mut text = Vec::new();
@@ -33,7 +33,7 @@ fn shown(events: &[Event]) -> String {
 }
 
 #[test]
-fn every_phase_has_a_line_and_those_that_are_over_a_time() {
+fn every_phase_has_a_line_and_finished_phases_have_a_time() {
     let mut events = created();
     events.push(at(210, Step::Scheduled { node: "worker-1".to_owned() }));
     events.push(at(400, Step::ToolPulled));
@@ -52,7 +52,7 @@ fn every_phase_has_a_line_and_those_that_are_over_a_time() {
 }
 
 #[test]
-fn what_is_waited_for_stands_below_its_phase_until_it_passes() {
+fn the_reason_for_waiting_is_shown_below_its_phase_until_the_phase_ends() {
     let mut events = created();
     events.push(waiting());
     let text = shown(&events);
@@ -84,12 +84,12 @@ fn the_switch_to_injection_starts_the_phases_over_and_says_why() {
     events.push(at(500, Step::Retrying { failure, after: Duration::ZERO }));
     events.push(at(500, Step::Chosen { strategy: Strategy::Inject, because: None }));
     let text = shown(&events);
-    assert!(text.contains("  failed: no image volumes here; trying again now\n⠋ job "), "{text}");
+    assert!(text.contains("  failed: no image volumes here; retrying now\n⠋ job "), "{text}");
     assert!(!text.contains("✓"), "{text}");
 }
 
 #[test]
-fn a_phase_that_nobody_saw_is_over_without_a_time() {
+fn a_phase_that_was_not_observed_is_done_without_a_time() {
     let mut events = created();
     events.push(at(300, Step::Written));
     let text = shown(&events);
@@ -98,25 +98,25 @@ fn a_phase_that_nobody_saw_is_over_without_a_time() {
 }
 
 #[test]
-fn content_that_was_there_is_only_loaded() {
+fn existing_content_is_only_loaded() {
     let events =
         [at(10, Step::Prepared { config_map: "etcd-1234".to_owned() }), at(11, Step::Reused)];
     assert_eq!(
         shown(&events),
-        "  configmap               etcd-1234, which holds the content already\n\
+        "  configmap               etcd-1234, which already holds the content\n\
          ⠋ loaded           2.00s\n"
     );
 }
 
 #[test]
-fn another_attempt_begins_anew_and_says_why() {
+fn another_attempt_starts_over_and_shows_why() {
     let mut events = created();
     events.push(at(210, Step::Scheduled { node: "worker-1".to_owned() }));
     let failure = Failure::new(Reason::Evicted, "pod x was evicted");
     let after = Duration::from_secs(3);
     events.push(at(500, Step::Retrying { failure: Box::new(failure), after }));
     let text = shown(&events);
-    assert!(text.contains("  failed: pod x was evicted; trying again in 3.00s\n⠋ job "), "{text}");
+    assert!(text.contains("  failed: pod x was evicted; retrying in 3.00s\n⠋ job "), "{text}");
     assert!(!text.contains("worker-1"), "{text}");
 }
 
@@ -131,21 +131,21 @@ fn the_phase_in_which_it_failed_is_marked() {
 }
 
 #[test]
-fn each_event_is_a_line_where_nothing_can_be_redrawn() {
+fn each_event_is_a_line_if_lines_cannot_be_redrawn() {
     let failure = || Box::new(Failure::new(Reason::RateLimited, "busy\u{1b}[1m"));
     for (step, text) in [
         (Step::Prepared { config_map: "c".to_owned() }, "configmap/c is prepared"),
-        (Step::Reused, "it holds the content already"),
+        (Step::Reused, "the ConfigMap already holds the content"),
         (Step::Chosen { strategy: Strategy::Inject, because: None }, "strategy inject"),
         (
             Step::Chosen { strategy: Strategy::Inject, because: Some("no volumes".to_owned()) },
             "strategy inject: no volumes",
         ),
         (Step::Created { job: "c-1".to_owned() }, "job/c-1 created"),
-        (Step::Adopted { job: "c-1".to_owned(), differs: false }, "job/c-1 is at it already"),
+        (Step::Adopted { job: "c-1".to_owned(), differs: false }, "job/c-1 is already running"),
         (
             Step::Adopted { job: "c-1".to_owned(), differs: true },
-            "job/c-1 is at it already, asked for with other options",
+            "job/c-1 is already running, with other options",
         ),
         (Step::Scheduled { node: "n".to_owned() }, "scheduled to n"),
         (Step::ToolPulled, "tool image pulled"),
@@ -159,11 +159,11 @@ fn each_event_is_a_line_where_nothing_can_be_redrawn() {
         (Step::Waiting { failure: failure() }, "waiting: busy\\u{1b}[1m"),
         (
             Step::Retrying { failure: failure(), after: Duration::from_millis(1500) },
-            "failed: busy\\u{1b}[1m; trying again in 1.50s",
+            "failed: busy\\u{1b}[1m; retrying in 1.50s",
         ),
         (
             Step::Retrying { failure: failure(), after: Duration::ZERO },
-            "failed: busy\\u{1b}[1m; trying again now",
+            "failed: busy\\u{1b}[1m; retrying now",
         ),
         (Step::Resumed, "no longer waiting"),
         (Step::Failed { failure: failure() }, "failed: busy\\u{1b}[1m"),
@@ -176,30 +176,30 @@ fn each_event_is_a_line_where_nothing_can_be_redrawn() {
 }
 
 #[test]
-fn minutes_are_told_as_such() {
+fn long_times_are_shown_in_minutes() {
     for (milliseconds, text) in [(0, "0.00s"), (59_000, "59.00s"), (61_500, "1m01s")] {
         assert_eq!(seconds(Duration::from_millis(milliseconds)), text);
     }
 }
 
 #[test]
-fn many_launches_are_counted_and_those_at_work_have_a_line() {
+fn many_launches_are_counted_and_running_ones_have_a_line() {
     let mut all = Progresses::new(&["a", "b", "c", "d"].map(str::to_owned));
     for image in ["a", "b", "c"] {
         for event in created() {
-            assert!(all.see(image, &event).is_some());
+            assert!(all.record(image, &event).is_some());
         }
     }
-    all.see("b", &waiting());
+    all.record("b", &waiting());
     let failure = Box::new(Failure::new(Reason::ImageNotFound, "no such image"));
     let failed = at(700, Step::Failed { failure });
-    assert!(matches!(all.see("a", &failed).unwrap().standing, Standing::Failed(_)));
-    assert!(all.see("unknown", &failed).is_none());
+    assert!(matches!(all.record("a", &failed).unwrap().status, LaunchStatus::Failed(_)));
+    assert!(all.record("unknown", &failed).is_none());
     let lines = all.lines(Duration::from_secs(61), 1, &Palette::default());
     let mut text = Vec::new();
     Live::new(&mut text, 80).draw(&lines).unwrap();
     let text = String::from_utf8(text).unwrap().replace("\u{1b}[2K", "");
-    assert!(text.contains("⠙ 1 of 4 images, 2 at work  1m01s  1 failed\n"), "{text}");
+    assert!(text.contains("⠙ 1 of 4 images done, 2 running  1m01s  1 failed\n"), "{text}");
     assert!(text.contains("  scheduled     b  the registry is busy\n"), "{text}");
     assert!(text.contains("  scheduled     c\n"), "{text}");
 }

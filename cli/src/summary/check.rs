@@ -1,4 +1,4 @@
-//! The text of `unlade check`, as `linkerd check` has it.
+//! The text of `unlade check`, in the format of `linkerd check`.
 
 use std::fmt::Write as _;
 
@@ -9,15 +9,15 @@ use unlade_text as text;
 use super::Summary;
 use crate::{remedy, screen::Screen};
 
-/// The checks in their order, with a heading above those of each category.
-pub(crate) fn checked(checks: &[Check], screen: &Screen) -> String {
+/// Formats the checks in their order, with a heading for each category.
+pub(crate) fn format_checks(checks: &[Check], screen: &Screen) -> String {
     let mut summary = Summary::new(screen);
-    for of_category in checks.chunk_by(|one, other| one.category == other.category) {
+    for category in checks.chunk_by(|one, other| one.category == other.category) {
         summary.blank();
-        let name = of_category.first().map_or("", |check| check.category.name());
+        let name = category.first().map_or("", |check| check.category.name());
         summary.heading(name);
         summary.heading(&"-".repeat(name.len()));
-        for check in of_category {
+        for check in category {
             write(&mut summary.text, check, screen);
         }
     }
@@ -59,24 +59,24 @@ mod tests {
     use crate::screen::{Color, Palette};
 
     #[test]
-    fn checks_stand_below_their_category_with_what_to_do() {
+    fn checks_are_grouped_by_category_with_their_hints() {
         let check = |category, outcome, message| Check::new(category, "x", outcome, message);
         let mut missing =
-            check(Category::KubernetesApi, Outcome::Failed, "the namespace x isn't there");
+            check(Category::KubernetesApi, Outcome::Failed, "the namespace x does not exist");
         missing.hint = Some("create it".to_owned());
         let checks = [
             check(Category::KubernetesApi, Outcome::Ok, "can reach the API server"),
             missing,
             check(Category::Rights, Outcome::Warning, "may not delete jobs\u{1b}"),
-            check(Category::Nodes, Outcome::LeftOut, "not looked at"),
+            check(Category::Nodes, Outcome::LeftOut, "skipped"),
         ];
         let screen = Screen { out: Palette::default(), ..Screen::new(Color::Never) };
         assert_eq!(
-            checked(&checks, &screen),
+            format_checks(&checks, &screen),
             "kubernetes-api\n\
              --------------\n\
              √ can reach the API server\n\
-             × the namespace x isn't there\n    create it\n\
+             × the namespace x does not exist\n    create it\n\
              \n\
              rights\n\
              ------\n\
@@ -84,10 +84,10 @@ mod tests {
              \n\
              nodes\n\
              -----\n\
-             - not looked at\n\
+             - skipped\n\
              \n\
              Status check results are ×\n"
         );
-        assert!(checked(&checks[2..], &screen).ends_with("\nStatus check results are √\n"));
+        assert!(format_checks(&checks[2..], &screen).ends_with("\nStatus check results are √\n"));
     }
 }

@@ -15,11 +15,11 @@ use crate::{
     table::{Align, Table},
 };
 
-/// All that is known of one ConfigMap, for people.
-pub(crate) fn described(description: &Description, screen: &Screen) -> String {
+/// Formats the details of a ConfigMap.
+pub(crate) fn format_description(description: &Description, screen: &Screen) -> String {
     let Description { item, config_map, pods, events, owned, .. } = description;
     let metadata = &config_map.metadata;
-    let noted = |key: &str| {
+    let annotation = |key: &str| {
         metadata.annotations.as_ref().and_then(|all| all.get(key)).map_or("", String::as_str)
     };
     let mut summary = Summary::new(screen);
@@ -41,15 +41,15 @@ pub(crate) fn described(description: &Description, screen: &Screen) -> String {
         summary.field("Owner", &format!("{}/{}", owner.kind, owner.name));
     }
     summary.field("Package", item.package.as_deref().unwrap_or_default());
-    summary.field("Channels", noted(annotation::CHANNELS));
+    summary.field("Channels", annotation(annotation::CHANNELS));
     if let Some(files) = item.files {
-        let encoding = match noted(annotation::CONTENT_ENCODING) {
+        let encoding = match annotation(annotation::CONTENT_ENCODING) {
             "" => "plain",
             encoding => encoding,
         };
         summary.field("Files", &format!("{files} ({encoding})"));
-        summary.field("Digest", noted(mark::DIGEST));
-        summary.field("Written by", noted(mark::ATTEMPT));
+        summary.field("Digest", annotation(mark::DIGEST));
+        summary.field("Written by", annotation(mark::ATTEMPT));
     }
     for (index, owned) in owned.iter().enumerate() {
         summary.field(if index == 0 { "Owns" } else { " " }, owned);
@@ -115,12 +115,12 @@ fn pod_table(pods: &[Pod]) -> Table<4> {
     table
 }
 
-/// The first container that isn't well, else the phase.
+/// Returns why the first container that failed or is waiting does not run, else the phase.
 fn pod_status(pod: &Pod) -> String {
     let Some(status) = &pod.status else { return "Unknown".to_owned() };
-    let of_containers = status.init_container_statuses.iter().chain(&status.container_statuses);
-    let at = of_containers.flatten().filter_map(|container| container.state.as_ref());
-    let mut reasons = at.filter_map(|state| {
+    let containers = status.init_container_statuses.iter().chain(&status.container_statuses);
+    let container_states = containers.flatten().filter_map(|container| container.state.as_ref());
+    let mut reasons = container_states.filter_map(|state| {
         let waiting = state.waiting.as_ref().and_then(|waiting| waiting.reason.clone());
         let ended = state.terminated.as_ref().filter(|ended| ended.exit_code != 0);
         let ended = ended.map(|ended| {
@@ -148,7 +148,7 @@ fn event_table(events: &[Event]) -> Table<5> {
     table
 }
 
-/// As kubectl tells it: when it was last, and how often since when.
+/// Formats the age as kubectl does: since the last occurrence, with their number since the first.
 fn event_age(event: &Event) -> String {
     let micro = event.event_time.as_ref().map(|time| Time(time.0));
     let first =

@@ -8,9 +8,8 @@ use crate::{
     table::{Align, Table},
 };
 
-/// What launches left, a row each, as kubectl prints tables: nothing is cut, so that names can be
-/// copied.
-pub(crate) fn inventory(
+/// Formats one row for each ConfigMap. As in kubectl, nothing is cut, so that users can copy names.
+pub(crate) fn format_inventory(
     items: &[Item],
     has_namespaces: bool,
     is_wide: bool,
@@ -58,7 +57,7 @@ pub(crate) fn inventory(
     text
 }
 
-/// `<none>`, as kubectl writes it.
+/// Returns `text`, or `<none>` as in kubectl.
 pub(super) fn or_none(text: Option<&str>) -> &str {
     text.filter(|text| !text.is_empty()).unwrap_or("<none>")
 }

@@ -9,8 +9,8 @@ use crate::{
     table::{Align, Table},
 };
 
-/// What people are shown of a bundle, with `heading` above it if it is one of several.
-pub(crate) fn loaded(manifest: &Manifest, heading: Option<&str>, screen: &Screen) -> String {
+/// Formats a bundle, with `heading` if it is one of several.
+pub(crate) fn format_loaded(manifest: &Manifest, heading: Option<&str>, screen: &Screen) -> String {
     let mut summary = Summary::new(screen);
     if let Some(heading) = heading {
         summary.heading(heading);
@@ -18,8 +18,8 @@ pub(crate) fn loaded(manifest: &Manifest, heading: Option<&str>, screen: &Screen
     contents(summary, manifest)
 }
 
-/// What people are shown of a bundle that was launched as `image`, and of where it came from.
-pub(crate) fn launched(
+/// Formats a bundle that was launched from `image`, and the image that it came from.
+pub(crate) fn format_launched(
     launched: &Launched,
     image: &str,
     manifest: &Manifest,
@@ -34,15 +34,15 @@ pub(crate) fn launched(
     contents(summary, manifest)
 }
 
-/// The digest of an image, and how it is known.
+/// Formats the digest of an image and its source.
 fn digest(image: &ObservedImage) -> String {
     match (&image.digest, image.digest_source) {
         (Some(digest), Some(source)) => format!("{digest} ({})", digest_source(source)),
-        _ => "unknown (--resolve-digest finds it out)".to_owned(),
+        _ => "unknown (use --resolve-digest to record it)".to_owned(),
     }
 }
 
-/// How a digest is known, in words.
+/// Describes the source of a digest.
 pub(super) fn digest_source(source: DigestSource) -> &'static str {
     match source {
         DigestSource::ContainerStatus => "reported for the container",
@@ -55,8 +55,8 @@ pub(super) fn digest_source(source: DigestSource) -> &'static str {
 
 fn contents(mut summary: Summary<'_>, manifest: &Manifest) -> String {
     let bundle = &manifest.bundle;
-    identity(&mut summary, bundle);
-    edges(&mut summary, bundle);
+    add_identity(&mut summary, bundle);
+    add_upgrade_edges(&mut summary, bundle);
     summary.table(&objects(bundle));
     summary.table(&apis(bundle));
     summary.table(&dependencies(bundle));
@@ -67,8 +67,8 @@ fn contents(mut summary: Summary<'_>, manifest: &Manifest) -> String {
     summary.text
 }
 
-/// What the bundle is, in a few lines: package, version, channels and CSV.
-pub(super) fn identity(summary: &mut Summary<'_>, bundle: &Bundle) {
+/// Adds what identifies the bundle: package, version, channels and CSV.
+pub(super) fn add_identity(summary: &mut Summary<'_>, bundle: &Bundle) {
     summary.field("Package", &bundle.package_name);
     summary.field("Version", &bundle.version);
     summary.field("Release", &bundle.release);
@@ -77,7 +77,7 @@ pub(super) fn identity(summary: &mut Summary<'_>, bundle: &Bundle) {
     summary.field("Image", &bundle.bundle_path);
 }
 
-fn edges(summary: &mut Summary<'_>, bundle: &Bundle) {
+fn add_upgrade_edges(summary: &mut Summary<'_>, bundle: &Bundle) {
     summary.field("Replaces", &bundle.replaces);
     summary.field("Skips", &bundle.skips.join(", "));
     summary.field("Skip range", &bundle.skip_range);
@@ -117,7 +117,7 @@ fn apis(bundle: &Bundle) -> Table<4> {
 fn dependencies(bundle: &Bundle) -> Table<2> {
     let mut table = Table::new([("DEPENDENCY", Align::Left), ("VALUE", Align::Left)]);
     for dependency in &bundle.dependencies {
-        // Go writes `>` as `\u003e`, which is JSON but nothing to read.
+        // Go writes `>` as `\u003e`, which is valid JSON but hard to read.
         let value = serde_json::from_str::<serde_json::Value>(&dependency.value);
         let value = value.map_or_else(|_| dependency.value.clone(), |value| value.to_string());
         table.push([&dependency.kind, &value]);
@@ -125,8 +125,8 @@ fn dependencies(bundle: &Bundle) -> Table<2> {
     table
 }
 
-/// The kinds of the objects, each with how often it occurs, in the order of their first one.
-pub(super) fn kinds(bundle: &Bundle) -> String {
+/// Counts the objects of each kind, in the order in which the kinds occur first.
+pub(super) fn count_kinds(bundle: &Bundle) -> String {
     let mut kinds: Vec<(&str, usize)> = Vec::new();
     for object in &bundle.objects {
         let kind = if object.kind.is_empty() { "<none>" } else { object.kind.as_str() };

@@ -1,4 +1,4 @@
-//! The table at the end of many launches.
+//! The table at the end of a launch of many images.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use crate::{
     table::{Align, Table},
 };
 
-/// What became of one image.
+/// The outcome of the launch of one image.
 #[derive(Debug, Clone)]
 pub(crate) struct Outcome {
     pub(crate) image: String,
-    /// `Unpacked`, `Reused`, why it failed, or `NotTried`.
+    /// `Unpacked`, `Reused`, `Unpacking`, `NotBegun`, `NotLoaded`, or why the launch failed.
     pub(crate) status: String,
     pub(crate) config_map: Option<String>,
     pub(crate) package: Option<String>,
@@ -21,8 +21,8 @@ pub(crate) struct Outcome {
     pub(crate) took: Option<Duration>,
 }
 
-/// What became of each image, in the order of the list.
-pub(crate) fn outcomes(outcomes: &[Outcome], screen: &Screen) -> String {
+/// Formats the outcome for each image, in the order of the list.
+pub(crate) fn format_outcomes(outcomes: &[Outcome], screen: &Screen) -> String {
     let mut table = Table::new([
         ("IMAGE", Align::Left),
         ("STATUS", Align::Left),

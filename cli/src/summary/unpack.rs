@@ -6,7 +6,7 @@ use unlade_loader::Bundle;
 
 use super::{
     Summary,
-    load::{identity, kinds},
+    load::{add_identity, count_kinds},
     size,
 };
 use crate::{
@@ -14,20 +14,20 @@ use crate::{
     table::{Align, Table},
 };
 
-/// What is shown of a bundle that was unpacked.
+/// An unpacked bundle, as the summary shows it.
 #[derive(Debug)]
 pub(crate) struct Unpacked<'a> {
     pub(crate) content: &'a Content,
     pub(crate) config_maps: &'a [ConfigMap],
-    /// What the loader makes of it.
+    /// The bundle that the loader loads from the content.
     pub(crate) bundle: &'a Bundle,
-    /// Of the manifest of the image that it was read out of.
+    /// The digest of the manifest of the image that contains the bundle.
     pub(crate) image_digest: Option<&'a str>,
     pub(crate) findings: &'a [Finding],
 }
 
-/// What people are shown: the ConfigMap, its keys, and what it loads as.
-pub(crate) fn unpacked(unpacked: &Unpacked<'_>, screen: &Screen) -> String {
+/// Formats the ConfigMap, its keys, and the bundle that is loaded from it.
+pub(crate) fn format_unpacked(unpacked: &Unpacked<'_>, screen: &Screen) -> String {
     let mut summary = Summary::new(screen);
     for config_map in unpacked.config_maps {
         summary.field("ConfigMap", &config_map.metadata.name);
@@ -37,12 +37,12 @@ pub(crate) fn unpacked(unpacked: &Unpacked<'_>, screen: &Screen) -> String {
         summary.table(&files(unpacked.content, config_map));
         summary.blank();
     }
-    identity(&mut summary, unpacked.bundle);
+    add_identity(&mut summary, unpacked.bundle);
     summary.field("Image digest", unpacked.image_digest.unwrap_or_default());
-    summary.field("Objects", &kinds(unpacked.bundle));
+    summary.field("Objects", &count_kinds(unpacked.bundle));
     summary.findings(unpacked.findings);
     summary.note(
-        "Nothing was written anywhere: --output yaml gives the ConfigMap, for `kubectl create -f -`.",
+        "No ConfigMap was created: --output yaml writes it, for use with `kubectl create -f -`.",
     );
     summary.text
 }
@@ -55,10 +55,10 @@ fn encoding(config_map: &ConfigMap) -> &str {
         .map_or("plain", String::as_str)
 }
 
-/// How much of a ConfigMap's room the values take.
+/// Formats how much of the space in a ConfigMap its values use.
 fn share(config_map: &ConfigMap) -> String {
     let used = config_map.values_size();
-    // Rounded up: what is full must not look as if there were room.
+    // Rounded up, so that a full ConfigMap never looks as if it had space left.
     let percent = used.saturating_mul(100).div_ceil(VALUES_SIZE);
     format!("{} of {} ({percent} %)", size(used), size(VALUES_SIZE))
 }
@@ -72,7 +72,7 @@ fn files(content: &Content, config_map: &ConfigMap) -> Table<4> {
     ]);
     for (key, file) in content.entries() {
         let Some(encoded) = encoded_size(config_map, key.as_str()) else { continue };
-        // A name that became a key unchanged is not said twice.
+        // The name is only shown if it differs from the key.
         let name = if file.name == key.as_str() { "" } else { &file.name };
         let from = format!("{}/{name}", file.directory.as_str());
         table.push([key.as_str(), &from, &size(file.bytes.len()), &size(encoded)]);

@@ -12,49 +12,49 @@ use crate::stage::{PATIENCE, Stage};
 const IMAGE: &str = "registry.example/bundles/etcd:1";
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// What `unlade check` found.
+/// The result of `unlade check`.
 #[derive(Debug)]
-pub(crate) struct Found(Vec<Value>);
+pub(crate) struct Checks(Vec<Value>);
 
-impl Found {
-    pub(crate) fn by(stage: &Stage<'_>, arguments: &[&str]) -> Self {
+impl Checks {
+    pub(crate) fn run(stage: &Stage<'_>, arguments: &[&str]) -> Self {
         let done = stage.unlade([&["check", "-o", "json"][..], arguments].concat());
         let document: Value = serde_json::from_str(&done.stdout).unwrap();
-        let found = Self(document["checks"].as_array().unwrap().clone());
-        let is_well = found.failed().is_empty();
+        let checks = Self(document["checks"].as_array().unwrap().clone());
+        let is_well = checks.failed().is_empty();
         assert_eq!(document["success"], is_well, "{document}");
         assert_eq!(done.code, Some(i32::from(!is_well)), "{document}");
-        found
+        checks
     }
 
-    /// The checks that came out so, as `category/name`.
-    pub(crate) fn so(&self, outcome: &str) -> BTreeSet<String> {
+    /// Returns the checks with this outcome, as `category/name`.
+    pub(crate) fn with_outcome(&self, outcome: &str) -> BTreeSet<String> {
         let text = |check: &Value, field: &str| check[field].as_str().unwrap().to_owned();
         let checks = self.0.iter().filter(|check| check["outcome"] == outcome);
         checks.map(|check| format!("{}/{}", text(check, "category"), text(check, "name"))).collect()
     }
 
     fn failed(&self) -> BTreeSet<String> {
-        self.so("failed")
+        self.with_outcome("failed")
     }
 
     #[track_caller]
-    pub(crate) fn one(&self, category: &str, name: &str) -> &Value {
+    pub(crate) fn check(&self, category: &str, name: &str) -> &Value {
         let is_it = |check: &&Value| check["category"] == category && check["name"] == name;
         self.0.iter().find(is_it).unwrap_or_else(|| panic!("{self:?}"))
     }
 
-    /// Looks until these failed: the API server learns of policies, quotas and rights a moment
-    /// after they are made.
+    /// Repeats the check until these have failed, because policies, quotas and permissions take
+    /// effect with a delay.
     #[track_caller]
     fn until_failed(stage: &Stage<'_>, arguments: &[&str], expected: &[&str]) -> Self {
         let end = Instant::now() + PATIENCE;
         loop {
-            let found = Self::by(stage, arguments);
-            if found.failed() == set(expected) {
-                return found;
+            let checks = Self::run(stage, arguments);
+            if checks.failed() == set(expected) {
+                return checks;
             }
-            assert!(Instant::now() < end, "{expected:?} should have failed: {found:#?}");
+            assert!(Instant::now() < end, "{expected:?} should have failed: {checks:#?}");
             std::thread::sleep(Duration::from_millis(200));
         }
     }
@@ -64,7 +64,7 @@ fn set(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
-/// A kubeconfig of the same cluster with another token.
+/// Returns a kubeconfig of the same cluster with another token.
 pub(crate) fn kubeconfig(stage: &Stage<'_>, folder: &Path, token: &str) -> String {
     let administrator = fs::read(stage.cluster.testbed().kubeconfig()).unwrap();
     let mut config: Value = serde_json::from_slice(&administrator).unwrap();
@@ -74,7 +74,7 @@ pub(crate) fn kubeconfig(stage: &Stage<'_>, folder: &Path, token: &str) -> Strin
     path.to_str().unwrap().to_owned()
 }
 
-/// Allows these things to a service account.
+/// Grants these permissions to a service account.
 fn allow(stage: &Stage<'_>, account: &str, rules: &Value) {
     let metadata = json!({"name": account});
     let version = format!("{RBAC}/v1");
@@ -101,20 +101,21 @@ fn cluster_cli_check_is_all_well_under_pod_security_and_makes_nothing() {
         ] {
             // A testbed may have a node that claims another architecture.
             let host = unlade_oci::Platform::host().architecture;
-            let found = Found::by(stage, &[IMAGE, "--strategy", strategy, "--architecture", &host]);
+            let checks =
+                Checks::run(stage, &[IMAGE, "--strategy", strategy, "--architecture", &host]);
             for outcome in ["failed", "warning", "left-out"] {
-                assert_eq!(found.so(outcome), set(&[]), "{found:#?}");
+                assert_eq!(checks.with_outcome(outcome), set(&[]), "{checks:#?}");
             }
-            let well = found.so("ok");
+            let well = checks.with_outcome("ok");
             let pods: Vec<_> =
                 well.iter().filter(|name| name.starts_with("admission/pod-i")).collect();
             assert_eq!(pods, tried);
             assert_eq!(well.contains("image-volumes/supported"), strategy != "inject", "{well:?}");
-            let level = &found.one("admission", "pod-security")["message"];
+            let level = &checks.check("admission", "pod-security")["message"];
             assert!(level.as_str().unwrap().contains("restricted"), "{level}");
         }
         let text = stage.unlade(["check"]).success();
-        let beginning = "kubernetes-api\n--------------\n√ can reach the API server (v";
+        let beginning = "kubernetes-api\n--------------\n√ the API server is reachable (v";
         assert!(text.starts_with(beginning), "{text}");
         assert!(text.ends_with("\n\nStatus check results are √\n"), "{text}");
         stage.wait_until_nothing_is_left();
@@ -131,7 +132,7 @@ fn cluster_cli_check_hints_are_the_rights_that_a_launch_needs() {
         let folder = tempfile::tempdir().unwrap();
         let kubeconfig = kubeconfig(stage, folder.path(), token.trim());
         let arguments = [&*image, "--kubeconfig", &kubeconfig];
-        let found = Found::by(stage, &arguments);
+        let checks = Checks::run(stage, &arguments);
         let rights = [
             "rights/configmaps",
             "rights/grant",
@@ -141,7 +142,7 @@ fn cluster_cli_check_hints_are_the_rights_that_a_launch_needs() {
             "rights/roles",
             "rights/serviceaccounts",
         ];
-        assert_eq!(found.failed(), set(&rights), "{found:#?}");
+        assert_eq!(checks.failed(), set(&rights), "{checks:#?}");
         let unseen = [
             "admission/configmap",
             "admission/job",
@@ -155,24 +156,24 @@ fn cluster_cli_check_hints_are_the_rights_that_a_launch_needs() {
             "nodes/match",
             "quota/room",
         ];
-        assert_eq!(found.so("left-out"), set(&unseen), "{found:#?}");
+        assert_eq!(checks.with_outcome("left-out"), set(&unseen), "{checks:#?}");
         let text = stage.unlade([&["check"][..], &arguments].concat());
         assert_eq!(text.code, Some(1), "{text:?}");
         assert!(text.stdout.contains("\n× may not create, get, list, watch, "), "{text:?}");
-        assert!(text.stdout.contains("\n    a Role gives it: {apiGroups: [\"\"]"), "{text:?}");
+        assert!(text.stdout.contains("\n    grant it with a Role: {apiGroups: [\"\"]"), "{text:?}");
         assert!(text.stdout.ends_with("\n\nStatus check results are ×\n"), "{text:?}");
         assert!(text.stderr.starts_with("error: 7 of "), "{text:?}");
 
         // Given what the hints of those that failed say, and no more.
-        let failures = found.0.iter().filter(|check| check["outcome"] == "failed");
+        let failures = checks.0.iter().filter(|check| check["outcome"] == "failed");
         let rules: Value = failures.map(|check| rule(check["hint"].as_str().unwrap())).collect();
         allow(stage, "poor", &rules);
-        Found::until_failed(stage, &arguments, &[]);
+        Checks::until_failed(stage, &arguments, &[]);
         stage.unlade([&["launch"][..], &arguments].concat()).success();
     });
 }
 
-/// The rule in a hint.
+/// Returns the rule in a hint.
 fn rule(hint: &str) -> Value {
     let (from, to) = (hint.find('{').unwrap(), hint.rfind('}').unwrap());
     let json = yaml::to_json(&hint.as_bytes()[from..=to], &yaml::Limits::default()).unwrap();
@@ -188,24 +189,24 @@ fn cluster_cli_check_tells_what_admission_refuses() {
             "apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "tight"},
             "spec": {"limits": [{"type": "Container", "max": {"memory": "64Mi"}}]},
         }));
-        let found = Found::until_failed(stage, &[], &both);
-        let pod = found.one("admission", "pod-inject");
+        let checks = Checks::until_failed(stage, &[], &both);
+        let pod = checks.check("admission", "pod-inject");
         let message = pod["message"].as_str().unwrap();
         assert!(
-            message.starts_with("a LimitRange doesn't allow the pod with the unp"),
+            message.starts_with("a LimitRange does not allow the pod with the unp"),
             "{message}"
         );
         assert!(message.contains("maximum memory usage"), "{message}");
         assert_eq!(pod["remedies"], json!(["resources"]), "{pod}");
-        Found::until_failed(stage, &["--limits", "memory=64Mi"], &[]);
+        Checks::until_failed(stage, &["--limits", "memory=64Mi"], &[]);
         stage.kubectl(&["delete", "limitrange", "tight"]);
 
         for object in fault::denying_policy(stage.namespace.name(), "batch", "jobs", "no Jobs here")
         {
             stage.namespace.apply_cluster_wide(&object);
         }
-        let found = Found::until_failed(stage, &[], &["admission/job"]);
-        let job = found.one("admission", "job");
+        let checks = Checks::until_failed(stage, &[], &["admission/job"]);
+        let job = checks.check("admission", "job");
         assert!(job["message"].as_str().unwrap().contains("no Jobs here"), "{job}");
     });
 }
@@ -217,7 +218,7 @@ fn cluster_cli_check_sees_a_full_quota_also_where_pods_may_not_be_tried() {
         let full = ["pods", "count/jobs.batch", "limits.cpu"];
         stage.namespace.apply(&fault::quota(stage.namespace.name(), &full));
         let refused = ["admission/job", "admission/pod-image-volume", "admission/pod-inject"];
-        Found::until_failed(stage, &[], &[&refused[..], &["quota/room"]].concat());
+        Checks::until_failed(stage, &[], &[&refused[..], &["quota/room"]].concat());
 
         stage.kubectl(&["create", "serviceaccount", "worker"]);
         let rules = json!([
@@ -228,10 +229,11 @@ fn cluster_cli_check_sees_a_full_quota_also_where_pods_may_not_be_tried() {
         ]);
         allow(stage, "worker", &rules);
         let user = format!("system:serviceaccount:{}:worker", stage.namespace.name());
-        let found = Found::until_failed(stage, &["--as", &user], &["admission/job", "quota/room"]);
-        let quota = found.one("quota", "room")["message"].as_str().unwrap();
-        assert!(quota.contains("of pods the quota full has 0 of 0 in use"), "{quota}");
-        assert!(found.so("left-out").contains("admission/pod-inject"), "{found:#?}");
+        let checks =
+            Checks::until_failed(stage, &["--as", &user], &["admission/job", "quota/room"]);
+        let quota = checks.check("quota", "room")["message"].as_str().unwrap();
+        assert!(quota.contains("the quota full has 0 of 0 pods in use"), "{quota}");
+        assert!(checks.with_outcome("left-out").contains("admission/pod-inject"), "{checks:#?}");
     });
 }
 
@@ -267,14 +269,14 @@ fn cluster_cli_check_looks_at_secrets_and_accounts() {
         ];
         for (arguments, expected) in cases {
             let all = [&[IMAGE][..], arguments].concat();
-            let found = Found::until_failed(stage, &all, expected);
-            assert!(!format!("{found:?}").contains("hunter2"), "{found:?}");
+            let checks = Checks::until_failed(stage, &all, expected);
+            assert!(!format!("{checks:?}").contains("hunter2"), "{checks:?}");
         }
         // The secrets of an account count where none is given.
         let secrets = json!({"imagePullSecrets": [{"name": "other"}]}).to_string();
         stage.kubectl(&["patch", "serviceaccount", "able", "--patch", &secrets]);
         let arguments = [IMAGE, "--service-account=able"];
-        Found::until_failed(stage, &arguments, &["pull-secrets/covers-image"]);
+        Checks::until_failed(stage, &arguments, &["pull-secrets/covers-image"]);
     });
 }
 
@@ -286,19 +288,23 @@ fn cluster_cli_check_tells_the_architectures_of_the_nodes() {
         let nodes = stage.kubectl(&["get", "nodes", &format!("{label}{{end}}")]);
         let architectures: BTreeSet<_> = nodes.split_whitespace().collect();
         for architecture in &architectures {
-            let found = Found::by(stage, &[IMAGE, "--architecture", architecture]);
-            let check = found.one("nodes", "architecture");
-            assert_eq!(check["outcome"], "ok", "{found:#?}");
-            let beginning = format!("the nodes that match are {architecture}, which");
+            let checks = Checks::run(stage, &[IMAGE, "--architecture", architecture]);
+            let check = checks.check("nodes", "architecture");
+            assert_eq!(check["outcome"], "ok", "{checks:#?}");
+            let beginning =
+                format!("the architectures of the matching nodes are {architecture}, which");
             assert!(check["message"].as_str().unwrap().starts_with(&beginning), "{check}");
             let of_it = nodes.split_whitespace().filter(|name| name == architecture).count();
             let all = nodes.split_whitespace().count();
-            let message = &found.one("nodes", "match")["message"];
-            assert_eq!(message, &format!("{of_it} of {all} nodes match what the pod asks for"));
+            let message = &checks.check("nodes", "match")["message"];
+            assert_eq!(
+                message,
+                &format!("{of_it} of {all} nodes match the requirements of the pod")
+            );
         }
-        let found = Found::by(stage, &[IMAGE, "--architecture", "s390x"]);
-        assert_eq!(found.failed(), set(&["nodes/match"]), "{found:#?}");
-        let message = found.one("nodes", "match")["message"].as_str().unwrap();
+        let checks = Checks::run(stage, &[IMAGE, "--architecture", "s390x"]);
+        assert_eq!(checks.failed(), set(&["nodes/match"]), "{checks:#?}");
+        let message = checks.check("nodes", "match")["message"].as_str().unwrap();
         assert!(architectures.iter().all(|name| message.contains(name)), "{message}");
     });
 }
@@ -307,12 +313,12 @@ fn cluster_cli_check_tells_the_architectures_of_the_nodes() {
 #[ignore = "needs a testbed"]
 fn cluster_cli_check_without_a_namespace_or_credentials_says_only_that() {
     Stage::open("cli-check-nowhere", |stage| {
-        let found = Found::by(stage, &[IMAGE, "-n", "no-such-namespace"]);
-        assert_eq!(found.failed(), set(&["kubernetes-api/namespace"]), "{found:#?}");
-        assert!(found.so("left-out").contains("rights/all"), "{found:#?}");
+        let checks = Checks::run(stage, &[IMAGE, "-n", "no-such-namespace"]);
+        assert_eq!(checks.failed(), set(&["kubernetes-api/namespace"]), "{checks:#?}");
+        assert!(checks.with_outcome("left-out").contains("rights/all"), "{checks:#?}");
         let folder = tempfile::tempdir().unwrap();
         let kubeconfig = kubeconfig(stage, folder.path(), "not-a-token");
-        let found = Found::by(stage, &[IMAGE, "--kubeconfig", &kubeconfig]);
-        assert_eq!(found.failed(), set(&["kubernetes-api/reachable"]), "{found:#?}");
+        let checks = Checks::run(stage, &[IMAGE, "--kubeconfig", &kubeconfig]);
+        assert_eq!(checks.failed(), set(&["kubernetes-api/reachable"]), "{checks:#?}");
     });
 }

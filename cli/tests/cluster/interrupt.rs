@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::stage::Stage;
 
-/// A launch that waits for a node that there is not, once its Job is there.
+/// Starts a launch whose pod never fits a node, and waits until its Job exists.
 pub(crate) fn waiting(stage: &Stage<'_>, more: &[&str]) -> (Child, String) {
     let image = stage.push("interrupt");
     let arguments = ["launch", &image, "-o", "json", "--node-selector", "no=such"];
@@ -27,7 +27,7 @@ fn next(lines: &mut BufReader<ChildStdout>) -> Value {
     serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
 }
 
-/// Sends Ctrl-C; gives the exit code and what was told.
+/// Sends Ctrl-C, and returns the exit code and standard error.
 pub(crate) fn interrupt(child: &mut Child) -> (Option<i32>, String) {
     let id = Pid::from_child(child);
     kill_process(id, Signal::INT).unwrap();
@@ -51,9 +51,9 @@ fn cluster_cli_an_interrupted_launch_goes_on_and_is_taken_up() {
         assert!(stderr.contains("\nhint: "), "{stderr}");
         assert!(stage.namespace.get(&format!("job/{job}")).is_some());
         let image = stage.push("interrupt");
-        // Without the selector that was in the way.
+        // Without the selector that no node matches.
         let again = stage.unlade(["launch", &image]);
-        assert!(again.stderr.contains(&format!("job/{job} is at it already")), "{again:?}");
+        assert!(again.stderr.contains(&format!("job/{job} is already running")), "{again:?}");
         again.success();
     });
 }
@@ -73,8 +73,8 @@ fn cluster_cli_an_interrupted_list_says_how_far_it_is() {
         child.stdout = Some(lines.into_inner());
         let (code, stderr) = interrupt(&mut child);
         assert_eq!(code, Some(73), "{stderr}");
-        let told = "interrupted: 0 of 2 images are unpacked, 2 Jobs are still running in ";
-        assert!(stderr.contains(told), "{stderr}");
+        let expected = "interrupted: 0 of 2 images are unpacked, 2 Jobs are still running in ";
+        assert!(stderr.contains(expected), "{stderr}");
     });
 }
 
@@ -85,7 +85,7 @@ fn cluster_cli_an_interrupted_launch_is_cancelled_on_request() {
         let (mut child, job) = waiting(stage, &["--cancel-on-interrupt"]);
         let (code, stderr) = interrupt(&mut child);
         assert_eq!(code, Some(73), "{stderr}");
-        assert!(stderr.contains("interrupted; the Job is deleted"), "{stderr}");
+        assert!(stderr.contains("interrupted; the Job was deleted"), "{stderr}");
         let job = stage.namespace.get(&format!("job/{job}"));
         let is_going = |job: &Value| job["metadata"]["deletionTimestamp"].is_string();
         assert!(job.as_ref().is_none_or(is_going), "{job:?}");

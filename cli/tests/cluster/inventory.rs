@@ -85,7 +85,7 @@ fn cluster_cli_get_shows_what_launches_left() {
         assert_eq!(stderr.stdout, format!("configmap/{name}\n"));
         for command in [&["get", "foreign"][..], &["describe", "foreign"], &["delete", "foreign"]] {
             let stderr = stage.unlade(command.iter().copied()).failure(76);
-            assert!(stderr.contains("was not made by unlade"), "{stderr}");
+            assert!(stderr.contains("was not created by unlade"), "{stderr}");
         }
     });
 }
@@ -107,12 +107,12 @@ fn cluster_cli_a_failure_is_described_and_deleted() {
         }
         assert!(text.contains(&format!("\nOwns          ServiceAccount/{name}\n")), "{text}");
         for (dry_run, words) in [("client", " (dry run)"), ("server", " (server dry run)")] {
-            let told = stage.unlade(["delete", &name, &format!("--dry-run={dry_run}")]).success();
-            assert!(told.contains(words), "{told}");
+            let stdout = stage.unlade(["delete", &name, &format!("--dry-run={dry_run}")]).success();
+            assert!(stdout.contains(words), "{stdout}");
         }
-        let told = stage.unlade(["delete", &name]).success();
+        let stdout = stage.unlade(["delete", &name]).success();
         let with = format!("ServiceAccount/{name}, Role/{name}, RoleBinding/{name}, Job/{name}-1");
-        assert_eq!(told, format!("configmap {name:?} deleted, and with it {with}\n"));
+        assert_eq!(stdout, format!("configmap {name:?} deleted, and with it {with}\n"));
         stage.wait_until_nothing_is_left();
         stage.unlade(["delete", &name]).failure(1);
         stage.unlade(["delete", &name, "--ignore-not-found"]).success();
@@ -121,15 +121,15 @@ fn cluster_cli_a_failure_is_described_and_deleted() {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_cli_all_is_all_of_ours() {
+fn cluster_cli_all_selects_only_config_maps_of_unlade() {
     Stage::open("cli-all", |stage| {
         stage.kubectl(&["create", "configmap", "foreign"]);
         let image = stage.push("all");
         for name in ["one", "two"] {
             stage.unlade(["launch", &image, "--name", name]).success();
         }
-        let told = stage.unlade(["delete", "--all", "-o", "name"]).success();
-        assert_eq!(told, "configmap/one\nconfigmap/two\n");
+        let stdout = stage.unlade(["delete", "--all", "-o", "name"]).success();
+        assert_eq!(stdout, "configmap/one\nconfigmap/two\n");
         stage.wait_until_nothing_is_left();
         assert!(stage.namespace.get("configmap/foreign").is_some());
     });

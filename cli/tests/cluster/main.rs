@@ -1,4 +1,4 @@
-//! The commands that talk to a cluster, on a real one.
+//! Runs the commands that talk to a cluster on a real cluster.
 
 #![expect(
     clippy::unwrap_used,
@@ -11,15 +11,15 @@
 mod check;
 #[path = "../finished/mod.rs"]
 mod finished;
-/// What is left when a launch is interrupted.
+/// Interrupted launches.
 mod interrupt;
 /// `unlade get`, `describe` and `delete`.
 mod inventory;
 /// Several images.
 mod many;
-/// The switch-over of OLM, and what stands in its way.
+/// The switch-over of OLM, and its obstacles.
 mod olm;
-/// With how few rights it goes.
+/// The least permissions that the commands need.
 mod right;
 /// A namespace, images, and the command in the testbed's network.
 mod stage;
@@ -38,7 +38,7 @@ fn cluster_cli_launch_tells_each_phase_and_shows_the_bundle() {
         let heading = format!("ConfigMap {}/", stage.namespace.name());
         assert!(stdout.starts_with(&heading), "{stdout}");
         assert!(stdout.contains("\nCSV           hello-operator.v0.2.0\n"), "{stdout}");
-        // What is over at once is not always seen: the kubelet tells of its pods later.
+        // Short phases are not always observed, because the kubelet reports the status later.
         let phases = ["created", "scheduled to ", "bundle image pulled", "written", "loaded"];
         let places: Vec<_> = phases.iter().filter_map(|phase| done.stderr.find(phase)).collect();
         assert!(places.is_sorted(), "{}", done.stderr);
@@ -93,7 +93,7 @@ fn cluster_cli_a_failure_comes_with_evidence_hint_and_its_code() {
         let image = stage.missing("failure");
         let done = stage.unlade(["launch", &image]);
         let stderr = done.failure(41);
-        let error = stderr.split_once("error: launching ").unwrap().1;
+        let error = stderr.split_once("error: failed to launch ").unwrap().1;
         assert!(error.contains("\n  pod/"), "{stderr}");
         assert!(error.contains("\nhint: "), "{stderr}");
         let json = stage.unlade(["launch", &image, "-o", "json"]);
@@ -158,7 +158,8 @@ fn cluster_cli_the_owner_takes_the_config_map_along() {
         assert!(described.contains("kind: Secret\n"), "{described}");
         stage.kubectl(&["delete", "secret", "landlord"]);
         stage.wait_until_nothing_is_left();
-        for (owner, words) in [("secrets/nobody", "is not there"), ("castles/nobody", "no kind")] {
+        for (owner, words) in [("secrets/nobody", "does not exist"), ("castles/nobody", "no kind")]
+        {
             let stderr = stage.unlade(["launch", &image, "--owner", owner]).failure(77);
             assert!(stderr.contains(words), "{stderr}");
         }

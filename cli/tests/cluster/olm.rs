@@ -8,7 +8,7 @@ use unlade_oci::build::{Entry, Layer};
 use unlade_tests::manifest::{self, Overlay, UNPACKER};
 use unlade_tests::olm::Olm;
 
-use crate::check::Found;
+use crate::check::Checks;
 use crate::stage::{PATIENCE, Stage};
 
 /// Kinds are the cluster's: one test at a time.
@@ -20,7 +20,7 @@ const CATALOG_SOURCES: &str = "catalogsources.operators.coreos.com";
 
 /// Runs a test with OLM's kinds of objects.
 fn open(test: &str, run: impl FnOnce(&Stage<'_>, &Olm)) {
-    // Until the kinds are on their way out.
+    // Until the kinds are being deleted.
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     Stage::open(test, |stage| {
         let olm = Olm::open(stage.cluster);
@@ -42,10 +42,10 @@ fn extracting(image: &str) -> Value {
     json!({"sourceType": "grpc", "image": image, "grpcPodConfig": config})
 }
 
-/// What `unlade check --olm` says of the catalogs: the outcome and the message.
+/// Returns the outcome and the message of `unlade check --olm` about the catalogs.
 fn checked(stage: &Stage<'_>, more: &[&str]) -> [String; 2] {
-    let found = Found::by(stage, &[&["--olm"], more].concat());
-    let check = found.one("olm", "extract-content");
+    let checks = Checks::run(stage, &[&["--olm"], more].concat());
+    let check = checks.check("olm", "extract-content");
     ["outcome", "message"].map(|field| check[field].as_str().unwrap().to_owned())
 }
 
@@ -55,7 +55,7 @@ fn cluster_cli_check_finds_catalogs_that_opm_serves() {
     open("cli-olm-check", |stage, olm| {
         let crd = CATALOG_SOURCES;
         stage.cluster.kubectl().run(["delete", "crd", crd, "--ignore-not-found"]).unwrap();
-        let expected = "there are no catalogs: the API server doesn't know OLM's CatalogSources";
+        let expected = "no catalogs exist: the API server does not know OLM's CatalogSources";
         assert_eq!(checked(stage, &[]), ["left-out", expected]);
 
         olm.define_kinds(stage.cluster, &stage.namespace, |name| name == crd);
@@ -95,19 +95,19 @@ fn cluster_cli_check_finds_catalogs_that_opm_serves() {
         loop {
             let text = stage.unlade(["check", "--olm", "-o", "json", "--as", &user("here")]).stdout;
             if text.contains(&format!("none of 1 CatalogSources in namespace {namespace} has ")) {
-                assert!(text.contains("whether others have can't be told"), "{text}");
+                assert!(text.contains("other namespaces were not checked"), "{text}");
                 break;
             }
             assert!(Instant::now() < end, "{text}");
         }
         let text = stage.unlade(["check", "--olm", "--as", &user("nowhere")]).stdout;
-        let line = "\n‼ can't tell whether catalogs have grpcPodConfig.extractContent: listing ";
+        let line = "\n‼ cannot check whether catalogs have grpcPodConfig.extractContent: listing ";
         assert!(text.contains(line), "{text}");
         assert!(text.contains("resources: [catalogsources], verbs: [list]}"), "{text}");
     });
 }
 
-/// OLM's catalog-operator, from its manifest to a patched one and back.
+/// OLM's catalog-operator, which is patched and restored.
 struct Switch<'s, 'c> {
     stage: &'s Stage<'c>,
     /// Its manifest as OLM has it.
@@ -140,7 +140,7 @@ impl Switch<'_, '_> {
         self.stage.kubectl(&status);
     }
 
-    /// Waits until the catalog's pod is as wanted, and gives it.
+    /// Waits until the catalog's pod meets the condition, and returns it.
     fn catalog(&self, is_wanted: impl Fn(&Value) -> bool) -> Value {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -156,9 +156,9 @@ impl Switch<'_, '_> {
         }
     }
 
-    /// Waits until `opm serve` says in such a pod that it serves, and gives the pod as it is then.
-    /// Whether it is ready doesn't tell: OLM's probes run `grpc_health_probe`, which the image of
-    /// `opm` lacks here.
+    /// Waits until `opm serve` says in such a pod that it serves, and returns the pod.
+    /// The readiness of the pod does not show it: OLM's probes run `grpc_health_probe`, which the
+    /// image of `opm` lacks here.
     fn serving(&self, is_wanted: impl Fn(&Value) -> bool) -> Value {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -175,7 +175,7 @@ impl Switch<'_, '_> {
     }
 }
 
-/// The images of a catalog's pod: that of `copy-content`, and that of `opm serve`.
+/// Returns the images of a catalog's pod: that of `copy-content`, and that of `opm serve`.
 fn images(pod: &Value) -> [&str; 2] {
     let image = |containers: &str| pod["spec"][containers][0]["image"].as_str().unwrap();
     [image("initContainers"), image("containers")]
@@ -216,7 +216,7 @@ fn cluster_cli_the_manifests_switch_olm_over_and_back() {
         let unpacker = stage.cluster.push_unpacker();
         let switch = Switch { stage, deployment, unpacker: unpacker.clone() };
 
-        // A Deployment without a container of that name isn't taken.
+        // A Deployment without a container of that name is refused.
         let other = switch.deployment.replace("- name: catalog-operator", "- name: other");
         let other = switch.overlay(&other, &["manifests/olm"]);
         let error = other.try_build(stage.cluster.kubectl()).unwrap_err().to_string();
@@ -243,11 +243,11 @@ fn cluster_cli_the_manifests_switch_olm_over_and_back() {
         let image = stage.cluster.push(&image, "olm/extracting:1");
         switch.apply(&[]);
         stage.namespace.apply(&catalog_source("extracting", &extracting(&image)));
-        // It can't come up: the image has no `copy-content`, which isn't built for a testbed.
+        // The pod cannot start: the image has no `copy-content`, which is not built for testbeds.
         let before = switch.catalog(|_| true);
         assert_eq!(images(&before), [&*olm.util, &olm.opm]);
 
-        // With both, the catalog is down: that is what is warned of.
+        // With both images, the catalog is down, which is what the warning is about.
         let [outcome, message] = checked(stage, &[]);
         assert_eq!(outcome, "warning", "{message}");
         switch.apply(&["manifests/olm"]);

@@ -1,5 +1,4 @@
-//! manifests/launcher and its kin: with their rights all goes well, and each of them is needed for
-//! something.
+//! The Roles of manifests/launcher and its variants: they are sufficient, and each rule is needed.
 
 /// What each right is used for.
 mod usage;
@@ -64,17 +63,18 @@ impl Case {
         Self { name: format!("all-{usage:?}").to_lowercase(), lacks: None, usage }
     }
 
-    /// The exit code, and a part of what is told.
+    /// The exit code, and a part of the output.
     fn expected(&self) -> (i32, &'static str) {
         self.lacks.map_or_else(|| self.usage.with_all_rights(), |right| right.without)
     }
 
-    /// The name of its account.
+    /// Returns the name of its account.
     fn account(&self) -> String {
         format!("with-{}", self.name)
     }
 
-    /// The manifests' account, named after the case and without what it lacks.
+    /// Returns the objects of the manifests, named after the case and without the right that it
+    /// lacks.
     fn objects(&self, manifests: &[Value]) -> Vec<Value> {
         let name = self.account();
         let mut objects = manifests.to_vec();
@@ -97,7 +97,7 @@ impl Case {
     }
 }
 
-/// The rules of a Role, one for each resource and verb.
+/// Returns the rules of a Role, one for each resource and verb.
 fn rules(role: &Value) -> impl Iterator<Item = Value> {
     let list = |value: &Value| value.as_array().unwrap().clone();
     let rules = list(&role["rules"]).into_iter().flat_map(move |rule| {
@@ -165,7 +165,7 @@ fn each_right_is_needed(
         while let Some(case) = { queue.lock().unwrap_or_else(PoisonError::into_inner).next() } {
             let user = format!("system:serviceaccount:{namespace}:{}", case.account());
             let begun = Instant::now();
-            let (code, told) = case.usage.run(stage, &case.name, &user, flags);
+            let (code, output) = case.usage.run(stage, &case.name, &user, flags);
             println!(
                 "| {} | {:?} | {:.1} s |",
                 case.name,
@@ -173,9 +173,9 @@ fn each_right_is_needed(
                 begun.elapsed().as_secs_f32()
             );
             let (expected, words) = case.expected();
-            if code != Some(expected) || !told.contains(words) {
+            if code != Some(expected) || !output.contains(words) {
                 let name = &case.name;
-                let text = format!("{name}: not {expected} with {words:?}: {code:?}: {told}");
+                let text = format!("{name}: not {expected} with {words:?}: {code:?}: {output}");
                 wrong.lock().unwrap_or_else(PoisonError::into_inner).push(text);
             }
         }
@@ -189,7 +189,7 @@ fn each_right_is_needed(
     assert!(wrong.is_empty(), "{}", wrong.join("\n---\n"));
 }
 
-/// What a launch of `prepared` would make, by kind.
+/// Returns the objects that a launch of `prepared` would create, by kind.
 fn prepared(stage: &Stage<'_>) -> Vec<Value> {
     let image = stage.push("right");
     let dry = ["launch", &image, "--name", "prepared", "--dry-run=client", "-o", "json"];
@@ -197,16 +197,16 @@ fn prepared(stage: &Stage<'_>) -> Vec<Value> {
     list["items"].as_array().unwrap().clone()
 }
 
-/// The API server learns of rights a moment after they are given, in their order.
+/// Permissions take effect a moment after they are granted, in the same order.
 fn wait_until_allowed(stage: &Stage<'_>, account: &str) {
     let user = format!("system:serviceaccount:{}:{account}", stage.namespace.name());
     let end = Instant::now() + PATIENCE;
     while stage.namespace.kubectl(["auth", "can-i", "list", "pods", "--as", &user]).is_err() {
-        assert!(Instant::now() < end, "{user} isn't allowed anything");
+        assert!(Instant::now() < end, "{user} has no permissions");
     }
 }
 
-/// What kubectl makes of such a kustomization.
+/// Returns the objects that kubectl builds from a kustomization.
 fn built(stage: &Stage<'_>, kustomization: &Value) -> Vec<Value> {
     Overlay::new(&kustomization.to_string()).build(stage.cluster.kubectl())
 }

@@ -12,7 +12,7 @@ use unlade_tests::example;
 
 use crate::finished::Finished;
 
-/// For whatever a test waits for.
+/// The maximum time that a test waits.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Where a test happens.
@@ -44,13 +44,13 @@ impl Stage<'_> {
         format!("{}:1", pushed.split_once('@').unwrap().0)
     }
 
-    /// Puts an image that is no bundle into the registry, under a tag.
+    /// Pushes an image that is not a bundle to the registry, under a tag.
     pub(crate) fn push_empty(&self, name: &str) {
         let image = Image::from_scratch(Platform::host());
         self.cluster.push(&image, &format!("cli/{name}:1"));
     }
 
-    /// A name in the registry at which there is nothing.
+    /// Returns the name of an image that does not exist in the registry.
     pub(crate) fn missing(&self, name: &str) -> String {
         format!("{}/cli/{name}:1", self.cluster.registry())
     }
@@ -73,7 +73,7 @@ impl Stage<'_> {
         arguments: impl IntoIterator<Item = &'a str>,
         input: &str,
     ) -> Finished {
-        Finished::of(self.command(arguments), input)
+        Finished::run(self.command(arguments), input)
     }
 
     /// Runs kubectl, which finds the plugin on its PATH.
@@ -99,7 +99,7 @@ impl Stage<'_> {
     ) {
         let mut command = self.cluster.testbed().command("kubectl");
         command.args(["-n", self.namespace.name()]).args(arguments);
-        Finished::of(command, input).success();
+        Finished::run(command, input).success();
     }
 
     /// Waits until nothing that a launch makes is in the namespace.

@@ -97,7 +97,7 @@ impl Running {
     }
 }
 
-/// Whether a request creates such an object and is not a dry run.
+/// Checks whether a request creates such an object and is not a dry run.
 pub(crate) fn creates(method: &Method, path: &str, kind: &str) -> bool {
     method == Method::POST && path.contains(kind) && !path.contains("dryRun")
 }
@@ -145,7 +145,7 @@ fn a_busy_server_is_not_asked_again_before_the_time_that_it_names() {
     assert!(second.at.duration_since(first.at) >= Duration::from_secs(1), "{requests:#?}");
 }
 
-/// The answer of an API server that is too busy.
+/// Returns the response of an API server that is too busy.
 fn busy() -> Disturbance {
     let canned = Canned::text(429, "Too many requests, please try again later.");
     Disturbance::Answer(canned.with_header("retry-after", "1"))

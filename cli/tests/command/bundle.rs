@@ -55,14 +55,14 @@ dependencies:
   value: {packageName: kettle, version: '>=1.0.0'}
 ";
 
-/// A bundle directory that goes away with this value.
+/// A bundle directory that is deleted when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Bundle {
     directory: TempDir,
 }
 
 impl Bundle {
-    /// A whole bundle with nothing to report.
+    /// Creates a complete bundle without findings.
     pub(crate) fn new() -> Self {
         let bundle = Self { directory: tempfile::tempdir().unwrap() };
         bundle
@@ -72,7 +72,7 @@ impl Bundle {
             .with("metadata/dependencies.yaml", DEPENDENCIES)
     }
 
-    /// The same with another file.
+    /// Adds or replaces a file.
     pub(crate) fn with(self, path: &str, content: impl AsRef<[u8]>) -> Self {
         let path = self.directory.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -80,7 +80,7 @@ impl Bundle {
         self
     }
 
-    /// The same without a file or directory.
+    /// Removes a file or directory.
     pub(crate) fn without(self, path: &str) -> Self {
         let path = self.directory.path().join(path);
         if path.is_dir() {
@@ -91,12 +91,12 @@ impl Bundle {
         self
     }
 
-    /// Where it is.
+    /// Returns the path of the bundle.
     pub(crate) fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    /// The same as an argument.
+    /// Returns the path as an argument.
     pub(crate) fn argument(&self) -> &str {
         self.path().to_str().unwrap()
     }

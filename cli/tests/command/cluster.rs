@@ -7,8 +7,8 @@ use std::thread;
 use crate::finished::Finished;
 use crate::run::{command, piped, plugin, unlade};
 
-/// A kubeconfig of a server at which nobody listens.
-const NOBODY: &str = "apiVersion: v1
+/// A kubeconfig of a server that does not exist.
+const NO_SERVER: &str = "apiVersion: v1
 kind: Config
 current-context: here
 contexts:
@@ -27,7 +27,7 @@ users:
 ";
 const IMAGE: &str = "registry.example/bundles/etcd:0.9.4";
 
-/// Runs `unlade` in a home without a kubeconfig, outside of any pod.
+/// Runs `unlade` without a kubeconfig and outside a pod.
 fn bare(arguments: &[&str], variables: &[(&str, &str)]) -> Finished {
     let home = tempfile::tempdir().unwrap();
     let mut command = command(arguments);
@@ -38,11 +38,11 @@ fn bare(arguments: &[&str], variables: &[(&str, &str)]) -> Finished {
     command.stdin(Stdio::null()).output().unwrap().into()
 }
 
-/// The same with an image of the unpacker and a kubeconfig of a server that isn't there.
-fn with_nobody(arguments: &[&str]) -> Finished {
+/// Runs `unlade` with an image of the unpacker and a kubeconfig of a server that does not exist.
+fn without_server(arguments: &[&str]) -> Finished {
     let directory = tempfile::tempdir().unwrap();
     let kubeconfig = directory.path().join("config");
-    fs::write(&kubeconfig, NOBODY).unwrap();
+    fs::write(&kubeconfig, NO_SERVER).unwrap();
     let kubeconfig = kubeconfig.to_str().unwrap();
     bare(arguments, &[("KUBECONFIG", kubeconfig), ("UNLADE_TOOL_IMAGE", "registry.example/tool:1")])
 }
@@ -57,7 +57,7 @@ fn arguments_of_clusters_that_make_no_sense_are_2() {
             &["launch", IMAGE, "--name", "a", "--generate-name"],
             "'--name <NAME>' cannot be used with '--generate-name'",
         ),
-        (&["launch", IMAGE, "b", "--name", "a"], "--name is for one image"),
+        (&["launch", IMAGE, "b", "--name", "a"], "--name cannot be used with several images"),
         (&["launch", IMAGE, "--strategy", "magic"], "'magic' for '--strategy <STRATEGY>'"),
         (&["launch", IMAGE, "--pull-timeout", "5 minutes"], "'5 minutes' for '--pull-timeout"),
         (&["launch", IMAGE, "--requests", "cpu=lots"], "'cpu=lots' for '--requests"),
@@ -65,12 +65,15 @@ fn arguments_of_clusters_that_make_no_sense_are_2() {
         (&["launch", IMAGE, "--node-selector", "arm64"], "'arm64' for '--node-selector"),
         (&["launch", IMAGE, "--user", "0"], "'0' for '--user <UID>'"),
         (&["launch", IMAGE, "--owner", "deployment"], "'deployment' for '--owner"),
-        (&["launch", IMAGE, "--owner", "deployment/a", "--dry-run"], "--owner is looked up"),
+        (
+            &["launch", IMAGE, "--owner", "deployment/a", "--dry-run"],
+            "--owner cannot be used with --dry-run=client",
+        ),
         (&["launch", IMAGE, "--dry-run=perhaps"], "'perhaps' for '--dry-run"),
         (&["launch", IMAGE, "--as-group", "a"], "--as <USER>"),
         (&["launch", IMAGE, "--concurrency", "0"], "expected a whole number of at least 1"),
         (&["launch", IMAGE, "--architecture", "x86_64"], "this architecture amd64"),
-        (&["launch", "-f", "/dev/null"], "no image in /dev/null"),
+        (&["launch", "-f", "/dev/null"], "/dev/null contains no image"),
         (&["get", "a", "-A"], "'[NAME]...' cannot be used with '--all-namespaces'"),
         (
             &["get", "-n", "a", "-A"],
@@ -78,11 +81,11 @@ fn arguments_of_clusters_that_make_no_sense_are_2() {
         ),
         (&["get", "a", "-l", "b=c"], "'[NAME]...' cannot be used with '--selector <SELECTOR>'"),
         (&["describe"], "<NAME>..."),
-        (&["delete"], "<NAME>..."),
+        (&["delete"], "<NAME|--all|--selector <SELECTOR>>"),
         (&["delete", "a", "--all"], "'[NAME]...' cannot be used with '--all'"),
-        (&["delete", "-A"], "<NAME>..."),
+        (&["delete", "-A"], "<NAME|--all|--selector <SELECTOR>>"),
     ] {
-        let stderr = with_nobody(arguments).failure(2);
+        let stderr = without_server(arguments).failure(2);
         // Only the error itself: the usage that follows names every argument.
         let error = stderr.split("\n\n").next().unwrap();
         assert!(
@@ -102,7 +105,7 @@ fn an_affinity_with_unknown_fields_is_refused() {
     ] {
         fs::write(&path, text).unwrap();
         let arguments = ["launch", IMAGE, "--dry-run", "--affinity", path.to_str().unwrap()];
-        let stderr = with_nobody(&arguments).failure(2);
+        let stderr = without_server(&arguments).failure(2);
         let message = format!("affinity.yaml is not an Affinity: unknown field {field}\n");
         assert!(stderr.contains(&message), "{stderr}");
     }
@@ -113,8 +116,8 @@ fn the_image_of_the_unpacker_has_to_be_named() {
     let stderr = bare(&["launch", IMAGE, "--dry-run"], &[]).failure(2);
     assert_eq!(
         stderr,
-        "error: no image of unlade-unpacker is given\n\
-         hint: --tool-image names it, or the variable UNLADE_TOOL_IMAGE\n"
+        "error: the image of unlade-unpacker is not specified\n\
+         hint: pass --tool-image or set UNLADE_TOOL_IMAGE\n"
     );
 }
 
@@ -134,16 +137,16 @@ fn without_a_kubeconfig_there_is_no_cluster() {
 
 #[test]
 fn what_is_wrong_with_a_kubeconfig_is_named() {
-    let stderr = with_nobody(&["get", "--context", "nowhere"]).failure(1);
+    let stderr = without_server(&["get", "--context", "nowhere"]).failure(1);
     assert!(stderr.starts_with("error: the kubeconfig /"), "{stderr}");
     assert!(stderr.contains(" has no context \"nowhere\"\n"), "{stderr}");
     let hint = "\nhint: choose one with --context: here, elsewhere, anonymous\n";
     assert!(stderr.contains(hint), "{stderr}");
-    let stderr = with_nobody(&["get", "--context", "elsewhere"]).failure(1);
+    let stderr = without_server(&["get", "--context", "elsewhere"]).failure(1);
     assert!(stderr.starts_with("error: failed to use the kubeconfig /"), "{stderr}");
     assert!(stderr.contains("cluster of context: missing"), "{stderr}");
     // kube goes on without credentials; kubectl does not.
-    let stderr = with_nobody(&["get", "--context", "anonymous"]).failure(1);
+    let stderr = without_server(&["get", "--context", "anonymous"]).failure(1);
     let said = " has no user \"nobody\", which the context \"anonymous\" names\n";
     assert!(stderr.contains(said), "{stderr}");
 
@@ -157,7 +160,7 @@ fn what_is_wrong_with_a_kubeconfig_is_named() {
 #[test]
 fn an_api_server_that_is_not_there_is_named_with_its_context_at_once() {
     for arguments in [&["get"][..], &["describe", "a"], &["delete", "a"], &["launch", IMAGE]] {
-        let stderr = with_nobody(arguments).failure(74);
+        let stderr = without_server(arguments).failure(74);
         let told = "failed to reach the API server http://127.0.0.1:9 (context \"here\"): \
                     connection refused\nhint: ";
         assert!(stderr.contains(told), "{stderr}");
@@ -169,24 +172,24 @@ fn an_api_server_that_is_not_there_is_named_with_its_context_at_once() {
 fn a_batch_without_an_api_server_fails_with_one_message() {
     let images = ["r.example/a:1", "r.example/b:1", "r.example/c:1"];
     let arguments = [&["launch", "--concurrency=1"][..], &images[..]].concat();
-    let done = with_nobody(&arguments);
+    let done = without_server(&arguments);
     assert_eq!(done.code, Some(74), "{done:?}");
     assert_eq!(done.stderr.matches("failed to reach the API server").count(), 1, "{done:?}");
     assert!(done.stderr.ends_with("error: 3 of 3 images were not launched\n"), "{done:?}");
-    let done = with_nobody(&[&arguments[..], &["-o", "json"]].concat());
+    let done = without_server(&[&arguments[..], &["-o", "json"]].concat());
     assert_eq!(done.stdout.lines().count(), 3, "each has its own document: {done:?}");
 }
 
 #[test]
 fn an_api_server_that_is_not_there_is_a_check_that_failed() {
-    let done = with_nobody(&["check", IMAGE]);
+    let done = without_server(&["check", IMAGE]);
     assert_eq!(done.code, Some(1), "{done:?}");
     let beginning = "kubernetes-api\n--------------\n× failed to reach the API server http://";
     assert!(done.stdout.starts_with(beginning), "{done:?}");
-    assert!(done.stdout.contains("\n- not looked at, because of what failed above\n"), "{done:?}");
+    assert!(done.stdout.contains("\n- skipped because of the failure above\n"), "{done:?}");
     assert!(done.stdout.ends_with("\n\nStatus check results are ×\n"), "{done:?}");
     assert!(done.stderr.starts_with("error: 1 of "), "{done:?}");
-    let done = with_nobody(&["check", "UPPER//x", "-o", "json"]);
+    let done = without_server(&["check", "UPPER//x", "-o", "json"]);
     assert_eq!(done.code, Some(1), "{done:?}");
     let document: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
     assert_eq!(document["success"], false);
@@ -197,16 +200,16 @@ fn an_api_server_that_is_not_there_is_a_check_that_failed() {
 
 #[test]
 fn what_would_be_made_is_printed_without_a_cluster() {
-    let text = with_nobody(&["launch", IMAGE, "--dry-run"]).success();
+    let text = without_server(&["launch", IMAGE, "--dry-run"]).success();
     for kind in ["ConfigMap", "ServiceAccount", "Role", "RoleBinding", "Job"] {
         assert!(text.contains(&format!("\nkind: {kind}\n")), "{kind}: {text}");
     }
     assert!(text.contains("namespace: of-the-context\n"), "{text}");
     assert!(text.contains("image: registry.example/tool:1\n"), "{text}");
-    let names = with_nobody(&["launch", IMAGE, "--dry-run=client", "-o", "name", "-n", "b"]);
+    let names = without_server(&["launch", IMAGE, "--dry-run=client", "-o", "name", "-n", "b"]);
     let names = names.success();
     assert!(names.contains("rolebinding.rbac.authorization.k8s.io/etcd-0-9-4-"), "{names}");
-    let json = with_nobody(&["launch", IMAGE, "--dry-run", "-o", "json"]).success();
+    let json = without_server(&["launch", IMAGE, "--dry-run", "-o", "json"]).success();
     let list: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(list["kind"], "List");
     assert_eq!(list["items"].as_array().unwrap().len(), 5);
@@ -222,7 +225,7 @@ fn what_is_settable_reaches_the_job() {
          podAffinityTerm: {topologyKey: zone}\n",
     )
     .unwrap();
-    let json = with_nobody(&[
+    let json = without_server(&[
         "launch",
         IMAGE,
         "--dry-run=client",
@@ -278,8 +281,8 @@ fn what_is_settable_reaches_the_job() {
 
 #[test]
 fn an_image_of_no_form_is_told_before_a_cluster_is_asked() {
-    let stderr = with_nobody(&["launch", "UPPER//x", "--dry-run"]).failure(40);
-    assert!(stderr.starts_with("error: launching UPPER//x: "), "{stderr}");
+    let stderr = without_server(&["launch", "UPPER//x", "--dry-run"]).failure(40);
+    assert!(stderr.starts_with("error: failed to launch UPPER//x: "), "{stderr}");
     assert!(stderr.contains("\nhint: "), "{stderr}");
 }
 
@@ -306,13 +309,13 @@ fn clusters_are_reached_through_the_proxy_of_the_environment() {
     let proxy = format!("http://{}", listener.local_addr().unwrap());
     let asked = thread::spawn(move || {
         let mut line = String::new();
-        // What hangs up afterwards is no API server, and nothing more is asked of it.
+        // The connection is closed afterwards, so the command sends nothing else.
         BufReader::new(listener.accept().unwrap().0).read_line(&mut line).unwrap();
         line
     });
     let directory = tempfile::tempdir().unwrap();
     let kubeconfig = directory.path().join("config");
-    fs::write(&kubeconfig, NOBODY.replace("http://127.0.0.1:9", "https://203.0.113.1:6443"))
+    fs::write(&kubeconfig, NO_SERVER.replace("http://127.0.0.1:9", "https://203.0.113.1:6443"))
         .unwrap();
     let kubeconfig = kubeconfig.to_str().unwrap();
     let proxied = [("KUBECONFIG", kubeconfig), ("HTTPS_PROXY", &proxy), ("NO_PROXY", "")];
@@ -344,7 +347,7 @@ fn credentials_are_not_sent_without_tls_and_that_is_said() {
             lines.take_while(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
         });
         let kubeconfig = directory.path().join("config");
-        let text = NOBODY.replace("127.0.0.1:9", &address);
+        let text = NO_SERVER.replace("127.0.0.1:9", &address);
         fs::write(&kubeconfig, text.replace("user: {}", &format!("user: {{{user}}}"))).unwrap();
         let kubeconfig = kubeconfig.to_str().unwrap();
         let finished = bare(&["get", "--as", "somebody"], &[("KUBECONFIG", kubeconfig)]);

@@ -82,7 +82,7 @@ fn digest(text: &Value) -> String {
     sha256(text.as_str().unwrap().as_bytes())
 }
 
-/// The SHA-256 of `bytes` in hex.
+/// Returns the SHA-256 of `bytes` in hex.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::new(), |mut hex, byte| {
         write!(hex, "{byte:02x}").unwrap();

@@ -60,7 +60,7 @@ fn what_is_no_bundle_is_3() {
     ];
     for bundle in cases {
         let stderr = unlade(["unpack", bundle.argument()]).failure(3);
-        assert!(stderr.starts_with("error: reading the bundle directory "), "{stderr}");
+        assert!(stderr.starts_with("error: failed to read the bundle directory "), "{stderr}");
         assert_eq!(stderr.matches("error: ").count(), 1, "{stderr}");
     }
 }
@@ -79,9 +79,9 @@ fn a_bundle_that_is_elsewhere_is_pointed_at() {
         let stderr = unlade(["unpack", path.to_str().unwrap()]).failure(3);
         stderr.lines().last().unwrap().to_owned()
     };
-    assert_eq!(hint("etcd"), "hint: bundle directories below it: 0.9.2, 0.9.4");
+    assert_eq!(hint("etcd"), "hint: it contains bundle directories: 0.9.2, 0.9.4");
     let root = package.path().canonicalize().unwrap();
-    let above = format!("hint: the bundle is the directory above: {}", root.display());
+    let above = format!("hint: its parent {} is a bundle directory", root.display());
     assert_eq!(hint("manifests"), above);
     assert_eq!(hint("metadata"), above);
     assert_eq!(hint("project"), "hint: a bundle directory contains manifests/ and metadata/");
@@ -132,7 +132,7 @@ fn a_file_that_is_no_archive_is_told_so_in_plain_words() {
         std::fs::write(&file, text).unwrap();
         for transport in ["", "oci-archive:", "docker-archive:"] {
             let stderr = unlade(["unpack", &format!("{transport}{}", file.display())]).failure(3);
-            assert!(stderr.contains("config-map.yaml is no tar archive\n"), "{stderr}");
+            assert!(stderr.contains("config-map.yaml is not a tar archive\n"), "{stderr}");
             assert!(stderr.contains("hint: a bundle is a directory or an image;"), "{stderr}");
         }
     }
@@ -173,7 +173,7 @@ fn a_bundle_that_needs_gzip_is_refused_as_plain_and_taken_by_default() {
     let bundle = Bundle::new().with("manifests/large.yaml", large);
     let stderr = unlade(["unpack", bundle.argument(), "--encoding", "plain"]).failure(4);
     assert!(stderr.contains("manifests/large.yaml"), "{stderr}");
-    assert!(stderr.contains("hint: --encoding gzip"), "{stderr}");
+    assert!(stderr.contains("hint: use --encoding gzip"), "{stderr}");
     let text = unlade(["unpack", bundle.argument()]).success();
     assert!(text.contains("olm.contentEncoding: gzip+base64\n"));
 }
@@ -311,6 +311,6 @@ fn output_that_cannot_be_written_is_1() {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let finished: Finished = command(arguments).stdout(full).output().unwrap().into();
         let stderr = finished.failure(1);
-        assert!(stderr.starts_with("error: writing to standard output: "), "{stderr}");
+        assert!(stderr.starts_with("error: failed to write to standard output: "), "{stderr}");
     }
 }

@@ -17,7 +17,7 @@ fn exits(input: impl Into<Vec<u8>>, code: i32) -> String {
     piped(["load"], input).failure(code)
 }
 
-/// As `encoding/json` has it; and what wins is what the digest is of.
+/// `encoding/json` does the same, and the digest is that of the last value.
 #[test]
 fn of_two_equal_keys_the_last_is_read_and_verified() {
     let good = filled();
@@ -177,7 +177,7 @@ fn names_that_are_no_names_of_kubernetes_are_refused() {
     }
 }
 
-/// A line of a list is an image and never an option, whatever it looks like.
+/// A line of a list is always an image and never an option.
 #[test]
 fn a_list_of_images_brings_no_options() {
     let launch =

@@ -6,7 +6,7 @@ use unlade_tests::example;
 
 use crate::{bundle::Bundle, corpus::sha256, run::unlade};
 
-/// Writes a docker archive with the files of `bundle` in its one layer.
+/// Writes a docker archive with the files of `bundle` in its only layer.
 fn docker_archive(bundle: &Path, directory: &Path) -> PathBuf {
     let mut layer = tar::Builder::new(Vec::new());
     layer.append_dir_all(".", bundle).unwrap();
@@ -36,7 +36,8 @@ fn docker_archive(bundle: &Path, directory: &Path) -> PathBuf {
     path
 }
 
-/// Writes an OCI layout with the files of `bundle` in its one layer; gives the manifest's digest.
+/// Writes an OCI layout with the files of `bundle` in its only layer, and returns the digest of
+/// the manifest.
 fn layout(bundle: &Path, directory: &Path) -> String {
     let blobs = directory.join("blobs/sha256");
     fs::create_dir_all(&blobs).unwrap();

@@ -59,7 +59,7 @@ fn output_that_nobody_reads_is_interrupted_at_once() {
 fn a_job_whose_creation_is_under_way_is_not_denied() {
     // The request may or may not be carried out, and is never answered.
     for (disturbance, told) in [
-        (Disturbance::HangAfterDoing, "interrupted; the Job is deleted\n"),
+        (Disturbance::HangAfterDoing, "interrupted; the Job was deleted\n"),
         (Disturbance::Hang, ": the Job may still appear\n"),
     ] {
         let mut disturbance = Some(disturbance);

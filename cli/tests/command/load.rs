@@ -7,7 +7,7 @@ use crate::{
     run::{piped, unlade},
 };
 
-/// The keys of a ConfigMap as OLM fills it: six annotations, no marks of ours.
+/// Returns a ConfigMap as OLM fills it: with six annotations and without marks of unlade.
 fn upstream(name: &str) -> String {
     let csv = CSV.replace('\n', "\n    ");
     format!(
@@ -197,8 +197,8 @@ fn one_bad_config_map_does_not_hide_the_others() {
     assert_eq!(lines[0]["bundle"]["csvName"], "tea-operator.v1.2.3");
     assert_eq!((lines[1].get("bundle"), &lines[1]["exitCode"]), (None, &3.into()));
     let error = lines[1]["error"].as_str().unwrap();
-    assert!(error.starts_with("loading ConfigMap olm/bad: "), "{error}");
-    assert!(finished.stderr.contains("error: loading ConfigMap olm/bad: "), "{finished:?}");
+    assert!(error.starts_with("failed to load ConfigMap olm/bad: "), "{error}");
+    assert!(finished.stderr.contains("error: failed to load ConfigMap olm/bad: "), "{finished:?}");
     assert!(
         finished.stderr.ends_with("error: 1 of 3 ConfigMaps were not loaded\n"),
         "{finished:?}"
@@ -223,7 +223,10 @@ fn a_config_map_that_is_no_bundle_is_refused() {
     let root = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kube-root-ca.crt}\n\
                 data:\n  ca.crt: |\n    -----BEGIN CERTIFICATE-----\n    MIIB\n";
     let stderr = piped(["load"], root).failure(3);
-    assert!(stderr.starts_with("error: ConfigMap kube-root-ca.crt holds no bundle\n"), "{stderr}");
+    assert!(
+        stderr.starts_with("error: ConfigMap kube-root-ca.crt does not contain a bundle\n"),
+        "{stderr}"
+    );
     let finished = piped(["load"], format!("{root}---\n{}", upstream("a")));
     assert_eq!(finished.code, Some(3), "{finished:?}");
     assert!(finished.stdout.starts_with("ConfigMap olm/a\n"), "{finished:?}");
@@ -244,7 +247,7 @@ fn what_is_no_config_map_is_said_to_be_what_it_is() {
     let catalog = "schema: olm.package\nname: tea\n---\nschema: olm.channel\npackage: tea\n";
     let stderr = piped(["load"], catalog).failure(3);
     assert!(stderr.contains("only an entry of a file-based catalog and 1 more\n"), "{stderr}");
-    assert!(stderr.contains("hint: a file-based catalog is read by `opm`"), "{stderr}");
+    assert!(stderr.contains("`opm` reads file-based catalogs"), "{stderr}");
 
     let mut tar = vec![0; 1024];
     tar[257..262].copy_from_slice(b"ustar");
@@ -264,6 +267,6 @@ fn objects_that_are_no_config_maps_are_left_out_with_a_word() {
         ["load", "-o", "json"],
         format!("kind: Secret\nmetadata: {{name: s}}\n---\n{}", upstream("a")),
     );
-    assert_eq!(finished.stderr, "warning: Secret/s is no ConfigMap and left out\n");
+    assert_eq!(finished.stderr, "warning: Secret/s is not a ConfigMap and is skipped\n");
     assert_eq!(finished.success().lines().count(), 1);
 }

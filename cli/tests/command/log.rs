@@ -69,7 +69,7 @@ fn a_password_in_the_address_of_the_server_is_not_shown() {
     assert!(!done.stderr.contains("hunter2"), "{done:?}");
 }
 
-/// The pod of a Job whose image the registry refuses with these credentials.
+/// Returns the pod of a Job whose image the registry refuses with these credentials.
 fn refused(job: &Value) -> Value {
     let name = job["metadata"]["name"].as_str().unwrap();
     let message = "failed to pull image: failed to authorize: 401 Unauthorized";

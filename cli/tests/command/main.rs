@@ -1,4 +1,4 @@
-//! The real binaries, as people and scripts use them.
+//! Runs the real binaries as users and scripts do.
 
 #![expect(
     clippy::unwrap_used,
@@ -9,17 +9,17 @@
 /// A cluster with an in-memory API server behind HTTP, so that kube's whole client stack is tested
 /// too.
 mod api_server;
-/// A bundle directory made for one test.
+/// A bundle directory for one test.
 mod bundle;
-/// What talks to clusters, as far as that goes without one.
+/// The commands that talk to clusters, without a cluster.
 mod cluster;
 /// Every bundle of the corpus, through pipes.
 mod corpus;
-/// What goes wrong, and how that is told.
+/// Failures, and how they are reported.
 mod failure;
 #[path = "../finished/mod.rs"]
 mod finished;
-/// ConfigMaps of someone who may write to the namespace.
+/// ConfigMaps of an attacker who may write to the namespace.
 mod hostile;
 /// Images as sources.
 mod image;
@@ -31,7 +31,7 @@ mod load;
 mod log;
 /// Runs the binaries.
 mod run;
-/// What a terminal is shown, on a pseudo-terminal.
+/// The output on a terminal, with a pseudo-terminal.
 mod terminal;
 /// Help, completions, man pages and versions.
 mod text;

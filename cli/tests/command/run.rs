@@ -3,12 +3,12 @@ use std::process::{Command, Stdio};
 
 use crate::finished::Finished;
 
-/// `unlade` with nothing of the environment that changes what it prints.
+/// Returns the command `unlade` without the environment variables that change its output.
 pub(crate) fn command(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
     clean(Command::new(env!("CARGO_BIN_EXE_unlade")), arguments)
 }
 
-/// `kubectl-unlade`.
+/// Runs `kubectl-unlade`.
 pub(crate) fn plugin(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Finished {
     let mut command = clean(Command::new(env!("CARGO_BIN_EXE_kubectl-unlade")), arguments);
     command.output().unwrap().into()
@@ -24,7 +24,7 @@ pub(crate) fn piped(
     arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     input: impl Into<Vec<u8>>,
 ) -> Finished {
-    Finished::of(command(arguments), input)
+    Finished::run(command(arguments), input)
 }
 
 fn clean(mut command: Command, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {

@@ -10,7 +10,7 @@ use unlade_tests::example;
 
 use crate::{bundle::Bundle, run::command};
 
-/// Runs a command on a terminal of 80 columns; gives its exit code and all that is shown.
+/// Runs a command on a terminal of 80 columns; returns its exit code and its output.
 fn on_terminal(mut command: Command) -> (Option<i32>, String) {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let screen = openpt(flags).unwrap();
@@ -22,12 +22,12 @@ fn on_terminal(mut command: Command) -> (Option<i32>, String) {
     let terminal = OpenOptions::new().read(true).write(true).open(name).unwrap();
     let stdio = || Stdio::from(terminal.try_clone().unwrap());
     let mut child = command.stdin(stdio()).stdout(stdio()).stderr(stdio()).spawn().unwrap();
-    // The screen ends once nobody has the terminal any more.
+    // Reading ends once no process has the terminal open.
     drop((command, terminal));
     let mut shown = Vec::new();
     match File::from(screen).read_to_end(&mut shown) {
         Ok(_) => {}
-        // Linux' way to tell of the end.
+        // Linux reports the end of a terminal as EIO.
         Err(error) => assert_eq!(error.raw_os_error(), Some(5), "{error}"),
     }
     let code = child.wait().unwrap().code();
@@ -79,7 +79,7 @@ fn tables_fit_the_terminal() {
 }
 
 #[test]
-fn findings_are_in_the_summary_and_told_once() {
+fn findings_are_reported_once_in_the_summary() {
     let bundle = Bundle::new().with("manifests/broken.yaml", "a: [\n");
     let (_, shown) = on_terminal(command(["unpack", bundle.argument(), "--color=never"]));
     assert_eq!(shown.matches("warning: ").count(), 1, "{shown}");
@@ -90,7 +90,7 @@ fn load_does_not_wait_for_someone_to_type_a_config_map() {
     let (code, shown) = on_terminal(command(["load", "--color=never"]));
     assert_eq!(code, Some(2), "{shown}");
     assert!(
-        shown.starts_with("error: no FILE, and standard input is a terminal\nhint: "),
+        shown.starts_with("error: FILE is required if standard input is a terminal\nhint: "),
         "{shown}"
     );
 }

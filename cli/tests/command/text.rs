@@ -6,7 +6,7 @@ use crate::run::{piped, plugin, unlade};
 
 #[test]
 fn the_help_is_as_reviewed() {
-    // `SNAPSHOTS=overwrite` writes them anew.
+    // `SNAPSHOTS=overwrite` updates them.
     assert_data_eq!(unlade(["--help"]).success(), file!["snapshot/help.txt"]);
     assert_data_eq!(unlade(["unpack", "--help"]).success(), file!["snapshot/help-unpack.txt"]);
     assert_data_eq!(unlade(["load", "--help"]).success(), file!["snapshot/help-load.txt"]);
@@ -20,7 +20,7 @@ fn the_help_is_as_reviewed() {
 }
 
 #[test]
-fn the_plugin_speaks_of_itself_as_kubectl_unlade() {
+fn the_help_of_the_plugin_names_kubectl_unlade() {
     for arguments in [&["--help"][..], &["unpack", "--help"], &["load", "-h"]] {
         let help = plugin(arguments).success();
         assert!(help.contains("Usage: kubectl unlade "), "{help}");
@@ -38,7 +38,7 @@ fn a_deletion_without_a_choice_names_all_ways_to_choose() {
 }
 
 #[test]
-fn versions_are_told() {
+fn versions_are_printed() {
     let version = env!("CARGO_PKG_VERSION");
     assert_eq!(unlade(["-V"]).success(), format!("unlade {version}\n"));
     let long = unlade(["--version"]).success();
@@ -109,7 +109,7 @@ fn help_of_a_pipe_has_no_colours_unless_they_are_asked_for() {
 }
 
 #[test]
-fn the_readme_shows_what_the_example_gives() {
+fn the_readme_shows_the_output_for_the_example() {
     let readme = include_str!("../../../README.md");
     let example = unlade_tests::example();
     let example = example.to_str().unwrap();
@@ -120,7 +120,7 @@ fn the_readme_shows_what_the_example_gives() {
     assert_data_eq!(shown, loaded);
 }
 
-/// What `readme` shows below the command line `line`.
+/// Returns the output that `readme` shows for the command line `line`.
 fn block<'a>(readme: &'a str, line: &str) -> &'a str {
     let start = format!("```console\n$ {line}\n");
     let (_, behind) = readme.split_once(&start).unwrap();

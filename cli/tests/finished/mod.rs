@@ -1,4 +1,4 @@
-//! What a command left behind; both programs of tests have it.
+//! The result of a command, for both test programs.
 
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
@@ -12,8 +12,8 @@ pub(crate) struct Finished {
 }
 
 impl Finished {
-    /// Of `command`, with `input` piped in.
-    pub(crate) fn of(mut command: Command, input: impl Into<Vec<u8>>) -> Self {
+    /// Runs `command` with `input` piped in.
+    pub(crate) fn run(mut command: Command, input: impl Into<Vec<u8>>) -> Self {
         let input = input.into();
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();

@@ -1,4 +1,4 @@
-//! [`Content`]: the value between every reader and every writer.
+//! [`Content`]: the common representation of a bundle for all readers and writers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,8 +17,8 @@ mod upstream;
 #[cfg(test)]
 mod tests;
 
-/// The file whose content becomes the annotations of the ConfigMap. `annotations.yml` is a file
-/// like any other (operator-registry `AnnotationsFile`).
+/// The file whose content becomes the annotations of the ConfigMap. The name must match exactly:
+/// `annotations.yml` is an ordinary file (operator-registry `AnnotationsFile`).
 pub const ANNOTATIONS_FILE: &str = "annotations.yaml";
 
 /// The two directories of a bundle.
@@ -30,104 +30,104 @@ pub enum Directory {
     Metadata,
 }
 
-/// One file of a bundle, `metadata/annotations.yaml` excepted.
+/// One file of a bundle, other than `metadata/annotations.yaml`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct File {
-    /// The directory that it lies in.
+    /// The directory that contains it.
     pub directory: Directory,
-    /// Its name there, as in the bundle.
+    /// Its original name in that directory.
     pub name: String,
-    /// Its bytes.
+    /// Its content.
     pub bytes: Vec<u8>,
 }
 
 /// The annotations and the files of one bundle.
 ///
-/// Each file has a legal ConfigMap key of its own, and no annotation is
+/// Each file has a unique, legal ConfigMap key, and no annotation is
 /// [reserved](annotation::is_reserved).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
     annotations: BTreeMap<String, String>,
     files: Vec<File>,
-    /// Where in `files` the file of a key is.
+    /// The index in `files` of the file with this key.
     keys: BTreeMap<ConfigMapKey, usize>,
 }
 
-/// A content, and what its reader noticed on the way.
+/// The content that a reader produced, and its findings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
-    /// What was read.
+    /// The content.
     pub content: Content,
-    /// What was noticed.
+    /// The findings of the reader.
     pub findings: Vec<Finding>,
 }
 
-/// Why files and annotations are no [`Content`].
+/// An error that prevents files and annotations from being a [`Content`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Files that cannot be in one ConfigMap: all of them.
+    /// Files that cannot be in one ConfigMap.
     #[error("{}", excerpt::list(.problems, "; "))]
     Files {
-        /// One for each such file, or group of files.
+        /// All problems: one for each such file or group of files.
         problems: Vec<FileProblem>,
     },
-    /// More files than the limit.
-    #[error("the bundle has {files} files, the limit is {limit}")]
+    /// The bundle has more files than the limit.
+    #[error("the bundle has {files} files, but the limit is {limit}")]
     TooManyFiles {
-        /// Number of files.
+        /// The number of files.
         files: usize,
         /// The limit.
         limit: usize,
     },
-    /// A file above the limit.
-    #[error("{} has {size} bytes, the limit for a file is {limit}", excerpt::cut(.path))]
+    /// A file is larger than the limit.
+    #[error("{} has {size} bytes, but the limit for a file is {limit}", excerpt::cut(.path))]
     FileTooLarge {
         /// The file.
         path: String,
-        /// Its bytes.
+        /// Its size in bytes.
         size: usize,
         /// The limit.
         limit: usize,
     },
-    /// All files together are above the limit.
-    #[error("the files of the bundle have {size} bytes, the limit is {limit}")]
+    /// All files together are larger than the limit.
+    #[error("the files of the bundle have {size} bytes, but the limit is {limit}")]
     TooLarge {
-        /// Bytes in all files.
+        /// The total size of all files in bytes.
         size: usize,
         /// The limit.
         limit: usize,
     },
-    /// Annotations that are not taken.
+    /// The annotations are not valid.
     #[error(transparent)]
     Annotations(#[from] annotation::Error),
 }
 
-/// Why files cannot be in one ConfigMap.
+/// A reason why files cannot be in one ConfigMap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileProblem {
-    /// A file whose name has no legal key.
+    /// The name of a file has no legal key.
     Key {
         /// The file.
         path: String,
-        /// Why.
+        /// The reason.
         error: key::Error,
     },
-    /// Files of one key: upstream keeps the last one and drops the others silently.
+    /// Several files have the same key. Upstream keeps the last one and silently drops the others.
     Collision {
         /// The key.
         key: ConfigMapKey,
-        /// The files, in the order of their paths.
+        /// The files, sorted by path.
         paths: Vec<String>,
     },
 }
 
 impl Content {
-    /// The content of a bundle with these files, as found in its two directories.
+    /// Creates the content of a bundle from the files of its two directories.
     ///
-    /// `annotations.yaml` is taken out of `files`: the one in metadata/, else the one in manifests/
-    /// as upstream's writer does.
+    /// The annotations come from the `annotations.yaml` among `files`: from the one in metadata/ if
+    /// it exists, else from the one in manifests/, as upstream's writer does.
     ///
     /// ```
     /// use unlade_bundle::{Content, Directory, File, Limits};
@@ -147,63 +147,67 @@ impl Content {
     ///
     /// # Errors
     ///
-    /// If two files map to one key, a name has no legal key, `annotations.yaml` is not readable,
-    /// an annotation is not legal, or a limit is passed.
+    /// Returns an error if two files have the same key, a name has no legal key,
+    /// `annotations.yaml` cannot be parsed, an annotation is not legal, or a limit is exceeded.
     pub fn assemble(files: Vec<File>, limits: &Limits) -> Result<Reading, Error> {
         check_limits(&files, limits)?;
         let (found, files): (Vec<_>, Vec<_>) =
             files.into_iter().partition(|file| file.name == ANNOTATIONS_FILE);
-        let keys = keys_of(&files, &found)?;
+        let keys = assign_keys(&files, &found)?;
         let AnnotationsFile { annotations, findings } =
             read_annotations(found, limits, Illegal::Refused)?;
         let findings = findings.into_vec();
-        Ok(Reading { content: Self::sorted(annotations, files, keys), findings })
+        Ok(Reading { content: Self::from_keyed_files(annotations, files, keys), findings })
     }
 
-    /// The same, and what one ConfigMap cannot hold is left out with a finding instead of refused:
-    /// files whose names have no legal key, all but the last file of a key in the order of
-    /// upstream's writer, and entries of `annotations.yaml` that Kubernetes refuses.
+    /// Creates the content as [`Content::assemble`] does, but leaves out what a ConfigMap cannot
+    /// contain, with a finding for each.
+    ///
+    /// These are files whose names have no legal key, all but the last of several files with the
+    /// same key (in the order of upstream's writer), and entries of `annotations.yaml` that
+    /// Kubernetes rejects.
     ///
     /// # Errors
     ///
-    /// If `annotations.yaml` is not readable or one of upstream's six is not legal in it, which
-    /// upstream refuses too, or a limit is passed.
+    /// Returns an error if `annotations.yaml` cannot be parsed, if one of upstream's six
+    /// annotations in it is not legal (upstream rejects these bundles too), or if a limit is
+    /// exceeded.
     pub fn assemble_as_upstream(files: Vec<File>, limits: &Limits) -> Result<Reading, Error> {
         check_limits(&files, limits)?;
         let (found, files): (Vec<_>, Vec<_>) =
             files.into_iter().partition(|file| file.name == ANNOTATIONS_FILE);
-        let (files, mut findings) = upstream::fitting(files);
-        let keys = keys_of(&files, &found)?;
+        let (files, mut findings) = upstream::select_files(files);
+        let keys = assign_keys(&files, &found)?;
         let file = read_annotations(found, limits, Illegal::LeftOut)?;
         findings.append(file.findings);
         let findings = findings.into_vec();
-        Ok(Reading { content: Self::sorted(file.annotations, files, keys), findings })
+        Ok(Reading { content: Self::from_keyed_files(file.annotations, files, keys), findings })
     }
 
-    /// The same content with no other annotations than upstream's six. Gives the number of those
-    /// that went.
+    /// Removes all annotations except upstream's six, and returns the number of removed ones.
     pub fn keep_upstream_annotations(&mut self) -> usize {
         let before = self.annotations.len();
         self.annotations.retain(|key, _| annotation::UPSTREAM.contains(&key.as_str()));
         before - self.annotations.len()
     }
 
-    /// The content of these files and annotations, which came out of a ConfigMap.
+    /// Creates a content from files and annotations that were read from a ConfigMap.
     ///
     /// # Errors
     ///
-    /// If the files exceed `limits`, or if two of them have the same ConfigMap key.
+    /// Returns an error if the files exceed `limits`, or if two of them have the same ConfigMap
+    /// key.
     pub fn restore(
         annotations: BTreeMap<String, String>,
         files: Vec<File>,
         limits: &Limits,
     ) -> Result<Self, Error> {
         check_limits(&files, limits)?;
-        let keys = keys_of(&files, &[])?;
-        Ok(Self::sorted(annotations, files, keys))
+        let keys = assign_keys(&files, &[])?;
+        Ok(Self::from_keyed_files(annotations, files, keys))
     }
 
-    fn sorted(
+    fn from_keyed_files(
         annotations: BTreeMap<String, String>,
         files: Vec<File>,
         keys: Vec<ConfigMapKey>,
@@ -212,45 +216,46 @@ impl Content {
         keyed.sort_unstable();
         let mut content =
             Self { annotations, files: Vec::with_capacity(keyed.len()), keys: BTreeMap::new() };
-        for (place, (file, key)) in keyed.into_iter().enumerate() {
+        for (index, (file, key)) in keyed.into_iter().enumerate() {
             content.files.push(file);
-            content.keys.insert(key, place);
+            content.keys.insert(key, index);
         }
         content
     }
 
-    /// The annotations of the bundle: all that were taken from `annotations.yaml`, and upstream's
-    /// six, `""` where the file has none.
+    /// Returns the annotations of the bundle: those of `annotations.yaml`, and always upstream's
+    /// six, which are `""` if the file does not have them.
     pub fn annotations(&self) -> &BTreeMap<String, String> {
         &self.annotations
     }
 
-    /// The files, sorted by directory and name.
+    /// Returns the files, sorted by directory and name.
     pub fn files(&self) -> &[File] {
         &self.files
     }
 
-    /// The files with their ConfigMap keys, in the bytewise order of the keys: the order in which
-    /// upstream's loader sees them.
+    /// Returns the files with their ConfigMap keys, in the bytewise order of the keys. Upstream's
+    /// loader reads them in this order.
     pub fn entries(&self) -> impl Iterator<Item = (&ConfigMapKey, &File)> {
-        self.keys.iter().filter_map(|(key, &place)| Some((key, self.files.get(place)?)))
+        self.keys.iter().filter_map(|(key, &index)| Some((key, self.files.get(index)?)))
     }
 
-    /// The same, with the bytes moved out.
+    /// Converts the content into its files with their ConfigMap keys, in the order of
+    /// [`Content::entries`].
     pub fn into_entries(self) -> impl Iterator<Item = (ConfigMapKey, File)> {
         let mut files: Vec<_> = self.files.into_iter().map(Some).collect();
-        let mut take = move |place: usize| files.get_mut(place).and_then(Option::take);
-        self.keys.into_iter().filter_map(move |(key, place)| Some((key, take(place)?)))
+        let mut take = move |index: usize| files.get_mut(index).and_then(Option::take);
+        self.keys.into_iter().filter_map(move |(key, index)| Some((key, take(index)?)))
     }
 
-    /// The digest of the content, such as `sha256:0123...`: see [`digest`].
+    /// Returns the [digest] of the content, such as `sha256:0123...`.
     pub fn digest(&self) -> String {
-        digest::of(self)
+        digest::compute(self)
     }
 }
 
 impl Error {
-    /// Whether a limit was passed: one of [`Limits`], or that of Kubernetes for annotations.
+    /// Whether a limit was exceeded: one of [`Limits`], or the limit of Kubernetes for annotations.
     pub fn is_limit(&self) -> bool {
         match self {
             Self::TooManyFiles { .. } | Self::FileTooLarge { .. } | Self::TooLarge { .. } => true,
@@ -259,14 +264,15 @@ impl Error {
         }
     }
 
-    /// What may help.
+    /// Returns a suggestion for how to fix the error, if one is known.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Files { problems } => Some(match problems.first()? {
                 FileProblem::Key { .. } => "rename the file in the bundle",
                 FileProblem::Collision { .. } => {
-                    "rename one of the files: in a key every character but letters, digits, '-', \
-                     '_' and '.' becomes '-', and manifests/ and metadata/ share their keys"
+                    "rename one of the files: in a key, every character except letters, digits, '-', \
+                     '_' and '.' becomes '-', and the files of manifests/ and metadata/ must have \
+                     different keys"
                 }
             }),
             _ => None,
@@ -275,7 +281,7 @@ impl Error {
 }
 
 impl Directory {
-    /// `manifests` or `metadata`.
+    /// Returns `manifests` or `metadata`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Manifests => "manifests",
@@ -283,7 +289,7 @@ impl Directory {
         }
     }
 
-    /// The path of a file of this directory.
+    /// Returns the path of the file `name` in this directory.
     pub(crate) fn path(self, name: &str) -> String {
         format!("{self}/{name}")
     }
@@ -296,7 +302,7 @@ impl fmt::Display for Directory {
 }
 
 impl File {
-    /// Directory and name, such as `manifests/csv.yaml`.
+    /// Returns the path of the file, such as `manifests/csv.yaml`.
     pub fn path(&self) -> String {
         self.directory.path(&self.name)
     }
@@ -329,9 +335,10 @@ fn check_limits(files: &[File], limits: &Limits) -> Result<(), Error> {
     Ok(())
 }
 
-/// The keys of `files`, one each. The `annotations.yaml` that were `found` need none; they are
-/// only looked at for one that is there twice.
-fn keys_of(files: &[File], found: &[File]) -> Result<Vec<ConfigMapKey>, Error> {
+/// Returns the keys of `files`, in the same order.
+///
+/// The `annotations_files` need no keys. They are checked only for two in the same directory.
+fn assign_keys(files: &[File], annotations_files: &[File]) -> Result<Vec<ConfigMapKey>, Error> {
     let mut problems = Vec::new();
     let mut keys = Vec::with_capacity(files.len());
     let mut paths: BTreeMap<ConfigMapKey, Vec<String>> = BTreeMap::new();
@@ -345,7 +352,8 @@ fn keys_of(files: &[File], found: &[File]) -> Result<Vec<ConfigMapKey>, Error> {
         }
     }
     for directory in [Directory::Manifests, Directory::Metadata] {
-        let same: Vec<_> = found.iter().filter(|file| file.directory == directory).collect();
+        let same: Vec<_> =
+            annotations_files.iter().filter(|file| file.directory == directory).collect();
         if let (true, Ok(key)) = (same.len() > 1, ConfigMapKey::of_file(ANNOTATIONS_FILE)) {
             let paths = same.into_iter().map(File::path).collect();
             problems.push(FileProblem::Collision { key, paths });
@@ -360,8 +368,10 @@ fn keys_of(files: &[File], found: &[File]) -> Result<Vec<ConfigMapKey>, Error> {
     if problems.is_empty() { Ok(keys) } else { Err(Error::Files { problems }) }
 }
 
-/// Upstream reads the file of manifests/ first and that of metadata/ over it: both must be
-/// readable, and the latter stands.
+/// Reads the annotations from the `annotations.yaml` that were found.
+///
+/// Upstream reads the file of manifests/ first and then overwrites the result with the file of
+/// metadata/. So both must be valid, and the latter takes precedence.
 fn read_annotations(
     mut found: Vec<File>,
     limits: &Limits,
@@ -377,13 +387,13 @@ fn read_annotations(
             findings.push(Finding::new(
                 Reason::AnnotationsFile,
                 Directory::Manifests.path(ANNOTATIONS_FILE),
-                "the file is not used: the one in metadata/ wins",
+                "the file is not used, because the one in metadata/ takes precedence",
             ));
         } else if file.directory == Directory::Manifests {
             findings.push(Finding::new(
                 Reason::AnnotationsFile,
                 path,
-                "the file lies in manifests/ instead of metadata/",
+                "the file is in manifests/: move it to metadata/",
             ));
         }
         result = Some(read);
@@ -392,7 +402,7 @@ fn read_annotations(
         findings.push(Finding::new(
             Reason::AnnotationsFile,
             Directory::Metadata.path(ANNOTATIONS_FILE),
-            "the file is missing: the bundle has no annotations",
+            "the file does not exist, so the bundle has no annotations",
         ));
         AnnotationsFile::default()
     });

@@ -1,4 +1,4 @@
-//! What a reader noticed and did not take, or took otherwise than written.
+//! Findings: what a reader left out of a bundle, or read differently from how it is written.
 
 use std::fmt;
 
@@ -10,83 +10,87 @@ mod list;
 
 pub use list::{LISTED, listed, listed_items};
 
-/// One thing that a reader noticed: nothing is dropped without one.
+/// One observation of a reader. A reader never leaves anything out without a finding.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Finding {
-    /// Why, in a form that programs can match on.
+    /// The reason, in a form that programs can match on.
     pub reason: Reason,
-    /// The file, ConfigMap key or annotation that it is about; empty if it is about the whole.
+    /// The file, ConfigMap key or annotation that the finding is about. Empty if the finding is
+    /// about the whole bundle.
     #[serde(default)]
     pub subject: String,
-    /// What happened, for people: a lowercase fragment.
+    /// The message for people: a lowercase fragment.
     #[serde(default)]
     pub message: String,
-    /// The number of findings that this one stands for because they were not kept; 0 for an
-    /// ordinary finding. [`count`] includes them.
+    /// The number of omitted findings that this finding stands for. It is 0 for an ordinary
+    /// finding. [`count`] includes these findings.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub omitted: usize,
 }
 
-/// Why something was reported.
+/// The reason for a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Reason {
-    /// An annotation whose key belongs to Kubernetes, OLM or unlade: never taken from a bundle.
+    /// An annotation whose key is reserved for Kubernetes, OLM or unlade. A reader always leaves it
+    /// out.
     ReservedAnnotation,
-    /// An entry of `annotations.yaml` that Kubernetes refuses, where that is no error.
+    /// An entry of `annotations.yaml` that Kubernetes rejects, if the reader leaves it out instead
+    /// of failing.
     IllegalAnnotation,
-    /// A file that one ConfigMap cannot hold beside the others, where that is no error: without a
-    /// legal key, or with the key of a later one.
+    /// A file that cannot be in the ConfigMap with the others, if the reader leaves it out instead
+    /// of failing. Either its name has no legal key, or a later file has the same key.
     IllegalFile,
-    /// `annotations.yaml` is missing, empty, lies in `manifests/`, or is there twice.
+    /// `annotations.yaml` does not exist, is empty, is in `manifests/`, or exists twice.
     AnnotationsFile,
     /// No annotation names the package.
     NoPackage,
     /// No annotation names a channel.
     NoChannels,
-    /// `manifests.v1` or `metadata.v1` names a path that is not used.
+    /// `manifests.v1` or `metadata.v1` names a path that the reader does not use.
     PathIgnored,
-    /// A file that does not decode as a Kubernetes object: upstream drops it.
+    /// A file that does not decode as a Kubernetes object. Upstream silently drops it.
     Undecodable,
-    /// Content after the first document of a file: upstream never reads it.
+    /// Content after the first document of a file. Upstream never reads it.
     FurtherDocuments,
-    /// A document without content, which upstream keeps as an object without kind.
+    /// A document without content. Upstream keeps it as an object without a kind.
     NilObject,
-    /// An object without a name, which no cluster accepts.
+    /// An object without a name. No cluster accepts it.
     NamelessObject,
     /// An object that another file of the bundle contains as well.
     DuplicateObject,
     /// No ClusterServiceVersion.
     NoCsv,
-    /// More than one ClusterServiceVersion: the last one wins.
+    /// More than one ClusterServiceVersion. Upstream uses the last one.
     SeveralCsvs,
-    /// `olm.contentEncoding` has a value that is not known: read as plain data.
+    /// `olm.contentEncoding` has an unknown value. The data is read as plain text.
     UnknownEncoding,
-    /// A key in the field (`data` or `binaryData`) that the encoding leaves unread.
+    /// A key in the field (`data` or `binaryData`) that upstream does not read in this encoding.
     UnreadKey,
-    /// A value that a type of OLM cannot hold, such as an unparsable version or range.
+    /// A value that does not fit the type in OLM, such as an invalid version or range.
     InvalidValue,
-    /// A CRD that the CSV owns is not in the bundle (000.3).
+    /// A CRD that the CSV owns, but that the bundle does not contain (000.3).
     MissingCrd,
-    /// Dependencies, properties or a package that another file of the bundle gives already.
+    /// Dependencies, properties or a package manifest that the reader already took from another
+    /// file.
     Shadowed,
-    /// A file of `metadata/` that says nothing of the bundle, such as settings of a pipeline.
+    /// A file of `metadata/` that OLM does not use, such as the configuration of a pipeline.
     UnusedFile,
-    /// Findings that were not kept, or not passed on: `Finding::omitted` has their number if it is
+    /// Findings that were not kept or not passed on. `Finding::omitted` is their number, if it is
     /// known.
     Omitted,
-    /// A reason of a later version of unlade, read from a ConfigMap.
+    /// A reason of a later version of unlade, which was read from a ConfigMap.
     #[serde(other)]
     Unknown,
 }
 
-/// Most findings of one reader that are kept; the others are counted. People are shown fewer
-/// ([`FINDINGS`](unlade_finding::LISTED)).
-pub const MOST: usize = 10_000;
+/// The maximum number of findings that one reader keeps. Further findings are only counted. Lists
+/// for people are shorter ([`LISTED`]).
+pub const MAX_KEPT: usize = 10_000;
 
-/// Findings as they come: the first [`MOST`], and the number of the others.
+/// A collection of findings: the first [`MAX_KEPT`], and the number of the others.
 #[derive(Debug, Clone, Default)]
 pub struct Findings {
     kept: Vec<Finding>,
@@ -94,9 +98,9 @@ pub struct Findings {
 }
 
 impl Finding {
-    /// A finding about `subject`. Both texts are [cut](unlade_text::excerpt).
+    /// Creates a finding about `subject`. Long texts are [truncated](unlade_text::excerpt).
     pub fn new(reason: Reason, subject: impl Into<String>, message: impl Into<String>) -> Self {
-        let cut = |text: String, most| excerpt::of(&text, most).unwrap_or(text);
+        let cut = |text: String, max| excerpt::truncate(&text, max).unwrap_or(text);
         Self {
             reason,
             subject: cut(subject.into(), excerpt::SIZE),
@@ -105,7 +109,7 @@ impl Finding {
         }
     }
 
-    /// The finding that stands for `number` others.
+    /// Creates the finding that stands for `number` omitted findings.
     pub fn omitted(number: usize) -> Self {
         let (noun, verb) = if number == 1 { ("finding", "was") } else { ("findings", "were") };
         let message = format!("{number} more {noun} {verb} left out");
@@ -113,34 +117,35 @@ impl Finding {
     }
 }
 
-/// The number of findings, including those that a finding stands for.
+/// Returns the number of findings, including omitted ones.
 pub fn count<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> usize {
     let numbers = findings.into_iter().map(|finding| finding.omitted.max(1));
     numbers.fold(0, usize::saturating_add)
 }
 
 impl Findings {
-    /// Adds a finding. A finding that stands for others only adds to their number.
+    /// Adds a finding. A finding that stands for omitted ones only increases their number.
     pub fn push(&mut self, finding: Finding) {
         self.count = self.count.saturating_add(count([&finding]));
-        if self.kept.len() < MOST && finding.omitted == 0 {
+        if self.kept.len() < MAX_KEPT && finding.omitted == 0 {
             self.kept.push(finding);
         }
     }
 
-    /// How many there are, those that are not kept included.
+    /// Returns the number of findings, including those that were not kept.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Takes those of `others` at the end.
+    /// Appends the findings of `others`.
     pub fn append(&mut self, others: Self) {
         let omitted = others.count - others.kept.len();
         self.extend(others.kept);
         self.count = self.count.saturating_add(omitted);
     }
 
-    /// The findings; if there are more than [`MOST`], the last says how many.
+    /// Converts the collection into a list. If there are more than [`MAX_KEPT`] findings, the last
+    /// one has the number of the others.
     pub fn into_vec(mut self) -> Vec<Finding> {
         let omitted = self.count - self.kept.len();
         if omitted > 0 {
@@ -158,9 +163,9 @@ impl Extend<Finding> for Findings {
 
 impl From<Vec<Finding>> for Findings {
     fn from(findings: Vec<Finding>) -> Self {
-        let mut taken = Self::default();
-        taken.extend(findings);
-        taken
+        let mut collected = Self::default();
+        collected.extend(findings);
+        collected
     }
 }
 
@@ -194,21 +199,21 @@ mod tests {
     #[test]
     fn findings_beyond_the_limit_are_counted() {
         let mut findings = Findings::default();
-        findings.extend((0..MOST + 3).map(|n| Finding::new(Reason::NoCsv, "", n.to_string())));
-        assert_eq!(findings.count(), MOST + 3);
+        findings.extend((0..MAX_KEPT + 3).map(|n| Finding::new(Reason::NoCsv, "", n.to_string())));
+        assert_eq!(findings.count(), MAX_KEPT + 3);
         let mut all = Findings::default();
         all.append(findings);
         let all = all.into_vec();
-        assert_eq!(all.len(), MOST + 1);
-        assert_eq!(all[MOST].reason, Reason::Omitted);
-        assert_eq!(all[MOST].message, "3 more findings were left out");
-        assert_eq!(all[MOST].omitted, 3);
-        assert_eq!(count(&all), MOST + 3);
+        assert_eq!(all.len(), MAX_KEPT + 1);
+        assert_eq!(all[MAX_KEPT].reason, Reason::Omitted);
+        assert_eq!(all[MAX_KEPT].message, "3 more findings were left out");
+        assert_eq!(all[MAX_KEPT].omitted, 3);
+        assert_eq!(count(&all), MAX_KEPT + 3);
 
         // A second reader that continues from there adds to the same number.
         let mut again = Findings::from(all);
         again.push(Finding::new(Reason::NoCsv, "", "another"));
-        assert_eq!(again.count(), MOST + 4);
-        assert_eq!(again.into_vec()[MOST].omitted, 4);
+        assert_eq!(again.count(), MAX_KEPT + 4);
+        assert_eq!(again.into_vec()[MAX_KEPT].omitted, 4);
     }
 }

@@ -1,13 +1,13 @@
-//! File name -> ConfigMap key.
+//! ConfigMap keys: their rules, and the key of a file name.
 
 use std::borrow::Borrow;
 use std::fmt;
 
-/// Most bytes in a key (apimachinery `IsConfigMapKey`: the length of a DNS subdomain).
+/// The maximum length of a key in bytes (apimachinery `IsConfigMapKey`).
 pub const MAX_LENGTH: usize = 253;
 
-/// A legal key of `data` and `binaryData`: `[-._a-zA-Z0-9]+`, at most [`MAX_LENGTH`] bytes, not
-/// `.` and not starting with `..` (004.13).
+/// A legal key of `data` and `binaryData`: it matches `[-._a-zA-Z0-9]+`, has at most [`MAX_LENGTH`]
+/// bytes, is not `.`, and does not start with `..` (004.13).
 ///
 /// ```
 /// use unlade_bundle::key::ConfigMapKey;
@@ -19,27 +19,27 @@ pub const MAX_LENGTH: usize = 253;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConfigMapKey(String);
 
-/// Why a name has no legal key.
+/// The reason why a name has no legal key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no name.
+    /// The name is empty.
     #[error("the name is empty")]
     Empty,
-    /// The name is a path, or holds a NUL: no directory has such a file.
-    #[error("the name holds '/' or NUL")]
+    /// The name contains a slash or a NUL, so no directory can contain a file with this name.
+    #[error("the name contains '/' or NUL")]
     NotAName,
-    /// The API server refuses keys of this length.
-    #[error("the key has {length} characters, a ConfigMap takes {MAX_LENGTH}")]
+    /// The key is longer than the API server allows.
+    #[error("the key has {length} characters, but a ConfigMap allows {MAX_LENGTH}")]
     TooLong {
-        /// Bytes in the key.
+        /// The length of the key in bytes.
         length: usize,
     },
-    /// The API server refuses `.` and what starts with `..`.
-    #[error("a ConfigMap takes no key that is '.' or starts with '..'")]
+    /// The key is `.` or starts with `..`, which the API server rejects.
+    #[error("a ConfigMap key must not be '.' or start with '..'")]
     Dots,
-    /// A character that no key may hold; never the outcome of [`ConfigMapKey::of_file`].
-    #[error("a ConfigMap takes no key with {character:?}")]
+    /// The key contains an illegal character. [`ConfigMapKey::of_file`] never returns this.
+    #[error("a ConfigMap key must not contain {character:?}")]
     Character {
         /// The first such character.
         character: char,
@@ -47,12 +47,12 @@ pub enum Error {
 }
 
 impl ConfigMapKey {
-    /// The key of a file of this name: every character that a key cannot hold becomes one `-`, as
-    /// upstream does it (`TranslateInvalidChars` of operator-registry since 1.57; 004.14).
+    /// Returns the key of a file with this name. Each illegal character becomes one `-`, as in
+    /// upstream (`TranslateInvalidChars` of operator-registry since 1.57; 004.14).
     ///
     /// # Errors
     ///
-    /// If the name is none, or the key is not legal.
+    /// Returns an error if `name` is not a file name, or if the resulting key is not legal.
     pub fn of_file(name: &str) -> Result<Self, Error> {
         if name.contains(['/', '\0']) {
             return Err(Error::NotAName);
@@ -60,11 +60,11 @@ impl ConfigMapKey {
         Self::parse(&name.replace(|c| !is_legal(c), "-"))
     }
 
-    /// `key`, if it is legal as it stands.
+    /// Parses `key` without changing it.
     ///
     /// # Errors
     ///
-    /// If it is not.
+    /// Returns an error if `key` is not legal.
     pub fn parse(key: &str) -> Result<Self, Error> {
         if let Some(character) = key.chars().find(|&c| !is_legal(c)) {
             return Err(Error::Character { character });
@@ -81,7 +81,7 @@ impl ConfigMapKey {
         Ok(Self(key.to_owned()))
     }
 
-    /// The key.
+    /// Returns the key as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! Where a bundle keeps its manifests.
+//! The layout of a bundle: the directory that contains its manifests.
 
 use unlade_text::excerpt;
 
@@ -11,51 +11,52 @@ use crate::{
 #[cfg(test)]
 mod tests;
 
-/// What `metadata/annotations.yaml` says of the directories of a bundle.
+/// The directories of a bundle, according to `metadata/annotations.yaml`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Layout {
-    /// The directory of the manifests, relative to the root of the bundle, cleaned: no empty
-    /// parts, no `.`, no `..`, no slash at either end.
+    /// The directory of the manifests, relative to the root of the bundle. The path is normalized:
+    /// it has no empty parts, no `.`, no `..`, and no slash at either end.
     pub manifests: String,
-    /// The directory that `metadata.v1` names, cleaned in the same way, if it is another than
-    /// `metadata/`: for readers that are told to go there.
+    /// The directory that `metadata.v1` names, normalized in the same way, if it is not
+    /// `metadata/`. Only readers that are explicitly asked to use it do so.
     pub metadata: Option<String>,
-    /// Paths that are named and not used.
+    /// Findings about paths that are named but not used.
     pub findings: Vec<Finding>,
 }
 
-/// Why a layout is refused.
+/// An error in the layout of a bundle.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// `annotations.yaml` is not readable.
+    /// `annotations.yaml` cannot be parsed.
     #[error(transparent)]
     Annotations(#[from] annotation::Error),
-    /// A path that leaves the bundle, or holds a NUL.
-    #[error("{MANIFESTS} names {:?}, which is no path beneath the bundle", excerpt::cut(.path))]
+    /// A path that leads out of the bundle, or contains a NUL.
+    #[error("{MANIFESTS} names {:?}, which is not a path inside the bundle", excerpt::cut(.path))]
     Path {
         /// The path.
         path: String,
     },
-    /// The manifests cannot be the metadata.
-    #[error("{MANIFESTS} names metadata/")]
+    /// The directory of the manifests is `metadata/`.
+    #[error("{MANIFESTS} names metadata/, which cannot contain the manifests")]
     Metadata,
 }
 
 impl Error {
-    /// Whether `annotations.yaml` passes a limit.
+    /// Whether `annotations.yaml` exceeds a limit.
     pub fn is_limit(&self) -> bool {
         matches!(self, Self::Annotations(error) if error.is_limit())
     }
 }
 
-/// The layout of a bundle with this `metadata/annotations.yaml`; none is `manifests/`.
+/// Reads the layout of a bundle from its `metadata/annotations.yaml`. Without this file, the
+/// manifests are in `manifests/`.
 ///
-/// `manifests.v1` is honoured (upstream's copier does, its writer does not). An absolute path is
-/// one beneath the root of the bundle. The root itself cannot be meant, for metadata/ lies in it:
-/// `/` and `.` are `manifests/`, and reported. `metadata.v1` is not used, because the file that
-/// says so lies there; another path than `metadata/` is reported.
+/// `manifests.v1` is honoured, as by upstream's copier but not by its writer. An absolute path is
+/// relative to the root of the bundle. The root itself is not usable, because it contains
+/// `metadata/`: `/` and `.` mean `manifests/`, with a finding. `metadata.v1` is not used, because
+/// the file that contains it is in `metadata/` itself. A finding reports any other path.
 ///
 /// ```
 /// use unlade_bundle::{layout, Limits};
@@ -66,7 +67,8 @@ impl Error {
 ///
 /// # Errors
 ///
-/// If the file is not readable, or `manifests.v1` holds `..` or NUL or names metadata/.
+/// Returns an error if the file cannot be parsed, or if `manifests.v1` contains `..` or a NUL, or
+/// names `metadata/`.
 pub fn read(annotations: Option<&[u8]>, limits: &Limits) -> Result<Layout, Error> {
     let mut layout = Layout {
         manifests: Directory::Manifests.as_str().to_owned(),
@@ -75,33 +77,34 @@ pub fn read(annotations: Option<&[u8]>, limits: &Limits) -> Result<Layout, Error
     };
     let Some(text) = annotations else { return Ok(layout) };
     let path = Directory::Metadata.path(ANNOTATIONS_FILE);
-    // Whether the others are legal is not asked here.
+    // Illegal annotations do not matter for the layout.
     let file = annotation::read(&path, text, limits, Illegal::LeftOut)?;
     let value = |key| file.annotations.get(key).map(String::as_str).unwrap_or_default();
 
     let named = value(MANIFESTS);
-    let path = clean(named).ok_or_else(|| Error::Path { path: named.to_owned() })?;
+    let path = normalize(named).ok_or_else(|| Error::Path { path: named.to_owned() })?;
     if path == Directory::Metadata.as_str() {
         return Err(Error::Metadata);
     }
     if !path.is_empty() {
         layout.manifests = path;
     } else if !named.is_empty() {
-        layout.findings.push(ignored(MANIFESTS, named, Directory::Manifests));
+        layout.findings.push(ignored_path(MANIFESTS, named, Directory::Manifests));
     }
 
     let named = value(METADATA);
-    let path = clean(named);
+    let path = normalize(named);
     if !named.is_empty() && path.as_deref() != Some(Directory::Metadata.as_str()) {
         layout.metadata = path.filter(|path| !path.is_empty());
-        layout.findings.push(ignored(METADATA, named, Directory::Metadata));
+        layout.findings.push(ignored_path(METADATA, named, Directory::Metadata));
     }
     Ok(layout)
 }
 
 impl Layout {
-    /// The layout for a reader that finds no directory [`manifests`](Self::manifests) and reads
-    /// `manifests/` instead, as upstream's writer always does; none if that is the one.
+    /// Returns the layout to use if the directory [`manifests`](Self::manifests) does not exist: it
+    /// uses `manifests/`, as upstream's writer always does. Returns `None` if this layout already
+    /// uses `manifests/`.
     #[must_use]
     pub fn fallback(&self) -> Option<Self> {
         let default = Directory::Manifests.as_str();
@@ -109,19 +112,19 @@ impl Layout {
             return None;
         }
         let mut findings = self.findings.clone();
-        findings.push(ignored(MANIFESTS, &self.manifests, Directory::Manifests));
+        findings.push(ignored_path(MANIFESTS, &self.manifests, Directory::Manifests));
         Some(Self { manifests: default.to_owned(), metadata: self.metadata.clone(), findings })
     }
 }
 
-fn ignored(key: &str, path: &str, instead: Directory) -> Finding {
+fn ignored_path(key: &str, path: &str, instead: Directory) -> Finding {
     let path = excerpt::cut(path);
-    let message = format!("the path {path:?} is not used: {instead}/ is read");
+    let message = format!("the path {path:?} is not used: {instead}/ is read instead");
     Finding::new(Reason::PathIgnored, key, message)
 }
 
-/// `path` without empty parts and `.`; none if it has a `..` or a NUL.
-fn clean(path: &str) -> Option<String> {
+/// Removes empty parts and `.` from `path`. Returns `None` if it contains `..` or a NUL.
+fn normalize(path: &str) -> Option<String> {
     let parts: Vec<_> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
     (!path.contains('\0') && !parts.contains(&"..")).then(|| parts.join("/"))
 }

@@ -1,8 +1,8 @@
-//! An Operator bundle: its files and annotations, the rules for both, and the findings about them.
+//! The model of an Operator bundle: its files, its annotations, the rules for both, and findings.
 //!
-//! [`Content`] stands between every reader and every writer. A directory, an image and ConfigMaps
-//! are read into it; ConfigMaps and images are made of it; the loader takes it. This crate is pure:
-//! no I/O, no async, no API client.
+//! [`Content`] is the common representation of a bundle. Readers of directories, images and
+//! ConfigMaps produce it. Writers of ConfigMaps and images, and the loader, consume it. This crate
+//! does no I/O, has no async code and uses no API client.
 //!
 //! ```
 //! use unlade_bundle::{Content, Directory, File, Limits};

@@ -1,36 +1,36 @@
-//! Limits on everything that is read.
+//! Limits for the readers of bundles.
 
 use unlade_yaml as yaml;
 
-/// Most files in one bundle. The largest published bundle has 106.
+/// The maximum number of files in one bundle. The largest published bundle has 106.
 pub const FILES: usize = 10_000;
-/// Most bytes in one file. The largest published file has 2.4 MB, and a ConfigMap takes 1 MiB of
-/// compressed ones.
+/// The maximum size of one file, in bytes. The largest published file has 2.4 MB, and a ConfigMap
+/// has room for 1 MiB of compressed files.
 pub const FILE_SIZE: usize = 16 << 20;
-/// Most bytes in annotations.yaml. Kubernetes takes 256 KiB of annotations; this is room for
-/// comments, and bounds what there can be to say of it.
+/// The maximum size of `annotations.yaml`, in bytes. Kubernetes allows 256 KiB of annotations. The
+/// rest is room for comments. The limit also bounds the number of findings about the file.
 pub const ANNOTATIONS_FILE_SIZE: usize = 1 << 20;
-/// Most bytes in all files of a bundle together, decoded. The largest published bundle has 6.8 MB.
-/// The unpacker holds them all, in a pod with 256 MiB.
+/// The maximum size of all decoded files of a bundle together, in bytes. The largest published
+/// bundle has 6.8 MB. The unpacker holds all files in memory, in a pod with 256 MiB.
 pub const TOTAL_SIZE: usize = 32 << 20;
-/// Most decoded bytes for each encoded byte. Deflate itself ends at 1,032.
+/// The maximum number of decoded bytes for each encoded byte. Deflate cannot exceed 1,032.
 pub const RATIO: usize = 1_100;
 
-/// The limits that a reader keeps; each has a default and can be set.
+/// The limits of a reader. Each has a default and can be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Most files in one bundle ([`FILES`]).
+    /// The maximum number of files in one bundle ([`FILES`]).
     pub files: usize,
-    /// Most bytes in one file ([`FILE_SIZE`]).
+    /// The maximum size of one file, in bytes ([`FILE_SIZE`]).
     pub file_size: usize,
-    /// Most bytes in annotations.yaml ([`ANNOTATIONS_FILE_SIZE`]).
+    /// The maximum size of `annotations.yaml`, in bytes ([`ANNOTATIONS_FILE_SIZE`]).
     pub annotations_file_size: usize,
-    /// Most bytes in all files together, decoded ([`TOTAL_SIZE`]).
+    /// The maximum size of all decoded files together, in bytes ([`TOTAL_SIZE`]).
     pub total_size: usize,
-    /// Most decoded bytes for each encoded byte of a compressed value ([`RATIO`]).
+    /// The maximum number of decoded bytes for each byte of a compressed value ([`RATIO`]).
     pub ratio: usize,
-    /// Limits of the YAML reader.
+    /// The limits of the YAML reader.
     pub yaml: yaml::Limits,
 }
 

@@ -1,10 +1,10 @@
-//! Base64 as Go's `encoding/base64.StdEncoding` reads it.
+//! Base64, as Go's `encoding/base64.StdEncoding` decodes it.
 
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use base64::{DecodeError, Engine as _};
 
-/// The standard alphabet, padded. Go does not look at the bits that padding leaves over.
+/// The standard alphabet with padding. Like Go, it ignores the unused bits before the padding.
 pub(crate) const STANDARD: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -12,7 +12,7 @@ pub(crate) const STANDARD: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// Decodes `text`; line ends are skipped wherever they are, as Go does.
+/// Decodes `text`. Line breaks are skipped at any position, as in Go.
 pub(crate) fn decode(text: &[u8]) -> Result<Vec<u8>, DecodeError> {
     if !text.iter().any(|byte| matches!(byte, b'\r' | b'\n')) {
         return STANDARD.decode(text);
@@ -36,7 +36,7 @@ mod tests {
         }
     }
 
-    /// Go reads in blocks, and goes on where the padding ends one of them.
+    /// Go decodes in blocks, and continues if the padding is at the end of a block.
     #[test]
     fn text_behind_padding_is_refused() {
         assert!(decode(b"YWI=YWI=").is_err());

@@ -1,11 +1,11 @@
-//! ConfigMaps -> [`Content`].
+//! [`decode()`]: reads the [`Content`] of a bundle from ConfigMaps.
 
 use std::collections::BTreeMap;
 
 use unlade_bundle::{
     Content, Directory, File, Finding, Findings, Limits, Reason,
     annotation::{
-        self, CONTENT_ENCODING, SOURCE_IMAGE, SOURCE_IMAGE_OF_DESIGN, UPSTREAM, is_reserved,
+        self, CONTENT_ENCODING, LEGACY_SOURCE_IMAGE, SOURCE_IMAGE, UPSTREAM, is_reserved,
     },
     content::{self, ANNOTATIONS_FILE},
     key::{self, ConfigMapKey},
@@ -20,92 +20,93 @@ use crate::{
 #[cfg(test)]
 mod tests;
 
-/// Files that lie in metadata/ although an unmarked ConfigMap does not say so (000.4, 000.21).
+/// The names of files that are assumed to be in metadata/, because a ConfigMap of upstream does not
+/// record the directory (000.4, 000.21).
 const METADATA_FILES: [&str; 2] = ["dependencies.yaml", "properties.yaml"];
 
-/// A content out of ConfigMaps, and what they say of it.
+/// The content of ConfigMaps, and what their annotations record about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Decoded {
-    /// What the ConfigMaps hold.
+    /// The content of the ConfigMaps.
     pub content: Content,
     /// The image that they were filled from (`olm.sourceImage`, or `olm.imageSource`).
     pub source_image: Option<String>,
-    /// How the values were encoded: plain or gzip.
+    /// The encoding of the values: plain or gzip.
     pub encoding: Encoding,
-    /// The digest that was found and verified; none if upstream wrote the ConfigMap.
+    /// The digest, which was recorded and verified. `None` if upstream wrote the ConfigMap.
     pub digest: Option<String>,
-    /// The id of the attempt that filled it.
+    /// The ID of the attempt that filled the ConfigMap.
     pub attempt: Option<String>,
-    /// The findings, both of this reader and from when the ConfigMap was filled
-    /// ([`mark::FINDINGS`]).
+    /// The findings: those of this reader, and those that were recorded when the ConfigMap was
+    /// filled ([`mark::FINDINGS`]).
     pub findings: Vec<Finding>,
 }
 
-/// Why ConfigMaps hold no content.
+/// An error that prevents ConfigMaps from being decoded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There was none.
-    #[error("no ConfigMap")]
+    /// No ConfigMap was passed.
+    #[error("expected one ConfigMap, got none")]
     Missing,
-    /// A bundle is in one ConfigMap.
-    #[error("{count} ConfigMaps where one holds a bundle")]
+    /// Several ConfigMaps were passed, but a bundle is in one ConfigMap.
+    #[error("expected one ConfigMap, got {count}")]
     Several {
-        /// How many there were.
+        /// The number of ConfigMaps.
         count: usize,
     },
-    /// The ConfigMap was filled by unlade, and is not any more what was written.
+    /// The ConfigMap was filled by unlade, but its marks were changed since.
     #[error(transparent)]
     Mark(#[from] mark::Error),
-    /// `olm.contentEncoding` of a ConfigMap that unlade filled.
+    /// `olm.contentEncoding` has an unknown value, and unlade filled the ConfigMap.
     #[error(
-        "the annotation {CONTENT_ENCODING} says {:?}, which is not known", excerpt::cut(.encoding)
+        "the annotation {CONTENT_ENCODING} names the unknown encoding {:?}", excerpt::cut(.encoding)
     )]
     Encoding {
-        /// What it says.
+        /// The value.
         encoding: String,
     },
-    /// Another number of files than was written.
-    #[error("the ConfigMap holds {found} files, {expected} were written")]
+    /// The number of files differs from the recorded number.
+    #[error("the ConfigMap contains {found} files, but {expected} were written")]
     Files {
-        /// Files written, by [`mark::FILES`].
+        /// The number of files that were written ([`mark::FILES`]).
         expected: usize,
-        /// Keys in `data` and `binaryData`.
+        /// The number of keys in `data` and `binaryData`.
         found: usize,
     },
-    /// Other content than was written.
+    /// The content differs from the content that was written.
     #[error(
-        "the content was changed after it was written: its digest is {found}, and {} is recorded",
+        "the content was changed after it was written: its digest is {found}, but {} is recorded",
         excerpt::cut(.expected)
     )]
     Digest {
-        /// The digest written, by [`mark::DIGEST`].
+        /// The recorded digest ([`mark::DIGEST`]).
         expected: String,
-        /// The digest of what is there.
+        /// The digest of the present content.
         found: String,
     },
-    /// A mark names a key that is not there.
-    #[error("the annotation {mark} names {:?}, which is not there", excerpt::cut(.key))]
+    /// A mark names a key that does not exist.
+    #[error("the annotation {mark} names {:?}, which does not exist", excerpt::cut(.key))]
     Unknown {
         /// The mark.
         mark: &'static str,
         /// The key of a value or of an annotation.
         key: String,
     },
-    /// [`mark::NAMES`] names a file that does not map to the key.
+    /// [`mark::NAMES`] contains a file name that has a different key.
     #[error(
-        "{:?} is no file name for the key {:?}", excerpt::cut(.name), excerpt::cut(.key)
+        "the file name {:?} does not have the key {:?}", excerpt::cut(.name), excerpt::cut(.key)
     )]
     Name {
         /// The key.
         key: String,
-        /// What the mark says.
+        /// The file name in the mark.
         name: String,
     },
-    /// [`mark::ANNOTATIONS`] names an annotation that is never taken from a bundle.
+    /// [`mark::ANNOTATIONS`] contains a reserved annotation, which is never copied from a bundle.
     #[error(
-        "the annotation {} names {:?}, which no bundle brings",
+        "the annotation {} names {:?}, which is reserved",
         mark::ANNOTATIONS,
         excerpt::cut(.key)
     )]
@@ -113,52 +114,54 @@ pub enum Error {
         /// The key of the annotation.
         key: String,
     },
-    /// A key that Kubernetes would refuse.
-    #[error("read the key {:?}", excerpt::cut(.key))]
+    /// A key is not legal in Kubernetes.
+    #[error("the key {:?} is not valid", excerpt::cut(.key))]
     Key {
         /// The key.
         key: String,
-        /// Why.
+        /// The reason.
         #[source]
         source: key::Error,
     },
-    /// A key in `data` and `binaryData`.
-    #[error("the key {:?} is both in data and in binaryData", excerpt::cut(.key))]
+    /// A key is in both `data` and `binaryData`.
+    #[error("the key {:?} is in both data and binaryData", excerpt::cut(.key))]
     Twice {
         /// The key.
         key: String,
     },
-    /// A value that does not decode.
-    #[error("decode the value of {:?}", excerpt::cut(.key))]
+    /// A value does not decode.
+    #[error("failed to decode the value of {:?}", excerpt::cut(.key))]
     Value {
-        /// Its key.
+        /// The key of the value.
         key: String,
-        /// Why.
+        /// The reason.
         #[source]
         source: gzip::Error,
     },
-    /// All values together decode to more than the limit.
-    #[error("the values decode to more than {limit} bytes up to the key {:?}", excerpt::cut(.key))]
+    /// All values together are larger than the limit when decoded.
+    #[error("the values up to the key {:?} decode to more than {limit} bytes", excerpt::cut(.key))]
     TooLarge {
-        /// The key of the value that passes the limit.
+        /// The key of the value that exceeds the limit.
         key: String,
         /// The limit.
         limit: usize,
     },
-    /// What is there is no content.
+    /// The files or annotations are not a valid content.
     #[error(transparent)]
     Content(#[from] content::Error),
 }
 
-/// The content that `config_maps` hold, ours or upstream's.
+/// Decodes the content of `config_maps`, which unlade or upstream filled.
 ///
-/// A ConfigMap with a [mark] of ours is complete and unchanged, or an error. Without one it is
-/// read as upstream's loader reads it: `binaryData` if `olm.contentEncoding` is `gzip+base64`,
-/// else `data`; what is in the other field is reported.
+/// If a ConfigMap has [marks](mark) of unlade, the content is verified: it must be complete and
+/// unchanged. Without marks, the ConfigMap is read as upstream's loader reads it: `binaryData` if
+/// `olm.contentEncoding` is `gzip+base64`, else `data`. A finding reports each key in the other
+/// field.
 ///
 /// # Errors
 ///
-/// If a value does not decode, the digest differs, files are missing, or a limit is passed.
+/// Returns an error if a value does not decode, the digest differs, files are missing, or a limit
+/// is exceeded.
 pub fn decode(config_maps: &[ConfigMap], limits: &Limits) -> Result<Decoded, Error> {
     let config_map = match config_maps {
         [] => return Err(Error::Missing),
@@ -166,7 +169,8 @@ pub fn decode(config_maps: &[ConfigMap], limits: &Limits) -> Result<Decoded, Err
         several => return Err(Error::Several { count: several.len() }),
     };
     let annotations = &config_map.metadata.annotations;
-    // No cluster has a ConfigMap with more, and lists in them become many times their size.
+    // No cluster has a ConfigMap with larger annotations. The limit bounds the memory for the lists
+    // in them, which need many times the size of their text.
     annotation::check_size(annotations).map_err(content::Error::Annotations)?;
     let marks = Marks::read(annotations)?;
     let named = annotations.get(CONTENT_ENCODING);
@@ -183,7 +187,7 @@ pub fn decode(config_maps: &[ConfigMap], limits: &Limits) -> Result<Decoded, Err
             Reason::UnknownEncoding,
             CONTENT_ENCODING,
             format!(
-                "the encoding {:?} is not known: data is read as plain text",
+                "the encoding {:?} is unknown, so data is read as plain text",
                 excerpt::cut(name)
             ),
         ));
@@ -191,7 +195,7 @@ pub fn decode(config_maps: &[ConfigMap], limits: &Limits) -> Result<Decoded, Err
     let reader = Reader { config_map, encoding, limits };
     let (content, digest) = match marks {
         Some(marks) => {
-            let content = reader.ours(&marks)?;
+            let content = reader.read_marked(&marks)?;
             findings.append(mark::findings::read(annotations));
             let found = content.digest();
             if found != marks.digest {
@@ -199,9 +203,9 @@ pub fn decode(config_maps: &[ConfigMap], limits: &Limits) -> Result<Decoded, Err
             }
             (content, Some(found))
         }
-        None => (reader.upstreams(&mut findings)?, None),
+        None => (reader.read_unmarked(&mut findings)?, None),
     };
-    let source = annotations.get(SOURCE_IMAGE).or_else(|| annotations.get(SOURCE_IMAGE_OF_DESIGN));
+    let source = annotations.get(SOURCE_IMAGE).or_else(|| annotations.get(LEGACY_SOURCE_IMAGE));
     Ok(Decoded {
         content,
         source_image: source.cloned(),
@@ -213,13 +217,13 @@ pub fn decode(config_maps: &[ConfigMap], limits: &Limits) -> Result<Decoded, Err
 }
 
 impl Error {
-    /// What may help.
+    /// Returns a suggestion for how to fix the error, if one is known.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Mark(_) | Self::Files { .. } | Self::Digest { .. } | Self::Unknown { .. } => {
                 Some("the ConfigMap was changed after it was filled: unpack the bundle again")
             }
-            Self::Several { .. } => Some("give them one by one"),
+            Self::Several { .. } => Some("pass one ConfigMap at a time"),
             _ => None,
         }
     }
@@ -232,8 +236,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// A ConfigMap that unlade filled: every value of both fields, in one encoding.
-    fn ours(&self, marks: &Marks) -> Result<Content, Error> {
+    /// Reads a ConfigMap that unlade filled: all values of both fields, in one encoding.
+    fn read_marked(&self, marks: &Marks) -> Result<Content, Error> {
         let keys = || self.config_map.data.keys().chain(self.config_map.binary_data.keys());
         let found = keys().count();
         if found != marks.files {
@@ -269,21 +273,28 @@ impl Reader<'_> {
             Ok(File { directory, name: name.to_owned(), bytes })
         };
         let values = self.data().chain(self.binary_data());
-        Ok(Content::restore(self.copied(marks)?, self.files(values, file)?, self.limits)?)
+        Ok(Content::restore(
+            self.copied_annotations(marks)?,
+            self.decode_files(values, file)?,
+            self.limits,
+        )?)
     }
 
-    /// A ConfigMap that upstream filled, or someone by hand: the field that upstream's loader reads.
-    fn upstreams(&self, findings: &mut Findings) -> Result<Content, Error> {
+    /// Reads a ConfigMap that upstream or a user filled: only the field that upstream's loader
+    /// reads.
+    fn read_unmarked(&self, findings: &mut Findings) -> Result<Content, Error> {
         let (field, unread): (_, Vec<_>) = match self.encoding {
             Encoding::Gzip => ("data", self.config_map.data.keys().collect()),
             _ => ("binaryData", self.config_map.binary_data.keys().collect()),
         };
         findings.extend(unread.into_iter().map(|key| {
-            let message = format!("the key is not read: with this encoding nobody reads {field}");
+            let message =
+                format!("the file is lost: with this encoding, OLM does not read {field}");
             Finding::new(Reason::UnreadKey, key, message)
         }));
         let file = |key: &str, bytes| {
-            // `~` stood where `-` stands since operator-registry 1.57; no API server took it.
+            // Before operator-registry 1.57, upstream wrote `~` instead of `-`. No API server
+            // accepts `~`, but a ConfigMap that was not on a cluster can contain it.
             ConfigMapKey::parse(&key.replace('~', "-"))
                 .map_err(|source| Error::Key { key: key.to_owned(), source })?;
             let directory = if METADATA_FILES.contains(&key) || key == ANNOTATIONS_FILE {
@@ -294,8 +305,8 @@ impl Reader<'_> {
             Ok(File { directory, name: key.to_owned(), bytes })
         };
         let files = match self.encoding {
-            Encoding::Gzip => self.files(self.binary_data(), file)?,
-            _ => self.files(self.data(), file)?,
+            Encoding::Gzip => self.decode_files(self.binary_data(), file)?,
+            _ => self.decode_files(self.data(), file)?,
         };
         let annotations = &self.config_map.metadata.annotations;
         let annotations = UPSTREAM
@@ -305,8 +316,8 @@ impl Reader<'_> {
         Ok(Content::restore(annotations, files, self.limits)?)
     }
 
-    /// The annotations that were copied from the bundle.
-    fn copied(&self, marks: &Marks) -> Result<BTreeMap<String, String>, Error> {
+    /// Returns the annotations that were copied from the bundle.
+    fn copied_annotations(&self, marks: &Marks) -> Result<BTreeMap<String, String>, Error> {
         let annotations = &self.config_map.metadata.annotations;
         marks
             .annotations
@@ -331,8 +342,8 @@ impl Reader<'_> {
         self.config_map.binary_data.iter().map(|(key, value)| (key.as_str(), value.0.as_slice()))
     }
 
-    /// The files of `values`, decoded within the limits.
-    fn files<'v>(
+    /// Decodes the files of `values` within the limits.
+    fn decode_files<'v>(
         &self,
         values: impl Iterator<Item = (&'v str, &'v [u8])>,
         file: impl Fn(&str, Vec<u8>) -> Result<File, Error>,

@@ -1,4 +1,4 @@
-//! [`Content`] -> ConfigMaps.
+//! [`encode()`]: converts the [`Content`] of a bundle into ConfigMaps.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,32 +22,38 @@ use crate::{
 #[cfg(test)]
 mod tests;
 
-/// Bytes that [`Encoding::Auto`] leaves free of [`VALUES_SIZE`] before it turns to gzip: keys,
-/// annotations of others and the API server's `managedFields` (some 30 bytes a key and writer)
-/// come on top of the values, and a value that someone edits may grow.
+/// The space in bytes that [`Encoding::Auto`] keeps free. It chooses gzip if the plain object
+/// leaves less of [`VALUES_SIZE`] free.
+///
+/// The space is for keys, for annotations of other writers and for the API server's
+/// `managedFields` (about 30 bytes for each key and writer), and a user may edit a value.
 pub const ROOM: usize = 64 << 10;
 
-/// The level of the compression. Over the 214 bundles of the sample, in bytes beside Go's default
-/// level and in milliseconds: 6 gives +1.2 % (at worst +55 %) in 430, 7 gives -0.3 % (+0.3 %) in 610,
-/// 8 gives -0.7 % (+0.2 %) in 1090, 9 gives -0.5 % (+2.6 %) in 860.
+/// The compression level.
+///
+/// The sizes and times for a sample of 214 bundles, compared with Go's default level, and in
+/// parentheses the worst bundle: level 6 gives +1.2 % (+55 %) in 430 ms, level 7 gives -0.3 %
+/// (+0.3 %) in 610 ms, level 8 gives -0.7 % (+0.2 %) in 1090 ms, level 9 gives -0.5 % (+2.6 %) in
+/// 860 ms.
 const LEVEL: Compression = Compression::new(7);
 
-/// The levels of which each file takes the best if [`LEVEL`] does not fit: -1.1 % (+0.1 %) in 2900.
+/// The levels that are tried if the result of [`LEVEL`] is too large. The best one is used for each
+/// file. The result for the sample is -1.1 % (+0.1 %) in 2900 ms.
 const DENSE: [Compression; 3] = [LEVEL, Compression::new(8), Compression::new(9)];
 
-/// Most bytes that the values have at [`LEVEL`] for [`DENSE`] to be tried: it wins 1 %, and takes
-/// the time of all three.
+/// The maximum size of the values at [`LEVEL`], in bytes, for which [`DENSE`] is tried. It saves
+/// only about 1 %, and needs the time of all its levels.
 const DENSE_SIZE: usize = VALUES_SIZE + VALUES_SIZE / 16;
 
-/// How many files an error names as the largest.
+/// The number of files that an error names as the largest.
 const LARGEST: usize = 5;
 
-/// How the values of a ConfigMap are written.
+/// The encoding of the values of a ConfigMap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Encoding {
-    /// Plain if the whole object fits with [`ROOM`] to spare and every manifest is UTF-8 (of a
-    /// plain ConfigMap upstream's loader reads `data` alone), else gzip if that fits.
+    /// Plain if the whole object fits with [`ROOM`] to spare and every manifest is UTF-8, because
+    /// upstream's loader reads only `data` of a plain ConfigMap. Otherwise gzip, if that fits.
     #[default]
     Auto,
     /// Text in `data`, other bytes in `binaryData`.
@@ -56,71 +62,74 @@ pub enum Encoding {
     Gzip,
 }
 
-/// What [`encode`] is told beside the content.
+/// Options of [`encode`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
-    /// `metadata.name`.
+    /// The name of the ConfigMap.
     pub name: String,
-    /// `metadata.namespace`; empty for none.
+    /// The namespace of the ConfigMap. Empty to leave it out.
     pub namespace: String,
-    /// How the values are written.
+    /// The encoding of the values.
     pub encoding: Encoding,
-    /// `olm.sourceImage`: the image that the content came from.
+    /// The image that the content was read from, for `olm.sourceImage`.
     pub source_image: Option<String>,
-    /// An id of this attempt, so that a caller can tell its own result from an older one.
+    /// The ID of this attempt, by which a caller can distinguish its own result from an older one.
     pub attempt: Option<String>,
-    /// What the reader of the content noticed, for anyone who loads the ConfigMap
+    /// The findings of the reader of the content, which are recorded for the users of the ConfigMap
     /// ([`mark::FINDINGS`]).
     pub findings: Vec<Finding>,
-    /// Whether a file of metadata/ lies where upstream writes it even if upstream's loader takes it
-    /// there for an object of the bundle.
+    /// Whether files of metadata/ are always written to the same field as upstream does, even if
+    /// upstream's loader then reads them as objects of the bundle.
     pub metadata_as_upstream: bool,
-    /// Whether the [marks](crate::mark) are left out, which many translated names make large: it is
-    /// read as a ConfigMap of upstream's then.
+    /// Whether the [marks](crate::mark) are left out. They can become too large if many file names
+    /// differ from their keys. The ConfigMap is then read like one of upstream.
     pub without_marks: bool,
 }
 
-/// Why a content does not become a ConfigMap.
+/// An error that prevents a content from being encoded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The values are more than a ConfigMap takes.
+    /// The values are larger than a ConfigMap allows.
     #[error(
-        "the files have {}{size} bytes in {encoding} encoding, a ConfigMap takes {VALUES_SIZE}; \
-         the largest{}: {}",
+        "the files have {}{size} bytes in {encoding} encoding, but a ConfigMap allows \
+         {VALUES_SIZE}; the largest{}: {}",
         if *.is_complete { "" } else { "more than " },
         if *.is_complete { "" } else { " before encoding" },
-        list(.largest)
+        format_sizes(.largest)
     )]
     TooLarge {
         /// The encoding.
         encoding: Encoding,
-        /// Bytes of the values, encoded: of all, or of those up to which the encoder went.
+        /// The size of the encoded values in bytes: of all values, or of those that were encoded
+        /// before the encoder stopped.
         size: usize,
-        /// Whether all values were encoded: the encoder stops where it is clear that the rest
-        /// cannot fit.
+        /// Whether all values were encoded. The encoder stops as soon as the result is certainly
+        /// too large.
         is_complete: bool,
-        /// The largest files and their bytes, largest first: encoded, or plain if not all were
-        /// encoded.
+        /// The largest files and their sizes in bytes, largest first. The sizes are those of the
+        /// encoded values, or of the files if not all values were encoded.
         largest: Vec<(String, usize)>,
     },
-    /// The annotations are more than an object takes.
+    /// The annotations are larger than Kubernetes allows.
     #[error(transparent)]
     Annotations(#[from] annotation::Error),
 }
 
-/// The ConfigMaps that hold `content`: one, today. The same content gives the same bytes.
+/// Encodes `content` as ConfigMaps. Currently, the result is always one ConfigMap. The same content
+/// and options always give the same bytes.
 ///
-/// A file of metadata/ lies where upstream writes it if upstream's loader skips it there, else in
-/// the field that this loader leaves unread in the encoding (docs/decisions/0004), unless
-/// [`Options::metadata_as_upstream`] says otherwise.
+/// A file of metadata/ is in the same field as in upstream's ConfigMaps if upstream's loader skips
+/// the file there. Otherwise, it is in the field that the loader does not read in this encoding
+/// (docs/decisions/0004), unless [`Options::metadata_as_upstream`] is set.
 ///
 /// # Errors
 ///
-/// If the content is too large for a ConfigMap in the encoding that was asked for.
+/// Returns an error if the content is too large for a ConfigMap in the requested encoding.
 pub fn encode(content: &Content, options: &Options) -> Result<Vec<ConfigMap>, Error> {
-    let aside = if options.metadata_as_upstream { BTreeSet::new() } else { aside(content) };
-    let encoder = Encoder { content, aside };
+    let hidden =
+        if options.metadata_as_upstream { BTreeSet::new() } else { hidden_from_upstream(content) };
+    let encoder = Encoder { content, hidden };
     let with = |values: Values| config_map(content, options, values);
     let config_map = match options.encoding {
         Encoding::Plain => with(encoder.plain()?)?,
@@ -138,7 +147,7 @@ pub fn encode(content: &Content, options: &Options) -> Result<Vec<ConfigMap>, Er
                 } else {
                     match encoder.gzip() {
                         Ok(values) => with(values)?,
-                        // What does not compress grows by a third in base64.
+                        // Incompressible values grow by a third in base64, so plain may still fit.
                         Err(_) => plain,
                     }
                 }
@@ -149,11 +158,11 @@ pub fn encode(content: &Content, options: &Options) -> Result<Vec<ConfigMap>, Er
 }
 
 impl Error {
-    /// What may help.
+    /// Returns a suggestion for how to fix the error, if one is known.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::TooLarge { encoding: Encoding::Plain, .. } => {
-                Some("the gzip encoding takes about a tenth of that")
+                Some("use the gzip encoding, which needs about a tenth of that")
             }
             Self::TooLarge { .. } => {
                 Some("shorten the icon, the examples and the CRD descriptions of the bundle")
@@ -175,8 +184,8 @@ impl fmt::Display for Encoding {
 
 struct Encoder<'a> {
     content: &'a Content,
-    /// Keys whose files upstream's loader must not see.
-    aside: BTreeSet<&'a ConfigMapKey>,
+    /// The keys of the files that upstream's loader must not read.
+    hidden: BTreeSet<&'a ConfigMapKey>,
 }
 
 struct Values {
@@ -186,7 +195,7 @@ struct Values {
 }
 
 impl Encoder<'_> {
-    /// The values as they are. Nothing is copied if they do not fit.
+    /// Returns the values without compression. Nothing is copied if they do not fit.
     fn plain(&self) -> Result<Values, Error> {
         let sizes = || self.content.files().iter().map(|file| (file.path(), file.bytes.len()));
         let size = sizes().map(|(_, size)| size).sum();
@@ -197,7 +206,7 @@ impl Encoder<'_> {
         let mut values = Values::new(Encoding::Plain);
         for (key, file) in self.content.entries() {
             match std::str::from_utf8(&file.bytes) {
-                Ok(text) if !self.aside.contains(key) => {
+                Ok(text) if !self.hidden.contains(key) => {
                     values.data.insert(key.to_string(), text.to_owned());
                 }
                 _ => {
@@ -217,8 +226,8 @@ impl Encoder<'_> {
         }
     }
 
-    /// The values at the level that gives the shortest, for each. The encoder stops when they are
-    /// more than twice of what fits.
+    /// Compresses each value at the level of `levels` that gives the shortest result. Stops when
+    /// the values are more than twice as large as a ConfigMap allows.
     fn gzip_at(&self, levels: &[Compression]) -> Result<Values, Error> {
         let mut values = Values::new(Encoding::Gzip);
         let mut sizes = Vec::with_capacity(self.content.files().len());
@@ -234,7 +243,7 @@ impl Encoder<'_> {
             };
             size += value.len();
             sizes.push((file.path(), value.len()));
-            if self.aside.contains(key) {
+            if self.hidden.contains(key) {
                 values.data.insert(key.to_string(), value);
             } else {
                 values.binary_data.insert(key.to_string(), Bytes(value.into_bytes()));
@@ -267,7 +276,7 @@ fn config_map(content: &Content, options: &Options, values: Values) -> Result<Co
     let annotations = &mut config_map.metadata.annotations;
     annotations.clone_from(content.annotations());
     if !options.without_marks {
-        Marks::of(content).write(annotations);
+        Marks::from_content(content).write(annotations);
         if let Some(attempt) = &options.attempt {
             annotations.insert(mark::ATTEMPT.to_owned(), attempt.clone());
         }
@@ -288,10 +297,13 @@ fn config_map(content: &Content, options: &Options, values: Values) -> Result<Co
     Ok(config_map)
 }
 
-/// The keys of the metadata files that upstream's loader would take for objects of the bundle: it
-/// looks at every value, and skips only what does not decode (operator-registry
-/// `pkg/configmap/configmap.go`). A text that passes a limit of ours may well decode there.
-fn aside(content: &Content) -> BTreeSet<&ConfigMapKey> {
+/// Returns the keys of the metadata files that upstream's loader would read as objects of the
+/// bundle.
+///
+/// It reads every value, and skips only those that do not decode (operator-registry
+/// `pkg/configmap/configmap.go`). Files that exceed a limit here are included, because they may
+/// decode there.
+fn hidden_from_upstream(content: &Content) -> BTreeSet<&ConfigMapKey> {
     let mut limits = yaml::Limits::default();
     limits.input = METADATA_SIZE;
     limits.tree = METADATA_TREE;
@@ -300,33 +312,34 @@ fn aside(content: &Content) -> BTreeSet<&ConfigMapKey> {
     content
         .entries()
         .filter(|(_, file)| file.directory == Directory::Metadata)
-        .filter(|(_, file)| upstream_takes(&file.bytes, &reader))
+        .filter(|(_, file)| is_object_to_upstream(&file.bytes, &reader))
         .map(|(key, _)| key)
         .collect()
 }
 
-/// Most bytes of a metadata file that is looked into here: larger ones are worth no memory, and go
-/// aside as they are. The largest published one has some kilobytes.
+/// The maximum size of a metadata file that is decoded for this check, in bytes. Larger files are
+/// hidden without decoding, which saves memory. The largest published one has a few kilobytes.
 const METADATA_SIZE: usize = 4 << 20;
-/// Most bytes of memory for what is in one.
+/// The maximum memory for one decoded metadata file, in bytes.
 const METADATA_TREE: usize = 8 << 20;
-/// Most work for all of them.
+/// The maximum work for all metadata files.
 const METADATA_WORK: u64 = 20_000_000;
 
-fn upstream_takes(text: &[u8], reader: &yaml::Reader) -> bool {
+/// Whether upstream's loader may read `text` as an object.
+fn is_object_to_upstream(text: &[u8], reader: &yaml::Reader) -> bool {
     match reader.decode_unstructured(text) {
         Ok(_) | Err(yaml::Error::Parser { .. }) => true,
-        // Go has a limit of its own there.
+        // Go has the same limit, so it does not decode the text either.
         Err(yaml::Error::TooDeep { limit: GO_DEPTH.., .. }) => false,
         Err(error) => error.is_limit(),
     }
 }
 
-/// How deep Go reads YAML and JSON.
+/// The nesting limit of Go for YAML and JSON.
 const GO_DEPTH: usize = 10_000;
 
-/// Bytes of the values, the keys and the metadata: what the API server stores, but for a few bytes
-/// around each.
+/// Returns the size of the values, the keys and the metadata in bytes. The stored object is larger
+/// only by a few bytes for each of them.
 fn object_size(config_map: &ConfigMap) -> usize {
     let keys = config_map.data.keys().chain(config_map.binary_data.keys());
     let metadata = &config_map.metadata;
@@ -338,6 +351,6 @@ fn object_size(config_map: &ConfigMap) -> usize {
         + metadata.namespace.len()
 }
 
-fn list(files: &[(String, usize)]) -> String {
+fn format_sizes(files: &[(String, usize)]) -> String {
     files.iter().map(|(path, size)| format!("{path} ({size})")).collect::<Vec<_>>().join(", ")
 }

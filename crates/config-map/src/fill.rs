@@ -1,7 +1,7 @@
-//! Filling a ConfigMap that is there already.
+//! [`fill()`]: writes an encoded ConfigMap over an existing one.
 
 use unlade_bundle::annotation::{
-    self, CONTENT_ENCODING, SOURCE_IMAGE, SOURCE_IMAGE_OF_DESIGN, UPSTREAM, is_reserved,
+    self, CONTENT_ENCODING, LEGACY_SOURCE_IMAGE, SOURCE_IMAGE, UPSTREAM, is_reserved,
 };
 use unlade_text::excerpt;
 
@@ -10,19 +10,19 @@ use crate::{ConfigMap, mark, record};
 #[cfg(test)]
 mod tests;
 
-/// Why a ConfigMap is not filled.
+/// An error that prevents a ConfigMap from being filled.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The API server refuses any change of its values.
+    /// The ConfigMap is immutable, so the API server rejects any change of its values.
     #[error("the ConfigMap {name} is immutable")]
     Immutable {
-        /// Its name.
+        /// The name of the ConfigMap.
         name: String,
     },
-    /// The bundle brings annotations that someone else has set to something else.
+    /// The ConfigMap already has annotations of the bundle, with other values from another writer.
     #[error(
-        "the bundle brings annotations that the ConfigMap {name} already has from someone else: {}",
+        "the ConfigMap {name} already has annotations of the bundle with other values: {}",
         excerpt::list(.keys, ", ")
     )]
     Conflict {
@@ -31,36 +31,36 @@ pub enum Error {
         /// The keys of the annotations.
         keys: Vec<String>,
     },
-    /// The annotations, those of others among them, are more than an object takes.
-    #[error("annotate the ConfigMap {name}")]
+    /// All annotations together, including those of other writers, are too large.
+    #[error("failed to annotate the ConfigMap {name}")]
     Annotations {
         /// The name of the ConfigMap.
         name: String,
-        /// What is wrong.
+        /// The reason.
         #[source]
         source: annotation::Error,
     },
 }
 
-/// `existing` with what `encoded` says: all of data and binaryData replaced, what an earlier
-/// filling wrote removed, and annotations, labels and owner references of others kept.
+/// Fills `existing` with the content of `encoded`. This replaces data and binaryData, removes what
+/// an earlier fill wrote, and keeps annotations, labels and owner references of other writers.
 ///
-/// - Name, namespace, `resourceVersion` and all fields that are not named here stay.
-/// - Removed are the annotations that an earlier filling recorded ([`mark::ANNOTATIONS`]), the
-///   marks, upstream's six, what OLM and opm write, and what the launcher noted of the content
-///   before ([`record::OF_CONTENT`]). Anyone who may change the ConfigMap may
-///   have written the record, so a [reserved](annotation::is_reserved) key in it counts for
-///   nothing, and a record that is none is empty.
-/// - An annotation of someone else under a key that the bundle brings is a conflict unless the
-///   value is the same: neither may a bundle overwrite what it has not written, nor is it
-///   complete without.
+/// - The name, the namespace, `resourceVersion` and all fields that are not named here stay.
+/// - These annotations are removed: those that an earlier fill recorded ([`mark::ANNOTATIONS`]),
+///   the marks, upstream's six, those that OLM and opm write, and those that the launcher wrote
+///   about the earlier content ([`record::CONTENT_ANNOTATIONS`]). Any user who can change the
+///   ConfigMap may have written the record. So [reserved](annotation::is_reserved) keys in it are
+///   ignored, and a record that does not parse is empty.
+/// - If another writer set an annotation of the bundle to a different value, this is a conflict. A
+///   bundle must not overwrite annotations that it did not write, and it is not complete without
+///   its own.
 ///
 /// # Errors
 ///
-/// If `existing` is immutable, an annotation of someone else is in the way, or all annotations
-/// together are too large.
+/// Returns an error if `existing` is immutable, if an annotation of another writer conflicts, or if
+/// all annotations together are too large.
 pub fn fill(existing: ConfigMap, encoded: &ConfigMap) -> Result<ConfigMap, Error> {
-    let cleared = cleared(existing)?;
+    let cleared = clear_annotations(existing)?;
     let annotations = &cleared.metadata.annotations;
     let keys: Vec<_> = encoded
         .metadata
@@ -72,53 +72,53 @@ pub fn fill(existing: ConfigMap, encoded: &ConfigMap) -> Result<ConfigMap, Error
     if !keys.is_empty() {
         return Err(Error::Conflict { name: cleared.metadata.name, keys });
     }
-    with_content(cleared, encoded)
+    add_content(cleared, encoded)
 }
 
-/// The same, and an annotation of someone else under a key that the bundle brings is overwritten:
-/// upstream replaces all of them (operator-registry `pkg/configmap/configmap_writer.go`).
+/// Fills `existing` as [`fill`] does, but overwrites conflicting annotations of other writers.
+/// Upstream replaces all annotations (operator-registry `pkg/configmap/configmap_writer.go`).
 ///
 /// # Errors
 ///
-/// If `existing` is immutable, or all annotations together are too large.
+/// Returns an error if `existing` is immutable, or if all annotations together are too large.
 pub fn fill_over(existing: ConfigMap, encoded: &ConfigMap) -> Result<ConfigMap, Error> {
-    with_content(cleared(existing)?, encoded)
+    add_content(clear_annotations(existing)?, encoded)
 }
 
-/// `existing` without what a filling wrote: data, binaryData and the same annotations that
-/// [`fill`] removes. What others wrote stays.
+/// Removes what a fill wrote from `existing`: data, binaryData and the annotations that [`fill`]
+/// removes. What other writers wrote stays.
 ///
 /// # Errors
 ///
-/// If `existing` is immutable.
+/// Returns an error if `existing` is immutable.
 pub fn emptied(existing: ConfigMap) -> Result<ConfigMap, Error> {
-    let mut emptied = cleared(existing)?;
-    emptied.data.clear();
-    emptied.binary_data.clear();
-    Ok(emptied)
+    let mut config_map = clear_annotations(existing)?;
+    config_map.data.clear();
+    config_map.binary_data.clear();
+    Ok(config_map)
 }
 
-/// Without the annotations of an earlier filling.
-fn cleared(mut existing: ConfigMap) -> Result<ConfigMap, Error> {
+/// Removes the annotations of an earlier fill.
+fn clear_annotations(mut existing: ConfigMap) -> Result<ConfigMap, Error> {
     if existing.rest.get("immutable") == Some(&serde_json::Value::Bool(true)) {
         return Err(Error::Immutable { name: existing.metadata.name });
     }
     let annotations = &mut existing.metadata.annotations;
     let recorded = annotations
         .get(mark::ANNOTATIONS)
-        .and_then(|text| mark::recorded(text))
+        .and_then(|text| mark::parse_annotation_keys(text))
         .unwrap_or_default();
     for key in recorded.iter().filter(|key| !is_reserved(key)) {
         annotations.remove(key);
     }
-    let known = [SOURCE_IMAGE, SOURCE_IMAGE_OF_DESIGN, CONTENT_ENCODING];
-    for key in known.iter().chain(&UPSTREAM).chain(&mark::ALL).chain(&record::OF_CONTENT) {
+    let known = [SOURCE_IMAGE, LEGACY_SOURCE_IMAGE, CONTENT_ENCODING];
+    for key in known.iter().chain(&UPSTREAM).chain(&mark::ALL).chain(&record::CONTENT_ANNOTATIONS) {
         annotations.remove(*key);
     }
     Ok(existing)
 }
 
-fn with_content(mut cleared: ConfigMap, encoded: &ConfigMap) -> Result<ConfigMap, Error> {
+fn add_content(mut cleared: ConfigMap, encoded: &ConfigMap) -> Result<ConfigMap, Error> {
     let metadata = &mut cleared.metadata;
     metadata.annotations.extend(encoded.metadata.annotations.clone());
     if annotation::check_size(&metadata.annotations).is_err() {
@@ -134,12 +134,14 @@ fn with_content(mut cleared: ConfigMap, encoded: &ConfigMap) -> Result<ConfigMap
 }
 
 impl Error {
-    /// What may help.
+    /// Returns a suggestion for how to fix the error, if one is known.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Immutable { .. } => Some("delete and create it, or fill another ConfigMap"),
+            Self::Immutable { .. } => {
+                Some("delete the ConfigMap and create it again, or use another one")
+            }
             Self::Conflict { .. } => {
-                Some("remove these annotations from it, or fill another ConfigMap")
+                Some("remove these annotations from the ConfigMap, or use another one")
             }
             Self::Annotations { .. } => None,
         }

@@ -1,4 +1,4 @@
-//! Upstream's `gzip+base64`: base64 text of a gzip stream (operator-registry
+//! Upstream's encoding `gzip+base64`: a gzip stream as base64 text (operator-registry
 //! `pkg/lib/encoding/encoding.go`).
 
 use std::io::{self, Read as _, Write as _};
@@ -8,53 +8,53 @@ use flate2::{Compression, GzBuilder, bufread::MultiGzDecoder};
 
 use crate::base64::{self as text, STANDARD};
 
-/// The value of `olm.contentEncoding` that says so.
+/// The value of `olm.contentEncoding` for this encoding.
 pub const ENCODING: &str = "gzip+base64";
 
 /// The operating system "unknown", which Go writes into the header of a gzip stream.
 const UNKNOWN_SYSTEM: u8 = 255;
 
-/// Bytes that are decompressed at a time, before the limits are looked at again.
+/// The number of bytes to decompress before the limits are checked again.
 const STEP: usize = 16 << 10;
 
-/// Why a value does not decode.
+/// An error that prevents a value from being decoded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// It is no base64 text.
-    #[error("the value is no base64 text")]
+    /// The value is not base64 text.
+    #[error("the value is not base64 text")]
     Base64(#[source] ::base64::DecodeError),
-    /// It is no whole gzip stream, or its checksum or length is wrong.
-    #[error("the value is no gzip stream")]
+    /// The value is not a complete gzip stream, or its checksum or length is wrong.
+    #[error("the value is not a complete gzip stream")]
     Gzip(#[source] io::Error),
-    /// It decodes to more than a limit.
+    /// The decoded value is larger than the limit.
     #[error("the value decodes to more than {limit} bytes")]
     TooLarge {
         /// The limit.
         limit: usize,
     },
-    /// It decodes to far more than it is: a bomb.
+    /// The decoded value is far larger than the compressed one, as in a decompression bomb.
     #[error("the value decodes to more than {ratio} times its {compressed} bytes")]
     Ratio {
-        /// The limit.
+        /// The maximum number of decoded bytes for each compressed byte.
         ratio: usize,
-        /// Bytes in the gzip stream.
+        /// The size of the gzip stream in bytes.
         compressed: usize,
     },
 }
 
-/// The value of `bytes`: as Go writes it, a header without name or time, and padded base64 text
-/// without line ends. None if it has more than `room` bytes; it is not compressed to its end then.
+/// Encodes `bytes` as Go does: the gzip header has no name and no time, and the base64 text has
+/// padding and no line breaks. Stops and returns `None` if the result has more than `room` bytes.
 pub(crate) fn encode(bytes: &[u8], level: Compression, room: usize) -> Option<String> {
     let compressed = Bounded { bytes: Vec::new(), room: room / 4 * 3 };
     let mut encoder =
         GzBuilder::new().mtime(0).operating_system(UNKNOWN_SYSTEM).write(compressed, level);
-    // Nothing else makes writing fail.
+    // Writing fails only if there is no room.
     encoder.write_all(bytes).ok()?;
     Some(STANDARD.encode(encoder.finish().ok()?.bytes))
 }
 
-/// Takes no more than `room` bytes.
+/// A buffer that accepts at most `room` more bytes.
 struct Bounded {
     bytes: Vec<u8>,
     room: usize,
@@ -72,10 +72,10 @@ impl io::Write for Bounded {
     }
 }
 
-/// The bytes of `value`, at most `limit` of them and at most `ratio` for each compressed byte.
-/// Not more than that is ever allocated.
+/// Decodes `value` to at most `limit` bytes, and to at most `ratio` bytes for each compressed byte.
+/// It never allocates more than that.
 ///
-/// As Go's reader: several members are one text, and nothing may follow the last.
+/// As in Go's reader, several gzip members form one text, and nothing may follow the last member.
 pub(crate) fn decode(value: &[u8], limit: usize, ratio: usize) -> Result<Vec<u8>, Error> {
     let compressed = text::decode(value).map_err(Error::Base64)?;
     let most_by_ratio = compressed.len().saturating_mul(ratio);
@@ -98,7 +98,7 @@ pub(crate) fn decode(value: &[u8], limit: usize, ratio: usize) -> Result<Vec<u8>
             });
         }
         if read > bytes.capacity() - bytes.len() {
-            // Doubling, but never past the limit.
+            // Double the capacity, but never exceed the limit.
             bytes.reserve_exact(read.max(bytes.len().min(most - bytes.len())));
         }
         bytes.extend(step.iter().take(read));
@@ -153,7 +153,7 @@ mod tests {
         }
     }
 
-    /// RFC 1952 asks for it; Go doesn't look at them.
+    /// RFC 1952 requires this. Go ignores these flags.
     #[test]
     fn reserved_flags_are_refused() {
         let mut stream = text::decode(&encoded(b"hello")).unwrap();

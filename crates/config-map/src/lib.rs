@@ -1,9 +1,10 @@
-//! What the ConfigMap of an unpacked Operator bundle holds.
+//! The format of the ConfigMap that contains an unpacked Operator bundle.
 //!
-//! Between every reader and every writer stands one value, [`Content`]: the annotations of a
-//! bundle and its files. A directory, an image and ConfigMaps are read into it; [`encode()`] makes
-//! ConfigMaps of it and [`decode()`] reads them back; the loader takes it. This crate is pure: no
-//! I/O, no async, no API client.
+//! [`encode()`] converts the [`Content`] of a bundle into ConfigMaps, and [`decode()`] reads it
+//! back from ConfigMaps of unlade or of upstream. [`fill()`] writes an encoded ConfigMap over an
+//! existing one. This crate does no I/O, has no async code and uses no API client.
+//!
+//! [`Content`]: unlade_bundle::Content
 //!
 //! ```
 //! use unlade_bundle::{Content, Directory, File, Limits};

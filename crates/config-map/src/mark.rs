@@ -1,5 +1,5 @@
-//! The marks of unlade on a ConfigMap: annotations that say that it is complete, and what the
-//! keys alone do not tell. docs/decisions/0003 has the reasons.
+//! The marks of unlade on a ConfigMap: annotations that show that the content is complete, and that
+//! record what the keys alone do not. See docs/decisions/0003 for the reasons.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,59 +8,61 @@ use unlade_text::excerpt;
 
 pub(crate) mod findings;
 
-/// The version of the format, [`VERSION`]; with it come [`FILES`], [`DIGEST`] and [`ANNOTATIONS`].
+/// The version of the format, [`VERSION`]. A ConfigMap with this mark also has [`FILES`],
+/// [`DIGEST`] and [`ANNOTATIONS`].
 pub const FORMAT: &str = "unlade.dev/format";
-/// The number of files, that is of keys in `data` and `binaryData`.
+/// The number of files, which is the number of keys in `data` and `binaryData`.
 pub const FILES: &str = "unlade.dev/files";
 /// The [digest](unlade_bundle::digest) of the content.
 pub const DIGEST: &str = "unlade.dev/digest";
-/// JSON list of the annotation keys that were copied out of `annotations.yaml`.
+/// A JSON list of the keys of the annotations that were copied from `annotations.yaml`.
 pub const ANNOTATIONS: &str = "unlade.dev/annotations";
-/// JSON map of ConfigMap key to original file name, for names that were changed; absent if none.
+/// A JSON map from ConfigMap keys to original file names, for names that differ from their keys.
+/// Absent if it would be empty.
 pub const NAMES: &str = "unlade.dev/names";
-/// JSON list of the ConfigMap keys whose files lie in metadata/; absent if none.
+/// A JSON list of the ConfigMap keys of the files in metadata/. Absent if it would be empty.
 pub const METADATA: &str = "unlade.dev/metadata";
-/// The id of the attempt that filled the ConfigMap; absent if none was given.
+/// The ID of the attempt that filled the ConfigMap. Absent if the caller passed none.
 pub const ATTEMPT: &str = "unlade.dev/attempt";
-/// A JSON list of what the reader of the bundle noticed: at most 100 findings in 16 KiB, with the
-/// number of the others; absent if the reader had no findings. [`DIGEST`] does not cover it.
+/// A JSON list of the findings of the reader of the bundle: at most 100 findings in 16 KiB, and the
+/// number of the others. Absent if the reader had no findings. [`DIGEST`] does not cover it.
 pub const FINDINGS: &str = "unlade.dev/findings";
 
 /// All marks.
 pub const ALL: [&str; 8] = [FORMAT, FILES, DIGEST, ANNOTATIONS, NAMES, METADATA, ATTEMPT, FINDINGS];
 
-/// The version of the format that is written, and the only one that is read.
+/// The version of the format. Other versions are not supported.
 pub const VERSION: &str = "1";
 
-/// Why marks are not taken.
+/// An error in the marks of a ConfigMap.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There are marks, but not this one: the ConfigMap is not what was written.
-    #[error("the annotation {mark} is missing although others of unlade are there")]
+    /// A mark does not exist, although others do. The ConfigMap was changed after it was filled.
+    #[error("the annotation {mark} is missing, although other annotations of unlade exist")]
     Missing {
         /// The mark.
         mark: &'static str,
     },
-    /// A version that is not known.
+    /// The version is not supported.
     #[error(
-        "the annotation {FORMAT} says {:?}, only \"{VERSION}\" is known", excerpt::cut(.version)
+        "the annotation {FORMAT} is {:?}, but only \"{VERSION}\" is supported", excerpt::cut(.version)
     )]
     Version {
-        /// What the mark says.
+        /// The value of the mark.
         version: String,
     },
-    /// A mark that is not of its form.
-    #[error("the annotation {mark} is no {form}")]
+    /// The value of a mark does not have the required form.
+    #[error("the annotation {mark} is not a {form}")]
     Form {
         /// The mark.
         mark: &'static str,
-        /// What it should be.
+        /// The required form.
         form: &'static str,
     },
 }
 
-/// What the marks say of a content.
+/// The values of the marks of a content.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Marks {
     pub(crate) files: usize,
@@ -71,7 +73,7 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    pub(crate) fn of(content: &Content) -> Self {
+    pub(crate) fn from_content(content: &Content) -> Self {
         let mut marks = Self {
             files: content.files().len(),
             digest: content.digest(),
@@ -107,21 +109,21 @@ impl Marks {
         }
     }
 
-    /// The marks in `annotations`; none if there is not one.
+    /// Reads the marks from `annotations`. Returns `None` if they contain no mark.
     pub(crate) fn read(annotations: &BTreeMap<String, String>) -> Result<Option<Self>, Error> {
         if !ALL.iter().any(|&mark| annotations.contains_key(mark)) {
             return Ok(None);
         }
-        let needed = |mark| annotations.get(mark).ok_or(Error::Missing { mark });
-        let version = needed(FORMAT)?;
+        let required = |mark| annotations.get(mark).ok_or(Error::Missing { mark });
+        let version = required(FORMAT)?;
         if version != VERSION {
             return Err(Error::Version { version: version.clone() });
         }
-        let files = needed(FILES)?;
+        let files = required(FILES)?;
         Ok(Some(Self {
             files: files.parse().map_err(|_| Error::Form { mark: FILES, form: "number" })?,
-            digest: needed(DIGEST)?.clone(),
-            annotations: recorded(needed(ANNOTATIONS)?)
+            digest: required(DIGEST)?.clone(),
+            annotations: parse_annotation_keys(required(ANNOTATIONS)?)
                 .ok_or(Error::Form { mark: ANNOTATIONS, form: "JSON list of strings" })?,
             names: annotations
                 .get(NAMES)
@@ -135,7 +137,7 @@ impl Marks {
     }
 }
 
-/// The annotation keys that a filling recorded under [`ANNOTATIONS`]; none if it is no such list.
-pub(crate) fn recorded(text: &str) -> Option<Vec<String>> {
+/// Parses the value of [`ANNOTATIONS`]. Returns `None` if it is not a list of keys.
+pub(crate) fn parse_annotation_keys(text: &str) -> Option<Vec<String>> {
     serde_json::from_str(text).ok()
 }

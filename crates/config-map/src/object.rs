@@ -1,4 +1,4 @@
-//! [`ConfigMap`]: the Kubernetes object, as far as a bundle needs it.
+//! [`ConfigMap`]: the fields of the Kubernetes object that unlade uses.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,30 +10,30 @@ use unlade_text::excerpt;
 
 use crate::base64::STANDARD;
 
-/// Most bytes in the values of `data` and `binaryData` together; longer ones are refused by the
-/// API server (`ValidateConfigMap`: `MaxSecretSize`). Keys and metadata do not count.
+/// The maximum size of all values of `data` and `binaryData` together, in bytes. The API server
+/// rejects larger ones (`ValidateConfigMap`: `MaxSecretSize`). Keys and metadata do not count.
 pub const VALUES_SIZE: usize = 1 << 20;
 
-/// A `v1` ConfigMap. Fields that are not named here are kept as they came.
+/// A `v1` ConfigMap. Unknown fields are kept unchanged.
 ///
-/// Go writes absent maps as `null`; these are read as empty.
+/// Go writes absent maps as `null`. They are read as empty maps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigMap {
-    /// `v1`.
+    /// The API version, which is always `v1`.
     pub api_version: String,
-    /// `ConfigMap`.
+    /// The kind, which is always `ConfigMap`.
     pub kind: String,
-    /// Name, labels, annotations.
+    /// The metadata of the object.
     #[serde(default, deserialize_with = "or_default")]
     pub metadata: Metadata,
-    /// UTF-8 values.
+    /// The values that are UTF-8 text.
     #[serde(default, deserialize_with = "map", skip_serializing_if = "BTreeMap::is_empty")]
     pub data: BTreeMap<String, String>,
-    /// Values of any bytes; base64 in JSON.
+    /// The values that are arbitrary bytes. They are base64 in JSON.
     #[serde(default, deserialize_with = "map", skip_serializing_if = "BTreeMap::is_empty")]
     pub binary_data: BTreeMap<String, Bytes>,
-    /// Further fields, such as `immutable`.
+    /// The other fields, such as `immutable`.
     #[serde(flatten)]
     pub rest: serde_json::Map<String, serde_json::Value>,
 }
@@ -47,44 +47,44 @@ pub struct Metadata {
     /// The namespace of the object.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "String::is_empty")]
     pub namespace: String,
-    /// Labels.
+    /// The labels of the object.
     #[serde(default, deserialize_with = "map", skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// Annotations.
+    /// The annotations of the object.
     #[serde(default, deserialize_with = "map", skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
-    /// Further fields, such as `resourceVersion` and `ownerReferences`.
+    /// The other fields, such as `resourceVersion` and `ownerReferences`.
     #[serde(flatten)]
     pub rest: serde_json::Map<String, serde_json::Value>,
 }
 
-/// Bytes that JSON carries as base64.
+/// Bytes that are base64 in JSON.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Bytes(pub Vec<u8>);
 
-/// Why a text is no ConfigMap.
+/// An error that prevents a JSON text from being read as a ConfigMap.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The text is no JSON, or a field has the wrong type.
-    #[error("read the ConfigMap")]
+    /// The text is not JSON, or a field has the wrong type.
+    #[error("failed to read the ConfigMap")]
     Json(#[source] serde_json::Error),
-    /// An object of another kind or version.
+    /// The object has another kind or API version.
     #[error(
         "the object is {:?} of apiVersion {:?}, not \"ConfigMap\" of \"v1\"",
         excerpt::cut(.kind),
         excerpt::cut(.api_version)
     )]
     Kind {
-        /// Its `kind`; empty if it has none.
+        /// The kind of the object. Empty if it has none.
         kind: String,
-        /// Its `apiVersion`; empty if it has none.
+        /// The API version of the object. Empty if it has none.
         api_version: String,
     },
 }
 
 impl ConfigMap {
-    /// An empty ConfigMap of this name; an empty `namespace` is none.
+    /// Creates an empty ConfigMap. An empty `namespace` is left out.
     pub fn new(name: impl Into<String>, namespace: impl Into<String>) -> Self {
         Self {
             api_version: "v1".to_owned(),
@@ -100,20 +100,20 @@ impl ConfigMap {
         }
     }
 
-    /// Reads one ConfigMap out of JSON. The caller bounds the input.
+    /// Parses one ConfigMap from JSON. The caller must limit the size of the input.
     ///
     /// # Errors
     ///
-    /// If it is no JSON, or no `v1` ConfigMap.
+    /// Returns an error if `json` is not JSON, or is not a `v1` ConfigMap.
     pub fn parse_json(json: &[u8]) -> Result<Self, Error> {
         Self::from_json(serde_json::from_slice(json).map_err(Error::Json)?)
     }
 
-    /// Reads one ConfigMap out of a JSON value.
+    /// Converts a JSON value into a ConfigMap.
     ///
     /// # Errors
     ///
-    /// If it is no `v1` ConfigMap.
+    /// Returns an error if `value` is not a `v1` ConfigMap.
     pub fn from_json(value: serde_json::Value) -> Result<Self, Error> {
         let field = |name| {
             value.get(name).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
@@ -125,7 +125,7 @@ impl ConfigMap {
         serde_json::from_value(value).map_err(Error::Json)
     }
 
-    /// Bytes in all values, as the API server counts them against [`VALUES_SIZE`].
+    /// Returns the size of all values in bytes, as the API server compares it with [`VALUES_SIZE`].
     pub fn values_size(&self) -> usize {
         self.data.values().map(String::len).sum::<usize>()
             + self.binary_data.values().map(|bytes| bytes.0.len()).sum::<usize>()
@@ -151,7 +151,7 @@ impl<'de> Deserialize<'de> for Bytes {
     }
 }
 
-/// A field where Go's decoder takes `null` for the empty value.
+/// Deserializes a field that may be `null`, which Go's decoder reads as the empty value.
 fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -160,7 +160,7 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// A map, any of whose values may be `null` as well.
+/// Deserializes a map that may be `null`, and whose values may be `null`.
 fn map<'de, D, T>(deserializer: D) -> Result<BTreeMap<String, T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn other_objects_are_refused_by_name() {
+    fn an_error_names_the_kind_and_the_version_of_another_object() {
         let message = |json: &str| ConfigMap::parse_json(json.as_bytes()).unwrap_err().to_string();
         assert!(message(r#"{"apiVersion":"v1","kind":"Secret"}"#).contains("Secret"));
         assert!(message(r#"{"apiVersion":"v2","kind":"ConfigMap"}"#).contains("v2"));

@@ -1,57 +1,60 @@
-//! What became of each bundle: the unpacker's exit codes, and the list that ends its log and is the
-//! termination message, by which the launcher learns of it.
+//! The outcome of the unpacker for each bundle: its exit codes, and the list of outcomes. The list
+//! is the last line of its log and its termination message, from which the launcher reads it.
 //!
-//! The codes are documented in `docs/reference/exit-codes.md` and never change their meaning: a
-//! Job's `podFailurePolicy` matches on them.
+//! The exit codes are documented in `docs/reference/exit-codes.md`. Their meaning never changes,
+//! because a Job's `podFailurePolicy` matches on them.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Most bytes of a termination message: the kubelet cuts longer ones.
+/// The maximum size of a termination message, in bytes. The kubelet truncates longer ones.
 pub const MESSAGE_SIZE: usize = 4096;
 
-/// What became of one bundle.
+/// The kind of outcome of one bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Verdict {
     /// The ConfigMap was written.
     Written,
-    /// The ConfigMap already held the same; nothing was written.
+    /// The ConfigMap already had the same content, so nothing was written.
     Unchanged,
     /// The ConfigMap was printed (`--dry-run`).
     Printed,
     /// The command line is wrong.
     Usage,
-    /// The bundle is at fault: a file, link or annotation that is not legal.
+    /// The bundle is invalid: a file, a link or an annotation is not legal.
     BadBundle,
-    /// This user may not read a file of the bundle.
+    /// The current user has no permission to read a file of the bundle.
     Unreadable,
-    /// The bundle passes a limit, ours or the API server's.
+    /// The bundle exceeds a limit of unlade or of the API server.
     TooLarge,
-    /// The way to the API server is not known or not usable: service account, kubeconfig.
+    /// The configuration of the API client is missing or invalid: the service account or the
+    /// kubeconfig.
     Configuration,
-    /// The API server still refuses after the time that a new Role may take (401, 403).
+    /// The API server still denies access (401, 403) after the time in which a new Role takes
+    /// effect.
     NoPermission,
-    /// The ConfigMap, or its namespace, is not there.
+    /// The ConfigMap or its namespace does not exist.
     NoConfigMap,
-    /// The API server refuses the object, or the ConfigMap is immutable.
+    /// The API server rejects the object, or the ConfigMap is immutable.
     Refused,
-    /// The server's certificate is not one that the cluster's authority signed for its address.
+    /// The certificate of the API server is not valid for its address, or is not signed by the
+    /// certificate authority of the cluster.
     Untrusted,
-    /// Connection failures, 429, 5xx or conflicts until the deadline: another try may help.
+    /// Connection failures, 429, 5xx or conflicts until the deadline. A retry may succeed.
     Temporary,
-    /// This machine failed: a file could not be read or written.
+    /// The local system failed: a file could not be read or written.
     System,
-    /// A signal asked for the end before the bundle was done.
+    /// A signal ended the unpacker before it finished the bundle.
     Interrupted,
     /// A bug in the unpacker.
     Internal,
 }
 
 impl Verdict {
-    /// All of them, in the order of their exit codes.
+    /// All verdicts, in the order of their exit codes.
     pub const ALL: [Self; 16] = [
         Self::Written,
         Self::Unchanged,
@@ -71,7 +74,7 @@ impl Verdict {
         Self::Internal,
     ];
 
-    /// The exit code: 0, or 10 to 99, which neither shells nor signals nor panics use.
+    /// Returns the exit code: 0, or 10 to 99, which neither shells nor signals nor panics use.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Written | Self::Unchanged | Self::Printed => 0,
@@ -91,45 +94,45 @@ impl Verdict {
         }
     }
 
-    /// Whether it is what the caller asked for.
+    /// Whether the bundle was unpacked as requested.
     pub fn is_success(self) -> bool {
         self.exit_code() == 0
     }
 }
 
-/// What became of one bundle, for programs. Fields are only ever added.
+/// The outcome of one bundle, for programs. Fields are added, but never removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Outcome {
-    /// The name of the ConfigMap; empty if the run ended before any.
+    /// The name of the ConfigMap. Empty if the run ended before the first one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub config_map: String,
-    /// What became of it.
+    /// The kind of outcome.
     pub verdict: Verdict,
-    /// Why, for people; empty for a success.
+    /// The reason, for people. Empty for a success.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// How many files the ConfigMap holds.
+    /// The number of files in the ConfigMap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<usize>,
-    /// The [digest](unlade_bundle::digest) of the content that the ConfigMap holds now, as
-    /// [`DIGEST`](crate::mark::DIGEST) has it; only for a success.
+    /// The [digest](unlade_bundle::digest) of the content of the ConfigMap, which is also in
+    /// [`DIGEST`](crate::mark::DIGEST). Present only for a success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// How many things the reader noticed and logged.
+    /// The number of findings that the reader logged.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub findings: usize,
 }
 
 impl Outcome {
-    /// An outcome without details.
+    /// Creates an outcome without details.
     pub fn new(config_map: impl Into<String>, verdict: Verdict) -> Self {
         let config_map = config_map.into();
         Self { config_map, verdict, message: String::new(), files: None, digest: None, findings: 0 }
     }
 
-    /// An outcome that `message` explains.
+    /// Creates an outcome with a message that explains it.
     pub fn failed(
         config_map: impl Into<String>,
         verdict: Verdict,
@@ -139,51 +142,53 @@ impl Outcome {
     }
 }
 
-/// The exit code of a run: 0 if all went well, else that of the first bundle that was
-/// [`Verdict::Interrupted`] or failed for a [`Verdict::Temporary`] reason, because another try
-/// helps that one and leaves the others as they are; else that of the first bundle that failed,
-/// in the order of the command line.
+/// Returns the exit code of a run.
+///
+/// It is 0 if all bundles succeeded. Otherwise, it is the exit code of the first bundle that was
+/// [`Verdict::Interrupted`] or failed for a [`Verdict::Temporary`] reason, because a retry may
+/// succeed for this bundle and does not change the others. If no such bundle exists, it is the exit
+/// code of the first failed bundle, in the order of the command line.
 pub fn exit_code(outcomes: &[Outcome]) -> u8 {
     decisive(outcomes).map_or(0, |outcome| outcome.verdict.exit_code())
 }
 
-/// The failure that [`exit_code`] is taken from; none if all went well.
+/// Returns the failure that determines [`exit_code`], or `None` if all bundles succeeded.
 pub fn decisive(outcomes: &[Outcome]) -> Option<&Outcome> {
     let mut failures = outcomes.iter().filter(|outcome| !outcome.verdict.is_success());
-    let again =
+    let is_retryable =
         |outcome: &&Outcome| matches!(outcome.verdict, Verdict::Temporary | Verdict::Interrupted);
-    failures.clone().find(again).or_else(|| failures.next())
+    failures.clone().find(is_retryable).or_else(|| failures.next())
 }
 
-/// The outcomes as one line of JSON, at most [`MESSAGE_SIZE`] bytes long.
+/// Encodes the outcomes as one line of JSON of at most [`MESSAGE_SIZE`] bytes.
 ///
-/// If they are longer, messages are shortened; if that does not do, successes are left out and
-/// then failures, and a last entry says how many: `{"omitted": 3}`.
+/// If they do not fit, messages are shortened. If that is not enough, successes and then failures
+/// are left out, and a last entry has their number: `{"omitted": 3}`.
 pub fn message(outcomes: &[Outcome]) -> String {
     const LONGEST: [usize; 6] = [usize::MAX, 1024, 256, 64, 16, 0];
     let shortest = LONGEST.iter().map(|&longest| {
-        let outcomes = outcomes.iter().map(|outcome| shortened(outcome, longest));
-        list(&outcomes.collect::<Vec<_>>(), 0)
+        let outcomes = outcomes.iter().map(|outcome| shorten(outcome, longest));
+        to_json(&outcomes.collect::<Vec<_>>(), 0)
     });
     if let Some(line) = shortest.into_iter().find(|line| line.len() <= MESSAGE_SIZE) {
         return line;
     }
-    let mut kept: Vec<_> = outcomes.iter().map(|outcome| shortened(outcome, 0)).collect();
+    let mut kept: Vec<_> = outcomes.iter().map(|outcome| shorten(outcome, 0)).collect();
     kept.sort_by_key(|outcome| outcome.verdict.is_success());
     loop {
-        let line = list(&kept, outcomes.len() - kept.len());
+        let line = to_json(&kept, outcomes.len() - kept.len());
         if line.len() <= MESSAGE_SIZE || kept.pop().is_none() {
             return line;
         }
     }
 }
 
-/// Reads the outcomes out of a termination message, or of the end of a log: its last line that is
-/// a list of them.
+/// Parses the outcomes in a termination message or in the end of a log. They are in the last line
+/// that is a list of outcomes.
 ///
-/// Entries whose verdict is not known here and fields that are not are those of a later version,
-/// and are left out. Without a list, or where the kubelet kept only the end of it, and for texts of
-/// more than four times [`MESSAGE_SIZE`], there are none.
+/// Entries with unknown verdicts, and unknown fields, come from a later version and are left out.
+/// Returns an empty list if the text contains no list, if the kubelet kept only the end of it, or
+/// if the text is longer than four times [`MESSAGE_SIZE`].
 pub fn parse(message: &str) -> Vec<Outcome> {
     if message.len() > 4 * MESSAGE_SIZE {
         return Vec::new();
@@ -204,14 +209,14 @@ enum Entry<'a> {
     Omitted { omitted: usize },
 }
 
-fn list(outcomes: &[Outcome], omitted: usize) -> String {
+fn to_json(outcomes: &[Outcome], omitted: usize) -> String {
     let rest = (omitted > 0).then_some(Entry::Omitted { omitted });
     let entries: Vec<_> = outcomes.iter().map(Entry::Outcome).chain(rest).collect();
     // Strings and numbers always serialize.
     serde_json::to_string(&entries).unwrap_or_default()
 }
 
-fn shortened(outcome: &Outcome, longest: usize) -> Outcome {
+fn shorten(outcome: &Outcome, longest: usize) -> Outcome {
     let mut outcome = outcome.clone();
     if outcome.message.len() > longest {
         outcome.message.truncate(outcome.message.floor_char_boundary(longest));
@@ -253,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_try_helps_decides_the_exit_code_else_the_first() {
+    fn the_first_retryable_failure_else_the_first_failure_decides_the_exit_code() {
         let outcomes = |verdicts: &[Verdict]| {
             verdicts.iter().map(|&verdict| Outcome::new("a", verdict)).collect::<Vec<_>>()
         };
@@ -323,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_outcomes_has_none() {
+    fn a_text_without_a_list_of_outcomes_has_none() {
         let cut = &message(&[Outcome::new("a", Verdict::Written)])[1..];
         for text in ["", "[", "[]", "{}", "exec format error", "[1,null]", cut, &"[".repeat(9_000)]
         {

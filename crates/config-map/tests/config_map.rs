@@ -1,4 +1,4 @@
-//! ConfigMaps of someone who may write to the namespace.
+//! ConfigMaps that a malicious user with write access to the namespace created.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, helpers too")]
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use unlade_bundle::{Content, Directory, File, Limits};
 use unlade_config_map::{ConfigMap, Decoded, Encoding, decode, encode, encode::Options, mark};
 
-/// A filled ConfigMap with one manifest.
+/// Returns a filled ConfigMap with one manifest.
 fn filled() -> ConfigMap {
     let file = File {
         directory: Directory::Manifests,
@@ -25,8 +25,7 @@ fn filled() -> ConfigMap {
         .remove(0)
 }
 
-/// What is read of a ConfigMap with these fields beside `kind` and `metadata`, compressed as OLM
-/// compresses it.
+/// Decodes a ConfigMap with these fields, `kind` and `metadata`, and with the encoding of OLM.
 fn read(fields: &Value) -> Result<Decoded, String> {
     let mut object = json!({
         "apiVersion": "v1",
@@ -38,7 +37,7 @@ fn read(fields: &Value) -> Result<Decoded, String> {
     decode(&[config_map], &Limits::default()).map_err(text)
 }
 
-/// An error with its causes.
+/// Formats an error with its causes.
 fn text(error: impl std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -49,14 +48,14 @@ fn text(error: impl std::error::Error) -> String {
     text
 }
 
-/// The value of `key` in `binaryData`, whose base64 text is `value`.
+/// Returns the field `binaryData` with this key and base64 text.
 fn value(value: &str) -> Result<Vec<u8>, String> {
     let decoded = read(&json!({"binaryData": {"a.yaml": value}}))?;
     let [file] = decoded.content.files() else { panic!("{decoded:?}") };
     Ok(file.bytes.clone())
 }
 
-/// A stream of gzip whose header has a file name and a comment of this length.
+/// Returns a gzip stream whose header has a file name and a comment of this length.
 fn member(text: &[u8], comment: usize) -> Vec<u8> {
     let builder = GzBuilder::new().filename(vec![b'n'; comment]).comment(vec![b'c'; comment]);
     let mut encoder = builder.write(Vec::new(), Compression::fast());
@@ -64,7 +63,7 @@ fn member(text: &[u8], comment: usize) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// `stream` as a value of `binaryData`: base64 of base64.
+/// Encodes `stream` as a value of `binaryData`, which is base64 of base64.
 fn twice(stream: &[u8]) -> String {
     STANDARD.encode(STANDARD.encode(stream))
 }
@@ -111,7 +110,7 @@ fn marks_that_do_not_fit_the_content_are_errors() {
 fn a_key_in_both_fields_is_an_error() {
     let mut config_map = filled();
     config_map.binary_data.insert("a.yaml".to_owned(), unlade_config_map::object::Bytes(vec![]));
-    // Whoever adds a key may correct the number of files as well.
+    // A user who adds a key can also correct the number of files.
     config_map.metadata.annotations.insert(mark::FILES.to_owned(), "2".to_owned());
     let error = text(decode(&[config_map], &Limits::default()).unwrap_err());
     assert!(error.contains("a.yaml"), "{error}");
@@ -138,7 +137,7 @@ fn text_that_is_no_base64_is_an_error_and_line_ends_are_none() {
     for bad in ["!!!", " ", "=", "====", &format!("{head} {tail}"), &format!("{good}!")] {
         assert!(value(bad).is_err(), "{bad:?}");
     }
-    // The inner text too, which is what gzip is decoded from.
+    // The same applies to the inner text, which is the base64 of the gzip stream.
     for bad in ["!!!", " ", "="] {
         assert!(value(&STANDARD.encode(bad)).is_err(), "{bad:?}");
     }
@@ -166,7 +165,7 @@ fn long_fields_in_a_header_of_gzip_are_an_error() {
         let error = value(&twice(&member(b"kind: A\n", length))).unwrap_err();
         assert!(error.len() < 1_000, "{} bytes", error.len());
     }
-    // A name that never ends.
+    // A file name without an end.
     let mut stream = member(b"kind: A\n", 10);
     stream.retain(|&byte| byte != 0);
     stream.resize(100_000, b'n');

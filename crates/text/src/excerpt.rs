@@ -1,27 +1,28 @@
-//! Texts of a bundle in errors and findings: cut, so that no message is longer than a screen.
+//! Truncates texts of a bundle for errors and findings, so that no message is longer than a screen.
 
-/// Most bytes of a text that is quoted: a path of a file with the longest name fits.
+/// The maximum length of a quoted text, in bytes. The path of a file with the longest name fits.
 pub const SIZE: usize = 300;
 
-/// Most bytes in a message about one thing: room for two excerpts.
+/// The maximum length of a message, in bytes. It has room for two excerpts.
 pub const MESSAGE_SIZE: usize = 2 * SIZE + 200;
 
-/// The maximum number of bytes that [`of`] adds to a text that it cuts.
+/// The maximum number of bytes that [`truncate`] adds to a truncated text.
 pub const SUFFIX_SIZE: usize = "... (18446744073709551615 bytes)".len();
 
-/// Most items of a list that are shown.
+/// The maximum number of items of a list in a message.
 const ITEMS: usize = 10;
 
-/// `text` with at most `most` bytes and its length behind them; none if it is no longer than that.
-pub fn of(text: &str, most: usize) -> Option<String> {
-    if text.len() <= most {
+/// Truncates `text` to at most `max` bytes, and appends its length. Returns `None` if it is not
+/// longer.
+pub fn truncate(text: &str, max: usize) -> Option<String> {
+    if text.len() <= max {
         return None;
     }
-    let start = text.get(..text.floor_char_boundary(most)).unwrap_or("");
+    let start = text.get(..text.floor_char_boundary(max)).unwrap_or("");
     Some(format!("{start}... ({} bytes)", text.len()))
 }
 
-/// `text` with at most [`SIZE`] bytes, and its length behind them if there are more.
+/// Truncates `text` to at most [`SIZE`] bytes, and appends its length if it is longer.
 ///
 /// ```
 /// use unlade_text::excerpt;
@@ -30,10 +31,10 @@ pub fn of(text: &str, most: usize) -> Option<String> {
 /// assert!(excerpt::cut(&"long".repeat(1000)).ends_with("longlong... (4000 bytes)"));
 /// ```
 pub fn cut(text: &str) -> String {
-    of(text, SIZE).unwrap_or_else(|| text.to_owned())
+    truncate(text, SIZE).unwrap_or_else(|| text.to_owned())
 }
 
-/// The first ten of `items`, and how many more there are.
+/// Joins the first ten of `items`, and appends the number of the others.
 ///
 /// ```
 /// use unlade_text::excerpt;
@@ -43,7 +44,8 @@ pub fn cut(text: &str) -> String {
 /// ```
 pub fn list<T: ToString>(items: impl IntoIterator<Item = T>, separator: &str) -> String {
     let mut items = items.into_iter();
-    let item = |item: T| of(&item.to_string(), MESSAGE_SIZE).unwrap_or_else(|| item.to_string());
+    let item =
+        |item: T| truncate(&item.to_string(), MESSAGE_SIZE).unwrap_or_else(|| item.to_string());
     let shown: Vec<_> = items.by_ref().take(ITEMS).map(item).collect();
     let shown = shown.join(separator);
     match items.count() {

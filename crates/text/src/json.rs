@@ -1,15 +1,16 @@
-//! JSON that can be shown.
+//! [`Escaping`]: makes JSON safe for a terminal.
 
 use std::io::{self, Write};
 
 use super::is_printable;
 
-/// Has JSON escape what is not [printable](is_printable), and passes it on. What a reader gets from
-/// it stays the same.
+/// A writer that escapes characters in JSON that are not [printable](is_printable). The value of
+/// the JSON stays the same.
 ///
-/// Outside of strings JSON is ASCII, so `\u` can stand for any other character wherever it occurs.
-/// Line breaks are those of indented JSON: in strings they are escaped already. What is written at
-/// once has to end with a whole character, as that of `serde_json` does.
+/// Outside strings, JSON is ASCII, so each other character is in a string and can be replaced by
+/// its `\u` escape. Line breaks are not escaped, because they are only between values: in strings,
+/// they are already escaped. Each write must end with a complete character, as those of
+/// `serde_json` do.
 ///
 /// ```
 /// use unlade_text::Escaping;

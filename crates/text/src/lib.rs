@@ -1,9 +1,7 @@
-//! Shows text from outside to people: which characters a terminal merely shows, how long a line may
-//! be, and how a long text is cut.
+//! Makes untrusted text safe for a terminal: escapes characters, limits lines, and truncates texts.
 //!
-//! Names, messages and file contents come from bundles, registries and API servers. Every writer of
-//! the project escapes them with this crate, so that no writer lets through what another one
-//! escapes.
+//! Names, messages and file contents come from bundles, registries and API servers. All output of
+//! the project is escaped with this crate, so that the same characters are escaped everywhere.
 //!
 //! ```
 //! assert_eq!(unlade_text::line("red: \u{1b}[31m"), r"red: \u{1b}[31m");
@@ -16,25 +14,27 @@ use std::borrow::Cow;
 
 pub use json::Escaping;
 
-/// Most bytes of a text on one line: a bundle with a million bad names fills neither a screen nor a
-/// node's disk.
+/// The maximum length of a text on one line, in bytes. A bundle with a million bad names must not
+/// fill a screen or the disk of a node.
 pub const LINE: usize = 8 << 10;
 
-/// Whether a terminal only shows `character`. It obeys, hides or reorders the others: control
-/// characters with line breaks and tabs, bidirectional overrides and marks, zero-width and other
-/// format characters, and private and unassigned ones, of which nobody knows.
+/// Whether a terminal displays `character` and does nothing else.
 ///
-/// Which those are is the standard library's knowledge of Unicode (`char::escape_debug`), but for
-/// the spaces other than U+0020, which that escapes. They are part of texts of many languages.
+/// Other characters control the terminal, are invisible, or reorder text: control characters
+/// (including line breaks and tabs), bidirectional overrides and marks, and zero-width and other
+/// format characters. The effect of private and unassigned characters is unknown.
+///
+/// The Unicode data is that of the standard library (`char::escape_debug`), except for spaces other
+/// than U+0020. The standard library escapes them, but texts in many languages contain them.
 pub fn is_printable(character: char) -> bool {
     if character.is_ascii() {
         return matches!(character, ' '..='~');
     }
     if character.is_whitespace() {
-        // What is left of white space then are spaces.
+        // The remaining white space characters are spaces.
         return !character.is_control() && !matches!(character, '\u{2028}' | '\u{2029}');
     }
-    // Behind another character, so that combining marks stay with what they belong to.
+    // A combining mark is escaped only at the start of a text, so put another character before it.
     let mut buffer = [b'x'; 5];
     let length = character.len_utf8();
     buffer
@@ -45,8 +45,7 @@ pub fn is_printable(character: char) -> bool {
         .is_some_and(|pair| pair.escape_debug().count() == 2)
 }
 
-/// `text` with every character that is not [printable](is_printable) as `\n`, `\r`, `\t` or
-/// `\u{..}`.
+/// Escapes each character that is not [printable](is_printable) as `\n`, `\r`, `\t` or `\u{..}`.
 pub fn escape(text: &str) -> Cow<'_, str> {
     if text.chars().all(is_printable) {
         return Cow::Borrowed(text);
@@ -64,8 +63,8 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// `text` on one line: [escaped](escape), and of more than [`LINE`] bytes only the beginning and
-/// the number of the others.
+/// Formats `text` for one line: [escapes](escape) it, and truncates it to [`LINE`] bytes with the
+/// number of the remaining bytes.
 pub fn line(text: &str) -> Cow<'_, str> {
     let (shown, rest) = text.split_at(text.floor_char_boundary(LINE));
     if rest.is_empty() {

@@ -9,7 +9,7 @@ fn every_character() -> impl Iterator<Item = char> {
     '\0'..=char::MAX
 }
 
-/// What no writer may leave as it is, by the blocks of Unicode rather than by our own list.
+/// Whether all writers must escape `character`, according to the blocks of Unicode.
 fn is_dangerous(character: char) -> bool {
     character.is_control()
         || matches!(character,
@@ -18,7 +18,7 @@ fn is_dangerous(character: char) -> bool {
             | '\u{e000}'..='\u{f8ff}' | '\u{e0000}'..='\u{e007f}' | '\u{f0000}'..)
 }
 
-/// A text of characters that a writer may take or not, and of some that it has to show.
+/// Returns a text with `character` and some characters that writers must not escape.
 fn text_with(character: char) -> String {
     format!("a{character}é日")
 }
@@ -64,8 +64,7 @@ fn a_line_has_an_end() {
     assert!(hidden.len() < 4 * LINE, "{}", hidden.len());
 }
 
-/// Every writer shows the same characters: the terminal's, YAML with each of its ways to write a
-/// text, and JSON.
+/// The writers for terminals, YAML (with all its styles) and JSON escape the same characters.
 #[test]
 fn every_writer_shows_the_printable_characters_and_no_others() {
     for character in every_character() {
@@ -88,7 +87,7 @@ fn every_writer_shows_the_printable_characters_and_no_others() {
 fn yaml_shows_the_printable_characters_and_no_others() {
     let characters: Vec<_> = every_character().collect();
     for some in characters.chunks(512) {
-        // Keys, plain or quoted scalars, literal blocks, and, where it is too deep for those, JSON.
+        // Keys, plain or quoted scalars, literal blocks, and JSON for deep values.
         let texts: Vec<_> = some.iter().copied().map(text_with).collect();
         let keys: Map<_, _> = texts.iter().map(|text| (text.clone(), Value::Null)).collect();
         let blocks: Vec<_> = texts.iter().map(|text| format!("first line\n{text}\n")).collect();

@@ -1,29 +1,30 @@
-//! How much a document may make of aliases: go-yaml v2's rule, with its figures.
+//! Limits the expansion of aliases, with the rule and the numbers of go-yaml v2.
 
 use super::Error;
 
-/// How often Go would have called `unmarshal` so far.
+/// Counts the calls of `unmarshal` that Go would make.
 #[derive(Debug, Default)]
 pub(super) struct Count {
     all: u64,
-    /// Those within the expansion of an alias.
+    /// The calls within the expansion of an alias.
     aliased: u64,
 }
 
-/// Up to here 99 % may come from aliases (`alias_ratio_range_low`).
+/// Up to this number of calls, 99 % may come from aliases (`alias_ratio_range_low`).
 const LOW: u64 = 400_000;
-/// From here on 10 % (`alias_ratio_range_high`); the share falls evenly in between.
+/// From this number of calls, 10 % may come from aliases (`alias_ratio_range_high`). Between both
+/// numbers, the share falls linearly.
 const HIGH: u64 = 4_000_000;
 
 impl Count {
     /// Counts `all` more calls, `aliased` of them for aliases.
     ///
-    /// Go checks after each single call. The calls of one alias only make the share rise and what
-    /// is allowed fall, so one look at the end of them finds the same.
+    /// Go checks after each call. During the calls of one alias, the share only rises and the limit
+    /// only falls, so one check after them has the same result.
     pub(super) fn add(&mut self, all: u64, aliased: u64, line: u64) -> Result<(), Error> {
         self.all = self.all.saturating_add(all);
         self.aliased = self.aliased.saturating_add(aliased);
-        // The document itself is a call as well.
+        // The document itself is a call, too.
         let calls = self.all.saturating_add(1);
         if self.aliased > 100 && calls > 1000 && share(self.aliased, calls) > allowed(calls) {
             return Err(Error::Aliasing { line });

@@ -1,7 +1,7 @@
-//! From events to a tree: go-yaml v2's `decode.go` and what sigs.k8s.io/yaml makes of it.
+//! Composes a tree from events, as `decode.go` of go-yaml v2 and sigs.k8s.io/yaml do.
 //!
-//! Go decodes an alias by decoding its anchor's node again; here the value is shared, and only
-//! Go's count of it is kept, which decides what is `excessive aliasing`.
+//! Go decodes the node of an anchor again for each alias. Here, the value is shared. Only the
+//! number of Go's calls is counted, because it decides what is `excessive aliasing`.
 
 use std::collections::HashMap;
 
@@ -14,16 +14,16 @@ use unlade_text::excerpt;
 
 use crate::json::{Builder, Field, Key, NodeId, Unwritable, key_text};
 
-/// The first document.
+/// The first document as a tree.
 pub(super) struct Composed {
     pub(super) builder: Builder,
-    /// None if there is no document at all.
+    /// The root of the tree. `None` if the text contains no document.
     pub(super) root: Option<NodeId>,
-    /// Whether a value stands in more than one place.
+    /// Whether a value occurs in more than one place.
     pub(super) shared: bool,
-    /// The deepest nesting, aliases not followed.
+    /// The maximum nesting, without following aliases.
     pub(super) depth: usize,
-    /// Where in the text the document ends.
+    /// The end of the document in the text, in bytes.
     pub(super) end: usize,
 }
 
@@ -32,15 +32,16 @@ pub(super) struct Composer<'r> {
     builder: Builder,
     scalars: Scalars,
     count: Count,
-    /// The latest anchor of each name.
+    /// The index of the latest anchor with each name.
     names: HashMap<String, usize>,
-    /// None while the anchored value is not complete.
+    /// The anchors. `None` while the anchored value is not complete.
     anchors: Vec<Option<Anchored>>,
     open: Vec<Frame>,
     items: Vec<NodeId>,
     fields: Vec<Field>,
     root: Option<NodeId>,
-    /// Lines of infinities and the like: errors if they are still there in the end.
+    /// The lines of infinities and NaN. They are errors only if the complete document contains
+    /// them.
     not_finite: Vec<(NodeId, u64)>,
     bad_keys: bool,
     shared: bool,
@@ -51,22 +52,22 @@ pub(super) struct Composer<'r> {
 #[derive(Debug, Clone, Copy)]
 struct Anchored {
     value: NodeId,
-    /// How often Go calls `unmarshal` for it.
+    /// The number of Go's calls of `unmarshal` for the value.
     cost: u64,
 }
 
-/// A sequence or mapping that is not complete.
+/// An incomplete sequence or mapping.
 struct Frame {
     kind: FrameKind,
     anchor: Option<usize>,
-    /// Where its children begin in `items` or `fields`.
+    /// The index of its first child in `items` or `fields`.
     from: usize,
     cost: u64,
 }
 
 enum FrameKind {
     Sequence,
-    /// A sequence of mappings to merge into the mapping below.
+    /// A sequence of mappings to merge into the enclosing mapping.
     MergeList,
     Mapping(Slot),
 }
@@ -79,7 +80,7 @@ enum Slot {
     Merge,
 }
 
-/// Bytes that an anchor takes in memory, a short name included.
+/// The memory for an anchor with a short name, in bytes.
 const ANCHOR: usize = 96;
 
 const MERGE_TAG: &str = "tag:yaml.org,2002:merge";
@@ -105,7 +106,7 @@ impl<'r> Composer<'r> {
         }
     }
 
-    pub(super) fn take(&mut self, event: Event) -> Result<(), Error> {
+    pub(super) fn add_event(&mut self, event: Event) -> Result<(), Error> {
         let line = event.line;
         let limit = self.reader.limits().tree;
         if self.held() > limit {
@@ -117,7 +118,7 @@ impl<'r> Composer<'r> {
             Data::SequenceStart { anchor } => {
                 let merge = matches!(self.slot(), Some(Slot::Merge));
                 let kind = if merge { FrameKind::MergeList } else { FrameKind::Sequence };
-                // Go goes through a merge's sequence by itself, without an `unmarshal`.
+                // Go does not call `unmarshal` for the sequence of a merge.
                 let cost = u64::from(!merge);
                 self.start(kind, anchor, self.items.len(), cost, line)
             }
@@ -132,7 +133,7 @@ impl<'r> Composer<'r> {
         }
     }
 
-    /// Bytes that the document takes in memory so far.
+    /// Returns the memory for the document so far, in bytes.
     fn held(&self) -> usize {
         self.builder.held()
             + size_of_val(self.items.as_slice())
@@ -140,7 +141,8 @@ impl<'r> Composer<'r> {
             + self.anchors.len() * ANCHOR
     }
 
-    /// The document; an error if a value or key is left in it that JSON does not have.
+    /// Finishes the document. Returns an error if it contains a value or key that JSON cannot
+    /// express.
     pub(super) fn finish(self) -> Result<Composed, Error> {
         if let Some(root) = self.root
             && (self.bad_keys || !self.not_finite.is_empty())
@@ -154,7 +156,7 @@ impl<'r> Composer<'r> {
                     (u64::from(line), "a mapping has null as a key")
                 }
                 Unwritable::Key(Key::Text(_) | Key::Mended(_)) => {
-                    (0, "a mapping has a key that is no string")
+                    (0, "a mapping has a key that is not a string")
                 }
                 Unwritable::Value(id) => {
                     let line = self.not_finite.iter().find(|(value, _)| *value == id);
@@ -209,7 +211,7 @@ impl<'r> Composer<'r> {
             FrameKind::Sequence => self.builder.array(&mut self.items, frame.from),
             FrameKind::Mapping(_) => self.builder.object(&mut self.fields, frame.from),
             FrameKind::MergeList => {
-                // The first mapping wins, so it comes last.
+                // The first mapping takes precedence, so its fields come last.
                 for id in self.items.get(frame.from..).unwrap_or(&[]).iter().rev() {
                     merge(*id, &self.builder, &mut self.fields, self.reader)?;
                 }
@@ -235,7 +237,7 @@ impl<'r> Composer<'r> {
         self.anchors.len() - 1
     }
 
-    /// Puts a complete value that is no key where it belongs.
+    /// Adds a complete value that is not a key to its parent.
     fn complete(&mut self, value: NodeId, cost: u64, line: u64) -> Result<(), Error> {
         let Some(frame) = self.open.last_mut() else {
             self.root = Some(value);
@@ -249,7 +251,7 @@ impl<'r> Composer<'r> {
             FrameKind::Mapping(slot) => {
                 match *slot {
                     Slot::Value(key) => self.fields.push(Field { key, value }),
-                    // Only scalars come as keys, and they do not come here.
+                    // Keys are always scalars, which are handled elsewhere.
                     Slot::Key => {}
                     Slot::Merge if self.builder.is_object(value) => {
                         self.shared = true;
@@ -263,7 +265,7 @@ impl<'r> Composer<'r> {
         Ok(())
     }
 
-    /// The end of a merge whose fields are in place.
+    /// Ends a merge after its fields are added.
     fn merged(&mut self, cost: u64) {
         self.shared = true;
         if let Some(frame) = self.open.last_mut() {
@@ -307,7 +309,7 @@ impl<'r> Composer<'r> {
             if let Some(frame) = self.open.last_mut() {
                 frame.kind = FrameKind::Mapping(Slot::Merge);
             }
-            // An alias of it gives the text.
+            // An alias of the merge key refers to its text.
             if let Some(name) = scalar.anchor {
                 let value = self.builder.string("<<");
                 self.anchor(name, Some(Anchored { value, cost: 1 }));
@@ -317,7 +319,7 @@ impl<'r> Composer<'r> {
         self.count.add(1, 0, line)?;
         let value = self.resolve(&scalar, line)?;
         if is_key && scalar.anchor.is_none() {
-            let key = self.key_of(&value, &scalar.value, line);
+            let key = self.convert_key(&value, &scalar.value, line);
             self.key(key, 1);
             return Ok(());
         }
@@ -326,7 +328,7 @@ impl<'r> Composer<'r> {
             self.anchor(name, Some(Anchored { value: id, cost: 1 }));
         }
         if is_key {
-            let key = self.key_of(&value, &scalar.value, line);
+            let key = self.convert_key(&value, &scalar.value, line);
             self.key(key, 1);
             return Ok(());
         }
@@ -361,7 +363,7 @@ impl<'r> Composer<'r> {
         }
     }
 
-    fn key_of(&mut self, value: &Value, text: &str, line: u64) -> Key {
+    fn convert_key(&mut self, value: &Value, text: &str, line: u64) -> Key {
         let line = u32::try_from(line).unwrap_or(u32::MAX);
         let builder = &mut self.builder;
         Key::Text(match value {
@@ -384,8 +386,8 @@ impl<'r> Composer<'r> {
     }
 }
 
-/// Copies the fields of the mapping `from`. Their keys stay where they are, but each field is
-/// compared with its neighbours, so that a key counts as work with each copy.
+/// Copies the fields of the mapping `from`. The text of a key is not copied, but each field is
+/// compared with its neighbours, so each copy of a key counts as work.
 fn merge(
     from: NodeId,
     builder: &Builder,

@@ -1,9 +1,10 @@
-//! How deep a document may nest, counted while it is parsed: go-yaml v2's rule.
+//! Limits the nesting of a document while it is parsed, with the rule of go-yaml v2.
 
 use super::{Error, FLOW_DEPTH};
 
-/// go-yaml counts flow collections and indentations each for itself (`max_flow_level`,
-/// `max_indents`), with the same limit; ours for flow collections is [`FLOW_DEPTH`].
+/// Counts the open collections. go-yaml counts flow collections and indentations separately
+/// (`max_flow_level`, `max_indents`), with the same limit. The limit for flow collections here is
+/// [`FLOW_DEPTH`].
 #[derive(Debug)]
 pub(super) struct Depth {
     limit: usize,
@@ -12,14 +13,14 @@ pub(super) struct Depth {
     indents: usize,
 }
 
-/// What a collection opens.
+/// How a collection is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opened {
     /// `[` or `{`
     Bracket,
     /// A deeper indentation.
     Indented,
-    /// Neither: a sequence at the indentation of its key, a single pair in a flow sequence. Go
+    /// Neither: a sequence at the indentation of its key, or a single pair in a flow sequence. Go
     /// does not count these.
     Unindented,
 }
@@ -55,7 +56,7 @@ impl Depth {
         }
     }
 
-    /// The flow collections that are open.
+    /// Returns the number of open flow collections.
     pub(super) fn brackets(&self) -> usize {
         self.brackets
     }

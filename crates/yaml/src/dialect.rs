@@ -1,36 +1,35 @@
-//! Where the library reads another dialect than Go, and how its text is changed so that it does
-//! not show.
+//! Hides differences between the dialects of the parser library and of Go.
 //!
-//! go-yaml v2 grew out of an older libyaml. The library is a newer one; what it refuses and Go
-//! takes is replaced by placeholders, characters that the text does not use, and put back into the
-//! scalars that come out. All of this is rare: a text is patched only after the library failed at
-//! exactly such a place, and then parsed again.
+//! go-yaml v2 is based on an older libyaml than the library. Text that Go accepts but the library
+//! rejects is replaced by placeholders, which are characters that do not occur in the text. The
+//! original text is put back into the resulting scalars. This is rare: a text is patched only after
+//! the library failed at such a place, and then parsed again.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
-/// A text for the library, and what its placeholders stand for.
+/// A text for the library, and the meaning of its placeholders.
 pub(super) struct Dialect<'a> {
     text: Cow<'a, str>,
     patches: Vec<(char, Original)>,
 }
 
-/// What a placeholder stands for.
+/// The original text of a placeholder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Original {
     ByteOrderMark,
     Colon,
-    /// The backslash of a `\'`, which is nothing in double quotes: Go reads `'` there.
+    /// The backslash of a `\'`. Go reads it as `'` in double quotes.
     Backslash,
 }
 
-/// What the library says of a place that Go has no quarrel with.
+/// The messages of the library at places that Go accepts.
 const ESCAPE: &str = "found unknown escape character";
 const COLON: &str = "found unexpected ':'";
 const TAG: &str = "while scanning a tag";
 
-/// Characters without a meaning of their own.
+/// Characters without a standard meaning.
 const PRIVATE_USE: RangeInclusive<char> = '\u{e000}'..='\u{f8ff}';
 
 const BYTE_ORDER_MARK: &str = "\u{feff}";
@@ -38,8 +37,8 @@ const BYTE_ORDER_MARK: &str = "\u{feff}";
 impl<'a> Dialect<'a> {
     pub(super) fn new(text: Cow<'a, str>) -> Self {
         let mut dialect = Self { text, patches: Vec::new() };
-        // The library skips a byte order mark at the beginning of any line; for Go, which means to
-        // do so but looks in the wrong place, it is a character like others.
+        // The library skips a byte order mark at the start of any line. Go tries to do the same,
+        // but checks the wrong position, so the mark is an ordinary character.
         if dialect.text.contains(BYTE_ORDER_MARK)
             && let Some(placeholder) = dialect.placeholder(Original::ByteOrderMark)
         {
@@ -55,7 +54,7 @@ impl<'a> Dialect<'a> {
         &self.text
     }
 
-    /// Puts the text's own characters back into a scalar.
+    /// Restores the original text in a scalar.
     pub(super) fn restore(&self, value: &mut String, is_double_quoted: bool) {
         for (placeholder, original) in &self.patches {
             if value.contains(*placeholder) {
@@ -70,8 +69,8 @@ impl<'a> Dialect<'a> {
         }
     }
 
-    /// Whether a double-quoted scalar has `\/`: the library knows that escape of YAML 1.2, Go does
-    /// not.
+    /// Whether a double-quoted scalar contains `\/`. The library supports this escape of YAML 1.2,
+    /// but Go does not.
     pub(super) fn escapes_slash(&self, start: usize, end: usize) -> bool {
         let written = self.text.get(start..end).unwrap_or("");
         if !written.contains("\\/") {
@@ -86,8 +85,8 @@ impl<'a> Dialect<'a> {
         false
     }
 
-    /// Changes the text where the library failed with `problem` at the byte `at`, if Go would not
-    /// have failed there.
+    /// Patches the text at the byte `at`, where the library failed with `problem`, if Go does not
+    /// fail there. Returns whether the text was patched.
     pub(super) fn patch(&mut self, problem: &str, context: Option<&str>, at: usize) -> bool {
         let Some((_, rest)) = self.text.split_at_checked(at) else { return false };
         if problem == ESCAPE && rest.starts_with("\\'") {
@@ -97,16 +96,15 @@ impl<'a> Dialect<'a> {
             return self.patch_colon(at);
         }
         if context == Some(TAG) && rest.starts_with([',', '[', ']']) {
-            // Go takes these for part of the tag. Which tag that is does not matter: with any of
-            // them in it, it is none that means something.
+            // In Go, these characters are part of the tag. No tag with one of them has a meaning,
+            // so any other character has the same effect.
             self.replace(at, 1, ".");
             return true;
         }
         false
     }
 
-    /// Each `\'` of the text, at once: what stands in other scalars than those in double quotes
-    /// gets its backslash back.
+    /// Patches all `\'` of the text at once. Scalars without double quotes get the backslash back.
     fn patch_quotes(&mut self) -> bool {
         let Some(placeholder) = self.placeholder(Original::Backslash) else { return false };
         let mut patched = String::with_capacity(self.text.len() + 64);
@@ -116,7 +114,8 @@ impl<'a> Dialect<'a> {
             let after = run.trim_start_matches('\\');
             let n_backslashes = run.len() - after.len();
             patched.push_str(before);
-            // In double quotes two of them are one character, and an odd one escapes the quote.
+            // In double quotes, two backslashes are one character, and an odd one escapes the
+            // quote.
             let escapes = n_backslashes % 2 == 1 && after.starts_with('\'');
             patched.extend(std::iter::repeat_n('\\', n_backslashes - usize::from(escapes)));
             if escapes {
@@ -129,7 +128,8 @@ impl<'a> Dialect<'a> {
         true
     }
 
-    /// A colon within a plain scalar of a flow collection: for Go it is part of the scalar.
+    /// Patches a colon in a plain scalar of a flow collection, because it is part of the scalar in
+    /// Go.
     fn patch_colon(&mut self, at: usize) -> bool {
         let Some(placeholder) = self.placeholder(Original::Colon) else { return false };
         let mut buffer = [0; 4];
@@ -141,7 +141,8 @@ impl<'a> Dialect<'a> {
         self.text.to_mut().replace_range(at..at + len, by);
     }
 
-    /// The character that stands for `original`: of the private use area, not in the text.
+    /// Returns the placeholder for `original`: a private-use character that the text does not
+    /// contain.
     fn placeholder(&mut self, original: Original) -> Option<char> {
         let known = self.patches.iter().find(|(_, known)| *known == original);
         if let Some((placeholder, _)) = known {

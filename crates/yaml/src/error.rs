@@ -1,86 +1,86 @@
-//! Why a text is not read.
+//! The error of the YAML reader.
 
-/// Why a text is not read. Lines count from 1.
+/// An error that prevents a text from being read. Lines are counted from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The text is no YAML, or YAML that has no meaning as JSON.
+    /// The text is not YAML, or its value cannot be expressed in JSON.
     #[error("line {line}: {problem}")]
     Syntax {
-        /// Where; of the text or, after JSON was tried, of the JSON.
+        /// The line of the error.
         line: u64,
-        /// What was found.
+        /// The problem.
         problem: String,
     },
-    /// The bytes are not text that YAML allows.
+    /// The bytes are not valid text for YAML.
     #[error("line {line}: {problem}")]
     Encoding {
-        /// The line that holds the bytes.
+        /// The line of the invalid bytes.
         line: u64,
-        /// What is wrong with them.
+        /// The problem.
         problem: &'static str,
     },
-    /// Nested too deep.
-    #[error("{}nested deeper than {limit} levels", place(*.line))]
+    /// The document is nested too deeply.
+    #[error("{}nested deeper than {limit} levels", line_prefix(*.line))]
     TooDeep {
-        /// Where the limit is passed; 0 if it is not one place.
+        /// The line where the limit is exceeded. 0 if it is not a single line.
         line: u64,
-        /// [`Limits::depth`](super::Limits::depth), or Go's own.
+        /// [`Limits::depth`](super::Limits::depth), or the limit of Go.
         limit: usize,
     },
-    /// Aliases make too much of too little: Go's rule.
+    /// Aliases expand to too many values, according to Go's rule.
     #[error("line {line}: document contains excessive aliasing")]
     Aliasing {
-        /// Where the limit is passed.
+        /// The line where the limit is exceeded.
         line: u64,
     },
-    /// The text, or the JSON that it stands for, is too large.
+    /// The text, its document in memory, or its JSON is too large.
     #[error("{what} is larger than {limit} bytes")]
     TooLarge {
-        /// The input or the output.
+        /// What is too large.
         what: &'static str,
         /// [`Limits::input`](super::Limits::input) or [`Limits::output`](super::Limits::output).
         limit: usize,
     },
-    /// The text would take the parser too long, as no real document does.
+    /// The text is too complex: the parser would need too much time for it.
     #[error("line {line}: {problem}")]
     TooComplex {
-        /// Where the limit is passed.
+        /// The line where the limit is exceeded.
         line: u64,
-        /// What there is too much of.
+        /// The problem.
         problem: &'static str,
     },
-    /// The budget of a [`Reader`](super::Reader) is used up.
+    /// The budget of a [`Reader`](super::Reader) is exhausted.
     #[error("the files of the bundle take more than {limit} {what}")]
     Exhausted {
-        /// What is counted.
+        /// The unit of the limit.
         what: &'static str,
         /// [`Limits::work`](super::Limits::work) or
         /// [`Limits::total_output`](super::Limits::total_output).
         limit: u64,
     },
-    /// There is not a single byte (only where an object is wanted).
+    /// The file is empty, but an object or a document is required.
     #[error("the file is empty")]
     Empty,
     /// The first document is not a mapping.
     #[error("the first document is {found}, not an object")]
     NotAnObject {
-        /// What it is.
+        /// The kind of value that was found.
         found: &'static str,
     },
-    /// The object has no kind: no string, an empty one, or an apiVersion that is none.
+    /// The kind of the object is not a string or is empty, or its apiVersion is not valid.
     #[error("the object has no kind")]
     NoKind,
-    /// The parser library gave up on the text.
+    /// The parser library panicked.
     #[error("the YAML parser failed: {problem}")]
     Parser {
-        /// Its last words.
+        /// The message of the panic.
         problem: String,
     },
 }
 
 impl Error {
-    /// Whether one of the [`Limits`](super::Limits) was passed, or the parser's time.
+    /// Whether one of the [`Limits`](super::Limits), or a limit of the parser, was exceeded.
     pub fn is_limit(&self) -> bool {
         matches!(
             self,
@@ -96,11 +96,11 @@ pub(super) fn syntax(line: u64, problem: impl Into<String>) -> Error {
     Error::Syntax { line, problem: problem.into() }
 }
 
-/// A document whose tree is larger than `limit`.
+/// Creates the error for a document whose tree is larger than `limit`.
 pub(super) fn too_large(limit: usize) -> Error {
     Error::TooLarge { what: "the document in memory", limit }
 }
 
-fn place(line: u64) -> String {
+fn line_prefix(line: u64) -> String {
     if line == 0 { String::new() } else { format!("line {line}: ") }
 }

@@ -1,6 +1,6 @@
-//! Events of the first document, from whatever parser stands behind them.
+//! Parses the events of the first document, independently of the parser library.
 //!
-//! Everything that knows libyaml-safer is in [`library`]: a faster parser takes its place there.
+//! Only [`library`] depends on libyaml-safer, so that another parser can replace it.
 
 mod library;
 
@@ -9,11 +9,11 @@ use std::panic::AssertUnwindSafe;
 use super::source::Source;
 use super::{Error, Reader, panic};
 
-/// A step through the first document.
+/// An event of the first document.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Event {
     pub(super) data: Data,
-    /// The line it begins at, from 1.
+    /// The line where it starts, counted from 1.
     pub(super) line: u64,
 }
 
@@ -29,7 +29,7 @@ pub(super) enum Data {
     },
     /// The end of the innermost sequence or mapping.
     End,
-    /// The end of the document, and where what follows it begins, in bytes of the text.
+    /// The end of the document, and its position in the text, in bytes.
     DocumentEnd {
         at: usize,
     },
@@ -38,24 +38,24 @@ pub(super) enum Data {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Scalar {
     pub(super) anchor: Option<String>,
-    /// Resolved, without a handle.
+    /// The resolved tag, without a handle.
     pub(super) tag: Option<String>,
     pub(super) value: String,
-    /// Plain and untagged, or tagged `!`: go-yaml's `implicit`.
+    /// Whether the scalar is plain and untagged, or tagged `!` (`implicit` of go-yaml).
     pub(super) implicit: bool,
 }
 
-/// A parser at work.
+/// A parser of events.
 trait Parser {
-    /// The next event.
+    /// Returns the next event.
     fn next(&mut self) -> Result<Event, Failure>;
 }
 
-/// Why a parser goes no further.
+/// The reason why a parser failed.
 #[derive(Debug)]
 enum Failure {
     Final(Error),
-    /// Perhaps only a matter of dialect: what the parser said, and the byte where it stood.
+    /// Possibly a difference of dialects: the message of the parser, and its position in bytes.
     Dialect {
         error: Error,
         line: u64,
@@ -71,12 +71,13 @@ impl From<Error> for Failure {
     }
 }
 
-/// Most places of a text that are patched, after each of which it is parsed again from its
-/// beginning: no published file needs one. The work is counted like any other.
+/// The maximum number of patched places in a text. After each patch, the text is parsed again from
+/// its start, which counts as work. No published file needs a patch.
 const PATCHES: usize = 16;
 
-/// Gives `take` each event of the first document, the last being [`Data::DocumentEnd`]; without
-/// any document it is the only one. `begin` makes what collects them, anew for each attempt.
+/// Calls `take` with each event of the first document. The last event is [`Data::DocumentEnd`]. It
+/// is the only one if the text contains no document. `begin` creates the collector of the events
+/// for each attempt.
 pub(super) fn parse<T>(
     source: &mut Source<'_>,
     reader: &Reader,
@@ -109,7 +110,7 @@ pub(super) fn parse<T>(
     }
 }
 
-/// Runs a parser to the end of the document; its panics become errors.
+/// Runs a parser to the end of the document. Panics become errors.
 fn run(
     mut parser: impl Parser,
     mut take: impl FnMut(Event) -> Result<(), Error>,

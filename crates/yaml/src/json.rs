@@ -1,9 +1,8 @@
-//! JSON values in one flat arena, and Go's way of writing them.
+//! JSON values in a flat arena, which are written as Go does.
 //!
-//! Hostile documents nest 10,000 deep: nothing here recurses, neither building nor writing nor
-//! dropping. Values that YAML aliases share are stored once, so a small document cannot fill the
-//! memory either; what it would become when written is bounded by the reader
-//! ([`Limits::output`](crate::Limits::output)).
+//! Malicious documents can have 10,000 levels, so building, writing and dropping do not recurse. A
+//! value that YAML aliases share is stored once, so that a small document cannot fill the memory.
+//! The reader limits the size of the resulting JSON ([`Limits::output`](crate::Limits::output)).
 
 mod build;
 mod fold;
@@ -18,20 +17,20 @@ pub(crate) use number::{float_text, key_text};
 use parse::go_lossy;
 pub(crate) use parse::{Fault, parse};
 
-/// A JSON value.
+/// A JSON value with all its children.
 #[derive(Debug, Clone)]
 pub struct Tree {
     nodes: Vec<Node>,
-    /// The children of arrays, each array's side by side.
+    /// The children of all arrays. Those of one array are adjacent.
     items: Vec<NodeId>,
-    /// The fields of objects, each object's side by side and sorted.
+    /// The fields of all objects. Those of one object are adjacent and sorted.
     fields: Vec<Field>,
     /// The characters of all strings and keys.
     text: String,
     root: NodeId,
 }
 
-/// A look at one value of a [`Tree`].
+/// A reference to one value of a [`Tree`].
 #[derive(Debug, Clone, Copy)]
 pub struct Value<'a> {
     tree: &'a Tree,
@@ -47,7 +46,7 @@ pub enum Kind<'a> {
     Bool(bool),
     /// An integer that fits i64.
     Int(i64),
-    /// An integer above i64 (only in YAML's own tree, not in an object's).
+    /// An integer above the range of i64. Only in the tree of a YAML document, not of an object.
     Uint(u64),
     /// Any other number.
     Float(f64),
@@ -59,14 +58,14 @@ pub enum Kind<'a> {
     Object,
 }
 
-/// A piece of a tree's text, in bytes.
+/// A range of the text of a tree, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) start: u32,
     pub(crate) len: u32,
 }
 
-/// A run of a tree's items or fields.
+/// A range of the items or fields of a tree.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     start: u32,
@@ -81,15 +80,16 @@ enum Node {
     Uint(u64),
     Float(f64),
     String(Span),
-    /// A string that Go would write with `\ufffd` for each U+FFFD, which stand for bytes that are
-    /// no UTF-8 (from `!!binary`).
+    /// A string from `!!binary` with bytes that are not UTF-8. Each is replaced by U+FFFD, which Go
+    /// writes as `\ufffd`.
     Mended(Span),
     Array(Run),
     Object(Run),
 }
 
-/// Bytes of memory that serde_json's `Value` of the JSON in `text` takes, at a rough estimate from
-/// above: a small text can take a hundred times its size. Takes one look at each byte.
+/// Returns a rough upper bound for the memory that serde_json's `Value` of the JSON in `text`
+/// needs, in bytes. A small text can need a hundred times its size. The function visits each byte
+/// once.
 pub fn value_memory(text: &[u8]) -> usize {
     // A map's first node has room for eleven entries, a list's first storage for four items.
     const MAP: usize = 680;
@@ -119,7 +119,7 @@ pub fn value_memory(text: &[u8]) -> usize {
 }
 
 impl Tree {
-    /// The outermost value.
+    /// Returns the outermost value.
     pub fn root(&self) -> Value<'_> {
         Value { tree: self, node: self.root }
     }
@@ -144,13 +144,13 @@ impl Tree {
     }
 
     fn key(&self, field: &Field) -> &str {
-        // The readers refuse documents with keys that are no text before anyone sees the tree.
+        // The readers reject documents with keys that are not text before they return the tree.
         field.key.span().map_or("", |span| self.str(span))
     }
 }
 
 impl<'a> Value<'a> {
-    /// What kind of value it is.
+    /// Returns the kind of the value.
     pub fn kind(&self) -> Kind<'a> {
         match self.tree.node(self.node) {
             Node::Null => Kind::Null,
@@ -164,7 +164,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The text of a string.
+    /// Returns the text of a string.
     pub fn as_str(&self) -> Option<&'a str> {
         match self.tree.node(self.node) {
             Node::String(span) | Node::Mended(span) => Some(self.tree.str(span)),
@@ -172,7 +172,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The field `name` of an object (case-sensitive).
+    /// Returns the field `name` of an object. The name is case-sensitive.
     pub fn get(&self, name: &str) -> Option<Value<'a>> {
         let tree = self.tree;
         let fields = self.fields();
@@ -182,7 +182,7 @@ impl<'a> Value<'a> {
         Some(Value { tree, node: fields.get(at)?.value })
     }
 
-    /// The items of an array; none for other kinds.
+    /// Returns the items of an array. Empty for other kinds.
     pub fn items(&self) -> impl Iterator<Item = Value<'a>> + use<'a> {
         let tree = self.tree;
         let items = match tree.node(self.node) {
@@ -192,13 +192,13 @@ impl<'a> Value<'a> {
         items.iter().map(move |&node| Value { tree, node })
     }
 
-    /// The fields of an object in bytewise order; none for other kinds.
+    /// Returns the fields of an object, in bytewise order of their names. Empty for other kinds.
     pub fn entries(&self) -> impl Iterator<Item = (&'a str, Value<'a>)> + use<'a> {
         let tree = self.tree;
         self.fields().iter().map(move |field| (tree.key(field), Value { tree, node: field.value }))
     }
 
-    /// Go's `json.Marshal` of it, without a final newline.
+    /// Encodes the value as Go's `json.Marshal`, without a final newline.
     pub fn to_json(&self) -> String {
         write::json(self.tree, self.node)
     }

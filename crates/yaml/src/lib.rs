@@ -1,8 +1,8 @@
-//! YAML as Kubernetes reads it: `sigs.k8s.io/yaml` and apimachinery's decoder, to the byte.
+//! Reads YAML exactly as Kubernetes does: like `sigs.k8s.io/yaml` and apimachinery's decoder.
 //!
-//! Two entries, as Go has them: [`to_json`] is `YAMLToJSON`, [`decode_unstructured`] what the
-//! loader's `DecodeUnstructured` does. Behind them an event parser of libyaml's lineage gives
-//! events (`event`), and go-yaml's rules make values of them (`resolve`, `compose`).
+//! [`to_json`] corresponds to Go's `YAMLToJSON`, and [`decode_unstructured`] to the
+//! `DecodeUnstructured` of OLM's loader. A port of libyaml parses events (`event`), and the rules
+//! of go-yaml convert them into values (`resolve`, `compose`).
 //!
 //! The event parser panics on some inputs. Such a panic is caught and becomes [`Error::Parser`]; a
 //! panic hook that prints panics should call [`is_panic_caught`] first. With `panic = "abort"` a
@@ -41,31 +41,32 @@ use crate::json::Tree;
 use compose::{Composed, Composer};
 use source::Source;
 
-/// Limits of the YAML reader.
+/// The limits of the YAML reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Most bytes of input; never more than 512 MiB, which is what offsets are wide enough for.
+    /// The maximum size of the input, in bytes. Never more than 512 MiB, because of the width of
+    /// offsets.
     pub input: usize,
-    /// Deepest nesting; Go's own is 10,000. Flow collections (`[` and `{`) nest at most
-    /// [`FLOW_DEPTH`] deep.
+    /// The maximum nesting. The limit of Go is 10,000. For flow collections (`[` and `{`), the
+    /// limit is never more than [`FLOW_DEPTH`].
     pub depth: usize,
-    /// Most bytes that the values of one text take in memory, text included. The largest published
-    /// file takes 3 MB.
+    /// The maximum memory for the values of one text, including their strings, in bytes. The
+    /// largest published file needs 3 MB.
     pub tree: usize,
-    /// Most bytes of JSON that one text may become, through aliases above all.
+    /// The maximum size of the JSON of one text, in bytes. Aliases can make it large.
     pub output: usize,
-    /// Most bytes of JSON that aliases make of all texts of one [`Reader`] together.
+    /// The maximum size of the JSON of all texts of one [`Reader`] that contain aliases, in bytes.
     pub total_output: usize,
-    /// Most units of work for all texts of one [`Reader`] together. A byte of text is one unit, an
-    /// event of the parser 24, and each flow collection that is open around an event one. The
-    /// largest published bundle takes 11 million; a unit takes some 10 ns.
+    /// The maximum work for all texts of one [`Reader`], in units. A byte of text is 1 unit, an
+    /// event of the parser is 24 units, and each open flow collection around an event is 1 unit.
+    /// The largest published bundle needs 11 million units. A unit takes about 10 ns.
     pub work: u64,
 }
 
-/// Deepest nesting of flow collections: the parser looks at every open one at every token, so that
-/// its time grows with their number. The deepest published document nests 34 levels, all but one
-/// of them by indentation.
+/// The maximum nesting of flow collections. The parser visits all open ones at each token, so its
+/// time grows with their number. The deepest published document has 34 levels, and all but one of
+/// them are block collections.
 pub const FLOW_DEPTH: usize = 128;
 
 impl Default for Limits {
@@ -81,12 +82,12 @@ impl Default for Limits {
     }
 }
 
-/// What a plain scalar becomes.
+/// How plain scalars are converted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scalars {
-    /// What YAML 1.1 makes of it, as Go does.
+    /// Resolve the type by the rules of YAML 1.1, as Go does.
     Resolved,
-    /// Its text as written; null stays null. For annotations: `4.10` is not 4.1.
+    /// Keep the text as written, except null. This is for annotations, where `4.10` is not 4.1.
     Source,
 }
 
@@ -104,43 +105,44 @@ pub struct Unread {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Document {
-    /// What it holds: null if there is no document.
+    /// The value of the document. Null if the text contains no document.
     pub tree: Tree,
     /// The unread content after the first document, if any.
     pub unread: Option<Unread>,
 }
 
-/// What the loader gets out of one file.
+/// The object in one file.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Unstructured {
-    /// The object; none if the first document has no content (upstream's "nil object").
+    /// The object. `None` if the first document has no content (upstream's "nil object").
     pub object: Option<Tree>,
     /// The unread content after the first document, if any.
     pub unread: Option<Unread>,
 }
 
-/// A file, read once: its first document, and whether that is an object.
+/// A file that is read once: its first document, and whether that is an object.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct File {
-    /// The document as [`decode_document`] reads it, its scalars resolved; none if it has no
+    /// The document as [`decode_document`] reads it, with resolved scalars. `None` if it has no
     /// content.
     pub document: Option<Tree>,
     /// The unread content after the first document, if any.
     pub unread: Option<Unread>,
-    /// What keeps it from being an object, as [`decode_unstructured`] has it.
+    /// The reason why the document is not an object, as in [`decode_unstructured`].
     pub error: Option<Error>,
-    /// Whether the document was YAML, whose numbers Go's object has in another form.
+    /// Whether the document was YAML. Go converts its numbers again when it creates the object.
     is_yaml: bool,
 }
 
 impl File {
-    /// The object; none if the first document has no content (upstream's "nil object").
+    /// Converts the file into its object. Returns `None` if the first document has no content
+    /// (upstream's "nil object").
     ///
     /// # Errors
     ///
-    /// [`File::error`].
+    /// Returns [`File::error`].
     pub fn into_object(self) -> Result<Option<Tree>, Error> {
         match (self.error, self.document) {
             (Some(error), _) => Err(error),
@@ -153,44 +155,46 @@ impl File {
     }
 }
 
-/// The width of offsets in a tree leaves room for text that grows while it is read.
+/// The maximum size of an input, in bytes. Offsets in a tree have 32 bits, and the text can grow
+/// while it is read.
 const MAX_INPUT: usize = 512 << 20;
 
-/// `YAMLToJSON` of `sigs.k8s.io/yaml`: the first document as Go's JSON.
+/// Converts the first document into JSON, as `YAMLToJSON` of `sigs.k8s.io/yaml` does.
 ///
 /// # Errors
 ///
-/// As Go, and if a limit is passed.
+/// Returns an error if Go does, or if a limit is exceeded.
 pub fn to_json(text: &[u8], limits: &Limits) -> Result<String, Error> {
     Reader::new(limits).to_json(text)
 }
 
-/// The first document, as [`to_json`] reads it, and what is behind it.
+/// Reads the first document as [`to_json`] does, and reports content after it.
 ///
 /// # Errors
 ///
-/// As [`to_json`].
+/// Returns the errors of [`to_json`].
 pub fn read(text: &[u8], scalars: Scalars, limits: &Limits) -> Result<Document, Error> {
     Reader::new(limits).read(text, scalars)
 }
 
-/// `DecodeUnstructured` as upstream's loader uses it: JSON sniffed, lines terminated, the first
-/// document, and an object with a kind. Its numbers are those of Go's object: integers that fit
-/// i64, else floats.
+/// Decodes an object as `DecodeUnstructured` does in upstream's loader.
+///
+/// JSON is detected from the first bytes, only the first document is read, and it must be an object
+/// with a kind. The numbers are those of Go's object: integers if they fit i64, else floats.
 ///
 /// # Errors
 ///
-/// As Go, and if a limit is passed.
+/// Returns an error if Go does, or if a limit is exceeded.
 pub fn decode_unstructured(text: &[u8], limits: &Limits) -> Result<Unstructured, Error> {
     Reader::new(limits).decode_unstructured(text)
 }
 
-/// The same as it is for Go types that are no object, such as the files of metadata/: any document
-/// passes, and YAML's numbers stay as they are.
+/// Decodes a document as [`decode_unstructured`] does, but for Go types that are not objects, such
+/// as the files of metadata/. Any document is valid, and the numbers of YAML are not converted.
 ///
 /// # Errors
 ///
-/// As Go, and if a limit is passed.
+/// Returns an error if Go does, or if a limit is exceeded.
 pub fn decode_document(
     text: &[u8],
     scalars: Scalars,
@@ -199,7 +203,7 @@ pub fn decode_document(
     Reader::new(limits).decode_document(text, scalars)
 }
 
-/// The first document, and what follows it.
+/// Composes the first document, and reports content after it.
 fn compose(
     text: &[u8],
     scalars: Scalars,
@@ -207,7 +211,7 @@ fn compose(
 ) -> Result<(Composed, Option<Unread>), Error> {
     let mut source = Source::new(text);
     let begin = || Composer::new(text.len(), scalars, reader);
-    let document = event::parse(&mut source, reader, begin, Composer::take)?.finish()?;
+    let document = event::parse(&mut source, reader, begin, Composer::add_event)?.finish()?;
     if let Some(root) = document.root {
         reader.check_output(&document.builder, root, document.shared)?;
     }

@@ -1,19 +1,21 @@
-//! [`Reader`]: the texts of one bundle, and what reading all of them may cost.
+//! [`Reader`]: reads the texts of one bundle within one budget.
 
 use std::cell::Cell;
 
 use super::{Document, Error, File, Limits, Scalars, Unstructured, stream};
 use crate::json::{Builder, NodeId};
 
-/// Work for each event of the parser, beside one unit for each byte and one for each flow
-/// collection that is open.
+/// The work for each event of the parser, in units. Each byte and each open flow collection around
+/// an event costs one more unit.
 const EVENT: u64 = 24;
 
-/// Reads the texts of one bundle within one budget: [`Limits::work`] and [`Limits::total_output`]
-/// count over all texts that one reader reads, failed attempts included. When either is used up,
-/// every further call is an [`Error::Exhausted`].
+/// A reader of the texts of one bundle with one budget.
 ///
-/// The functions of this module have the same names, and a budget for each call.
+/// [`Limits::work`] and [`Limits::total_output`] apply to all texts of the reader together,
+/// including those that fail. When one of them is exhausted, every further call returns
+/// [`Error::Exhausted`].
+///
+/// The functions of this crate with the same names have a separate budget for each call.
 #[derive(Debug)]
 pub struct Reader {
     limits: Limits,
@@ -22,48 +24,49 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader with an unused budget.
+    /// Creates a reader with an unused budget.
     pub fn new(limits: &Limits) -> Self {
         Self { limits: limits.clone(), work: Cell::new(0), output: Cell::new(0) }
     }
 
-    /// The units of work that are used: see [`Limits::work`].
+    /// Returns the used work in units. See [`Limits::work`].
     pub fn work(&self) -> u64 {
         self.work.get()
     }
 
-    /// Whether there is something left of the budget.
+    /// Checks that the budget is not exhausted.
     ///
     /// # Errors
     ///
-    /// If there is not.
+    /// Returns an error if the budget is exhausted.
     pub fn check(&self) -> Result<(), Error> {
         self.spend(0)
     }
 
-    /// As [`to_json`](super::to_json).
+    /// Does the same as [`to_json`](super::to_json), within the budget.
     ///
     /// # Errors
     ///
-    /// As [`to_json`](super::to_json), and if the budget is used up.
+    /// Returns the errors of [`to_json`](super::to_json), and an error if the budget is exhausted.
     pub fn to_json(&self, text: &[u8]) -> Result<String, Error> {
         self.read(text, Scalars::Resolved).map(|document| document.tree.root().to_json())
     }
 
-    /// As [`read`](super::read).
+    /// Does the same as [`read`](super::read), within the budget.
     ///
     /// # Errors
     ///
-    /// As [`to_json`](super::to_json), and if the budget is used up.
+    /// Returns the errors of [`read`](super::read), and an error if the budget is exhausted.
     pub fn read(&self, text: &[u8], scalars: Scalars) -> Result<Document, Error> {
         stream::whole(text, scalars, self)
     }
 
-    /// As [`decode_unstructured`](super::decode_unstructured).
+    /// Does the same as [`decode_unstructured`](super::decode_unstructured), within the budget.
     ///
     /// # Errors
     ///
-    /// As [`decode_unstructured`](super::decode_unstructured), and if the budget is used up.
+    /// Returns the errors of [`decode_unstructured`](super::decode_unstructured), and an error if
+    /// the budget is exhausted.
     pub fn decode_unstructured(&self, text: &[u8]) -> Result<Unstructured, Error> {
         let mut file = self.file(text)?;
         let unread = file.unread.take();
@@ -75,16 +78,18 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// As [`decode_document`](super::decode_document), and if the budget is used up.
+    /// Returns the errors of [`decode_document`](super::decode_document), and an error if the
+    /// budget is exhausted.
     pub fn file(&self, text: &[u8]) -> Result<File, Error> {
         stream::file(text, self)
     }
 
-    /// As [`decode_document`](super::decode_document).
+    /// Does the same as [`decode_document`](super::decode_document), within the budget.
     ///
     /// # Errors
     ///
-    /// As [`decode_document`](super::decode_document), and if the budget is used up.
+    /// Returns the errors of [`decode_document`](super::decode_document), and an error if the
+    /// budget is exhausted.
     pub fn decode_document(&self, text: &[u8], scalars: Scalars) -> Result<Unstructured, Error> {
         stream::first(text, scalars, self)
     }
@@ -93,7 +98,7 @@ impl Reader {
         &self.limits
     }
 
-    /// Takes a text on.
+    /// Starts to read a text: checks its size, and counts its work.
     pub(super) fn begin(&self, text: &[u8]) -> Result<(), Error> {
         let limit = self.limits.input.min(super::MAX_INPUT);
         if text.len() > limit {
@@ -102,7 +107,7 @@ impl Reader {
         self.spend(text.len() as u64)
     }
 
-    /// Counts an event of the parser within so many open flow collections.
+    /// Counts an event of the parser, with the number of open flow collections.
     pub(super) fn step(&self, brackets: usize) -> Result<(), Error> {
         self.spend(EVENT + brackets as u64)
     }
@@ -112,8 +117,8 @@ impl Reader {
         spend(&self.work, work, self.limits.work, "units of work")
     }
 
-    /// Refuses a document that becomes too much JSON; `shared` says whether one of its values
-    /// stands in more than one place.
+    /// Returns an error if the JSON of a document is too large. `shared` is whether any value
+    /// occurs in more than one place.
     pub(super) fn check_output(
         &self,
         builder: &Builder,

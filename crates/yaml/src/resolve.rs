@@ -1,11 +1,11 @@
-//! What a scalar means: go-yaml v2's `resolve.go`.
+//! Resolves the values of scalars, as `resolve.go` of go-yaml v2 does.
 
 use base64::Engine as _;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 
 use super::timestamp;
 
-/// A scalar's value.
+/// The value of a scalar.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     Null,
@@ -13,13 +13,13 @@ pub(super) enum Value {
     Int(i64),
     Uint(u64),
     Float(f64),
-    /// The text as it stands.
+    /// The unchanged text.
     Text,
-    /// Other text, from `!!binary`; not always UTF-8.
+    /// The decoded text of `!!binary`, which may not be UTF-8.
     Bytes(Vec<u8>),
 }
 
-/// What untagged text may be.
+/// The type that a tag requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tag {
     Any,
@@ -30,8 +30,11 @@ enum Tag {
     Timestamp,
 }
 
-/// The value of `text` with the tag `tag`, or as it resolves without one. The error says why the
-/// tag does not fit.
+/// Resolves the value of `text`, with or without a tag.
+///
+/// # Errors
+///
+/// Returns a message if the text does not fit the tag.
 pub(super) fn resolve(tag: Option<&str>, text: &str) -> Result<Value, String> {
     let tag = match tag.map(|tag| tag.strip_prefix("tag:yaml.org,2002:").ok_or(tag)) {
         None => Tag::Any,
@@ -41,7 +44,7 @@ pub(super) fn resolve(tag: Option<&str>, text: &str) -> Result<Value, String> {
         Some(Ok("null")) => Tag::Null,
         Some(Ok("timestamp")) => Tag::Timestamp,
         Some(Ok("binary")) => return binary(text),
-        // Unknown tags say nothing, not even that a number is one.
+        // A scalar with an unknown tag is text, even if it looks like a number.
         Some(Ok(_) | Err(_)) => return Ok(Value::Text),
     };
     if tag == Tag::Timestamp {
@@ -72,7 +75,7 @@ fn mismatch(text: &str, tag: &str) -> String {
     format!("cannot decode {shown:?} as a !!{tag}")
 }
 
-/// Text without tag and quotes. Timestamps are text as they are, so they need no test.
+/// Resolves text without a tag and quotes. Timestamps stay text, so they are not detected.
 fn plain(text: &str) -> Value {
     match text.as_bytes() {
         [] => Value::Null,
@@ -123,7 +126,7 @@ fn number(text: &str) -> Value {
     if let Some(value) = decimal(digits) {
         return Value::Float(value);
     }
-    // go-yaml tries binary once more, with a sign after the prefix.
+    // go-yaml also accepts binary numbers with a sign after the prefix.
     if let Some(digits) = digits.strip_prefix("0b") {
         let (sign, digits) = split_sign(digits);
         if let Some(value) = unsigned(digits, 2).and_then(|value| with_sign(sign, value)) {
@@ -133,7 +136,7 @@ fn number(text: &str) -> Value {
     Value::Text
 }
 
-/// Go's `ParseInt(digits, 0, 64)`.
+/// Parses an integer as Go's `ParseInt(digits, 0, 64)`.
 fn signed(digits: &str) -> Option<i64> {
     let (sign, digits) = split_sign(digits);
     let (radix, digits) = based(digits)?;
@@ -152,21 +155,21 @@ fn with_sign(sign: char, value: u64) -> Option<i64> {
     if sign == '-' { 0_i64.checked_sub_unsigned(value) } else { i64::try_from(value).ok() }
 }
 
-/// Splits Go's base prefix off.
+/// Splits off the base prefix, as in Go.
 fn based(digits: &str) -> Option<(u32, &str)> {
     let radix = match digits.as_bytes() {
         [] => return None,
         [b'0', b'x' | b'X', _, ..] => 16,
         [b'0', b'o' | b'O', _, ..] => 8,
         [b'0', b'b' | b'B', _, ..] => 2,
-        // A bare zero means octal.
+        // A leading zero means octal.
         [b'0', _, ..] => return Some((8, digits.get(1..)?)),
         _ => return Some((10, digits)),
     };
     Some((radix, digits.get(2..)?))
 }
 
-/// Digits and nothing else (`from_str_radix` would take a sign).
+/// Parses digits only, without a sign, which `from_str_radix` would accept.
 fn unsigned(digits: &str, radix: u32) -> Option<u64> {
     if digits.bytes().all(|byte| char::from(byte).is_digit(radix)) {
         u64::from_str_radix(digits, radix).ok()
@@ -175,7 +178,8 @@ fn unsigned(digits: &str, radix: u32) -> Option<u64> {
     }
 }
 
-/// `^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`, and not out of range.
+/// Parses a float that matches `^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$` and is not
+/// out of range.
 fn decimal(text: &str) -> Option<f64> {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let (_, mut rest) = split_sign(text);
@@ -204,7 +208,8 @@ fn decimal(text: &str) -> Option<f64> {
     text.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-/// Go's `ParseFloat` of text that begins with a dot: underscores stand between digits.
+/// Parses text that starts with a dot, as Go's `ParseFloat`. Underscores are allowed only between
+/// digits.
 fn dotted(text: &str) -> Option<f64> {
     if !text.contains('_') {
         return decimal(text);
@@ -220,8 +225,8 @@ fn dotted(text: &str) -> Option<f64> {
     decimal(&text.replace('_', ""))
 }
 
-/// Go's `StdEncoding.DecodeString`: padding is required, line breaks are skipped, spare bits may
-/// be anything.
+/// Decodes base64 as Go's `StdEncoding.DecodeString`: padding is required, line breaks are skipped,
+/// and unused bits are ignored.
 fn binary(text: &str) -> Result<Value, String> {
     const STD: GeneralPurpose = GeneralPurpose::new(
         &base64::alphabet::STANDARD,

@@ -1,8 +1,8 @@
-//! Bytes to text, as go-yaml's reader takes them, in pieces of the size it takes.
+//! Converts bytes into text for the parser, in pieces of the same size as in go-yaml.
 //!
-//! Go reads 512 bytes at a time and complains about bytes only when it reaches their piece: what
-//! follows the first document may be garbage if the parser never looks at it. So the pieces are
-//! part of the behaviour; they also keep the parser's buffer small.
+//! Go reads 512 bytes at a time, and reports invalid bytes only when it reaches their piece. So
+//! text after the first document may be invalid if the parser never reads it. The pieces are
+//! necessary for the same behaviour. They also keep the buffer of the parser small.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, Read};
@@ -12,17 +12,17 @@ use super::dialect::Dialect;
 /// go-yaml's `input_raw_buffer_size`.
 const PIECE: usize = 512;
 
-/// Text for the parser, checked, without byte order mark and with a line break at its end.
+/// The validated text for the parser, without a byte order mark, and with a line break at its end.
 pub(super) struct Source<'a> {
     dialect: Dialect<'a>,
     /// The size of the first piece.
     piece: usize,
     fault: Option<Fault>,
-    /// A line break that the input does not have, needed by the parser.
+    /// The line break at the end, if it was added for the parser.
     terminator: Option<char>,
 }
 
-/// The first bytes that are no text.
+/// The first invalid bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) at: usize,
@@ -35,7 +35,7 @@ impl<'a> Source<'a> {
         let (mut text, mut fault, mark) = match bytes {
             [0xff, 0xfe, rest @ ..] => utf16(rest, u16::from_le_bytes),
             [0xfe, 0xff, rest @ ..] => utf16(rest, u16::from_be_bytes),
-            // Go skips a second byte order mark as well, for once in the right place.
+            // Go also skips a second byte order mark at the start.
             [0xef, 0xbb, 0xbf, 0xef, 0xbb, 0xbf, rest @ ..] => utf8(rest, 6),
             [0xef, 0xbb, 0xbf, rest @ ..] => utf8(rest, 3),
             _ => utf8(bytes, 0),
@@ -47,9 +47,9 @@ impl<'a> Source<'a> {
         }
         let mut terminator = None;
         if fault.is_none() && !text.ends_with(is_break) {
-            // The library panics at the end of a block scalar without one. U+2028 is kept in the
-            // scalar's text as it is, so it is found there and taken away again, unlike a newline,
-            // which could be the text's own.
+            // The library panics if a block scalar at the end has no line break. U+2028 stays in
+            // the text of the scalar, where it can be found and removed again. A newline could be
+            // part of the original text.
             let c = if text.contains('\u{2028}') { '\u{2029}' } else { '\u{2028}' };
             terminator = Some(c);
             text.to_mut().push(c);
@@ -65,8 +65,7 @@ impl<'a> Source<'a> {
         &self.dialect
     }
 
-    /// Takes a difference between the library and Go out of the text, if there is one; see
-    /// [`Dialect::patch`].
+    /// Removes a difference between the library and Go from the text. See [`Dialect::patch`].
     pub(super) fn patch(&mut self, problem: &str, context: Option<&str>, at: usize) -> bool {
         let before = self.text().len();
         let patched = self.dialect.patch(problem, context, at);
@@ -86,14 +85,14 @@ impl<'a> Source<'a> {
 }
 
 impl Fault {
-    /// A fault right behind `before`.
+    /// Creates a fault directly after `before`.
     fn new(before: &str, problem: &'static str) -> Self {
         let n_lines = before.bytes().filter(|&byte| byte == b'\n').count();
         Self { at: before.len(), line: n_lines as u64 + 1, problem }
     }
 }
 
-/// A reader over a [`Source`], so that the source can still be looked at while it is read.
+/// A reader of the text of a [`Source`], which leaves the source accessible.
 pub(super) struct Pieces<'s> {
     text: &'s str,
     at: usize,
@@ -123,7 +122,7 @@ impl BufRead for Pieces<'_> {
     fn consume(&mut self, n_bytes: usize) {
         self.at += n_bytes;
         self.piece = match self.piece.saturating_sub(n_bytes) {
-            // Less than the longest character: the rest of the piece belongs to the next.
+            // The rest is shorter than the longest character, so it belongs to the next piece.
             0..4 => PIECE,
             rest => rest,
         };
@@ -138,7 +137,7 @@ impl Read for Pieces<'_> {
     }
 }
 
-/// What libyaml takes for line breaks.
+/// Whether libyaml treats `c` as a line break.
 pub(super) fn is_break(c: char) -> bool {
     matches!(c, '\r' | '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
@@ -150,7 +149,7 @@ fn utf8(bytes: &[u8], mark: usize) -> (Cow<'_, str>, Option<Fault>, usize) {
             let valid = bytes.get(..error.valid_up_to()).unwrap_or(&[]);
             let text = std::str::from_utf8(valid).unwrap_or("");
             let problem = match error.error_len() {
-                Some(_) => "bytes that are no UTF-8",
+                Some(_) => "bytes that are not UTF-8",
                 None => "the text ends within a UTF-8 character",
             };
             (text.into(), Some(Fault::new(text, problem)), mark)
@@ -177,7 +176,7 @@ fn utf16<'a>(bytes: &[u8], read: fn([u8; 2]) -> u16) -> (Cow<'a, str>, Option<Fa
     (text.into(), fault, 2)
 }
 
-/// Where the first character stands that YAML does not allow.
+/// Returns the position of the first character that YAML does not allow.
 fn control(text: &str) -> usize {
     let bytes = text.as_bytes();
     for (at, &byte) in bytes.iter().enumerate() {

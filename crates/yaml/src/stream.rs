@@ -1,4 +1,4 @@
-//! The first document of a file: apimachinery's `YAMLOrJSONDecoder`.
+//! Reads the first document of a file, as apimachinery's `YAMLOrJSONDecoder` does.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,13 +8,13 @@ use super::error::{syntax, too_large};
 use super::{Document, Error, File, Reader, Scalars, Unread, Unstructured, compose};
 use crate::json::{self, Kind, Tree};
 
-/// How far the decoder looks for a `{`.
+/// The number of bytes in which the decoder searches for a `{`.
 const SNIFFED: usize = 30;
 
-/// Go's `encoding/json` reads the object from JSON text and goes no deeper.
+/// The nesting limit of Go's `encoding/json`, which reads the object from JSON text.
 const JSON_DEPTH: u64 = 10_000;
 
-/// A file: its first document, and what keeps it from being an object.
+/// Reads the first document of a file, and the reason why it is not an object.
 pub(super) fn file(bytes: &[u8], reader: &Reader) -> Result<File, Error> {
     reader.begin(bytes)?;
     let scalars = Scalars::Resolved;
@@ -31,8 +31,9 @@ pub(super) fn file(bytes: &[u8], reader: &Reader) -> Result<File, Error> {
         }
         Err(error) => (None, error),
     };
-    // Upstream tries YAML, from the first text or the second line on, and if that fails as well
-    // tells what was wrong with the JSON. Where we give up and it may not, we say so.
+    // If JSON fails, upstream tries YAML after the leading white space. If YAML fails too, it
+    // returns the error of the JSON. Errors that upstream may not have take precedence here, such
+    // as limits.
     let choose = |error: Error| match error {
         Error::Aliasing { .. } | Error::Parser { .. } => error,
         error if error.is_limit() => error,
@@ -52,7 +53,7 @@ pub(super) fn file(bytes: &[u8], reader: &Reader) -> Result<File, Error> {
     }
 }
 
-/// The first document, whatever it is, as the decoder gives it to a Go type with fields of its own.
+/// Reads the first document of any kind, as the decoder does for a Go struct.
 pub(super) fn first(
     bytes: &[u8],
     scalars: Scalars,
@@ -73,7 +74,7 @@ pub(super) fn first(
     Ok(Unstructured { object: root.map(|root| builder.finish(root)), unread })
 }
 
-/// The first document of a text that is YAML and nothing else.
+/// Reads the first document of a text that is always YAML, and never JSON.
 pub(super) fn whole(bytes: &[u8], scalars: Scalars, reader: &Reader) -> Result<Document, Error> {
     reader.begin(bytes)?;
     let (Composed { mut builder, root, .. }, tail) = compose(bytes, scalars, reader)?;
@@ -81,7 +82,7 @@ pub(super) fn whole(bytes: &[u8], scalars: Scalars, reader: &Reader) -> Result<D
     Ok(Document { tree: builder.finish(root), unread: tail.map(|tail| tail.below(0)) })
 }
 
-/// The first JSON value, and what is not read; the inner error is one of its syntax.
+/// Reads the first JSON value, and reports content after it. The inner error is a syntax error.
 fn json_document(
     bytes: &[u8],
     reader: &Reader,
@@ -91,13 +92,13 @@ fn json_document(
         Ok((builder, root, end)) => {
             reader.check_output(&builder, root, false)?;
             let (read, rest) = bytes.split_at_checked(end).unwrap_or((bytes, &[]));
-            let unread = tail(rest).map(|tail| tail.below(line_of(read) - 1));
+            let unread = tail(rest).map(|tail| tail.below(line_after(read) - 1));
             Ok(Ok((builder.finish(root), unread)))
         }
         Err(json::Fault::TooLarge) => Err(too_large(limit)),
         Err(json::Fault::Syntax { at, problem }) => {
             let before = bytes.get(..at).unwrap_or(bytes);
-            Ok(Err(syntax(line_of(before), problem)))
+            Ok(Err(syntax(line_after(before), problem)))
         }
     }
 }
@@ -123,7 +124,8 @@ fn yaml_file((document, unread): (Composed, Option<Unread>)) -> File {
     File { document: has_content.then_some(tree), unread, error, is_yaml: true }
 }
 
-/// The first document of `bytes`, which follow `lines` lines, and what is not read.
+/// Reads the first document of `bytes`, which come after `lines` lines, and reports content after
+/// it.
 fn first_yaml(
     bytes: &[u8],
     lines: u64,
@@ -137,13 +139,13 @@ fn first_yaml(
     let (document, here) = compose(&chunk, scalars, reader)?;
     let unread = match here {
         Some(here) => Some(here.below(lines)),
-        None => tail(rest).map(|tail| tail.below(lines + line_of(&chunk) - 1)),
+        None => tail(rest).map(|tail| tail.below(lines + line_after(&chunk) - 1)),
     };
     Ok((document, unread))
 }
 
-/// The object check of `UnstructuredJSONScheme`: whether there is content, and what keeps it from
-/// being an object. Null passes as no object.
+/// Checks for an object as `UnstructuredJSONScheme` does. Returns whether the document has content,
+/// and the reason why it is not an object. Null has no content, and is not an error.
 fn check_object(tree: &Tree) -> (bool, Option<Error>) {
     let value = tree.root();
     let found = match value.kind() {
@@ -162,7 +164,7 @@ fn check_object(tree: &Tree) -> (bool, Option<Error>) {
     (true, Some(Error::NotAnObject { found }))
 }
 
-/// `YAMLReader.Read`: the lines up to a line that begins with `---`, and what comes from there on.
+/// Splits `bytes` before the next line that starts with `---`, as `YAMLReader.Read` does.
 fn first_chunk(bytes: &[u8], lines: u64) -> Result<(Cow<'_, [u8]>, &[u8]), Error> {
     let mut end = 0;
     for (at, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
@@ -181,7 +183,7 @@ fn first_chunk(bytes: &[u8], lines: u64) -> Result<(Cow<'_, [u8]>, &[u8]), Error
     Ok((terminated(chunk), rest))
 }
 
-/// `LineReader.Read`: each line ends with `\n`, the last too.
+/// Ends each line with `\n`, including the last one, as `LineReader.Read` does.
 fn terminated(chunk: &[u8]) -> Cow<'_, [u8]> {
     let carriage = chunk.windows(2).any(|pair| pair == b"\r\n");
     if !carriage && chunk.ends_with(b"\n") {
@@ -198,7 +200,7 @@ fn terminated(chunk: &[u8]) -> Cow<'_, [u8]> {
 }
 
 impl Unread {
-    /// The same, seen from `lines` lines further up.
+    /// Adds `lines` to the line number.
     pub(super) fn below(self, lines: u64) -> Self {
         Self { line: self.line + lines, ..self }
     }
@@ -209,13 +211,13 @@ impl fmt::Display for Unread {
         let what = if self.is_document {
             "a further document"
         } else {
-            "text behind the end of the first document"
+            "text after the end of the first document"
         };
         write!(f, "{what} at line {}", self.line)
     }
 }
 
-/// What of `text` is more than white space, comments and document markers.
+/// Returns the first content of `text` other than white space, comments and document markers.
 pub(super) fn tail(text: &[u8]) -> Option<Unread> {
     let mut is_document = false;
     for (at, line) in text.split(|&byte| byte == b'\n').enumerate() {
@@ -228,7 +230,7 @@ pub(super) fn tail(text: &[u8]) -> Option<Unread> {
     None
 }
 
-/// Go's `strings.TrimSpace`, then nothing or a `#`.
+/// Whether `text` is empty or starts with `#` after Go's `strings.TrimSpace`.
 fn is_blank_or_comment(text: &[u8]) -> bool {
     let text = String::from_utf8_lossy(text);
     let text = text.trim_start();
@@ -240,7 +242,8 @@ fn looks_like_json(bytes: &[u8]) -> bool {
     String::from_utf8_lossy(start).trim_start().starts_with('{')
 }
 
-/// `consumeWhitespace`: the bytes and lines of white space up to the first line's end.
+/// Returns the number of bytes and lines of leading white space, up to the end of the first line,
+/// as `consumeWhitespace` does.
 fn leading_space(bytes: &[u8]) -> (usize, u64) {
     let text = bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
     match text.find(|c: char| c == '\n' || !c.is_whitespace()) {
@@ -250,8 +253,8 @@ fn leading_space(bytes: &[u8]) -> (usize, u64) {
     }
 }
 
-/// The line that what follows `before` is in.
-fn line_of(before: &[u8]) -> u64 {
+/// Returns the line number of the text after `before`.
+fn line_after(before: &[u8]) -> u64 {
     n_lines(before) + 1
 }
 

@@ -146,14 +146,14 @@ fn what_is_not_read_is_told() {
         ("kind: A\n---\nkind: B\n", "a further document at line 3"),
         ("# c\n---\nkind: A\n", "a further document at line 3"),
         ("kind: A\n---\n# c\n---\nkind: B", "a further document at line 5"),
-        ("kind: A\n...\nb: 1\n", "text behind the end of the first document at line 3"),
-        ("  kind: A\nb: 2\n", "text behind the end of the first document at line 2"),
-        ("{kind: A}\n: 1", "text behind the end of the first document at line 2"),
+        ("kind: A\n...\nb: 1\n", "text after the end of the first document at line 3"),
+        ("  kind: A\nb: 2\n", "text after the end of the first document at line 2"),
+        ("{kind: A}\n: 1", "text after the end of the first document at line 2"),
         (
             "{\"kind\":\"A\"}\n{\"kind\":\"B\"}",
-            "text behind the end of the first document at line 2",
+            "text after the end of the first document at line 2",
         ),
-        ("{\"kind\":\"A\"} x", "text behind the end of the first document at line 1"),
+        ("{\"kind\":\"A\"} x", "text after the end of the first document at line 1"),
     ] {
         let unread = decode(text).unwrap().unread.map(|unread| unread.to_string());
         assert_eq!(unread.as_deref(), Some(expected), "{text:?}");

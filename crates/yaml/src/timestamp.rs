@@ -1,4 +1,5 @@
-//! What `!!timestamp` takes: go-yaml's four layouts, as Go's `time.Parse` reads them.
+//! Checks the values of `!!timestamp`: the four layouts of go-yaml, as Go's `time.Parse` reads
+//! them.
 
 /// Whether `text` is a date, or a date and a time.
 pub(super) fn is_timestamp(text: &str) -> bool {
@@ -9,7 +10,7 @@ pub(super) fn is_timestamp(text: &str) -> bool {
     })
 }
 
-/// Takes `2006-1-2` off.
+/// Parses `2006-1-2` and returns the rest.
 fn date(text: &str) -> Option<&str> {
     if text.bytes().take_while(u8::is_ascii_digit).count() != 4 {
         return None;
@@ -27,7 +28,7 @@ fn date(text: &str) -> Option<&str> {
     (1..=days).contains(&day).then_some(rest)
 }
 
-/// Takes `15:4:5.999999999` off; the fraction may be longer, shorter or missing.
+/// Parses `15:4:5.999999999` and returns the rest. The fraction may be longer, shorter or missing.
 fn time(text: &str) -> Option<&str> {
     let (hour, rest) = number(text)?;
     let (minute, rest) = number(rest.strip_prefix(':')?)?;
@@ -42,7 +43,7 @@ fn time(text: &str) -> Option<&str> {
     }
 }
 
-/// `Z` or `+07:00`.
+/// Whether `text` is `Z` or an offset such as `+07:00`.
 fn is_zone(text: &str) -> bool {
     let Some(offset) = text.strip_prefix(['+', '-']) else { return text == "Z" };
     let Some((hours, minutes)) = offset.split_once(':') else { return false };
@@ -54,7 +55,7 @@ fn is_zone(text: &str) -> bool {
     in_range(hours, 24) && in_range(minutes, 60)
 }
 
-/// A number of one or two digits.
+/// Parses a number of one or two digits, and returns it with the rest.
 fn number(text: &str) -> Option<(u32, &str)> {
     let n_digits = text.bytes().take(2).take_while(u8::is_ascii_digit).count();
     Some((text.get(..n_digits)?.parse().ok()?, text.get(n_digits..)?))

@@ -1,4 +1,4 @@
-//! YAML for people, and for every reader of YAML 1.1 or 1.2.
+//! Writes YAML that people can read, and that readers of YAML 1.1 and 1.2 read in the same way.
 
 mod scalar;
 
@@ -13,25 +13,26 @@ enum Open<'a> {
     Mapping { entries: serde_json::map::Iter<'a>, indent: usize },
 }
 
-/// Where a value stands.
+/// The position of a value.
 #[derive(Clone, Copy)]
 enum Place {
     Root,
-    /// Behind `key:`, of a mapping at this indentation.
+    /// After `key:`, in a mapping with this indentation.
     Value(usize),
-    /// Behind `-`, of a sequence at this indentation.
+    /// After `-`, in a sequence with this indentation.
     Item(usize),
 }
 
-/// Deeper values are written as JSON on one line, which is YAML too: the indentation would fill
-/// the file.
+/// The maximum indentation. Deeper values are written as JSON on one line, which is also YAML. This
+/// bounds the size of the indentation in the file.
 const MAX_INDENT: usize = 128;
 
-/// Longer keys need `?`: a parser looks no more than 1024 characters ahead for the colon.
+/// The maximum length of a key without `?`, in bytes. Parsers search for the colon only in the next
+/// 1024 characters.
 const MAX_KEY: usize = 512;
 
-/// `value` as YAML for people: block style, literal blocks for text of several lines. What Go,
-/// and thus kubectl, reads from it is `value` again. Characters that a terminal could obey are
+/// Writes `value` as YAML in block style, with literal blocks for text of several lines. Go, and so
+/// kubectl, reads the same value from the result. Characters that could control a terminal are
 /// escaped.
 ///
 /// ```
@@ -48,19 +49,20 @@ pub fn write(value: &Value) -> String {
     text
 }
 
-/// Writes the same to `to`, piece by piece: the text of a large value is not held as a whole.
+/// Writes the same YAML as [`write()`] to `to` in pieces, so that the text of a large value is not
+/// in memory as a whole.
 ///
 /// # Errors
 ///
-/// Those of `to`.
+/// Returns the errors of `to`.
 pub fn write_to(value: &Value, mut to: impl io::Write) -> io::Result<()> {
     pieces(value, PIECE, |piece| to.write_all(piece.as_bytes()))
 }
 
-/// Bytes that [`write_to`] gathers before it writes them.
+/// The minimum size of a piece that [`write_to`] writes, in bytes.
 const PIECE: usize = 64 << 10;
 
-/// Gives `take` the text in pieces of at least `size` bytes, the last one excepted.
+/// Calls `take` with pieces of at least `size` bytes of the text. The last piece may be shorter.
 fn pieces<E>(
     value: &Value,
     size: usize,
@@ -95,8 +97,8 @@ fn pieces<E>(
 struct Writer<'a> {
     out: String,
     open: Vec<Open<'a>>,
-    /// Whether the line holds nothing but indentation and `- `, so that the first item or entry
-    /// goes on in it.
+    /// Whether the line contains only indentation and `- `, so that the first item or entry
+    /// continues on it.
     fresh: bool,
 }
 
@@ -126,7 +128,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes a value behind `key:`, `-` or nothing, or opens it if it has lines of its own.
+    /// Writes a value on the current line, or opens a collection whose children are on separate
+    /// lines.
     fn value(&mut self, value: &'a Value, place: Place) {
         let (parent, child) = match place {
             Place::Root => (0, 0),
@@ -135,7 +138,7 @@ impl<'a> Writer<'a> {
         let inline = child > MAX_INDENT;
         match value {
             Value::Array(items) if !items.is_empty() && !inline => {
-                // Behind a key, a sequence stands at the key's own indentation, as kubectl does it.
+                // After a key, a sequence has the same indentation as the key, as in kubectl.
                 let indent = self.opens(place, parent, child);
                 self.open.push(Open::Sequence { items: items.iter(), indent });
             }
@@ -158,8 +161,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Leads over to a collection's first line and gives its indentation: `below` behind a key,
-    /// `beside` behind a dash.
+    /// Starts the first line of a collection, and returns its indentation: `below` after a key, and
+    /// `beside` after a dash.
     fn opens(&mut self, place: Place, below: usize, beside: usize) -> usize {
         match place {
             Place::Root => 0,

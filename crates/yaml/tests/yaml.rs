@@ -1,8 +1,8 @@
-//! Documents that are odd or large in one respect, and cost no more than their size.
+//! Unusual and large documents, whose cost must be proportional to their size.
 
 use unlade_yaml::{Limits, to_json};
 
-/// Bytes of a large part. A parser whose time grows with their square would need hours.
+/// The size of a large part, in bytes. A parser with quadratic time would need hours.
 const LARGE: usize = 1_000_000;
 
 fn json(text: impl AsRef<[u8]>) -> Result<String, String> {

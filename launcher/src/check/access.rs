@@ -1,4 +1,4 @@
-//! Who may do what: one question, asked of the API server's authorizers.
+//! Access reviews: questions to the API server's authorizers about one permission.
 
 use k8s_openapi::api::authorization::v1::{
     LocalSubjectAccessReview, ResourceAttributes, SelfSubjectAccessReview,
@@ -8,22 +8,23 @@ use kube::api::{Api, PostParams};
 
 use super::cluster::Cluster;
 use crate::Failure;
-use crate::launch::ask_for;
+use crate::launch::send_for_value;
 
-/// Something that is done to a resource of the namespace.
+/// An action on a resource of the namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Action<'a> {
-    /// The API group; empty for the core one.
+    /// The API group, which is empty for the core group.
     pub(super) group: &'a str,
-    /// In the plural, such as `pods` or `pods/log`.
+    /// The plural of the resource, such as `pods`, with a subresource if there is one, such as
+    /// `pods/log`.
     pub(super) resource: &'a str,
     pub(super) verb: &'a str,
-    /// Of which object; none for any.
+    /// The name of the object. `None` stands for all objects.
     pub(super) name: Option<&'a str>,
 }
 
 impl Cluster<'_> {
-    /// Whether who asks may do it.
+    /// Asks whether the current user may do this.
     pub(super) async fn may(&self, action: Action<'_>) -> Result<bool, Failure> {
         let spec = SelfSubjectAccessReviewSpec {
             resource_attributes: Some(self.attributes(action)),
@@ -32,18 +33,19 @@ impl Cluster<'_> {
         let review = SelfSubjectAccessReview { spec, ..SelfSubjectAccessReview::default() };
         let api: Api<SelfSubjectAccessReview> = Api::all(self.client.clone());
         let (doing, params) = ("create SelfSubjectAccessReview", PostParams::default());
-        let answer = ask_for(doing, || api.create(&params, &review)).await?;
+        let answer = send_for_value(doing, || api.create(&params, &review)).await?;
         Ok(is_allowed(answer.status.as_ref()))
     }
 
-    /// Whether a service account of the namespace may do it.
+    /// Asks whether a service account of the namespace may do this.
     pub(super) async fn may_account(
         &self,
         account: &str,
         action: Action<'_>,
     ) -> Result<bool, Failure> {
         let namespace = self.namespace;
-        // What the API server makes of a token (apiserver `serviceaccount.UserInfo`).
+        // The groups that the API server derives from a token (apiserver
+        // `serviceaccount.UserInfo`).
         let groups = vec![
             "system:serviceaccounts".to_owned(),
             format!("system:serviceaccounts:{namespace}"),
@@ -55,11 +57,11 @@ impl Cluster<'_> {
             groups: Some(groups),
             ..SubjectAccessReviewSpec::default()
         };
-        // Of the namespace: its administrators may ask that.
+        // A namespaced review, because administrators of the namespace may create these.
         let review = LocalSubjectAccessReview { spec, ..LocalSubjectAccessReview::default() };
         let api: Api<LocalSubjectAccessReview> = self.api();
         let (doing, params) = ("create LocalSubjectAccessReview", PostParams::default());
-        let answer = ask_for(doing, || api.create(&params, &review)).await?;
+        let answer = send_for_value(doing, || api.create(&params, &review)).await?;
         Ok(is_allowed(answer.status.as_ref()))
     }
 

@@ -1,28 +1,28 @@
-//! The service account that was given: it is there, and may fill the ConfigMap.
+//! Checks of the given service account: whether it exists, and whether it may fill the ConfigMap.
 
 use k8s_openapi::api::core::v1::ServiceAccount;
 
 use super::access::Action;
 use super::cluster::Cluster;
-use super::{Category, Check, Outcome, Topic, joined};
-use crate::launch::ask_for;
+use super::{Category, Check, Outcome, Topic, join_words};
+use crate::launch::send_for_value;
 use crate::{Failure, Reason};
 
 const EXISTS: Topic = Topic(Category::ServiceAccount, "exists");
 const RIGHTS: Topic = Topic(Category::ServiceAccount, "rights");
 
-/// What the unpacker does to its ConfigMap.
+/// The verbs that the unpacker uses on its ConfigMap.
 const VERBS: [&str; 2] = ["get", "update"];
 
-/// What was found of a given account; nothing of one that a launch makes.
+/// The checks of a given account. They are empty if a launch creates the account.
 #[derive(Debug, Default)]
 pub(super) struct Account {
     pub(super) checks: Vec<Check>,
-    /// Its own pull secrets, which count for a pod that names none.
+    /// The account's own pull secrets, which apply to pods that name none.
     pub(super) pull_secrets: Vec<String>,
 }
 
-/// Looks at it; `config_map` is the name of the one that is to be filled, if it is known.
+/// Runs the checks. `config_map` is the name of the ConfigMap to fill, if it is known.
 pub(super) async fn check(
     cluster: &Cluster<'_>,
     account: Option<&str>,
@@ -37,28 +37,30 @@ pub(super) async fn check(
     let [get, update] = VERBS;
     let doing = format!("read ServiceAccount {name}");
     let (found, get, update) =
-        futures::join!(ask_for(&doing, || api.get_opt(name)), may(get), may(update));
+        futures::join!(send_for_value(&doing, || api.get_opt(name)), may(get), may(update));
     let rights = match get.and_then(|get| Ok([get, update?])) {
         Ok(held) => judge(name, config_map, held),
-        Err(failure) => untold(name, failure),
+        Err(failure) => report_unknown(name, failure),
     };
     match found {
         Ok(Some(found)) => {
             let secrets = found.image_pull_secrets.into_iter().flatten();
             Account {
-                checks: vec![EXISTS.ok(format!("the service account {name} is there")), rights],
+                checks: vec![EXISTS.ok(format!("the service account {name} exists")), rights],
                 pull_secrets: secrets.map(|secret| secret.name).collect(),
             }
         }
         Ok(None) => {
-            let message = format!("the service account {name} isn't there");
+            let message = format!("the service account {name} does not exist");
             let missing =
-                EXISTS.of(Outcome::Failed, Failure::new(Reason::NoServiceAccount, message));
-            let left_out = RIGHTS.left_out("its rights aren't looked at: it isn't there");
+                EXISTS.report(Outcome::Failed, Failure::new(Reason::NoServiceAccount, message));
+            let left_out = RIGHTS.left_out(
+                "the permissions were not checked, because the service account does not exist",
+            );
             Account { checks: vec![missing, left_out], ..Account::default() }
         }
         Err(failure) => Account {
-            checks: vec![EXISTS.of(Outcome::Warning, failure), rights],
+            checks: vec![EXISTS.report(Outcome::Warning, failure), rights],
             ..Account::default()
         },
     }
@@ -74,21 +76,22 @@ fn judge(name: &str, config_map: Option<&str>, held: [bool; 2]) -> Check {
     if missing.is_empty() {
         return RIGHTS.ok(format!("the service account {name} may get and update {which}"));
     }
-    // Rights may be limited to names, which only an image tells.
+    // The permissions may be limited to names of ConfigMaps, and only an image determines the name.
     let outcome = if config_map.is_some() { Outcome::Failed } else { Outcome::Warning };
-    let message = format!("the service account {name} may not {} {which}", joined(&missing, "or"));
+    let message =
+        format!("the service account {name} may not {} {which}", join_words(&missing, "or"));
     let verbs = missing.join(", ");
-    RIGHTS.check(outcome, message).hinted(format!(
-        "a Role and a RoleBinding give it: {{apiGroups: [\"\"], resources: [configmaps], verbs: [{verbs}]}}"
+    RIGHTS.check(outcome, message).with_hint(format!(
+        "grant it with a Role and a RoleBinding: {{apiGroups: [\"\"], resources: [configmaps], verbs: [{verbs}]}}"
     ))
 }
 
-fn untold(name: &str, failure: Failure) -> Check {
+fn report_unknown(name: &str, failure: Failure) -> Check {
     match failure.reason {
         Reason::Forbidden => RIGHTS.warning(format!(
-            "can't tell what the service account {name} may do: asking for another is forbidden"
+            "cannot check what the service account {name} may do: reviewing the access of another user is forbidden"
         )),
-        _ => RIGHTS.of(Outcome::Warning, failure),
+        _ => RIGHTS.report(Outcome::Warning, failure),
     }
 }
 
@@ -97,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_account_needs_both_rights_on_the_config_map() {
+    fn an_account_needs_both_permissions_on_the_config_map() {
         for (held, outcome) in [
             ([true, true], Outcome::Ok),
             ([true, false], Outcome::Failed),
@@ -108,13 +111,13 @@ mod tests {
         }
         let check = judge("unpacker", Some("etcd"), [true, false]);
         assert_eq!(check.message, "the service account unpacker may not update the ConfigMap etcd");
-        // It may well have them on the one that it will be.
+        // It may have the permissions on the ConfigMap of a launch.
         assert_eq!(judge("unpacker", None, [true, false]).outcome, Outcome::Warning);
     }
 
     #[test]
-    fn rights_that_may_not_be_asked_for_are_no_failure() {
-        let forbidden = untold("unpacker", Failure::new(Reason::Forbidden, "no"));
+    fn permissions_that_cannot_be_reviewed_are_not_a_failure() {
+        let forbidden = report_unknown("unpacker", Failure::new(Reason::Forbidden, "no"));
         assert_eq!(forbidden.outcome, Outcome::Warning);
     }
 }

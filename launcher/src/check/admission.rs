@@ -1,4 +1,5 @@
-//! What the API server takes: every object of a launch as a dry run, the pod in each strategy.
+//! Checks of admission: every object of a launch is created as a dry run, the pod once for each
+//! strategy.
 
 use futures::future::OptionFuture;
 use k8s_openapi::api::core::v1::{Namespace, PodSpec};
@@ -13,7 +14,7 @@ use crate::strategy::{WithPod, keeps_volume};
 #[cfg(test)]
 mod tests;
 
-/// The level that Pod Security enforces in a namespace.
+/// The label with the level that Pod Security enforces in a namespace.
 const ENFORCE: &str = "pod-security.kubernetes.io/enforce";
 
 const LEVEL: Topic = Topic(Category::Admission, "pod-security");
@@ -28,10 +29,11 @@ const MOUNT: Tried =
 const VOLUMES: Topic = Topic(Category::ImageVolumes, "supported");
 
 type Answer<K> = Result<K, Refusal>;
-/// An object that is tried out, and what it is called.
+/// The check of an object, and the name of the object in messages.
 type Tried = (Topic, &'static str);
 
-/// Tries everything out. Also gives a pod as the API server would take it, if it takes one.
+/// Creates every object as a dry run. Also returns a pod as the API server would store it, if it
+/// accepts one.
 pub(super) async fn checks(
     cluster: &Cluster<'_>,
     plan: &Plan<'_>,
@@ -41,10 +43,10 @@ pub(super) async fn checks(
     let candidates = candidates(plan);
     let has = |strategy| candidates.contains(&strategy);
     let mut config_map = plan.config_map();
-    unnamed(&mut config_map.metadata);
+    generate_name(&mut config_map.metadata);
     let access = plan.access(facts).map(|mut access| {
-        unnamed(&mut access.service_account.metadata);
-        unnamed(&mut access.role.metadata);
+        generate_name(&mut access.service_account.metadata);
+        generate_name(&mut access.role.metadata);
         access
     });
     let job = plan.job_to_try(candidates.first().copied().unwrap_or_default(), facts);
@@ -55,15 +57,15 @@ pub(super) async fn checks(
         OptionFuture::from(
             access.as_ref().map(|access| cluster.try_out(ACCOUNT.1, &access.service_account))
         ),
-        // Its binding can't be tried before it is there.
+        // A dry run of the RoleBinding would fail, because the Role does not exist yet.
         OptionFuture::from(access.as_ref().map(|access| cluster.try_out(ROLE.1, &access.role))),
         cluster.try_out(JOB.1, &job),
         OptionFuture::from(inject.as_ref().map(|pod| cluster.try_out(INJECT.1, pod))),
         OptionFuture::from(mount.as_ref().map(|pod| cluster.try_out(MOUNT.1, pod))),
     );
 
-    let taken = [&mount, &inject].into_iter().find_map(|it| it.as_ref()?.as_ref().ok());
-    let taken = taken.and_then(|pod| pod.spec.clone());
+    let admitted = [&mount, &inject].into_iter().find_map(|it| it.as_ref()?.as_ref().ok());
+    let admitted = admitted.and_then(|pod| pod.spec.clone());
     let volumes = has(Strategy::ImageVolume)
         .then(|| volumes(kept(mount.as_ref()), kept(Some(&job)), plan.options().strategy));
     let mut checks = vec![level(namespace)];
@@ -73,77 +75,77 @@ pub(super) async fn checks(
     checks.push(judge(JOB, job, Outcome::Failed));
     checks.extend(pods(inject, mount));
     checks.extend(volumes);
-    (checks, taken)
+    (checks, admitted)
 }
 
-/// A name that isn't taken: an object may be there from an earlier launch.
-fn unnamed(metadata: &mut ObjectMeta) {
+/// Lets the API server generate a name, because an object of an earlier launch may have this one.
+fn generate_name(metadata: &mut ObjectMeta) {
     metadata.generate_name = metadata.name.take().map(|name| format!("{name}-"));
 }
 
-/// The pods of all strategies that a launch may come to. One that is taken is enough.
+/// Judges the pods of all strategies that a launch may use. One admitted pod is enough.
 fn pods<K>(inject: Option<Answer<K>>, mount: Option<Answer<K>>) -> Vec<Check> {
-    let is_refused =
+    let is_rejected =
         |answer: &Option<Answer<K>>| matches!(answer, Some(Err(Refusal::Failure(_))) | None);
-    let are_refused = is_refused(&inject) && is_refused(&mount);
-    let worst = if are_refused { Outcome::Failed } else { Outcome::Warning };
+    let are_rejected = is_rejected(&inject) && is_rejected(&mount);
+    let worst = if are_rejected { Outcome::Failed } else { Outcome::Warning };
     let inject = inject.map(|it| judge(INJECT, it, worst));
     let mount = mount.map(|it| judge(MOUNT, it, worst));
     inject.into_iter().chain(mount).collect()
 }
 
-/// `refused` is what a refusal comes to.
-fn judge<K>((topic, object): Tried, answer: Answer<K>, refused: Outcome) -> Check {
+/// Judges one reply. `rejected` is the outcome of a rejection.
+fn judge<K>((topic, object): Tried, answer: Answer<K>, rejected: Outcome) -> Check {
     match answer {
-        Ok(_) => topic.ok(format!("the API server takes {object} (dry run)")),
+        Ok(_) => topic.ok(format!("the API server accepts {object} (dry run)")),
         Err(Refusal::Forbidden) => {
-            topic.left_out(format!("{object} isn't tried out: creating it is forbidden"))
+            topic.left_out(format!("{object} was not checked: creating it is forbidden"))
         }
         Err(Refusal::NoDryRun(said)) => {
-            topic.warning(format!("{object} can't be tried out: {said:?}"))
+            topic.warning(format!("{object} cannot be created as a dry run: {said:?}"))
         }
-        Err(Refusal::Failure(failure)) => topic.of(refused, failure),
+        Err(Refusal::Failure(failure)) => topic.report(rejected, failure),
     }
 }
 
-/// The level that the namespace's label enforces. The pod is made for the strictest.
+/// Reports the level that the namespace's label enforces. The pod meets the strictest one.
 fn level(namespace: Option<&Namespace>) -> Check {
     let Some(namespace) = namespace else {
         return LEVEL
-            .left_out("the level of Pod Security isn't known: reading the namespace is forbidden");
+            .left_out("the Pod Security level is unknown: reading the namespace is forbidden");
     };
     let labels = namespace.metadata.labels.as_ref();
     match labels.and_then(|labels| labels.get(ENFORCE)).map(String::as_str) {
-        None => LEVEL.ok("no label of the namespace sets a level of Pod Security"),
+        None => LEVEL.ok("no label of the namespace sets a Pod Security level"),
         Some(level @ ("restricted" | "baseline" | "privileged")) => {
-            LEVEL.ok(format!("Pod Security enforces {level}; the pod is made for restricted"))
+            LEVEL.ok(format!("Pod Security enforces {level}; the pod meets the level restricted"))
         }
         Some(level) => LEVEL.warning(format!(
-            "Pod Security knows no level {level:?}: the API server takes it for restricted"
+            "{level:?} is not a Pod Security level: the API server enforces restricted instead"
         )),
     }
 }
 
-/// Whether an object that was taken has its image volume still.
+/// Checks whether an admitted object still has its image volume.
 fn kept<K: WithPod>(answer: Option<&Answer<K>>) -> Option<bool> {
     answer.and_then(|answer| answer.as_ref().ok()).map(|object| keeps_volume(object.pod()))
 }
 
-/// Whether image volumes are kept; the Job tells where no pod may be tried.
+/// Judges whether the API server keeps image volumes. The Job decides if no pod could be tried.
 fn volumes(by_pod: Option<bool>, by_job: Option<bool>, strategy: Strategy) -> Check {
     match by_pod.or(by_job) {
-        Some(true) => VOLUMES.ok("the API server has image volumes"),
+        Some(true) => VOLUMES.ok("the API server supports image volumes"),
         Some(false) => {
             let is_fatal = strategy == Strategy::ImageVolume;
             let outcome = if is_fatal { Outcome::Failed } else { Outcome::Warning };
-            let instead = if is_fatal { "" } else { "; the unpacker is injected" };
-            let message = format!("the API server has no image volumes: it drops them{instead}");
-            VOLUMES.check(outcome, message).hinted(
-                "they are on since Kubernetes 1.35, and with the feature gate ImageVolume since 1.31",
+            let instead = if is_fatal { "" } else { "; launches inject the unpacker instead" };
+            let message = format!("the API server does not support image volumes: it drops them{instead}");
+            VOLUMES.check(outcome, message).with_hint(
+                "image volumes are enabled since Kubernetes 1.35, and with the feature gate ImageVolume since 1.31",
             )
         }
         None => VOLUMES.left_out(
-            "can't tell whether the API server has image volumes: it takes neither pod nor Job",
+            "cannot check whether the API server supports image volumes: it accepts neither the pod nor the Job",
         ),
     }
 }

@@ -1,82 +1,87 @@
-//! The API server and the namespace, and how either is asked.
+//! Checks of the API server and the namespace, and dry runs.
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::PostParams;
 use kube::{Api, Client};
 
 use super::{Category, Check, Outcome, Topic};
-use crate::launch::ask_for;
+use crate::launch::send_for_value;
 use crate::object::Kind;
 use crate::{Failure, Reason, Remedy, failure};
 
 const REACHABLE: Topic = Topic(Category::KubernetesApi, "reachable");
 const NAMESPACE: Topic = Topic(Category::KubernetesApi, "namespace");
 
-/// Where a launch would take place.
+/// The cluster and the namespace of the launch.
 #[derive(Clone, Copy)]
 pub(super) struct Cluster<'a> {
     pub(super) client: &'a Client,
     pub(super) namespace: &'a str,
 }
 
-/// The namespace, as far as it may be read.
+/// The check of the namespace, with the namespace if the user may read it.
 pub(super) struct Found {
     pub(super) check: Check,
     pub(super) object: Option<Namespace>,
 }
 
-/// Why a dry run has no object for an answer.
+/// Why a dry run did not return an object.
 #[derive(Debug)]
 pub(super) enum Refusal {
-    /// Such objects may not be created by who asks.
+    /// The current user may not create such objects.
     Forbidden,
-    /// A webhook that can't do dry runs is in the way: it has side effects.
+    /// A webhook with side effects does not support dry runs.
     NoDryRun(String),
-    /// A launch would fail for this too.
+    /// A launch would fail for the same reason.
     Failure(Failure),
 }
 
 impl Cluster<'_> {
-    /// Whether the API server can be reached, and takes the credentials.
+    /// Checks whether the API server can be reached and accepts the credentials.
     pub(super) async fn server(&self) -> Check {
         let doing = "read the version of the API server";
-        match ask_for(doing, || self.client.apiserver_version()).await {
-            Ok(info) => REACHABLE.ok(format!("can reach the API server ({})", info.git_version)),
-            // Versions may be hidden from some; who isn't known at all gets a 401.
+        match send_for_value(doing, || self.client.apiserver_version()).await {
+            Ok(info) => REACHABLE.ok(format!("the API server is reachable ({})", info.git_version)),
+            // The version may be forbidden to a user who is authenticated. Any other user gets a
+            // 401.
             Err(failure)
                 if failure.reason == Reason::Forbidden
                     && failure.evidence.state.as_deref() == Some("Forbidden") =>
             {
-                REACHABLE.ok("can reach the API server")
+                REACHABLE.ok("the API server is reachable")
             }
-            Err(failure) => REACHABLE.of(Outcome::Failed, failure),
+            Err(failure) => REACHABLE.report(Outcome::Failed, failure),
         }
     }
 
-    /// Whether the namespace is there to stay.
+    /// Checks whether the namespace exists and is not being deleted.
     pub(super) async fn namespace(&self) -> Found {
         let name = self.namespace;
         let api: Api<Namespace> = Api::all(self.client.clone());
-        match ask_for(&format!("read namespace {name}"), || api.get_opt(name)).await {
+        match send_for_value(&format!("read namespace {name}"), || api.get_opt(name)).await {
             Ok(found) => Found { check: judge(name, found.as_ref()), object: found },
             Err(failure) if failure.reason == Reason::Forbidden => {
                 let message = format!(
-                    "can't tell whether the namespace {name} is there: reading it is forbidden"
+                    "cannot check whether the namespace {name} exists: reading it is forbidden"
                 );
                 Found { check: NAMESPACE.left_out(message), object: None }
             }
-            Err(failure) => Found { check: NAMESPACE.of(Outcome::Failed, failure), object: None },
+            Err(failure) => {
+                Found { check: NAMESPACE.report(Outcome::Failed, failure), object: None }
+            }
         }
     }
 
-    /// What the API server would make of an object, which is called `name`; it keeps nothing.
+    /// Creates an object as a dry run. `name` is its name in messages.
     pub(super) async fn try_out<K: Kind>(&self, name: &str, object: &K) -> Result<K, Refusal> {
         let api: Api<K> = self.api();
         let params = PostParams { dry_run: true, ..PostParams::default() };
-        ask_for(&format!("create {name}"), || api.create(&params, object)).await.map_err(refusal)
+        send_for_value(&format!("create {name}"), || api.create(&params, object))
+            .await
+            .map_err(refusal)
     }
 
-    /// The objects of a kind in the namespace.
+    /// Returns the client for the objects of a kind in the namespace.
     pub(super) fn api<K: Kind>(&self) -> Api<K> {
         Api::namespaced(self.client.clone(), self.namespace)
     }
@@ -84,7 +89,7 @@ impl Cluster<'_> {
 
 fn refusal(failure: Failure) -> Refusal {
     let said = failure.evidence.said.as_deref().unwrap_or_default();
-    if failure.reason == Reason::Forbidden && failure::is_of_authorizer(said) {
+    if failure.reason == Reason::Forbidden && failure::is_from_authorizer(said) {
         Refusal::Forbidden
     } else if said.contains("does not support dry run") {
         Refusal::NoDryRun(said.to_owned())
@@ -96,13 +101,13 @@ fn refusal(failure: Failure) -> Refusal {
 fn judge(name: &str, found: Option<&Namespace>) -> Check {
     match found {
         None => NAMESPACE
-            .failed(format!("the namespace {name} isn't there"))
-            .hinted(format!("kubectl create namespace {name}")),
+            .failed(format!("the namespace {name} does not exist"))
+            .with_hint(format!("create it with `kubectl create namespace {name}`")),
         Some(found) if is_terminating(found) => NAMESPACE
-            .failed(format!("the namespace {name} is on its way out"))
-            .hinted("wait until it is gone")
+            .failed(format!("the namespace {name} is being deleted"))
+            .with_hint("wait until the deletion is complete, and create the namespace again")
             .with_remedies(&[Remedy::Namespace]),
-        Some(_) => NAMESPACE.ok(format!("the namespace {name} is there")),
+        Some(_) => NAMESPACE.ok(format!("the namespace {name} exists")),
     }
 }
 
@@ -119,7 +124,7 @@ mod tests {
     use crate::Evidence;
 
     #[test]
-    fn a_namespace_has_to_be_there_to_stay() {
+    fn a_namespace_must_exist_and_not_be_terminating() {
         let namespace = |value| serde_json::from_value::<Namespace>(value).unwrap();
         let deleted =
             json!({"metadata": {"name": "x", "deletionTimestamp": "2020-01-01T00:00:00Z"}});
@@ -135,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dry_run_that_was_not_tried_is_no_failure() {
+    fn a_dry_run_that_was_not_possible_is_not_a_failure() {
         let said = |reason, said: &str| {
             let evidence = Evidence { said: Some(said.to_owned()), ..Evidence::default() };
             refusal(Failure::new(reason, "x").seen(evidence))

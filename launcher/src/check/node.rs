@@ -1,4 +1,4 @@
-//! The nodes: which of them the pod may run on, and whether the unpacker runs there.
+//! Checks of the nodes: which of them accept the pod, and whether the unpacker runs on them.
 
 mod fit;
 
@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{Node, PodSpec};
 use kube::{Api, api::ListParams};
 
 use super::cluster::Cluster;
-use super::{Category, Check, Outcome, Topic, candidates, joined};
+use super::{Category, Check, Outcome, Topic, candidates, join_words};
 use crate::inventory::pages;
 use crate::object::{Facts, Plan};
 use crate::{Failure, Reason, Remedy, Strategy};
@@ -21,21 +21,21 @@ const MATCH: Topic = Topic(Category::Nodes, "match");
 const ARCHITECTURE: Topic = Topic(Category::Nodes, "architecture");
 const RUNTIME: Topic = Topic(Category::Nodes, "runtime");
 
-/// Since which versions container runtimes have image volumes.
+/// The first versions of container runtimes that support image volumes.
 const RUNTIMES: [(&str, (u32, u32)); 2] = [("containerd", (2, 1)), ("cri-o", (1, 31))];
 
-/// Looks at all of them.
+/// Lists the nodes and checks them.
 pub(super) async fn checks(cluster: &Cluster<'_>, plan: &Plan<'_>, facts: &Facts) -> Vec<Check> {
     let api: Api<Node> = Api::all(cluster.client.clone());
     let params = ListParams::default();
     let doing = "list nodes";
     let all = pages(doing, &params, async |page| api.list(&page).await).await;
-    let nodes = match all.and_then(|nodes| nodes.expected(doing)) {
+    let nodes = match all.and_then(|nodes| nodes.expect_value(doing)) {
         Ok(nodes) => nodes,
         Err(failure) if failure.reason == Reason::Forbidden => {
-            return vec![MATCH.left_out("the nodes aren't looked at: listing them is forbidden")];
+            return vec![MATCH.left_out("the nodes were not checked: listing them is forbidden")];
         }
-        Err(failure) => return vec![MATCH.of(Outcome::Warning, failure)],
+        Err(failure) => return vec![MATCH.report(Outcome::Warning, failure)],
     };
     let options = plan.options();
     let pod = plan.pod_to_try(Strategy::Inject, facts).spec.unwrap_or_default();
@@ -44,7 +44,7 @@ pub(super) async fn checks(cluster: &Cluster<'_>, plan: &Plan<'_>, facts: &Facts
     judge(&nodes, &pod, &options.pod.architectures, volume)
 }
 
-/// `volume`: the strategy, if it may come to an image volume.
+/// Judges the nodes. `volume` is the strategy, if it may use an image volume.
 fn judge(
     nodes: &[Node],
     pod: &PodSpec,
@@ -53,15 +53,16 @@ fn judge(
 ) -> Vec<Check> {
     let (fitting, misfits) = fit::split(nodes, pod);
     if fitting.is_empty() {
-        return vec![none(nodes.len(), &misfits)];
+        return vec![report_no_match(nodes.len(), &misfits)];
     }
-    let found = format!("{} of {} nodes match what the pod asks for", fitting.len(), nodes.len());
+    let found =
+        format!("{} of {} nodes match the requirements of the pod", fitting.len(), nodes.len());
     let mut checks = vec![MATCH.ok(found), architecture(&fitting, architectures)];
     checks.extend(volume.map(|strategy| runtime(&fitting, strategy)));
     checks
 }
 
-fn none(n_nodes: usize, misfits: &[Misfit]) -> Check {
+fn report_no_match(n_nodes: usize, misfits: &[Misfit]) -> Check {
     let mut counted: Vec<(usize, &Misfit)> = Vec::new();
     for misfit in misfits {
         match counted.iter_mut().find(|(_, other)| *other == misfit) {
@@ -73,36 +74,35 @@ fn none(n_nodes: usize, misfits: &[Misfit]) -> Check {
     let why: Vec<_> =
         counted.iter().take(5).map(|(count, misfit)| format!("{count} {misfit}")).collect();
     let why = if why.is_empty() { String::new() } else { format!(": {}", why.join(", ")) };
-    let message = format!("none of {n_nodes} nodes matches{why}");
+    let message = format!("none of {n_nodes} nodes matches the requirements of the pod{why}");
     let failure = Failure::new(Reason::Unschedulable, message);
-    MATCH.of(Outcome::Failed, failure).hinted("an autoscaler may add such a node").with_remedies(&[
-        Remedy::NodeSelector,
-        Remedy::Architecture,
-        Remedy::Toleration,
-    ])
+    MATCH
+        .report(Outcome::Failed, failure)
+        .with_hint("an autoscaler may add a node that matches")
+        .with_remedies(&[Remedy::NodeSelector, Remedy::Architecture, Remedy::Toleration])
 }
 
-/// The architectures of these nodes. Which ones the tool image has isn't known here.
+/// Reports the architectures of these nodes. Those of the tool image are unknown here.
 fn architecture(nodes: &[&Node], wanted: &[String]) -> Check {
     let found: BTreeSet<_> = nodes.iter().filter_map(|node| fit::architecture(node)).collect();
     let found: Vec<_> = found.into_iter().collect();
-    let named = joined(&found, "and");
+    let named = join_words(&found, "and");
     match &*found {
-        [] => ARCHITECTURE.warning("the nodes don't tell their architectures"),
+        [] => ARCHITECTURE.warning("the nodes do not report their architectures"),
         _ if !wanted.is_empty() => ARCHITECTURE
-            .ok(format!("the nodes that match are {named}, which the tool image is said to have")),
+            .ok(format!("the architectures of the matching nodes are {named}, which the options list for the tool image")),
         [_] => ARCHITECTURE
-            .ok(format!("the nodes that match are {named}"))
-            .hinted("the tool image must have it"),
+            .ok(format!("the architectures of the matching nodes are {named}"))
+            .with_hint("the tool image must support this architecture"),
         _ => ARCHITECTURE
             .warning(format!(
-                "the nodes that match are {named}: the tool image must have all of these"
+                "the architectures of the matching nodes are {named}: the tool image must support all of them"
             ))
             .with_remedies(&[Remedy::Architecture]),
     }
 }
 
-/// Whether the runtimes of these nodes have image volumes.
+/// Judges whether the container runtimes of these nodes support image volumes.
 fn runtime(nodes: &[&Node], strategy: Strategy) -> Check {
     let runtimes: BTreeSet<_> = nodes
         .iter()
@@ -115,28 +115,32 @@ fn runtime(nodes: &[&Node], strategy: Strategy) -> Check {
         runtimes.iter().copied().filter(|runtime| has_volumes(runtime) == Some(false)).collect();
     if old.is_empty() {
         let is_known = runtimes.iter().all(|runtime| has_volumes(runtime).is_some());
-        let as_far = if is_known { "" } else { ", as far as it is known" };
+        let as_far = if is_known { "" } else { ", as far as their versions are known" };
         let all: Vec<_> = runtimes.into_iter().take(5).collect();
-        return RUNTIME.ok(format!("the runtimes have image volumes{as_far} ({})", all.join(", ")));
+        return RUNTIME.ok(format!(
+            "the container runtimes support image volumes{as_far} ({})",
+            all.join(", ")
+        ));
     }
     let are_all_old = old.len() == runtimes.len();
-    let old = joined(&old, "and");
+    let old = join_words(&old, "and");
     match strategy {
         Strategy::ImageVolume => {
             let outcome = if are_all_old { Outcome::Failed } else { Outcome::Warning };
             RUNTIME
-                .check(outcome, format!("there are nodes without image volumes: {old}"))
+                .check(outcome, format!("the container runtimes of some nodes do not support image volumes: {old}"))
                 .with_remedies(&[Remedy::Inject, Remedy::NodeSelector])
         }
         _ => RUNTIME
             .warning(format!(
-                "there are nodes without image volumes: {old}; there the unpacker is injected, after a try"
+                "the container runtimes of some nodes do not support image volumes: {old}; a launch on such a node fails once, and then injects the unpacker"
             ))
             .with_remedies(&[Remedy::Inject, Remedy::NodeSelector]),
     }
 }
 
-/// Whether such a runtime, as `containerd://2.1.0`, has image volumes; none if it isn't known.
+/// Checks whether a container runtime, such as `containerd://2.1.0`, supports image volumes.
+/// Returns `None` for an unknown one.
 fn has_volumes(runtime: &str) -> Option<bool> {
     let (name, version) = runtime.split_once("://")?;
     let (_, since) = RUNTIMES.iter().find(|(known, _)| *known == name)?;

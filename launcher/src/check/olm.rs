@@ -1,11 +1,12 @@
-//! OLM's catalogs: whether our image can take the place of those of OLM's catalog-operator.
+//! Check of OLM's catalogs: whether the unpacker's image can replace the images of OLM's
+//! catalog-operator.
 
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 
 use super::cluster::Cluster;
-use super::{Category, Check, Outcome, Topic, joined};
+use super::{Category, Check, Outcome, Topic, join_words};
 use crate::inventory::pages;
-use crate::launch::Answer;
+use crate::launch::Reply;
 use crate::{Failure, Reason};
 
 const EXTRACT_CONTENT: Topic = Topic(Category::Olm, "extract-content");
@@ -13,14 +14,14 @@ const EXTRACT_CONTENT: Topic = Topic(Category::Olm, "extract-content");
 const GROUP: &str = "operators.coreos.com";
 const CATALOG_SOURCES: &str = "catalogsources";
 
-/// Where a catalog says that OLM is to serve it by its own `opm`.
+/// The field that makes OLM serve a catalog with `opm`.
 const FIELD: &str = "/spec/grpcPodConfig/extractContent";
 
-/// Most catalogs that are named.
-const NAMED: usize = 10;
+/// The maximum number of catalogs in a message.
+const MAX_NAMED: usize = 10;
 
-/// Whether catalogs would be down, because OLM 0.46 runs `/bin/opm serve` for them from the image
-/// of `--opmImage` (its `pkg/controller/registry/reconciler/reconciler.go`).
+/// Checks whether catalogs would stop working: OLM 0.46 runs `/bin/opm serve` for them from the
+/// image of `--opmImage` (`pkg/controller/registry/reconciler/reconciler.go`).
 pub(super) async fn check(cluster: &Cluster<'_>) -> Check {
     let resource = ApiResource {
         group: GROUP.to_owned(),
@@ -33,7 +34,7 @@ pub(super) async fn check(cluster: &Cluster<'_>) -> Check {
     let namespace = cluster.namespace;
     let unknown = || {
         EXTRACT_CONTENT
-            .left_out("there are no catalogs: the API server doesn't know OLM's CatalogSources")
+            .left_out("no catalogs exist: the API server does not know OLM's CatalogSources")
     };
     let everywhere = list(Api::all_with(client(), &resource), "all namespaces").await;
     match everywhere {
@@ -44,24 +45,24 @@ pub(super) async fn check(cluster: &Cluster<'_>) -> Check {
             match list(api, &format!("namespace {namespace}")).await {
                 Ok(Some(catalogs)) => judge(&catalogs, Some(namespace)),
                 Ok(None) => unknown(),
-                Err(failure) => untold(failure),
+                Err(failure) => report_unknown(failure),
             }
         }
-        Err(failure) => untold(failure),
+        Err(failure) => report_unknown(failure),
     }
 }
 
-/// The CatalogSources; none if the API server doesn't know the kind.
+/// Lists the CatalogSources. Returns `None` if the API server does not know the kind.
 async fn list(api: Api<DynamicObject>, place: &str) -> Result<Option<Vec<DynamicObject>>, Failure> {
     let params = ListParams::default();
     let doing = format!("list CatalogSources in {place}");
     match pages(&doing, &params, async |page| api.list(&page).await).await? {
-        Answer::Missing => Ok(None),
-        answer => answer.expected(&doing).map(Some),
+        Reply::Missing => Ok(None),
+        answer => answer.expect_value(&doing).map(Some),
     }
 }
 
-/// `only_in`: the namespace, if those of others may not be listed.
+/// Judges the catalogs. `only_in` is the namespace, if listing those of others is forbidden.
 fn judge(catalogs: &[DynamicObject], only_in: Option<&str>) -> Check {
     let extracts = |catalog: &&DynamicObject| {
         catalog.data.pointer(FIELD).is_some_and(|field| !field.is_null())
@@ -75,43 +76,43 @@ fn judge(catalogs: &[DynamicObject], only_in: Option<&str>) -> Check {
     names.sort_unstable();
     match (names.len(), only_in) {
         (0, None) => EXTRACT_CONTENT.ok(format!(
-            "none of {} CatalogSources has grpcPodConfig.extractContent: OLM runs its unpack Job alone from the image of --opmImage",
+            "none of {} CatalogSources has grpcPodConfig.extractContent: OLM uses the image of --opmImage only for its unpack Job",
             catalogs.len()
         )),
         (0, Some(namespace)) => EXTRACT_CONTENT
             .warning(format!(
-                "none of {} CatalogSources in namespace {namespace} has grpcPodConfig.extractContent; whether others have can't be told: listing them is forbidden",
+                "none of {} CatalogSources in namespace {namespace} has grpcPodConfig.extractContent; other namespaces were not checked: listing their CatalogSources is forbidden",
                 catalogs.len()
             ))
-            .hinted(rule()),
+            .with_hint(rule()),
         (found, _) => {
-            if found > NAMED {
-                names.truncate(NAMED);
-                names.push(format!("{} others", found - NAMED));
+            if found > MAX_NAMED {
+                names.truncate(MAX_NAMED);
+                names.push(format!("{} others", found - MAX_NAMED));
             }
             let have = if found == 1 { "has" } else { "have" };
             EXTRACT_CONTENT
                 .warning(format!(
-                    "{} {have} grpcPodConfig.extractContent: OLM serves such catalogs with the opm of --opmImage, which the unpacker's image doesn't have",
-                    joined(&names, "and")
+                    "{} {have} grpcPodConfig.extractContent: OLM serves such catalogs with the opm of --opmImage, which the unpacker's image does not contain",
+                    join_words(&names, "and")
                 ))
-                .hinted("switch over --util-image alone, and leave --opmImage as it is")
+                .with_hint("change only --util-image, and leave --opmImage as it is")
         }
     }
 }
 
-fn untold(failure: Failure) -> Check {
+fn report_unknown(failure: Failure) -> Check {
     match failure.reason {
         Reason::Forbidden => EXTRACT_CONTENT
-            .warning("can't tell whether catalogs have grpcPodConfig.extractContent: listing CatalogSources is forbidden")
-            .hinted(rule()),
-        _ => EXTRACT_CONTENT.of(Outcome::Warning, failure),
+            .warning("cannot check whether catalogs have grpcPodConfig.extractContent: listing CatalogSources is forbidden")
+            .with_hint(rule()),
+        _ => EXTRACT_CONTENT.report(Outcome::Warning, failure),
     }
 }
 
 fn rule() -> String {
     format!(
-        "a ClusterRole gives it: {{apiGroups: [\"{GROUP}\"], resources: [{CATALOG_SOURCES}], verbs: [list]}}"
+        "grant it with a ClusterRole: {{apiGroups: [\"{GROUP}\"], resources: [{CATALOG_SOURCES}], verbs: [list]}}"
     )
 }
 
@@ -141,14 +142,14 @@ mod tests {
         catalog(name, &json!({"extractContent": {"catalogDir": "/configs"}}))
     }
 
-    /// Which catalogs a path gives, or the status that it ends with.
+    /// The catalogs that a path returns, or the status of the reply.
     type Answers = fn(&str) -> Result<Vec<Value>, u16>;
 
     async fn checked(answers: Answers) -> Check {
         let service = tower::service_fn(move |request: Request<Body>| async move {
             let (code, body) = match answers(request.uri().path()) {
                 Ok(items) => (200, json!({"metadata": {}, "items": items}).to_string()),
-                // As the API server has it where it knows no such group.
+                // The API server's reply for an unknown group.
                 Err(404) => (404, "404 page not found\n".to_owned()),
                 Err(code) => {
                     let reason = if code == 403 { "Forbidden" } else { "InternalError" };
@@ -180,7 +181,7 @@ mod tests {
         .await;
         assert_eq!(check.outcome, Outcome::Warning);
         assert!(check.message.starts_with("olm/a and olm/b have grpcPodConfig.ex"), "{check:?}");
-        assert!(check.hint.is_some_and(|hint| hint.contains("--util-image alone")));
+        assert!(check.hint.is_some_and(|hint| hint.contains("only --util-image")));
 
         let many = checked(|_| Ok((0..12).map(|n| extracting(&format!("c{n:02}"))).collect()));
         let message = many.await.message;
@@ -188,41 +189,42 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_such_catalogs_all_is_well() {
+    async fn a_cluster_without_such_catalogs_is_ok() {
         let check = checked(|_| Ok(vec![catalog("plain", &json!({}))])).await;
         assert_eq!(check.outcome, Outcome::Ok, "{check:?}");
         assert!(check.message.starts_with("none of 1 CatalogSources has"), "{check:?}");
     }
 
     #[tokio::test]
-    async fn where_olm_is_not_known_that_is_said() {
-        // Whoever may not list them everywhere learns it from the namespace.
+    async fn a_cluster_without_olm_is_reported() {
+        // A user who may not list all namespaces gets this reply for the single namespace.
         let answers: [Answers; 2] =
             [|_| Err(404), |path| Err(if path == OURS { 404 } else { 403 })];
         for answers in answers {
             let check = checked(answers).await;
             assert_eq!(check.outcome, Outcome::LeftOut, "{check:?}");
-            assert!(check.message.contains("doesn't know OLM's"), "{check:?}");
+            assert!(check.message.contains("does not know OLM's"), "{check:?}");
         }
     }
 
     #[tokio::test]
-    async fn where_only_a_namespace_may_be_listed_that_is_looked_at() {
+    async fn only_the_namespace_is_listed_if_others_are_forbidden() {
         let within: Answers =
             |path| if path == OURS { Ok(vec![extracting("a")]) } else { Err(403) };
         let check = checked(within).await;
         assert_eq!(check.outcome, Outcome::Warning);
         assert!(check.message.starts_with("olm/a has"), "{check:?}");
-        // That there is none here isn't enough.
+        // Other namespaces may have such catalogs.
         let check = checked(|path| if path == OURS { Ok(vec![]) } else { Err(403) }).await;
         assert_eq!(check.outcome, Outcome::Warning);
-        assert!(check.message.contains("whether others have can't be told"), "{check:?}");
+        assert!(check.message.contains("other namespaces were not checked"), "{check:?}");
         assert!(check.hint.is_some_and(|hint| hint.contains("resources: [catalogsources]")));
     }
 
     #[tokio::test]
-    async fn what_can_not_be_listed_is_said() {
-        for (code, words) in [(403, "listing CatalogSources is forbidden"), (500, "cannot list")] {
+    async fn a_failure_to_list_is_reported() {
+        for (code, words) in [(403, "listing CatalogSources is forbidden"), (500, "failed to list")]
+        {
             let check = match code {
                 403 => checked(|_| Err(403)).await,
                 _ => checked(|_| Err(500)).await,

@@ -1,6 +1,7 @@
-//! Pull secrets: they are there, of the right type, and have credentials for the image.
+//! Checks of the pull secrets: whether they exist, have the right type, and have credentials for
+//! the image.
 //!
-//! Nothing of what is in a secret is told but the registries that it is for.
+//! The checks report nothing of the content of a secret except its registries.
 
 use futures::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::Secret;
@@ -8,17 +9,17 @@ use k8s_openapi::api::core::v1::Secret;
 use super::cluster::Cluster;
 use super::{Category, Check, Outcome, Topic};
 use crate::failure::Entries;
-use crate::launch::ask_for;
+use crate::launch::send_for_value;
 use crate::{Failure, ImageReference, Reason, Remedy};
 
 const GIVEN: Topic = Topic(Category::PullSecrets, "given");
 const USABLE: Topic = Topic(Category::PullSecrets, "usable");
 const COVERS: Topic = Topic(Category::PullSecrets, "covers-image");
 
-/// Most secrets that are read at once.
+/// The maximum number of secrets that are read concurrently.
 const CONCURRENCY: usize = 4;
 
-/// Looks at all of them; `bundle` is the image that is to be launched, if it is known.
+/// Checks the secrets. `bundle` is the image to launch, if it is known.
 pub(super) async fn checks(
     cluster: &Cluster<'_>,
     names: &[String],
@@ -26,49 +27,56 @@ pub(super) async fn checks(
     tool: &ImageReference,
 ) -> Vec<Check> {
     if names.is_empty() {
-        return vec![GIVEN.ok("no pull secret is given: images are pulled as the nodes can")];
+        return vec![
+            GIVEN.ok("no pull secret is given: the nodes pull images with their own credentials"),
+        ];
     }
     let api = cluster.api::<Secret>();
     let read = stream::iter(names).map(async |name| {
-        let found = ask_for(&format!("read Secret {name}"), || api.get_opt(name)).await;
+        let found = send_for_value(&format!("read Secret {name}"), || api.get_opt(name)).await;
         judge(name, found)
     });
     let (mut checks, entries): (Vec<_>, Vec<_>) = read.buffered(CONCURRENCY).unzip().await;
-    checks.extend(bundle.map(|bundle| covered(&entries, bundle, tool)));
+    checks.extend(bundle.map(|bundle| judge_coverage(&entries, bundle, tool)));
     checks
 }
 
-/// What is to be said of a secret, and what it is for if it can be used and read.
+/// Judges a secret. Also returns its registries if the secret can be read and used.
 fn judge(name: &str, found: Result<Option<Secret>, Failure>) -> (Check, Option<Entries>) {
     match found.map(|secret| Entries::read(name, secret.as_ref())) {
         Ok(Ok(entries)) => {
-            let check = USABLE.ok(format!("pull secret {name} is there, of a type for pulling"));
+            let check =
+                USABLE.ok(format!("pull secret {name} exists and has a type for pull secrets"));
             (check, Some(entries))
         }
-        Ok(Err(failure)) => (USABLE.of(Outcome::Failed, failure), None),
+        Ok(Err(failure)) => (USABLE.report(Outcome::Failed, failure), None),
         Err(failure) if failure.reason == Reason::Forbidden => {
-            let message = format!("pull secret {name} isn't looked at: reading it is forbidden");
+            let message = format!("pull secret {name} was not checked: reading it is forbidden");
             (USABLE.left_out(message), None)
         }
-        Err(failure) => (USABLE.of(Outcome::Warning, failure), None),
+        Err(failure) => (USABLE.report(Outcome::Warning, failure), None),
     }
 }
 
-/// Whether the secrets together have credentials for the image. The kubelet asks a registry that
-/// they have none for without any.
-fn covered(secrets: &[Option<Entries>], bundle: &ImageReference, tool: &ImageReference) -> Check {
+/// Judges whether the secrets together have credentials for the image. Without credentials the
+/// kubelet pulls anonymously.
+fn judge_coverage(
+    secrets: &[Option<Entries>],
+    bundle: &ImageReference,
+    tool: &ImageReference,
+) -> Check {
     let cover = |image: &ImageReference| secrets.iter().flatten().any(|it| it.cover(image));
     let image = format!("{}/{}", bundle.registry(), bundle.repository());
     if cover(bundle) {
         COVERS.ok(format!("the pull secrets have an entry for {image}"))
     } else if secrets.contains(&None) {
-        COVERS.left_out(format!("can't tell whether the pull secrets have an entry for {image}"))
+        COVERS.left_out(format!("cannot check whether the pull secrets have an entry for {image}"))
     } else {
-        // If they are of no use at all, that wasn't meant.
+        // Secrets that cover neither image are useless, which is certainly a mistake.
         let outcome = if cover(tool) { Outcome::Warning } else { Outcome::Failed };
         COVERS
             .check(outcome, format!("the pull secrets have no entry for {image}"))
-            .hinted("without one, the image is pulled with the credentials of the nodes")
+            .with_hint("without one, the image is pulled with the credentials of the nodes")
             .with_remedies(&[Remedy::PullSecret])
     }
 }
@@ -89,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_there_and_of_the_right_type() {
+    fn a_secret_must_exist_and_have_the_right_type() {
         let forbidden = Err(Failure::new(Reason::Forbidden, "no"));
         for (found, outcome) in [
             (Ok(Some(secret("registry.example"))), Outcome::Ok),
@@ -107,7 +115,7 @@ mod tests {
         let unread = || judge("mine", Err(Failure::new(Reason::Forbidden, "no"))).1;
         let missing = || judge("mine", Ok(None)).1;
         let (ours, theirs) = ("registry.example/a", "registry.test/a");
-        let of = |text: &str| ImageReference::parse(text).unwrap();
+        let parse = |text: &str| ImageReference::parse(text).unwrap();
         for (secrets, tool, outcome) in [
             (vec![known("registry.example")], theirs, Outcome::Ok),
             (vec![known("registry.test"), known("registry.example")], theirs, Outcome::Ok),
@@ -117,7 +125,7 @@ mod tests {
             (vec![known("registry.test"), unread()], ours, Outcome::LeftOut),
             (vec![known("registry.example"), unread()], ours, Outcome::Ok),
         ] {
-            let check = covered(&secrets, &of(ours), &of(tool));
+            let check = judge_coverage(&secrets, &parse(ours), &parse(tool));
             assert_eq!(check.outcome, outcome, "{secrets:?}, {tool}");
         }
     }

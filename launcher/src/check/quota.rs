@@ -1,5 +1,5 @@
-//! Whether the namespace's quotas leave room for a launch. The pod is counted here too, which the
-//! Job controller creates: who launches often may not, and can't try it out.
+//! Check whether the namespace's quotas leave room for a launch. The pod is counted here too: the
+//! Job controller creates it, so the current user may lack the permission for a dry run.
 
 use std::collections::BTreeMap;
 
@@ -18,50 +18,51 @@ mod tests;
 
 const QUOTA: Topic = Topic(Category::Quota, "room");
 
-/// What is counted for each launch.
+/// The objects that each launch creates, as quotas count them.
 const COUNTED: [&str; 5] =
     ["pods", "count/pods", "count/jobs.batch", "configmaps", "count/configmaps"];
-/// What is counted besides, where a service account is made.
+/// The objects that a launch creates in addition if it creates a service account.
 const COUNTED_ACCOUNT: [&str; 3] = [
     "count/serviceaccounts",
     "count/roles.rbac.authorization.k8s.io",
     "count/rolebindings.rbac.authorization.k8s.io",
 ];
-/// What a pod must have set where a quota limits it (the quota evaluator of pods).
-const TO_BE_SET: [&str; 6] =
+/// The resources that a pod must set if a quota limits them (the quota evaluator of pods).
+const REQUIRED: [&str; 6] =
     ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
-/// What a quota calls by two names.
+/// The resources whose requests a quota may also list without the prefix `requests.`.
 const SHORT: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 
-/// The quotas of the namespace.
+/// Lists the quotas of the namespace.
 pub(super) async fn list(cluster: &Cluster<'_>) -> Result<Vec<ResourceQuota>, Failure> {
     let api = cluster.api::<ResourceQuota>();
     let params = ListParams::default();
     let doing = "list ResourceQuotas";
-    pages(doing, &params, async |page| api.list(&page).await).await?.expected(doing)
+    pages(doing, &params, async |page| api.list(&page).await).await?.expect_value(doing)
 }
 
-/// Judges them; `taken` is the pod as the API server takes it, with what LimitRanges fill in.
+/// Judges the quotas. `admitted` is the pod as the API server would store it, with the defaults of
+/// LimitRanges.
 pub(super) fn check(
     quotas: Result<Vec<ResourceQuota>, Failure>,
     plan: &Plan<'_>,
-    taken: Option<&PodSpec>,
+    admitted: Option<&PodSpec>,
 ) -> Check {
     let quotas = match quotas {
         Ok(quotas) => quotas,
         Err(failure) if failure.reason == Reason::Forbidden => {
-            return QUOTA.left_out("the quotas aren't looked at: listing them is forbidden");
+            return QUOTA.left_out("the quotas were not checked: listing them is forbidden");
         }
-        Err(failure) => return QUOTA.of(Outcome::Warning, failure),
+        Err(failure) => return QUOTA.report(Outcome::Warning, failure),
     };
     let makes_account = plan.options().pod.service_account.is_none();
     let planned = || plan.pod_to_try(Strategy::Inject, &Facts::default()).spec;
-    let pod = taken.cloned().or_else(planned).unwrap_or_default();
-    judge(&quotas, &needs(&pod, makes_account), taken.is_some())
+    let pod = admitted.cloned().or_else(planned).unwrap_or_default();
+    judge(&quotas, &needs(&pod, makes_account), admitted.is_some())
 }
 
-/// What a launch takes, by the names of quotas. All containers have the same and run one after the
-/// other, so what one asks for is what the pod does.
+/// Returns what a launch uses, by the names of quotas. All containers have the same resources and
+/// run one after the other, so the pod uses as much as one container.
 fn needs(pod: &PodSpec, makes_account: bool) -> BTreeMap<String, Amount> {
     let account: &[&str] = if makes_account { &COUNTED_ACCOUNT } else { &[] };
     let counted = COUNTED.iter().chain(account).map(|&name| (name.to_owned(), Amount::ONE));
@@ -70,12 +71,12 @@ fn needs(pod: &PodSpec, makes_account: bool) -> BTreeMap<String, Amount> {
     let Some(resources) = resources else { return needs };
     let (requests, limits) = (resources.requests.iter(), resources.limits.iter());
     for (name, quantity) in limits.clone().flatten() {
-        let Some(amount) = Amount::of(quantity) else { continue };
+        let Some(amount) = Amount::parse(quantity) else { continue };
         needs.insert(format!("limits.{name}"), amount);
     }
-    // What has a limit and no request asks for its limit (the API server's own default).
+    // The API server uses the limit as the default of a missing request.
     for (name, quantity) in limits.flatten().chain(requests.flatten()) {
-        let Some(amount) = Amount::of(quantity) else { continue };
+        let Some(amount) = Amount::parse(quantity) else { continue };
         needs.insert(format!("requests.{name}"), amount);
         if SHORT.contains(&name.as_str()) {
             needs.insert(name.clone(), amount);
@@ -84,23 +85,23 @@ fn needs(pod: &PodSpec, makes_account: bool) -> BTreeMap<String, Amount> {
     needs
 }
 
-/// `is_whole`: whether it is known what LimitRanges fill in.
-fn judge(quotas: &[ResourceQuota], needs: &BTreeMap<String, Amount>, is_whole: bool) -> Check {
+/// Judges the quotas. `is_defaulted` tells whether the needs include the defaults of LimitRanges.
+fn judge(quotas: &[ResourceQuota], needs: &BTreeMap<String, Amount>, is_defaulted: bool) -> Check {
     let mut shortages = Vec::new();
     let mut unset = Vec::new();
-    for quota in quotas.iter().filter(|quota| counts_us(quota)) {
-        look(quota, needs, &mut shortages, &mut unset);
+    for quota in quotas.iter().filter(|quota| applies_to_launches(quota)) {
+        collect_problems(quota, needs, &mut shortages, &mut unset);
     }
     let failure = |problems: Vec<String>| {
         let message = format!("no room for a launch: {}", problems.join("; "));
         Failure::new(Reason::Quota, message)
     };
     match (shortages.is_empty(), unset.is_empty()) {
-        (false, _) => QUOTA.of(Outcome::Failed, failure(shortages)),
-        (true, false) if is_whole => QUOTA.of(Outcome::Failed, failure(unset)),
+        (false, _) => QUOTA.report(Outcome::Failed, failure(shortages)),
+        (true, false) if is_defaulted => QUOTA.report(Outcome::Failed, failure(unset)),
         (true, false) => QUOTA
             .warning(unset.join("; "))
-            .hinted("a LimitRange may fill it in")
+            .with_hint("a LimitRange may set a default")
             .with_remedies(&[Remedy::Resources]),
         (true, true) => QUOTA.ok(match quotas {
             [] => "the namespace has no quota".to_owned(),
@@ -110,8 +111,8 @@ fn judge(quotas: &[ResourceQuota], needs: &BTreeMap<String, Amount>, is_whole: b
     }
 }
 
-/// What a quota lacks for these needs, and what it wants to be set.
-fn look(
+/// Collects the resources that a quota does not have enough of, and those that the pod must set.
+fn collect_problems(
     quota: &ResourceQuota,
     needs: &BTreeMap<String, Amount>,
     shortages: &mut Vec<String>,
@@ -124,27 +125,26 @@ fn look(
     let used = status.and_then(|status| status.used.as_ref());
     for (resource, limit) in hard.into_iter().flatten() {
         let Some(&need) = needs.get(resource) else {
-            if TO_BE_SET.contains(&resource.as_str()) {
-                unset.push(format!("the quota {name} wants {resource} to be set"));
+            if REQUIRED.contains(&resource.as_str()) {
+                unset.push(format!("the quota {name} requires the pod to set {resource}"));
             }
             continue;
         };
         let used = used.and_then(|used| used.get(resource));
-        let taken = used.and_then(Amount::of).map_or(need, |used| used.plus(need));
-        if Amount::of(limit).is_some_and(|limit| taken > limit) {
+        let total = used.and_then(Amount::parse).map_or(need, |used| used.plus(need));
+        if Amount::parse(limit).is_some_and(|limit| total > limit) {
             let used = used.map_or("0", |used| used.0.as_str());
-            shortages
-                .push(format!("of {resource} the quota {name} has {used} of {} in use", limit.0));
+            shortages.push(format!("the quota {name} has {used} of {} {resource} in use", limit.0));
         }
     }
 }
 
-/// Whether a quota is for pods like ours. Of scopes that depend on more than the pod's own kind
-/// (priority classes, affinity) it isn't known, and nothing is said.
-fn counts_us(quota: &ResourceQuota) -> bool {
+/// Checks whether a quota applies to the pods of launches. Quotas with other scopes, such as
+/// priority classes, are ignored, because their effect is unknown.
+fn applies_to_launches(quota: &ResourceQuota) -> bool {
     let Some(spec) = &quota.spec else { return true };
     let scopes = spec.scopes.iter().flatten();
-    // The Job has a deadline, its pod hasn't; and it has requests.
+    // The deadline is that of the Job, not of its pod, and the pod has requests.
     let mut others =
         scopes.filter(|scope| !matches!(scope.as_str(), "NotTerminating" | "NotBestEffort"));
     spec.scope_selector.is_none() && others.next().is_none()

@@ -1,34 +1,34 @@
-//! What who asks may do: all that a launch does.
+//! Checks whether the current user has every permission that a launch needs.
 
 use futures::{StreamExt as _, stream};
 
 use super::access::Action;
 use super::cluster::Cluster;
-use super::{Category, Check, Outcome, Topic, joined};
+use super::{Category, Check, Outcome, Topic, join_words};
 use crate::{Failure, Remedy};
 
 #[cfg(test)]
 mod tests;
 
-/// Most questions at once.
+/// The maximum number of concurrent access reviews.
 const CONCURRENCY: usize = 8;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 const GRANT: Topic = Topic(Category::Rights, "grant");
 
-/// What a launch does to a resource.
+/// The verbs that a launch uses on a resource.
 #[derive(Debug, Clone, Copy)]
 struct Right {
     group: &'static str,
     resource: &'static str,
     /// Whether the resource is the namespace itself.
     is_namespace: bool,
-    /// Without these there is no launch.
+    /// The verbs without which a launch fails.
     needed: &'static [&'static str],
-    /// Without these a launch goes well, and something else doesn't.
+    /// The verbs without which a launch succeeds, but something else fails.
     wanted: &'static [&'static str],
-    /// What doesn't.
+    /// The effect of missing `wanted` verbs.
     otherwise: &'static str,
 }
 
@@ -42,14 +42,14 @@ const fn right(
     Right { group, resource, is_namespace: false, needed, wanted, otherwise }
 }
 
-/// For every launch.
+/// The permissions that every launch needs.
 const ALWAYS: [Right; 6] = [
     right(
         "",
         "configmaps",
         &["create", "get", "list", "watch"],
         &["patch", "delete"],
-        "the reason of a failure isn't kept, and `launch --rm` and `delete` don't work",
+        "the reason of a failure is not recorded, and `launch --rm` and `delete` do not work",
     ),
     right(
         "batch",
@@ -63,15 +63,15 @@ const ALWAYS: [Right; 6] = [
         "pods",
         &["list", "watch"],
         &["create"],
-        "whether a pod would be admitted is not found out before one is made: a dry run needs this",
+        "a launch cannot find out with a dry run whether its pod would be admitted",
     ),
-    right("", "pods/log", &[], &["get"], "failures are told without the last lines of the log"),
+    right("", "pods/log", &[], &["get"], "failures are reported without the last lines of the log"),
     right(
         "",
         "events",
         &[],
         &["list", "watch"],
-        "what keeps a pod from starting is told later, or not at all",
+        "the reason why a pod does not start is reported later, or not at all",
     ),
     Right {
         is_namespace: true,
@@ -80,27 +80,28 @@ const ALWAYS: [Right; 6] = [
             "namespaces",
             &[],
             &["get"],
-            "whether OpenShift assigns uids here can't be seen, nor that the namespace is deleted",
+            "a launch cannot see whether OpenShift assigns uids in the namespace, or whether the namespace is being deleted",
         )
     },
 ];
 
-/// Where no service account is given, to make one.
+/// The permissions to create a service account, if none is given.
 const ACCOUNT: [Right; 3] = [
-    right("", "serviceaccounts", &["create", "get"], &["delete"], NOT_MENDED),
+    right("", "serviceaccounts", &["create", "get"], &["delete"], NOT_REPAIRED),
     right(RBAC, "roles", &["create", "get"], &["patch", "delete"], NOT_SEALED),
-    right(RBAC, "rolebindings", &["create", "get"], &["delete"], NOT_MENDED),
+    right(RBAC, "rolebindings", &["create", "get"], &["delete"], NOT_REPAIRED),
 ];
 
 const NOT_SEALED: &str =
-    "content that was verified isn't reused, and a Role that was changed by others isn't put right";
+    "verified content is not reused, and a Role that someone else changed is not repaired";
 
-const NOT_MENDED: &str = "one that was changed by others isn't put right";
+const NOT_REPAIRED: &str = "an object that someone else changed is not repaired";
 
-/// What the unpacker is granted. Who grants it has to have it (Kubernetes' escalation check).
+/// The verbs that the unpacker is granted. The user who grants them must have them too (the
+/// escalation check of Kubernetes).
 const GRANTED: [&str; 2] = ["get", "update"];
 
-/// Asks for all rights; `makes_account`: if a launch makes its own service account.
+/// Checks all permissions. `makes_account` tells whether a launch creates its own service account.
 pub(super) async fn checks(cluster: &Cluster<'_>, makes_account: bool) -> Vec<Check> {
     let account: &[Right] = if makes_account { &ACCOUNT } else { &[] };
     let rights = || ALWAYS.iter().chain(account);
@@ -114,11 +115,11 @@ pub(super) async fn checks(cluster: &Cluster<'_>, makes_account: bool) -> Vec<Ch
     let (answers, grant) = futures::join!(answers.buffered(CONCURRENCY).collect::<Vec<_>>(), grant);
     let mut answers = answers.into_iter();
     let checks = rights().map(|right| {
-        let of_right: Vec<Result<_, Failure>> =
+        let replies: Vec<Result<_, Failure>> =
             answers.by_ref().take(right.verbs().count()).collect();
-        match of_right.into_iter().collect::<Result<Vec<_>, _>>() {
+        match replies.into_iter().collect::<Result<Vec<_>, _>>() {
             Ok(answers) => judge(right, &answers),
-            Err(failure) => topic(right).of(Outcome::Warning, failure),
+            Err(failure) => topic(right).report(Outcome::Warning, failure),
         }
     });
     let mut checks: Vec<_> = checks.collect();
@@ -145,25 +146,27 @@ fn judge(right: &Right, answers: &[(&str, bool)]) -> Check {
     let is_needed = missing.iter().any(|verb| right.needed.contains(verb));
     let resource = right.resource;
     if missing.is_empty() {
-        return topic(right).ok(format!("may {} {resource}", joined(&verbs(&|_, _| true), "and")));
+        return topic(right)
+            .ok(format!("may {} {resource}", join_words(&verbs(&|_, _| true), "and")));
     }
-    let may_not = format!("may not {} {resource}", joined(&missing, "or"));
+    let may_not = format!("may not {} {resource}", join_words(&missing, "or"));
     let rule = rule(right.group, resource, &missing);
     if is_needed {
-        topic(right).failed(may_not).hinted(rule)
+        topic(right).failed(may_not).with_hint(rule)
     } else {
-        topic(right).warning(format!("{may_not}: {}", right.otherwise)).hinted(rule)
+        topic(right).warning(format!("{may_not}: {}", right.otherwise)).with_hint(rule)
     }
 }
 
 fn rule(group: &str, resource: &str, verbs: &[&str]) -> String {
     let verbs = verbs.join(", ");
     format!(
-        "a Role gives it: {{apiGroups: [\"{group}\"], resources: [{resource}], verbs: [{verbs}]}}"
+        "grant it with a Role: {{apiGroups: [\"{group}\"], resources: [{resource}], verbs: [{verbs}]}}"
     )
 }
 
-/// Whether the Role and its binding would be taken. That the Role is, its dry run tells too.
+/// Checks whether the API server would accept the Role and its RoleBinding. The dry run of the Role
+/// shows this only for the Role.
 async fn grant(cluster: &Cluster<'_>) -> Check {
     let may = async |group, resource, verb| {
         cluster.may(Action { group, resource, verb, name: None }).await
@@ -177,21 +180,21 @@ async fn grant(cluster: &Cluster<'_>) -> Check {
     );
     match answers {
         Ok((get, update, escalate, bind)) => judge_grant([get, update], escalate, bind),
-        Err(failure) => GRANT.of(Outcome::Warning, failure),
+        Err(failure) => GRANT.report(Outcome::Warning, failure),
     }
 }
 
 fn judge_grant(held: [bool; 2], may_escalate: bool, may_bind: bool) -> Check {
     if held == [true, true] || (may_escalate && may_bind) {
-        return GRANT.ok("may grant the unpacker to get and update its ConfigMap");
+        return GRANT.ok("may grant the unpacker the permissions to get and update its ConfigMap");
     }
     let missing: Vec<_> =
         GRANTED.into_iter().zip(held).filter(|(_, held)| !held).map(|(verb, _)| verb).collect();
     GRANT
         .failed(format!(
-            "may not grant the unpacker to {} its ConfigMap: who doesn't have a right can't give it",
-            joined(&missing, "and")
+            "may not grant the unpacker the permission to {} its ConfigMap: only a user who has a permission can grant it",
+            join_words(&missing, "and")
         ))
-        .hinted(rule("", "configmaps", &missing))
+        .with_hint(rule("", "configmaps", &missing))
         .with_remedies(&[Remedy::ServiceAccount])
 }

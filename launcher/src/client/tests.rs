@@ -6,7 +6,7 @@ use unlade_api_server::{Canned, Disturbance, Served, Server};
 use super::*;
 use crate::Failure;
 
-/// A client as users have it: kube's whole stack, without its retries.
+/// Returns a client as users have it: the whole stack of kube, without its retries.
 pub(crate) fn connect(served: Served) -> kube::Client {
     let mut config = Config::new(served.url().parse().unwrap());
     config.default_retry = false;
@@ -20,7 +20,7 @@ async fn list(client: &kube::Client) -> Result<(), Failure> {
 }
 
 #[tokio::test]
-async fn what_never_was_an_api_server_is_not_waited_for() {
+async fn a_server_that_never_was_an_api_server_is_not_waited_for() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", closed.local_addr().unwrap());
     drop(closed);
@@ -73,7 +73,7 @@ async fn an_api_server_that_starts_or_is_busy_is_waited_for_from_the_beginning()
 }
 
 #[tokio::test]
-async fn the_words_and_the_time_of_a_refusal_come_through() {
+async fn the_message_and_the_retry_time_of_a_rejection_are_kept() {
     let busy = "Too many requests, please try again later.";
     for canned in [Canned::text(429, busy), Canned::status(429, "TooManyRequests", busy)] {
         let mut canned = Some(canned.with_header("retry-after", "7"));

@@ -1,15 +1,15 @@
-//! Why the API server doesn't admit an object: words of its admission plug-ins, which the Job
-//! controller repeats in its events and the launcher gets in answers.
+//! Classification of admission errors. The messages come from the API server's admission plug-ins.
+//! The launcher finds them in replies and in the events of the Job controller.
 
 use super::bound::quoted;
 use super::rule::{self, Rule};
 use super::{Failure, Reason, Remedy};
 
-/// What the messages mean; sources are files of Kubernetes 1.36.
+/// The meaning of the messages. The sources are files of Kubernetes 1.36.
 pub(super) const RULES: &[Rule] = &[
-    // A quota that wants requests or limits set (plugin/pkg/admission/resourcequota).
+    // A quota that requires requests or limits (plugin/pkg/admission/resourcequota).
     Rule::new(Reason::Quota, &["failed quota:"])
-        .lasting()
+        .permanent()
         .hint("the quota requires requests or limits")
         .remedies(&[Remedy::Resources]),
     Rule::new(
@@ -29,11 +29,11 @@ pub(super) const RULES: &[Rule] = &[
     )
     .remedies(&[Remedy::UnsetUser]),
     Rule::new(Reason::Forbidden, &["attempting to grant rbac permissions not currently held"])
-        .hint("hold get and update on ConfigMaps in this namespace yourself")
+        .hint("to grant get and update on ConfigMaps, you need these permissions yourself in this namespace")
         .remedies(&[Remedy::ServiceAccount]),
     Rule::new(Reason::Webhook, &["failed calling webhook", "failed to call webhook"])
-        .passing()
-        .hint("the webhook's service must answer, or its configuration be removed (kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations)"),
+        .transient()
+        .hint("repair the webhook's service, or remove the webhook's configuration (kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations)"),
     Rule::new(
         Reason::AdmissionPolicy,
         &["validatingadmissionpolicy '", "mutatingadmissionpolicy '"],
@@ -48,22 +48,22 @@ pub(super) const RULES: &[Rule] = &[
         .remedies(&[Remedy::PriorityClass]),
 ];
 
-/// What a webhook's refusal begins with or contains (apiserver `ToStatusErr`).
+/// What the message of a webhook's rejection contains (apiserver `ToStatusErr`).
 const DENIED: [&str; 2] = ["admission webhook \"", "images rejected by webhook backend"];
 
-/// Why `object` wasn't admitted, if `said` tells it.
-pub(super) fn of_message(said: &str, object: &str) -> Option<Failure> {
-    // A webhook's words may be anything, those of the rules too.
+/// Classifies the message `said` about the admission of `object`, if it matches a rule.
+pub(super) fn classify(said: &str, object: &str) -> Option<Failure> {
+    // A webhook chooses its message freely, so the message may contain the phrases of a rule.
     if DENIED.iter().any(|phrase| said.contains(phrase)) {
-        return Some(failure(Reason::Webhook, said, object).transient(false));
+        return Some(failure(Reason::Webhook, said, object).with_transience(false));
     }
-    let rule = rule::first(RULES, said).or_else(|| missing_namespace(said))?;
+    let rule = rule::find_first(RULES, said).or_else(|| missing_namespace(said))?;
     let failure = rule.advise(failure(rule.reason, said, object));
     let is_transient = rule.is_transient.unwrap_or(failure.is_transient);
-    Some(failure.transient(is_transient))
+    Some(failure.with_transience(is_transient))
 }
 
-/// `namespaces "x" not found`, but no other kind.
+/// Returns a rule if `said` is `namespaces "x" not found`, and not about another kind.
 fn missing_namespace(said: &str) -> Option<&'static Rule> {
     const RULE: Rule = Rule::new(Reason::Namespace, &[]);
     let is_missing = said.contains("namespaces \"") && said.ends_with("not found");
@@ -75,27 +75,27 @@ fn failure(reason: Reason, said: &str, object: &str) -> Failure {
     Failure::new(
         reason,
         match reason {
-            Reason::Quota => format!("a quota doesn't allow {object}: {cause}"),
-            Reason::LimitRange => format!("a LimitRange doesn't allow {object}: {cause}"),
-            Reason::PodSecurity => format!("Pod Security doesn't allow {object}: {cause}"),
+            Reason::Quota => format!("a quota does not allow {object}: {cause}"),
+            Reason::LimitRange => format!("a LimitRange does not allow {object}: {cause}"),
+            Reason::PodSecurity => format!("Pod Security does not allow {object}: {cause}"),
             Reason::Webhook => {
-                format!("an admission webhook keeps {object} from being created: {cause}")
+                format!("an admission webhook prevents the creation of {object}: {cause}")
             }
             Reason::AdmissionPolicy => {
-                format!("an admission policy doesn't allow {object}: {cause}")
+                format!("an admission policy does not allow {object}: {cause}")
             }
             Reason::NoServiceAccount => {
-                format!("the service account of {object} is missing: {cause}")
+                format!("the service account of {object} does not exist: {cause}")
             }
             Reason::Namespace => {
-                format!("the namespace of {object} is missing or on its way out: {cause}")
+                format!("the namespace of {object} does not exist or is being deleted: {cause}")
             }
-            _ => format!("the API server refuses {object}: {cause}"),
+            _ => format!("the API server rejects {object}: {cause}"),
         },
     )
 }
 
-/// `said` without the generated name of a pod that never was.
+/// Removes the generated name of a pod that was never created.
 fn cause(said: &str) -> &str {
     let said = said.strip_prefix("Error creating: ").unwrap_or(said);
     let after = said.strip_prefix("pods \"").and_then(|rest| rest.split_once("\" is forbidden: "));

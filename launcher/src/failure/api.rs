@@ -1,4 +1,4 @@
-//! Why the API server doesn't do what the launcher asks.
+//! Classification of failed requests to the API server.
 
 use std::error::Error as _;
 
@@ -10,57 +10,57 @@ use crate::client::Unreached;
 
 const UNTRUSTED: &str = "check the certificate authority of the cluster in the kubeconfig";
 
-/// Why a request failed that was to be `doing` something, such as `create Job etcd-1`.
+/// Classifies the error of a request. `doing` describes the request, such as `create Job etcd-1`.
 ///
-/// That an object is missing, is there already or was changed is often no failure at all: the
-/// caller looks at that first.
+/// A missing, existing or changed object is often not a failure. Callers handle these cases first.
 pub fn of_api(error: &kube::Error, doing: &str) -> Failure {
     let failure = match error {
-        kube::Error::Api(status) => of_status(status, doing),
+        kube::Error::Api(status) => classify_status(status, doing),
         kube::Error::Auth(_) => Failure::new(
             Reason::Forbidden,
-            format!("cannot {doing}: the credentials can't be had: {}", quoted(&chain(error))),
+            format!("failed to {doing}: failed to obtain credentials: {}", quoted(&chain(error))),
         )
-        .hinted(Some("look at the user of the kubeconfig; kubectl must work")),
+        .with_hint(Some("check the user in the kubeconfig, and whether kubectl works with it")),
         kube::Error::BuildRequest(_) | kube::Error::HttpError(_) => {
-            Failure::new(Reason::Internal, format!("cannot {doing}: {}", quoted(&chain(error))))
+            Failure::new(Reason::Internal, format!("failed to {doing}: {}", quoted(&chain(error))))
         }
         kube::Error::SerdeError(_) | kube::Error::FromUtf8(_) => Failure::new(
             Reason::ApiRefused,
             format!(
-                "cannot {doing}: the answer isn't that of an API server: {}",
+                "failed to {doing}: the reply does not come from an API server: {}",
                 quoted(&chain(error))
             ),
         )
-        .hinted(Some("a proxy may have answered in its place")),
+        .with_hint(Some("a proxy may have replied instead")),
         kube::Error::InferConfig(_) | kube::Error::InferKubeconfig(_) => {
             let said = quoted(&chain(error));
-            Failure::new(Reason::ApiUnreachable, format!("cannot {doing}: {said}")).transient(false)
+            Failure::new(Reason::ApiUnreachable, format!("failed to {doing}: {said}"))
+                .with_transience(false)
         }
         kube::Error::Service(cause) => match cause.downcast_ref() {
-            Some(unreached) => of_unreached(unreached),
-            None => unreachable(&chain(error), doing),
+            Some(unreached) => unreached_failure(unreached),
+            None => no_reply(&chain(error), doing),
         },
-        _ => unreachable(&chain(error), doing),
+        _ => no_reply(&chain(error), doing),
     };
     failure.bounded()
 }
 
-fn of_status(status: &Status, doing: &str) -> Failure {
+fn classify_status(status: &Status, doing: &str) -> Failure {
     let said = status.message.trim();
     let object = doing.split_once(' ').map_or(doing, |(_, object)| object);
-    let refused = |reason, what: &str| {
-        Failure::new(reason, format!("cannot {doing}: {what}: {}", quoted(said)))
+    let rejected = |reason, what: &str| {
+        Failure::new(reason, format!("failed to {doing}: {what}: {}", quoted(said)))
     };
     let failure = match status.code {
-        401 => refused(Reason::Forbidden, "the API server doesn't take the credentials")
-            .hinted(Some("log in again; look at the user of the kubeconfig")),
+        401 => rejected(Reason::Forbidden, "the API server rejects the credentials")
+            .with_hint(Some("log in again, and check the user in the kubeconfig")),
         _ if is_terminating(status) => {
-            refused(Reason::Namespace, "the namespace is on its way out")
+            rejected(Reason::Namespace, "the namespace is being deleted")
         }
-        _ => match admission::of_message(said, object) {
+        _ => match admission::classify(said, object) {
             Some(failure) => failure,
-            None => of_code(status, refused),
+            None => classify_code(status, rejected),
         },
     };
     let state = Some(&status.reason).filter(|reason| !reason.is_empty()).cloned();
@@ -71,29 +71,29 @@ fn of_status(status: &Status, doing: &str) -> Failure {
     })
 }
 
-fn of_code(status: &Status, refused: impl Fn(Reason, &str) -> Failure) -> Failure {
+fn classify_code(status: &Status, rejected: impl Fn(Reason, &str) -> Failure) -> Failure {
     match status.code {
-        403 => refused(Reason::Forbidden, "it is forbidden"),
-        // It is being deleted, and then it isn't there.
+        403 => rejected(Reason::Forbidden, "the request is forbidden"),
+        // The name is free once the deletion is complete.
         409 if status.message.contains("is being deleted") => {
-            refused(Reason::Conflict, "the old one is being deleted")
+            rejected(Reason::Conflict, "the existing object is being deleted")
         }
         409 if status.reason == "AlreadyExists" => {
-            refused(Reason::NameTaken, "it is there already")
+            rejected(Reason::NameTaken, "the object already exists")
         }
-        409 => refused(Reason::Conflict, "it was changed by others"),
-        // `Expired`: a list or watch was too slow, and begins anew.
+        409 => rejected(Reason::Conflict, "someone else changed the object"),
+        // 410 is `Expired`: a list or watch was too slow, and has to start again.
         408 | 410 | 429 | 500..=599 => {
-            refused(Reason::ApiUnreachable, &format!("the API server answered {}", status.code))
+            rejected(Reason::ApiUnreachable, &format!("the API server answered {}", status.code))
         }
-        _ => refused(Reason::ApiRefused, "the API server refuses it"),
+        _ => rejected(Reason::ApiRefused, "the API server rejects the request"),
     }
 }
 
-/// Whether the API server's words are its authorizer's, not those of admission or of the checks
-/// that keep anyone from granting more than they have: `pods is forbidden: User "a" cannot create
-/// resource "pods" ...`.
-pub(crate) fn is_of_authorizer(said: &str) -> bool {
+/// Checks whether the message comes from the API server's authorizer, and not from admission or
+/// from the check against privilege escalation: `pods is forbidden: User "a" cannot create resource
+/// "pods" ...`.
+pub(crate) fn is_from_authorizer(said: &str) -> bool {
     said.contains("cannot create resource")
 }
 
@@ -102,34 +102,36 @@ fn is_terminating(status: &Status) -> bool {
     causes.map(|cause| cause.reason.as_str()).any(|reason| reason == "NamespaceTerminating")
 }
 
-/// The server has never answered, so the launcher does not wait for it, whatever the request was.
-fn of_unreached(unreached: &Unreached) -> Failure {
+/// Returns a permanent failure: the server has never answered, so waiting for it is pointless.
+fn unreached_failure(unreached: &Unreached) -> Failure {
     let hint = if unreached.is_untrusted {
         UNTRUSTED
     } else {
-        "check the address of the server in the kubeconfig, and that the cluster is running"
+        "check the server address in the kubeconfig, and that the cluster is running"
     };
-    Failure::new(Reason::ApiUnreachable, unreached).transient(false).hinted(Some(hint))
+    Failure::new(Reason::ApiUnreachable, unreached).with_transience(false).with_hint(Some(hint))
 }
 
-/// No answer at all. What the client says of it has no types of its own.
-fn unreachable(said: &str, doing: &str) -> Failure {
+/// Classifies a request that got no reply, by the text of the client's error, which has no type.
+fn no_reply(said: &str, doing: &str) -> Failure {
     let is_untrusted = said.contains("certificate") || said.contains("UnknownIssuer");
     let what = if is_untrusted {
-        "the API server's certificate isn't trusted"
+        "the API server's certificate is not trusted"
     } else {
-        "the API server doesn't answer"
+        "the API server does not answer"
     };
-    let failure =
-        Failure::new(Reason::ApiUnreachable, format!("cannot {doing}: {what}: {}", quoted(said)));
+    let failure = Failure::new(
+        Reason::ApiUnreachable,
+        format!("failed to {doing}: {what}: {}", quoted(said)),
+    );
     let hint = is_untrusted.then_some(UNTRUSTED);
     failure
-        .transient(!is_untrusted)
-        .hinted(hint)
+        .with_transience(!is_untrusted)
+        .with_hint(hint)
         .seen(Evidence { said: Some(said.to_owned()), ..Evidence::default() })
 }
 
-/// An error and its causes. Some repeat their cause in their own text: that isn't said twice.
+/// Joins an error and its causes, leaving out causes that an error already repeats.
 fn chain(error: &kube::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,31 +1,32 @@
-//! How long the texts of a failure may be: it is written into an annotation, and shown.
+//! Limits on the size of a failure, which is written into an annotation.
 
 use super::Failure;
 
-/// How many lines of a log a failure keeps.
+/// The maximum number of log lines in a failure.
 pub const LOG_LINES: usize = 10;
 
-/// Most bytes of a text.
-const TEXT: usize = 1024;
+/// The maximum size of a text, in bytes.
+const MAX_TEXT: usize = 1024;
 
-/// Most bytes of a failure as JSON.
-pub(super) const FAILURE: usize = 4096;
+/// The maximum size of a failure as JSON, in bytes.
+pub(super) const MAX_FAILURE: usize = 4096;
 
 impl Failure {
-    /// The same with every text cut to 1 KiB, or to less if it takes that to be at most 4 KiB as
-    /// JSON. Lines of the log are cut to a quarter of that, and are at most [`LOG_LINES`].
+    /// Returns the failure with every text truncated to 1 KiB, or to less if that is necessary for
+    /// a JSON of at most 4 KiB. At most [`LOG_LINES`] lines of the log are kept, each truncated to
+    /// a quarter of that size.
     #[must_use]
     pub fn bounded(mut self) -> Self {
         let surplus = self.evidence.log.len().saturating_sub(LOG_LINES);
         self.evidence.log.drain(..surplus);
-        for longest in [TEXT, 512, 256, 128, 32] {
+        for longest in [MAX_TEXT, 512, 256, 128, 32] {
             self.cut(longest);
-            // Strings, numbers and lists always serialize.
-            if serde_json::to_string(&self).is_ok_and(|json| json.len() <= FAILURE) {
+            // Serialization cannot fail: there are only strings, numbers and lists.
+            if serde_json::to_string(&self).is_ok_and(|json| json.len() <= MAX_FAILURE) {
                 return self;
             }
         }
-        // Control characters take six bytes each as JSON; of 32 bytes they do no harm.
+        // Only a log of control characters, which take six bytes each as JSON, is still too large.
         self.evidence.log.clear();
         self
     }
@@ -40,7 +41,7 @@ impl Failure {
     }
 }
 
-/// `text`, with its end replaced by an ellipsis if it has more than `longest` bytes.
+/// Truncates `text` to `longest` bytes. An ellipsis replaces the end.
 pub(super) fn cut(text: &mut String, longest: usize) {
     const ELLIPSIS: char = '…';
     if text.len() > longest {
@@ -50,7 +51,7 @@ pub(super) fn cut(text: &mut String, longest: usize) {
     }
 }
 
-/// A text of others, as a sentence quotes it: one line, at most 300 bytes.
+/// Quotes a text of another program for use in a sentence: one line, at most 300 bytes.
 pub(super) fn quoted(text: &str) -> String {
     let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     cut(&mut line, 300);
@@ -83,14 +84,15 @@ mod tests {
 
     #[test]
     fn short_failure_stays_as_it_is() {
-        let failure = Failure::new(Reason::Killed, "a".repeat(TEXT)).with_log(["line"].into_iter());
+        let failure =
+            Failure::new(Reason::Killed, "a".repeat(MAX_TEXT)).with_log(["line"].into_iter());
         assert_eq!(failure.clone().bounded(), failure);
-        assert_eq!(failure.message.len(), TEXT);
+        assert_eq!(failure.message.len(), MAX_TEXT);
     }
 
     proptest! {
         #[test]
-        fn failure_is_at_most_4_kib_of_json_whatever_others_said(
+        fn failure_is_at_most_4_kib_of_json_whatever_it_quotes(
             text in "(\u{1}|é|x|\n){0,3000}",
             n_lines in 0usize..40,
         ) {
@@ -104,7 +106,7 @@ mod tests {
             });
             failure.hint = said;
             let failure = failure.with_log(std::iter::repeat_n(text.as_str(), n_lines));
-            prop_assert!(serde_json::to_string(&failure).unwrap().len() <= FAILURE);
+            prop_assert!(serde_json::to_string(&failure).unwrap().len() <= MAX_FAILURE);
         }
     }
 }

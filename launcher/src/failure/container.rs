@@ -1,4 +1,4 @@
-//! Why a container doesn't start, or ended.
+//! Classification of containers that do not start or that have exited.
 
 use k8s_openapi::api::core::v1::{
     ContainerState, ContainerStateTerminated, ContainerStateWaiting, ContainerStatus, Pod,
@@ -8,7 +8,7 @@ use super::bound::quoted;
 use super::rule::{self, Rule};
 use super::{Evidence, Failure, Reason, outcome};
 
-/// What the runtime's and the kubelet's messages about a container mean.
+/// The meaning of messages about a container from the container runtime and the kubelet.
 pub(super) const RULES: &[Rule] = &[
     Rule::new(
         Reason::RunAsNonRoot,
@@ -21,7 +21,7 @@ pub(super) const RULES: &[Rule] = &[
             // cri-api, pkg/errors.
             "imagevolumemountfailed",
             "failed to mount image volume",
-            // containerd before 2.1 takes the volume for one without a path.
+            // containerd before 2.1 treats the volume as one without a path.
             "failed to mkdir \"\"",
             // CRI-O before 1.31.
             "mount.hostpath is empty",
@@ -59,15 +59,15 @@ pub(super) const RULES: &[Rule] = &[
     ),
 ];
 
-/// What the kubelet says of a pull secret that it can't read. It takes no other step where these
-/// come as the *state* of a container.
-const SECRET: [&str; 4] =
+/// Errors of the kubelet when it cannot parse a pull secret. No other step of the kubelet sets them
+/// as the *state* of a container.
+const SECRET_ERRORS: [&str; 4] =
     ["illegal base64 data", "invalid character '", "cannot unmarshal", "unexpected end of JSON"];
 
-/// States of a container that is on its way.
-const ON_THE_WAY: [&str; 2] = ["ContainerCreating", "PodInitializing"];
+/// States of a container that is being started.
+const STARTING: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 
-/// States in which an image is missing.
+/// States of a container whose image is not on the node.
 pub(super) const PULLING: [&str; 5] = [
     "ErrImagePull",
     "ImagePullBackOff",
@@ -77,35 +77,37 @@ pub(super) const PULLING: [&str; 5] = [
 ];
 
 /// The containers whose exit codes are the unpacker's.
-const OURS: [&str; 2] = ["install", "unpack"];
+const UNPACKER_CONTAINERS: [&str; 2] = ["install", "unpack"];
 
 /// The state of one container.
 pub(super) enum State<'a> {
-    /// It waits for its image.
+    /// The container waits for its image.
     Pulling(&'a ContainerStateWaiting),
-    /// It can't be created or started.
+    /// The container cannot be created or started.
     Stuck(&'a ContainerStateWaiting),
-    /// It ended.
-    Ended(&'a ContainerStateTerminated),
-    /// It is on its way.
-    Coming,
-    /// It runs, or ran well.
-    Well,
+    /// The container exited with an error.
+    Terminated(&'a ContainerStateTerminated),
+    /// The container has not been started yet.
+    Pending,
+    /// The container is running, or has succeeded.
+    Healthy,
 }
 
-/// The state of the container of `status`.
+/// Returns the state of the container with this status.
 pub(super) fn state(status: &ContainerStatus) -> State<'_> {
     match &status.state {
-        Some(ContainerState { terminated: Some(ended), .. }) if ended.exit_code == 0 => State::Well,
-        Some(ContainerState { terminated: Some(ended), .. }) => State::Ended(ended),
-        Some(ContainerState { running: Some(_), .. }) => State::Well,
+        Some(ContainerState { terminated: Some(ended), .. }) if ended.exit_code == 0 => {
+            State::Healthy
+        }
+        Some(ContainerState { terminated: Some(ended), .. }) => State::Terminated(ended),
+        Some(ContainerState { running: Some(_), .. }) => State::Healthy,
         Some(ContainerState { waiting: Some(waiting), .. }) => match reason(waiting) {
-            "" => State::Coming,
-            reason if ON_THE_WAY.contains(&reason) => State::Coming,
+            "" => State::Pending,
+            reason if STARTING.contains(&reason) => State::Pending,
             reason if PULLING.contains(&reason) => State::Pulling(waiting),
             _ => State::Stuck(waiting),
         },
-        _ => State::Coming,
+        _ => State::Pending,
     }
 }
 
@@ -117,137 +119,148 @@ pub(super) fn statuses(pod: &Pod) -> impl Iterator<Item = &ContainerStatus> {
     init.into_iter().chain(main).flatten()
 }
 
-/// The reason of a waiting container.
+/// Returns the reason why a container is waiting.
 pub(super) fn reason(waiting: &ContainerStateWaiting) -> &str {
     waiting.reason.as_deref().unwrap_or_default()
 }
 
-/// What is said about a waiting container.
+/// Returns the message about a waiting container.
 pub(super) fn said(waiting: &ContainerStateWaiting) -> &str {
     waiting.message.as_deref().unwrap_or_default().trim()
 }
 
-/// Why the container `name` can't be created or started.
-pub(super) fn stuck(waiting: &ContainerStateWaiting, name: &str, image: &str) -> Failure {
+/// Classifies the container `name`, which cannot be created or started.
+pub(super) fn classify_waiting(
+    waiting: &ContainerStateWaiting,
+    name: &str,
+    image: &str,
+) -> Failure {
     let (state, said) = (reason(waiting), said(waiting));
     let described = describe(state, said);
     match state {
         "InvalidImageName" => Failure::new(
             Reason::InvalidReference,
-            format!("{image} is no name of an image: {described}"),
+            format!("{image} is not a valid image reference: {described}"),
         ),
-        _ if SECRET.iter().any(|phrase| state.contains(phrase)) => Failure::new(
+        _ if SECRET_ERRORS.iter().any(|phrase| state.contains(phrase)) => Failure::new(
             Reason::BadPullSecret,
             format!(
-                "the kubelet can't read a pull secret, and so not pull image {image}: {described}"
+                "the kubelet cannot pull image {image} because it cannot read a pull secret: {described}"
             ),
         ),
-        // Only with a pull policy that someone chose.
+        // The default pull policy never leads here.
         "ErrImageNeverPull" => Failure::new(
             Reason::PullFailed,
-            format!("image {image} isn't on the node, and may not be pulled (pull policy Never)"),
+            format!(
+                "image {image} is not on the node, and the pull policy Never forbids pulling it"
+            ),
         )
-        .transient(false)
-        .hinted(Some("choose another pull policy, or bring the image to the node")),
-        _ => unstarted(said, name, image).unwrap_or_else(|| {
-            // What isn't known may pass until the deadline of the phase.
+        .with_transience(false)
+        .with_hint(Some("choose another pull policy, or load the image onto the node")),
+        _ => classify_start(said, name, image).unwrap_or_else(|| {
+            // An unknown problem may pass before the deadline of the phase.
             Failure::new(
                 Reason::ContainerConfig,
-                format!("container {name} can't start: {described}"),
+                format!("container {name} cannot start: {described}"),
             )
-            .transient(true)
+            .with_transience(true)
         }),
     }
 }
 
-/// Why the container `name` ended.
-pub(super) fn ended(ended: &ContainerStateTerminated, name: &str, image: &str) -> Failure {
+/// Classifies the container `name`, which exited with an error.
+pub(super) fn classify_terminated(
+    ended: &ContainerStateTerminated,
+    name: &str,
+    image: &str,
+) -> Failure {
     let state = ended.reason.as_deref().unwrap_or_default();
     let said = ended.message.as_deref().unwrap_or_default().trim();
     let code = ended.exit_code;
-    let is_ours = OURS.contains(&name);
-    if let Some(failure) = outcome::of_message(said) {
+    let is_unpacker = UNPACKER_CONTAINERS.contains(&name);
+    if let Some(failure) = outcome::from_message(said) {
         return failure;
     }
     match (state, code) {
         ("OOMKilled", _) => {
             return Failure::new(
                 Reason::OutOfMemory,
-                format!("container {name} had more memory than its limit"),
+                format!("container {name} exceeded its memory limit"),
             );
         }
         ("ContainerStatusUnknown", _) => {
             return Failure::new(
                 Reason::NodeLost,
-                format!("the node lost container {name}: {}", describe(state, said)),
+                format!("the node lost track of container {name}: {}", describe(state, said)),
             );
         }
         ("StartError" | "ContainerCannotRun", _) | (_, 126..=128) => {
-            return unstarted(said, name, image).unwrap_or_else(|| {
+            return classify_start(said, name, image).unwrap_or_else(|| {
                 Failure::new(
                     Reason::Sandbox,
-                    format!("container {name} can't start: {}", describe(state, said)),
+                    format!("container {name} cannot start: {}", describe(state, said)),
                 )
             });
         }
         _ => {}
     }
-    // Older versions of runc start the container first; then only the log tells.
+    // Older versions of runc start the container first. Then only its log names the error.
     if said.contains("exec format error") {
-        return exec_format(name);
+        return exec_format_failure(name);
     }
-    let verdict = outcome::of_exit_code(code, &format!("container {name}")).filter(|_| is_ours);
-    verdict.unwrap_or_else(|| Failure::new(Reason::Killed, killed(code, name)))
+    let verdict =
+        outcome::from_exit_code(code, &format!("container {name}")).filter(|_| is_unpacker);
+    verdict.unwrap_or_else(|| Failure::new(Reason::Killed, describe_exit(code, name)))
 }
 
-fn killed(code: i32, name: &str) -> String {
+fn describe_exit(code: i32, name: &str) -> String {
     match code {
         137 => format!("container {name} was killed (SIGKILL)"),
-        143 => format!("container {name} was told to end (SIGTERM)"),
-        129..=192 => format!("container {name} was ended by signal {}", code - 128),
+        143 => format!("container {name} was terminated (SIGTERM)"),
+        129..=192 => format!("container {name} was terminated by signal {}", code - 128),
         _ => format!(
-            "container {name} ended with exit code {code}, which isn't one of the unpacker's"
+            "container {name} failed with exit code {code}, which the unpacker does not use"
         ),
     }
 }
 
-fn unstarted(said: &str, name: &str, image: &str) -> Option<Failure> {
-    let rule = rule::first(RULES, said)?;
+fn classify_start(said: &str, name: &str, image: &str) -> Option<Failure> {
+    let rule = rule::find_first(RULES, said)?;
     let cause = quoted(said);
     let failure = match rule.reason {
         Reason::RunAsNonRoot => Failure::new(
             rule.reason,
             format!(
-                "container {name} may not run as root, and image {image} names no other user by number: {cause}"
+                "container {name} must not run as root, and image {image} does not specify a numeric user: {cause}"
             ),
         ),
         Reason::VolumeUnsupported => Failure::new(
             rule.reason,
-            format!("the node's runtime can't mount the bundle image as a volume: {cause}"),
+            format!("the node's runtime cannot mount the bundle image as a volume: {cause}"),
         ),
-        Reason::ExecFormat => exec_format(name),
+        Reason::ExecFormat => exec_format_failure(name),
         Reason::OutOfMemory => Failure::new(
             rule.reason,
-            format!("container {name} can't even start within its memory limit: {cause}"),
+            format!("the memory limit of container {name} is too low to start it: {cause}"),
         ),
-        reason => Failure::new(reason, format!("container {name} can't start: {cause}")),
+        reason => Failure::new(reason, format!("container {name} cannot start: {cause}")),
     };
     Some(rule.advise(failure))
 }
 
-fn exec_format(name: &str) -> Failure {
+fn exec_format_failure(name: &str) -> Failure {
     let message = format!(
-        "the program of container {name} isn't for the node's architecture (exec format error)"
+        "the program of container {name} is not built for the node's architecture (exec format error)"
     );
     Failure::new(Reason::ExecFormat, message)
 }
 
-/// What is said, or the state if nothing is.
+/// Returns the quoted message, or the state if there is no message.
 fn describe(state: &str, said: &str) -> String {
     if said.is_empty() { state.to_owned() } else { quoted(said) }
 }
 
-/// What the state of the container shows.
+/// Returns the state of the container as evidence.
 pub(super) fn evidence(object: &str, status: &ContainerStatus) -> Evidence {
     let state = status.state.as_ref();
     let waiting = state.and_then(|state| state.waiting.as_ref());

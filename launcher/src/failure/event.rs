@@ -1,4 +1,4 @@
-//! Events about one object.
+//! Selection of the events about one object.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::Evidence;
 
-/// The events about the object of `metadata`, the newest first.
+/// Returns the events about the object with this metadata, the newest first.
 pub(super) fn about<'a>(events: &'a [Event], metadata: &ObjectMeta) -> Vec<&'a Event> {
     let is_about = |event: &&Event| {
         let object = &event.involved_object;
@@ -20,7 +20,7 @@ pub(super) fn about<'a>(events: &'a [Event], metadata: &ObjectMeta) -> Vec<&'a E
     about
 }
 
-/// When it was last seen; a series counts its repetitions.
+/// Returns when the event last occurred, considering the repetitions in its series.
 fn last_seen(event: &Event) -> Option<Timestamp> {
     let series = event.series.as_ref().and_then(|series| series.last_observed_time.as_ref());
     let series = series.or(event.event_time.as_ref()).map(|time| time.0);
@@ -28,17 +28,17 @@ fn last_seen(event: &Event) -> Option<Timestamp> {
     series.max(last.map(|time| time.0))
 }
 
-/// Its reason, such as `FailedMount`.
+/// Returns the reason of the event, such as `FailedMount`.
 pub(super) fn reason(event: &Event) -> &str {
     event.reason.as_deref().unwrap_or_default()
 }
 
-/// Its message.
+/// Returns the message of the event.
 pub(super) fn message(event: &Event) -> &str {
     event.message.as_deref().unwrap_or_default().trim()
 }
 
-/// What it shows of `object`.
+/// Returns the event as evidence about `object`.
 pub(super) fn evidence(event: &Event, object: &str) -> Evidence {
     Evidence {
         object: Some(object.to_owned()),

@@ -1,4 +1,4 @@
-//! What is wrong with a Job.
+//! Classification of Jobs that have no pod or that failed.
 
 use k8s_openapi::api::batch::v1::{Job, JobCondition};
 use k8s_openapi::api::core::v1::Event;
@@ -7,26 +7,28 @@ use super::bound::quoted;
 use super::{Evidence, Failure, Reason, admission, event, outcome, worst};
 use crate::condition::holding;
 
-/// What keeps `job` from having a pod, or why it failed; nothing if it is on its way or complete.
+/// Returns why `job` has no pod, or why it failed. Returns `None` if the Job makes progress or is
+/// complete.
 ///
-/// `events` may hold those of other objects: only those about the Job are looked at. Why its pods
-/// fail is better told by [`of_pod`](super::of_pod); what a Job's conditions tell is less.
+/// `events` may include events about other objects, which are ignored. A Job's conditions say less
+/// about its pods than [`of_pod`](super::of_pod) does.
 pub fn of_job(job: &Job, events: &[Event]) -> Option<Failure> {
     let object = &format!("job/{}", job.metadata.name.as_deref().unwrap_or_default());
     let status = job.status.as_ref();
     if holding(job, "Complete").or_else(|| holding(job, "SuccessCriteriaMet")).is_some() {
         return None;
     }
-    // `FailureTarget` comes first, `Failed` once all pods have ended.
+    // `FailureTarget` is set first, and `Failed` once all pods have terminated.
     let ended = holding(job, "Failed").or_else(|| holding(job, "FailureTarget"));
     let has_pod = status.is_some_and(|status| status.active.unwrap_or(0) > 0);
-    let refused = (!has_pod).then(|| uncreated(job, object, events)).flatten();
-    let failures = ended.map(|condition| failed(condition, object)).into_iter().chain(refused);
+    let rejected = (!has_pod).then(|| classify_creation(job, object, events)).flatten();
+    let failures =
+        ended.map(|condition| classify_condition(condition, object)).into_iter().chain(rejected);
     worst(failures).map(Failure::bounded)
 }
 
-/// Why the Job's controller can't create a pod.
-fn uncreated(job: &Job, object: &str, events: &[Event]) -> Option<Failure> {
+/// Returns why the Job controller cannot create a pod.
+fn classify_creation(job: &Job, object: &str, events: &[Event]) -> Option<Failure> {
     let events = event::about(events, &job.metadata);
     let newest = events
         .into_iter()
@@ -35,23 +37,23 @@ fn uncreated(job: &Job, object: &str, events: &[Event]) -> Option<Failure> {
         return None;
     }
     let said = event::message(newest);
-    let of = format!("the pod of {object}");
-    let failure = admission::of_message(said, &of).unwrap_or_else(|| {
-        // The controller goes on trying, and the API server may only be busy.
-        Failure::new(Reason::ApiRefused, format!("the API server refuses {of}: {}", quoted(said)))
-            .transient(true)
+    let pod = format!("the pod of {object}");
+    let failure = admission::classify(said, &pod).unwrap_or_else(|| {
+        // The controller keeps trying, and the API server may only be overloaded.
+        Failure::new(Reason::ApiRefused, format!("the API server rejects {pod}: {}", quoted(said)))
+            .with_transience(true)
     });
     Some(failure.seen(event::evidence(newest, object)))
 }
 
-fn failed(condition: &JobCondition, object: &str) -> Failure {
+fn classify_condition(condition: &JobCondition, object: &str) -> Failure {
     let state = condition.reason.as_deref().unwrap_or_default();
     let said = condition.message.as_deref().unwrap_or_default();
     let failure = match state {
-        "PodFailurePolicy" => by_policy(said, object),
+        "PodFailurePolicy" => classify_policy(said, object),
         "DeadlineExceeded" => Failure::new(
             Reason::Deadline,
-            format!("{object} ran longer than it may (activeDeadlineSeconds)"),
+            format!("{object} exceeded its deadline (activeDeadlineSeconds)"),
         ),
         "BackoffLimitExceeded" => {
             Failure::new(Reason::Killed, format!("every pod of {object} failed: {}", quoted(said)))
@@ -66,12 +68,13 @@ fn failed(condition: &JobCondition, object: &str) -> Failure {
     })
 }
 
-/// `Container unpack for pod NS/NAME failed with exit code 11 matching FailJob rule at index 1`.
-fn by_policy(said: &str, object: &str) -> Failure {
+/// Classifies `Container unpack for pod NS/NAME failed with exit code 11 matching FailJob rule at
+/// index 1`.
+fn classify_policy(said: &str, object: &str) -> Failure {
     let code = said.split_once("with exit code ").and_then(|(_, rest)| rest.split(' ').next());
     let code = code.and_then(|code| code.parse().ok());
     let verdict =
-        code.and_then(|code| outcome::of_exit_code(code, &format!("the unpacker of {object}")));
+        code.and_then(|code| outcome::from_exit_code(code, &format!("the unpacker of {object}")));
     verdict.unwrap_or_else(|| {
         Failure::new(Reason::Killed, format!("{object} failed: {}", quoted(said)))
     })

@@ -1,18 +1,20 @@
-//! What is wrong with a pod.
+//! Classification of pods that cannot start or that failed.
 
 use k8s_openapi::api::core::v1::{ContainerStateWaiting, ContainerStatus, Event, Pod};
 
 use super::container::{self, State};
 use super::{Failure, Reason, event, pull, schedule, setup, worst};
 
-/// How the event that a pull failed begins; the image's name and the cause follow.
+/// The beginning of the message of an event about a failed pull. The image's name and the cause
+/// follow.
 const PULL_FAILED: &str = "Failed to pull image";
 
-/// What keeps `pod` from its end, or made it fail; nothing if it is on its way or has succeeded.
+/// Returns what prevents `pod` from completing, or why it failed. Returns `None` if the pod makes
+/// progress or has succeeded.
 ///
-/// `events` may hold those of other objects: only those about the pod are looked at. Without them
-/// less is known: why a pod isn't set up, and, from kubelets that don't repeat it in the container's
-/// state, why an image isn't pulled.
+/// `events` may include events about other objects, which are ignored. Without the events of the
+/// pod two things remain unknown: why the pod is not set up and, with kubelets that do not repeat
+/// the cause in the container's state, why an image is not pulled.
 pub fn of_pod(pod: &Pod, events: &[Event]) -> Option<Failure> {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
     if phase == Some("Succeeded") {
@@ -20,19 +22,19 @@ pub fn of_pod(pod: &Pod, events: &[Event]) -> Option<Failure> {
     }
     let object = &format!("pod/{}", pod.metadata.name.as_deref().unwrap_or_default());
     let events = &event::about(events, &pod.metadata);
-    let containers =
-        container::statuses(pod).filter_map(|status| of_container(pod, status, object, events));
-    let of_pod = [
-        schedule::taken_down(pod, object),
-        schedule::disrupted(pod, object),
-        schedule::unscheduled(pod, object),
-        schedule::unready(pod, object, events),
-        setup::failed(pod, object, events),
+    let containers = container::statuses(pod)
+        .filter_map(|status| classify_container(pod, status, object, events));
+    let of_the_pod = [
+        schedule::classify_status(pod, object),
+        schedule::classify_disruption(pod, object),
+        schedule::classify_scheduling(pod, object),
+        schedule::classify_node(pod, object, events),
+        setup::classify_setup(pod, object, events),
     ];
-    worst(containers.chain(of_pod.into_iter().flatten())).map(Failure::bounded)
+    worst(containers.chain(of_the_pod.into_iter().flatten())).map(Failure::bounded)
 }
 
-fn of_container(
+fn classify_container(
     pod: &Pod,
     status: &ContainerStatus,
     object: &str,
@@ -40,18 +42,20 @@ fn of_container(
 ) -> Option<Failure> {
     let name = &status.name;
     let failure = match container::state(status) {
-        State::Well | State::Coming => return None,
-        State::Pulling(waiting) => unpulled(pod, waiting, status, events),
-        State::Stuck(waiting) => {
-            container::stuck(waiting, name, &image(pod, status, container::said(waiting), events))
-        }
-        State::Ended(ended) => container::ended(ended, name, &status.image),
+        State::Healthy | State::Pending => return None,
+        State::Pulling(waiting) => classify_pull(pod, waiting, status, events),
+        State::Stuck(waiting) => container::classify_waiting(
+            waiting,
+            name,
+            &image(pod, status, container::said(waiting), events),
+        ),
+        State::Terminated(ended) => container::classify_terminated(ended, name, &status.image),
     };
     let evidence = container::evidence(object, status);
     Some(failure.seen(evidence))
 }
 
-fn unpulled(
+fn classify_pull(
     pod: &Pod,
     waiting: &ContainerStateWaiting,
     status: &ContainerStatus,
@@ -59,9 +63,10 @@ fn unpulled(
 ) -> Failure {
     let (state, said) = (container::reason(waiting), container::said(waiting));
     let image = &image(pod, status, said, events);
-    let failure = pull::of_message(state, said, image)
+    let failure = pull::classify(state, said, image)
         .or_else(|| {
-            // A kubelet that backs off may not say any more what from; its event does.
+            // While a kubelet backs off, the container's state may no longer name the cause. The
+            // event does.
             let is_cause = |event: &&&Event| {
                 let message = event::message(event);
                 event::reason(event) == "Failed"
@@ -69,7 +74,7 @@ fn unpulled(
                     && message.contains(image)
             };
             let event = events.iter().find(is_cause)?;
-            pull::of_message(state, event::message(event), image)
+            pull::classify(state, event::message(event), image)
         })
         .unwrap_or_else(|| pull::unknown(said, image));
     let missing =
@@ -77,30 +82,34 @@ fn unpulled(
     match missing.map(|event| event::message(event)) {
         Some(missing) if failure.reason == Reason::Unauthorized => Failure::new(
             Reason::NoPullSecret,
-            format!("{}, and {}", secrets(missing), failure.message),
+            format!("{}, and {}", describe_missing_secrets(missing), failure.message),
         ),
         Some(missing) if failure.reason == Reason::ImageNotFound => {
-            let hint = failure.hint.clone().map(|hint| format!("{hint}; {}", secrets(missing)));
-            failure.hinted(hint)
+            let hint = failure
+                .hint
+                .clone()
+                .map(|hint| format!("{hint}; {}", describe_missing_secrets(missing)));
+            failure.with_hint(hint)
         }
         _ => failure,
     }
 }
 
-/// `Unable to retrieve some image pull secrets (a, b); attempting ...` as half a sentence.
-fn secrets(said: &str) -> String {
+/// Rephrases `Unable to retrieve some image pull secrets (a, b); attempting ...` as a clause.
+fn describe_missing_secrets(said: &str) -> String {
     let names = said.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
     let names = names.map_or(said, |(names, _)| names);
     if names.contains(", ") {
-        format!("pull secrets {names} are missing")
+        format!("pull secrets {names} do not exist")
     } else {
-        format!("pull secret {names} is missing")
+        format!("pull secret {names} does not exist")
     }
 }
 
-/// The image that `said` speaks of, or an event that says the same, or that was being pulled: that
-/// of a volume, or the container's own. Events may come later than the state that they explain, and
-/// not every message has a name; then it is either.
+/// Returns the image of a volume or of the container that `said` names. If `said` names none, an
+/// event with the same message or about a pull in progress decides. Events may arrive later than
+/// the state that they explain, and not every message names an image; then all candidates are
+/// returned.
 fn image(pod: &Pod, status: &ContainerStatus, said: &str, events: &[&Event]) -> String {
     let spec = pod.spec.as_ref();
     let volumes = spec.and_then(|spec| spec.volumes.as_ref()).into_iter().flatten();
@@ -108,7 +117,7 @@ fn image(pod: &Pod, status: &ContainerStatus, said: &str, events: &[&Event]) -> 
     let init = spec.and_then(|spec| spec.init_containers.as_ref()).into_iter().flatten();
     let main = spec.into_iter().flat_map(|spec| &spec.containers);
     let own = init.chain(main).find(|container| container.name == status.name);
-    // That of the status may be the digest that another name led to.
+    // The image in the status may be a digest that was resolved from another name.
     let own = own.and_then(|container| container.image.as_deref()).unwrap_or(&status.image);
     let images: Vec<_> = volumes.chain([own]).filter(|image| !image.is_empty()).collect();
     let named = |text: &str| {

@@ -1,9 +1,8 @@
-//! Why an image can't be pulled, in the words of containerd, CRI-O and the kubelet.
+//! Classification of failed pulls by the messages of containerd, CRI-O and the kubelet.
 //!
-//! A message is the whole chain of what failed, and has the image's name, addresses and the
-//! registry's own words in it. So names are taken out first: an image `team/not-found` isn't one
-//! that isn't found. Then the first of [`RULES`] that applies decides; they are ordered by how
-//! sure their phrases are.
+//! A message is a chain of errors that contains the image's name, addresses and the registry's own
+//! message. Names are removed first, because the image `team/not-found` may well exist. Then the
+//! first of [`RULES`] that applies decides. The rules with the most specific phrases come first.
 
 use super::bound::quoted;
 use super::rule::{self, Rule};
@@ -11,17 +10,17 @@ use super::{Failure, Reason, Remedy};
 
 const UNCERTAIN_REFUSAL: &str =
     "check the name: many registries give this answer for an image that does not exist";
-const TLS: &str = "the node's runtime must trust the registry's certificate authority, and reach it by the name in its certificate";
+const TLS: &str = "the node's container runtime must trust the registry's certificate authority, and must reach the registry by a name in its certificate";
 
-/// What the messages mean. A number after `status=` was put there by [`words`].
+/// The meaning of the messages. [`normalize`] writes HTTP statuses as `status=NUMBER`.
 pub(super) const RULES: &[Rule] = &[
-    // The kubelet's own limit (`registryPullQPS`), before anyone is asked.
+    // The kubelet's own limit (`registryPullQPS`), before it sends a request.
     Rule::new(Reason::RateLimited, &["pull qps exceeded"])
-        .hint("the kubelet pulls no more images a second (registryPullQPS); it tries again"),
+        .hint("the kubelet limits its pulls per second (registryPullQPS), and will try again"),
     Rule::new(
         Reason::SignatureRefused,
         &[
-            // The kubelet's word for it since 1.28; CRI-O's policy; containerd's image verifiers.
+            // The kubelet's state since 1.28, CRI-O's policy, and containerd's image verifiers.
             "signaturevalidationfailed",
             "signature validation failed",
             "source image rejected",
@@ -55,7 +54,7 @@ pub(super) const RULES: &[Rule] = &[
         Reason::RegistryUnreachable,
         &["x509:", "failed to verify certificate", "server gave http response to https client"],
     )
-    .lasting()
+    .permanent()
     .hint(TLS),
     Rule::new(
         Reason::RegistryUnreachable,
@@ -113,8 +112,8 @@ pub(super) const RULES: &[Rule] = &[
         Reason::PullFailed,
         &["no longer supported", "schema 1"],
     )
-    .lasting()
-    .hint("the node's runtime doesn't take images of this kind: build it anew, as an OCI image"),
+    .permanent()
+    .hint("the node's container runtime does not support this image format; rebuild the image as an OCI image"),
     Rule::new(
         Reason::PullFailed,
         &[
@@ -125,7 +124,7 @@ pub(super) const RULES: &[Rule] = &[
             "failed size validation",
         ],
     )
-    .hint("what the registry, or a proxy before it, serves isn't what the manifest says; push the image again"),
+    .hint("the registry, or a proxy in front of it, serves content that does not match the manifest; push the image again"),
     Rule::new(
         Reason::RegistryFailing,
         &[
@@ -145,16 +144,17 @@ pub(super) const RULES: &[Rule] = &[
     ),
 ];
 
-/// Why `image` can't be pulled, if `said` tells it. `state` is the reason of the container's state.
-pub(super) fn of_message(state: &str, said: &str, image: &str) -> Option<Failure> {
-    let words = words(&format!("{state}: {said}"), image);
-    let rule = rule::first(RULES, &words)?;
+/// Classifies the message `said` about a failed pull of `image`, if it matches a rule. `state` is
+/// the reason in the container's state.
+pub(super) fn classify(state: &str, said: &str, image: &str) -> Option<Failure> {
+    let normalized = normalize(&format!("{state}: {said}"), image);
+    let rule = rule::find_first(RULES, &normalized)?;
     let failure = rule.advise(Failure::new(rule.reason, sentence(rule.reason, image, said)));
     let is_transient = rule.is_transient.unwrap_or(failure.is_transient);
-    Some(failure.transient(is_transient))
+    Some(failure.with_transience(is_transient))
 }
 
-/// A pull that failed for what isn't known here, or not yet.
+/// Returns the failure of a pull whose cause is unknown.
 pub(super) fn unknown(said: &str, image: &str) -> Failure {
     Failure::new(Reason::PullFailed, sentence(Reason::PullFailed, image, said))
 }
@@ -162,27 +162,27 @@ pub(super) fn unknown(said: &str, image: &str) -> Failure {
 fn sentence(reason: Reason, image: &str, said: &str) -> String {
     let cause = quoted(cause(said));
     match reason {
-        Reason::ImageNotFound => format!("the registry has no image {image}"),
-        Reason::Unauthorized => format!("the registry doesn't give image {image} out: {cause}"),
+        Reason::ImageNotFound => format!("image {image} does not exist in the registry"),
+        Reason::Unauthorized => format!("the registry denied access to image {image}: {cause}"),
         Reason::RateLimited => {
-            format!("too many pulls for now, image {image} has to wait: {cause}")
+            format!("the pull of image {image} is rate limited: {cause}")
         }
         Reason::RegistryUnreachable => {
-            format!("the node can't reach the registry of image {image}: {cause}")
+            format!("the node cannot reach the registry of image {image}: {cause}")
         }
-        Reason::RegistryFailing => format!("the registry fails to give image {image}: {cause}"),
+        Reason::RegistryFailing => format!("the registry failed to serve image {image}: {cause}"),
         Reason::NoMatchingPlatform => {
-            format!("image {image} has nothing for the platform of the node")
+            format!("image {image} does not exist for the platform of the node")
         }
         Reason::SignatureRefused => {
-            format!("the node's signature policy refuses image {image}: {cause}")
+            format!("the node's signature policy rejects image {image}: {cause}")
         }
-        Reason::InvalidReference => format!("{image} is no name of an image: {cause}"),
-        _ => format!("image {image} can't be pulled: {cause}"),
+        Reason::InvalidReference => format!("{image} is not a valid image reference: {cause}"),
+        _ => format!("image {image} cannot be pulled: {cause}"),
     }
 }
 
-/// `said` without what only repeats that a pull failed, of which image and through which layers.
+/// Removes prefixes that only repeat that a pull failed, of which image and in which component.
 fn cause(said: &str) -> &str {
     const PREFIXES: [&str; 15] = [
         "Error:",
@@ -221,10 +221,10 @@ fn cause(said: &str) -> &str {
     }
 }
 
-/// What of a message may be matched: without names of images, addresses and quoted names, and with
-/// an HTTP status as `status=NUMBER`.
-pub(super) fn words(said: &str, image: &str) -> String {
-    // What other mirrors said comes first in CRI-O's message; the registry itself decides.
+/// Returns the part of a message that rules are matched against: without image names, addresses and
+/// quoted names, and with an HTTP status as `status=NUMBER`.
+pub(super) fn normalize(said: &str, image: &str) -> String {
+    // CRI-O's message begins with the errors of the mirrors. The registry's own error decides.
     let said = match said
         .rsplit_once("(Mirrors also failed: ")
         .and_then(|(_, tail)| tail.rsplit_once("]): "))
@@ -248,7 +248,7 @@ pub(super) fn words(said: &str, image: &str) -> String {
             words.push_str("status=");
             words.push_str(bare);
         } else if is_slashed || (was_name && word.starts_with(['"', '\'', '\\'])) {
-            // What follows a name still follows something.
+            // Keeps phrases that begin with a colon, such as `: eof`, matching after a name.
             words.push(':');
         } else {
             words.push_str(word);

@@ -1,4 +1,4 @@
-//! [`Reason`]: the kinds of failures, their exit codes and hints.
+//! [`Reason`]: the kinds of failures, with their exit codes and hints.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// no exit code. The compiler refuses two variants with the same code.
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident = $code:literal,)+) => {
-        /// What kind of failure it is. Variants are only ever added, and keep their exit codes.
+        /// The kind of a failure. Variants are added but never removed, and keep their exit codes.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "camelCase")]
         #[non_exhaustive]
@@ -19,8 +19,8 @@ macro_rules! reasons {
             /// All reasons.
             pub const ALL: [Self; [$($code),+].len()] = [$(Self::$name),+];
 
-            /// The exit code of `unlade launch`: those of the unpacker's verdicts
-            /// (`docs/reference/exit-codes.md`), else 40 to 89.
+            /// Returns the exit code of `unlade launch`: that of the unpacker's verdict
+            /// (`docs/reference/exit-codes.md`), or a code from 40 to 89.
             pub fn exit_code(self) -> u8 {
                 match self {
                     $(Self::$name => $code,)+
@@ -31,61 +31,61 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// The name of the image is none.
+    /// The image reference is invalid.
     InvalidReference = 40,
-    /// An option of the launch isn't legal: a name, a label, a uid.
+    /// An option of the launch is invalid, such as a name, a label or a uid.
     InvalidOption = 49,
-    /// The registry has no such image.
+    /// The image does not exist in the registry.
     ImageNotFound = 41,
-    /// The registry wants other credentials, or any.
+    /// The registry requires credentials, or refuses those that it got.
     Unauthorized = 42,
-    /// The registry answers 429, or the kubelet pulls too much at once.
+    /// The registry answers 429, or the kubelet has reached its own limit on pulls.
     RateLimited = 43,
-    /// The registry can't be reached: name, route, TLS.
+    /// The registry cannot be reached, because of name resolution, the network or TLS.
     RegistryUnreachable = 44,
-    /// The registry answers 5xx, or breaks off.
+    /// The registry answers 5xx, or the connection breaks.
     RegistryFailing = 45,
-    /// The image is an index without the node's platform.
+    /// The image does not exist for the node's platform.
     NoMatchingPlatform = 46,
-    /// The nodes' signature policy refuses the image.
+    /// The node's signature policy rejects the image.
     SignatureRefused = 47,
-    /// The image can't be pulled for another reason.
+    /// The pull failed for another reason.
     PullFailed = 48,
-    /// A quota of the namespace is full.
+    /// A quota of the namespace is exhausted, or requires requests and limits.
     Quota = 50,
-    /// A LimitRange of the namespace refuses the requests or limits.
+    /// A LimitRange of the namespace does not allow the requests or limits.
     LimitRange = 51,
-    /// Pod Security admission refuses the pod.
+    /// Pod Security admission rejects the pod.
     PodSecurity = 52,
-    /// An admission webhook refuses an object, or doesn't answer.
+    /// An admission webhook rejects an object, or does not answer.
     Webhook = 53,
-    /// An admission policy refuses an object.
+    /// An admission policy rejects an object.
     AdmissionPolicy = 54,
-    /// The service account is missing.
+    /// The service account does not exist.
     NoServiceAccount = 55,
-    /// A pull secret is missing.
+    /// A pull secret does not exist.
     NoPullSecret = 56,
-    /// A pull secret is of another type, or doesn't cover the registry.
+    /// A pull secret has the wrong type or content, or has no entry for the registry.
     BadPullSecret = 57,
-    /// No node takes the pod: taints, selectors, resources.
+    /// No node accepts the pod, because of taints, selectors or resources.
     Unschedulable = 58,
-    /// The cluster or the node has no image volumes.
+    /// The cluster or the node does not support image volumes.
     VolumeUnsupported = 59,
-    /// The node can't set the pod up: network, runtime, volumes.
+    /// The node cannot set up the pod, because of its network, its runtime or a volume.
     Sandbox = 60,
-    /// The image would run as root, which the pod may not.
+    /// The image would run as root, which the pod does not allow.
     RunAsNonRoot = 61,
-    /// The container can't be created.
+    /// The container cannot be created or started.
     ContainerConfig = 62,
-    /// The unpacker isn't of the node's architecture.
+    /// The unpacker is not built for the node's architecture.
     ExecFormat = 63,
     /// The node evicted the pod.
     Evicted = 64,
-    /// The node went away.
+    /// The node was removed, or does not respond.
     NodeLost = 65,
-    /// A container had more memory than its limit.
+    /// A container exceeded its memory limit.
     OutOfMemory = 66,
-    /// A phase took longer than its deadline.
+    /// A phase exceeded its deadline.
     Deadline = 67,
     /// Someone else deleted the Job.
     JobDeleted = 68,
@@ -93,61 +93,61 @@ reasons! {
     ConfigMapDeleted = 69,
     /// Someone else made the ConfigMap immutable.
     ConfigMapImmutable = 71,
-    /// The namespace is missing or on its way out.
+    /// The namespace does not exist or is being deleted.
     Namespace = 72,
     /// The launch was cancelled.
     Cancelled = 73,
-    /// The API server can't be reached from here, or answers that it can't serve now.
+    /// The API server cannot be reached from here, or is temporarily unavailable.
     ApiUnreachable = 74,
-    /// The API server forbids something to the launcher.
+    /// The API server forbids a request of the launcher, or rejects its credentials.
     Forbidden = 75,
-    /// An object of this name is there and isn't ours.
+    /// An object with this name exists and does not belong to unlade.
     NameTaken = 76,
-    /// The API server refuses an object for another reason.
+    /// The API server rejects an object for another reason.
     ApiRefused = 77,
-    /// Someone else changed an object each time that it was to be written.
+    /// Someone else changed an object before each attempt to write it.
     Conflict = 79,
-    /// A container ended without saying why.
+    /// A container exited without a message that says why.
     Killed = 78,
-    /// The unpacker was called wrongly: other versions of launcher and tool image.
+    /// The command line of the unpacker is wrong: the versions of launcher and tool image differ.
     Usage = 10,
-    /// The bundle isn't legal.
+    /// The bundle is invalid.
     BadBundle = 11,
-    /// The uid may not read a file of the bundle.
+    /// The container's user may not read a file of the bundle.
     Unreadable = 12,
-    /// The bundle passes a limit.
+    /// The bundle exceeds a limit.
     TooLarge = 13,
     /// The pod has no usable service account.
     Configuration = 20,
     /// The pod's service account may not get and update the ConfigMap.
     NoPermission = 21,
-    /// The ConfigMap was gone when the unpacker came.
+    /// The ConfigMap no longer existed when the unpacker started.
     NoConfigMap = 22,
-    /// The API server refused the filled ConfigMap.
+    /// The API server rejected the filled ConfigMap.
     Refused = 23,
-    /// The pod doesn't trust the API server's certificate.
+    /// The API server's certificate is not trusted in the pod.
     Untrusted = 24,
-    /// The API server can't be reached from the pod, or didn't answer in time.
+    /// The API server cannot be reached from the pod, or did not answer in time.
     ApiUnreachableFromPod = 30,
-    /// The unpacker couldn't read or write a local file.
+    /// The unpacker could not read or write a local file.
     System = 31,
-    /// The unpacker was ended by a signal.
+    /// A signal terminated the unpacker.
     Interrupted = 32,
-    /// The pod ran or mounted another image than the one that was asked for.
+    /// The pod ran or mounted a different image from the requested one.
     ImageReplaced = 80,
-    /// Nothing shows which image the content came from, and one was asked for by its digest.
+    /// An image was requested by digest, and nothing shows which image the content came from.
     ImageUnverified = 81,
     /// A bug in unlade.
     Internal = 70,
 }
 
 impl Reason {
-    /// The reason with this exit code.
-    pub(crate) fn of_exit_code(code: u8) -> Option<Self> {
+    /// Returns the reason with this exit code.
+    pub(crate) fn from_exit_code(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| reason.exit_code() == code)
     }
 
-    /// How much it tells.
+    /// Returns how precisely the reason names the cause.
     pub(crate) fn weight(self) -> Weight {
         match self {
             Self::Killed | Self::Interrupted => Weight::End,
@@ -162,7 +162,7 @@ impl Reason {
         }
     }
 
-    /// Whether it may pass by itself, where nothing more is known.
+    /// Checks whether the failure may be temporary, if nothing but the reason is known.
     pub(crate) fn is_transient(self) -> bool {
         matches!(
             self,
@@ -191,7 +191,7 @@ impl Reason {
         )
     }
 
-    /// Whether it says something of this launcher, and nothing of the Job that it follows.
+    /// Checks whether the failure concerns this launcher only, and not the Job that it watches.
     pub(crate) fn is_of_launcher(self) -> bool {
         matches!(
             self,
@@ -204,12 +204,12 @@ impl Reason {
         )
     }
 
-    /// Whether the content of the attempt isn't known to be that of the image.
+    /// Checks whether the content of the attempt may not be that of the requested image.
     pub(crate) fn is_of_image(self) -> bool {
         matches!(self, Self::ImageReplaced | Self::ImageUnverified)
     }
 
-    /// Whether a Job with other options for its pod may fare better.
+    /// Checks whether a Job with other pod options may succeed.
     pub(crate) fn depends_on_options(self) -> bool {
         matches!(
             self,
@@ -236,54 +236,58 @@ impl Reason {
         )
     }
 
-    /// What to do outside of the launch, if known.
+    /// Returns what to do outside the launch, if that is known.
     pub(crate) fn hint(self) -> Option<&'static str> {
         Some(match self {
             Self::InvalidReference => {
                 "a reference looks like registry.example/group/name:tag or ...@sha256:DIGEST"
             }
             Self::ImageNotFound => {
-                "check the name, the tag and that the image was pushed; mirrors must have it too"
+                "check the name and the tag, and that the image was pushed; every mirror must have it too"
             }
             Self::RegistryUnreachable => {
-                "the node must reach the registry; its runtime's mirrors and certificate authorities count"
+                "the node must be able to reach the registry; the mirrors and certificate authorities in the configuration of its container runtime apply"
             }
             Self::NoMatchingPlatform => "push the image for the platform of the nodes",
             Self::Quota => "raise the quota, or delete objects that count against it",
-            Self::NoServiceAccount => "create it, or leave it to unlade",
+            Self::NoServiceAccount => "create the service account, or let unlade create one",
             Self::NoPullSecret => {
-                "create it in this namespace: kubectl create secret docker-registry"
+                "create the secret in this namespace with `kubectl create secret docker-registry`"
             }
             Self::BadPullSecret => {
-                "kubectl create secret docker-registry makes one of the right type"
+                "`kubectl create secret docker-registry` creates a secret of the right type"
             }
-            Self::ExecFormat => "use a tool image for the nodes' architectures",
+            Self::ExecFormat => "use a tool image that supports the architectures of the nodes",
             Self::JobDeleted
             | Self::ConfigMapDeleted
             | Self::NoConfigMap
             | Self::ImageUnverified => "launch again",
-            Self::ConfigMapImmutable => "delete it, and launch again",
-            Self::Cancelled => "launch again: what is running is taken up",
-            Self::Usage => "use the tool image of this version",
-            Self::NoPermission => "a given service account needs get and update on this ConfigMap",
-            Self::ApiUnreachableFromPod => "a NetworkPolicy must let the pod reach the API server",
+            Self::ConfigMapImmutable => "delete the ConfigMap, and launch again",
+            Self::Cancelled => "launch again: the new launch adopts a Job that is still running",
+            Self::Usage => "use the tool image of the same version as the launcher",
+            Self::NoPermission => {
+                "the service account of the pod needs the verbs get and update on this ConfigMap"
+            }
+            Self::ApiUnreachableFromPod => {
+                "check that NetworkPolicies allow the pod to reach the API server"
+            }
             Self::ImageReplaced => {
                 "a mutating admission policy or webhook changed the image; only a mirror that keeps the digest is accepted"
             }
-            Self::Internal => "please report it",
+            Self::Internal => "this is a bug in unlade; please report it",
             _ => return None,
         })
     }
 }
 
-/// How much a reason tells of why something failed.
+/// How precisely a reason names the cause of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Weight {
-    /// That something ended it.
+    /// Something was terminated, and the reason does not say by what.
     End,
-    /// Where it failed, not why.
+    /// The reason says where it failed, but not why.
     Vague,
-    /// Why.
+    /// The reason says why it failed.
     Cause,
 }
 

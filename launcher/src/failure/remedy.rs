@@ -1,4 +1,4 @@
-//! [`Remedy`]: which option of a launch, or of a check, may help.
+//! [`Remedy`]: a change to a launch that may help.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::Strategy;
 #[cfg(test)]
 mod tests;
 
-/// What to change about a launch so that it may succeed. The caller decides how to write this for
+/// What to change about a launch so that it may succeed. The caller decides how to express it on
 /// its command line; [`Display`](fmt::Display) describes the change. Variants are added but never
 /// removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -47,35 +47,35 @@ pub enum Remedy {
     Name,
     /// Another namespace: [`Request::namespace`](crate::Request::namespace).
     Namespace,
-    /// [`Launcher::check`](crate::Launcher::check), which names missing rights.
+    /// [`Launcher::check`](crate::Launcher::check), which names the missing permissions.
     Check,
 }
 
 impl fmt::Display for Remedy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::PullSecret => "give a pull secret for this registry",
-            Self::NodeSelector => "choose other nodes",
-            Self::Architecture => "name the architectures of the tool image",
+            Self::PullSecret => "specify a pull secret for this registry",
+            Self::NodeSelector => "select other nodes",
+            Self::Architecture => "specify the architectures of the tool image",
             Self::Toleration => "add a toleration",
             Self::Resources => "set the requests and limits",
             Self::LowerRequests => "lower the requests",
             Self::MemoryLimit => "raise the memory limit",
-            Self::Inject => "inject the unpacker, which works everywhere",
+            Self::Inject => "inject the unpacker, which works on every cluster",
             Self::ImageVolume => "mount the bundle's image as a volume",
             Self::User => "set another uid",
-            Self::UnsetUser => "leave the uid to the cluster",
-            Self::ServiceAccount => "give a service account",
-            Self::PriorityClass => "name another priority class",
+            Self::UnsetUser => "let the cluster choose the uid",
+            Self::ServiceAccount => "specify a service account",
+            Self::PriorityClass => "specify another priority class",
             Self::Name => "choose another name",
             Self::Namespace => "choose another namespace",
-            Self::Check => "check which rights are missing",
+            Self::Check => "check which permissions are missing",
         })
     }
 }
 
 impl Remedy {
-    /// Whether a launch with this strategy already does this.
+    /// Checks whether a launch with this strategy already does this.
     fn is_done_by(self, strategy: Strategy) -> bool {
         match self {
             Self::Inject => strategy == Strategy::Inject,
@@ -86,7 +86,7 @@ impl Remedy {
 }
 
 impl Reason {
-    /// What to change if only the reason is known.
+    /// Returns the remedies if nothing but the reason is known.
     pub(crate) fn remedies(self) -> &'static [Remedy] {
         match self {
             Self::Unauthorized => &[Remedy::PullSecret],
@@ -105,14 +105,15 @@ impl Reason {
 }
 
 impl Failure {
-    /// The same failure, of an attempt with this strategy. What was already done is not a remedy.
+    /// Returns the failure of an attempt with this strategy, without the remedies that the strategy
+    /// already applies.
     #[must_use]
-    pub(crate) fn under(mut self, strategy: Strategy) -> Self {
+    pub(crate) fn without_remedies_of(mut self, strategy: Strategy) -> Self {
         self.remedies.retain(|remedy| !remedy.is_done_by(strategy));
         self
     }
 
-    /// The same failure, with these remedies in place of those of its reason.
+    /// Returns the failure with these remedies instead of those of its reason.
     #[must_use]
     pub(crate) fn with_remedies(self, remedies: &[Remedy]) -> Self {
         Self { remedies: remedies.to_vec(), ..self }
@@ -120,7 +121,9 @@ impl Failure {
 }
 
 /// Reads the remedies of a record, without those that this version does not know.
-pub(super) fn known<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Remedy>, D::Error> {
-    let named = Vec::<serde_json::Value>::deserialize(deserializer)?;
-    Ok(named.into_iter().filter_map(|it| serde_json::from_value(it).ok()).collect())
+pub(super) fn deserialize_known<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<Remedy>, D::Error> {
+    let values = Vec::<serde_json::Value>::deserialize(deserializer)?;
+    Ok(values.into_iter().filter_map(|it| serde_json::from_value(it).ok()).collect())
 }

@@ -1,34 +1,34 @@
-//! Rules: phrases by which the words of runtimes, registries and the API server are known.
+//! [`Rule`]: phrases that identify messages of container runtimes, registries and the API server.
 
 use super::{Failure, Reason, Remedy};
 
-/// What a phrase stands for.
+/// The meaning of some phrases.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rule {
-    /// Lowercase; one of them is enough.
+    /// Lowercase phrases, one of which has to occur in the message.
     pub(super) phrases: &'static [&'static str],
     pub(super) reason: Reason,
-    /// Whether it may pass by itself, where it isn't as with the reason in general.
+    /// The transience, if it differs from the default of the reason.
     pub(super) is_transient: Option<bool>,
-    /// What to do, where that is more than with the reason in general.
+    /// The hint, if it differs from the default of the reason.
     pub(super) hint: Option<&'static str>,
-    /// What to change, if that differs from the remedies of the reason.
+    /// The remedies, if they differ from the default of the reason.
     pub(super) remedies: &'static [Remedy],
 }
 
 impl Rule {
-    /// These phrases stand for `reason`.
+    /// Returns a rule that maps these phrases to `reason`.
     pub(super) const fn new(reason: Reason, phrases: &'static [&'static str]) -> Self {
         Self { phrases, reason, is_transient: None, hint: None, remedies: &[] }
     }
 
-    /// It doesn't pass by itself.
-    pub(super) const fn lasting(self) -> Self {
+    /// Returns the rule for failures that waiting does not help.
+    pub(super) const fn permanent(self) -> Self {
         Self { is_transient: Some(false), ..self }
     }
 
-    /// It may pass by itself.
-    pub(super) const fn passing(self) -> Self {
+    /// Returns the rule for failures that may be temporary.
+    pub(super) const fn transient(self) -> Self {
         Self { is_transient: Some(true), ..self }
     }
 
@@ -40,23 +40,23 @@ impl Rule {
         Self { remedies, ..self }
     }
 
-    /// The failure with the hint and the remedies of this rule, if it has any.
+    /// Returns the failure with the hint and the remedies of this rule, if it has any.
     pub(super) fn advise(&self, failure: Failure) -> Failure {
-        let failure = failure.hinted(self.hint);
+        let failure = failure.with_hint(self.hint);
         match self.remedies {
             [] => failure,
             remedies => failure.with_remedies(remedies),
         }
     }
 
-    /// Whether `text`, which is lowercase, has one of the phrases.
+    /// Checks whether the lowercase `text` contains one of the phrases.
     fn applies(&self, text: &str) -> bool {
         self.phrases.iter().any(|phrase| text.contains(phrase))
     }
 }
 
-/// The first rule that applies to `text`, in any case of letters.
-pub(super) fn first<'a>(rules: &'a [Rule], text: &str) -> Option<&'a Rule> {
+/// Returns the first rule that applies to `text`, ignoring case.
+pub(super) fn find_first<'a>(rules: &'a [Rule], text: &str) -> Option<&'a Rule> {
     let text = text.to_lowercase();
     rules.iter().find(|rule| rule.applies(&text))
 }

@@ -1,12 +1,12 @@
-//! Why a pod has no node, or lost it.
+//! Classification of pods that have no node or lost it.
 
 use k8s_openapi::api::core::v1::{Event, Pod, PodCondition};
 
 use super::bound::quoted;
 use super::{Evidence, Failure, Reason, Remedy, event};
 
-/// What the pod's own reason tells: its node refused it, or took it down.
-pub(super) fn taken_down(pod: &Pod, object: &str) -> Option<Failure> {
+/// Classifies the reason in the pod's status: its node rejected the pod, or terminated it.
+pub(super) fn classify_status(pod: &Pod, object: &str) -> Option<Failure> {
     let status = pod.status.as_ref()?;
     let state = status.reason.as_deref()?;
     let said = status.message.as_deref().unwrap_or_default();
@@ -15,18 +15,19 @@ pub(super) fn taken_down(pod: &Pod, object: &str) -> Option<Failure> {
         "Evicted" | "Preempting" => {
             Failure::new(Reason::Evicted, format!("the node evicted {object}: {described}"))
         }
-        // `NodeLost`: the kubelet doesn't answer; the others: it said good-bye.
+        // `NodeLost` means that the kubelet does not respond; the others, that the node was shut
+        // down.
         "NodeLost" | "NodeShutdown" | "Shutdown" | "Terminated" => {
             Failure::new(Reason::NodeLost, format!("{object} lost its node: {described}"))
         }
         "DeadlineExceeded" => {
-            Failure::new(Reason::Deadline, format!("{object} ran into its deadline: {described}"))
+            Failure::new(Reason::Deadline, format!("{object} exceeded its deadline: {described}"))
         }
-        // The kubelet looks again at what the scheduler decided (lifecycle/predicate.go), and
-        // refuses with reasons that are only ever added.
+        // The kubelet repeats the scheduler's checks (lifecycle/predicate.go) and may reject the
+        // pod. New versions add reasons.
         _ => Failure::new(
             Reason::Unschedulable,
-            format!("the node refused {object}: {state}, {described}"),
+            format!("the node rejected {object}: {state}, {described}"),
         ),
     };
     Some(failure.seen(Evidence {
@@ -37,8 +38,8 @@ pub(super) fn taken_down(pod: &Pod, object: &str) -> Option<Failure> {
     }))
 }
 
-/// Whether something disrupts the pod: preemption, a drain, a taint, its node's end.
-pub(super) fn disrupted(pod: &Pod, object: &str) -> Option<Failure> {
+/// Classifies a disruption of the pod: preemption, a drain, a taint or the deletion of its node.
+pub(super) fn classify_disruption(pod: &Pod, object: &str) -> Option<Failure> {
     let condition = condition(pod, "DisruptionTarget").filter(|it| it.status == "True")?;
     let state = condition.reason.as_deref().unwrap_or_default();
     let said = condition.message.as_deref().unwrap_or(state);
@@ -47,22 +48,22 @@ pub(super) fn disrupted(pod: &Pod, object: &str) -> Option<Failure> {
         "DeletionByTaintManager" | "DeletionByPodGC" => {
             Failure::new(Reason::NodeLost, format!("{object} lost its node: {said}"))
         }
-        _ => Failure::new(Reason::Evicted, format!("{object} had to leave its node: {said}")),
+        _ => Failure::new(Reason::Evicted, format!("{object} was evicted from its node: {said}")),
     };
     Some(failure.seen(evidence(condition, object)))
 }
 
-/// Why the pod has no node.
-pub(super) fn unscheduled(pod: &Pod, object: &str) -> Option<Failure> {
+/// Classifies the reason why the pod has no node.
+pub(super) fn classify_scheduling(pod: &Pod, object: &str) -> Option<Failure> {
     let condition = condition(pod, "PodScheduled").filter(|it| it.status == "False")?;
     let said = condition.message.as_deref().or(condition.reason.as_deref()).unwrap_or_default();
     let failure =
-        Failure::new(Reason::Unschedulable, format!("no node takes {object}: {}", quoted(said)));
+        Failure::new(Reason::Unschedulable, format!("no node accepts {object}: {}", quoted(said)));
     Some(advise(failure, said).seen(evidence(condition, object)))
 }
 
-/// Whether the node of a pod that ran doesn't answer any more.
-pub(super) fn unready(pod: &Pod, object: &str, events: &[&Event]) -> Option<Failure> {
+/// Returns a failure if the node of a running pod no longer responds.
+pub(super) fn classify_node(pod: &Pod, object: &str, events: &[&Event]) -> Option<Failure> {
     let is_unready = condition(pod, "Ready").is_some_and(|it| it.status == "False");
     // The node controller sets the condition, and says so in an event of the same moment; a
     // kubelet that is back sets it to what it is.
@@ -70,11 +71,12 @@ pub(super) fn unready(pod: &Pod, object: &str, events: &[&Event]) -> Option<Fail
     let runs = super::container::statuses(pod)
         .any(|status| status.state.as_ref().is_some_and(|state| state.running.is_some()));
     let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default();
-    let failure = Failure::new(Reason::NodeLost, format!("node {node} of {object} doesn't answer"));
+    let failure =
+        Failure::new(Reason::NodeLost, format!("node {node} of {object} does not respond"));
     (is_unready && runs).then(|| failure.seen(event::evidence(event, object)))
 }
 
-/// The failure, with why the nodes do not accept the pod and what to change.
+/// Returns the failure with a hint why the nodes do not accept the pod, and with remedies.
 fn advise(failure: Failure, said: &str) -> Failure {
     const HINTS: [(&str, &str, &[Remedy]); 3] = [
         (
@@ -94,7 +96,7 @@ fn advise(failure: Failure, said: &str) -> Failure {
         ),
     ];
     match HINTS.into_iter().find(|(phrase, ..)| said.contains(phrase)) {
-        Some((_, hint, remedies)) => failure.hinted(Some(hint)).with_remedies(remedies),
+        Some((_, hint, remedies)) => failure.with_hint(Some(hint)).with_remedies(remedies),
         None => failure,
     }
 }

@@ -1,7 +1,7 @@
-//! What is wrong with a pull secret.
+//! Classification of pull secrets that are of no use.
 //!
-//! The kubelet leaves secrets of other types and without an entry for the registry out without a
-//! word; all that is seen then is that the registry refuses.
+//! The kubelet silently ignores secrets of other types and secrets without an entry for the
+//! registry. The only visible effect is that the registry denies access.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use super::{Evidence, Failure, Reason};
 use crate::ImageReference;
 use crate::image_reference::{DEFAULT_REGISTRY, FORMER_DEFAULT_REGISTRY};
 
-/// The types that the kubelet takes, and where their entries are.
+/// The types that the kubelet accepts, and the keys of their entries.
 const TYPES: [(&str, &str); 2] = [
     ("kubernetes.io/dockerconfigjson", ".dockerconfigjson"),
     ("kubernetes.io/dockercfg", ".dockercfg"),
 ];
 
-/// Most bytes of a secret (`MaxSecretSize` of the API server).
-const SECRET: usize = 1 << 20;
+/// The maximum size of a secret, in bytes (`MaxSecretSize` of the API server).
+const MAX_SECRET: usize = 1 << 20;
 
 type Auths = BTreeMap<String, serde_json::Value>;
 
@@ -30,13 +30,13 @@ struct Config {
     auths: Auths,
 }
 
-/// The registries that a pull secret has entries for.
+/// The registries for which a pull secret has entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entries(Vec<String>);
 
-/// What keeps the pull secret `name` from being of use for `image`: it is missing (`secret` is
-/// none), of another type, not readable, or has no entry for the registry. Whether its credentials
-/// are right the registry alone knows.
+/// Returns why the pull secret `name` is of no use for `image`: the secret does not exist (`secret`
+/// is `None`), has the wrong type, is malformed, or has no entry for the registry. Only the
+/// registry can tell whether the credentials are valid.
 pub fn of_pull_secret(
     name: &str,
     secret: Option<&Secret>,
@@ -48,7 +48,7 @@ pub fn of_pull_secret(
         Err(failure) => return Some(failure),
     };
     let entries = quoted(&entries.0.join(", "));
-    Some(bad(name, &format!("has no entry for image {image}, only for {entries}")))
+    Some(unusable(name, &format!("has no entry for image {image}, only for {entries}")))
 }
 
 impl Entries {
@@ -56,21 +56,22 @@ impl Entries {
     ///
     /// # Errors
     ///
-    /// If it is missing (`secret` is none), of another type, not readable or empty.
+    /// Returns an error if the secret does not exist (`secret` is `None`), has the wrong type, is
+    /// malformed or is empty.
     pub(crate) fn read(name: &str, secret: Option<&Secret>) -> Result<Self, Failure> {
         let Some(secret) = secret else {
-            let message = format!("pull secret {name} is missing");
+            let message = format!("pull secret {name} does not exist");
             return Err(Failure::new(Reason::NoPullSecret, message).seen(evidence(name)));
         };
-        Self::of(secret).map_err(|problem| bad(name, &problem))
+        Self::parse(secret).map_err(|problem| unusable(name, &problem))
     }
 
-    /// Whether the kubelet has credentials for `image` in it.
+    /// Checks whether the kubelet finds credentials for `image` in the secret.
     pub(crate) fn cover(&self, image: &ImageReference) -> bool {
         self.0.iter().any(|entry| covers(entry, image))
     }
 
-    fn of(secret: &Secret) -> Result<Self, String> {
+    fn parse(secret: &Secret) -> Result<Self, String> {
         let kind = secret.type_.as_deref().unwrap_or("Opaque");
         let Some((_, key)) = TYPES.into_iter().find(|(name, _)| *name == kind) else {
             return Err(format!("is of type {kind}, not kubernetes.io/dockerconfigjson"));
@@ -80,8 +81,8 @@ impl Entries {
         else {
             return Err(format!("has no key {key}"));
         };
-        if bytes.len() > SECRET {
-            return Err(format!("has more than {SECRET} bytes"));
+        if bytes.len() > MAX_SECRET {
+            return Err(format!("is larger than {MAX_SECRET} bytes"));
         }
         let auths = if key == ".dockercfg" {
             serde_json::from_slice::<Auths>(bytes)
@@ -89,25 +90,26 @@ impl Entries {
             serde_json::from_slice::<Config>(bytes).map(|config| config.auths)
         };
         match auths {
-            // The error's own text may quote the secret.
-            Err(error) => {
-                Err(format!("isn't JSON of a registry's credentials (line {})", error.line()))
-            }
-            Ok(auths) if auths.is_empty() => Err("has no entry".to_owned()),
+            // The error's own message may quote the secret.
+            Err(error) => Err(format!(
+                "does not contain registry credentials as JSON (line {})",
+                error.line()
+            )),
+            Ok(auths) if auths.is_empty() => Err("has no entries".to_owned()),
             Ok(auths) => Ok(Self(auths.into_keys().collect())),
         }
     }
 }
 
-/// Whether the kubelet uses an entry for `image` (pkg/credentialprovider/keyring.go): its host may
-/// have wildcards within each part, its path is a beginning of the image's.
+/// Checks whether the kubelet uses an entry for `image` (pkg/credentialprovider/keyring.go). Each
+/// part of the entry's host may contain wildcards, and its path is a prefix of the image's path.
 fn covers(entry: &str, image: &ImageReference) -> bool {
     let entry =
         entry.strip_prefix("https://").or_else(|| entry.strip_prefix("http://")).unwrap_or(entry);
     let (host, path) = entry.split_once('/').unwrap_or((entry, ""));
     let path = ["v1/", "v2/"].iter().find_map(|version| path.strip_prefix(version)).unwrap_or(path);
     let registry = image.registry();
-    // The default registry is also known by the name that `docker login` writes.
+    // `docker login` writes another name of the default registry.
     if registry == DEFAULT_REGISTRY && host == FORMER_DEFAULT_REGISTRY && path.is_empty() {
         return true;
     }
@@ -121,13 +123,13 @@ fn covers(entry: &str, image: &ImageReference) -> bool {
         && image.repository().starts_with(path)
 }
 
-/// Whether `glob`, in which `*` stands for anything, is `text`: what `filepath.Match` of Go is for
-/// the host of a URL, in which Go takes none of the other special characters (`?` ends a host; `[`
-/// and `\` are errors).
+/// Checks whether `glob`, in which `*` matches any text, matches `text`, as Go's `filepath.Match`
+/// does. Its other special characters cannot occur in the host of a URL: `?` ends a host, and Go
+/// rejects `[` and `\`.
 ///
-/// Each part between two stars is taken where it is found first, which leaves the most room for
-/// the parts after it. Nothing is looked at again, so the time grows with the lengths alone:
-/// whoever writes a pull secret chooses the stars.
+/// Each part between two stars is matched where it occurs first, which leaves the most room for the
+/// parts after it. There is no backtracking, so whoever writes a pull secret cannot make the time
+/// grow exponentially with the number of stars.
 fn matches(glob: &str, text: &str) -> bool {
     let Some((first, rest)) = glob.split_once('*') else { return glob == text };
     let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
@@ -142,7 +144,7 @@ fn matches(glob: &str, text: &str) -> bool {
     })
 }
 
-fn bad(name: &str, problem: &str) -> Failure {
+fn unusable(name: &str, problem: &str) -> Failure {
     let failure = Failure::new(Reason::BadPullSecret, format!("pull secret {name} {problem}"));
     failure.seen(evidence(name)).bounded()
 }
@@ -178,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_secret_is_told_from_a_bad_one() {
+    fn missing_secret_has_another_reason_than_an_unusable_one() {
         let missing = of_pull_secret("pull", None, &image(IMAGE)).unwrap();
         assert_eq!(missing.reason, Reason::NoPullSecret);
         let [(json, json_key), (old, old_key)] = TYPES;
@@ -249,7 +251,7 @@ mod tests {
 
     #[test]
     fn many_wildcards_cost_no_more_than_their_length() {
-        // A matcher that tries each star anew takes longer than the universe has existed.
+        // A matcher that backtracks at each star would never finish.
         let text = "a".repeat(1 << 16);
         for (glob, expected) in [
             ("*a".repeat(1 << 14) + "b", false),
@@ -263,7 +265,7 @@ mod tests {
         assert!(!covers(&entry, &image));
     }
 
-    /// Tries each star with each length.
+    /// Tries every length for each star.
     fn matches_naively(glob: &[u8], text: &[u8]) -> bool {
         match glob {
             [] => text.is_empty(),
@@ -274,7 +276,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn wildcards_match_as_when_all_ways_are_tried(
+        fn wildcards_match_as_with_backtracking(
             glob in "[ab*]{0,9}",
             text in "[ab]{0,9}",
         ) {

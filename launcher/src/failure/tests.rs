@@ -1,5 +1,5 @@
-//! Failures by table: words of runtimes, registries and the API server, and objects recorded on a
-//! cluster.
+//! Table tests: messages of container runtimes, registries and the API server, and objects that
+//! were recorded on a cluster.
 
 mod admission;
 mod api;
@@ -13,7 +13,7 @@ mod worst;
 
 use super::rule::Rule;
 
-/// Fails unless each phrase of each rule decides one of the `samples`, lowercase.
+/// Fails unless each phrase of each rule alone decides one of the lowercase `samples`.
 fn assert_every_phrase_decides(rules: &[Rule], samples: &[String]) {
     for (index, rule) in rules.iter().enumerate() {
         for phrase in rule.phrases {

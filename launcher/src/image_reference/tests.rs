@@ -48,17 +48,20 @@ fn a_digest_names_the_content_also_beside_a_tag() {
 #[test]
 fn the_message_says_what_is_wrong() {
     for (text, words) in [
-        ("", "\"\" is no image reference: it is empty"),
-        ("a b", "it has a space"),
-        ("etcd\n", "it has a space or a character that can't be seen"),
-        ("https://registry.example/etcd", "begins with the scheme https://"),
+        ("", "\"\" is not a valid image reference: it is empty"),
+        ("a b", "it contains white space"),
+        ("etcd\n", "it contains white space or a control character"),
+        ("https://registry.example/etcd", "leave out the scheme https://"),
         (&"ab".repeat(32), "are the id of an image on one machine"),
-        ("registry.example:x/etcd", "its registry \"registry.example:x\" is no host"),
-        ("registry.example/Etcd:1", "its repository \"Etcd\" has upper-case letters"),
-        ("registry.example/a//b", "its repository \"a//b\" is not made of"),
-        (&format!("registry.example/{}", "a".repeat(256)), "is 256 bytes long; 255 are allowed"),
-        ("etcd:-1", "its tag \"-1\" is not made of"),
-        ("etcd@sha256:12", "its digest \"sha256:12\" is not sha256: and 64"),
+        ("registry.example:x/etcd", "its registry \"registry.example:x\" is not a host"),
+        ("registry.example/Etcd:1", "its repository \"Etcd\" has uppercase letters"),
+        ("registry.example/a//b", "its repository \"a//b\" may only have"),
+        (
+            &format!("registry.example/{}", "a".repeat(256)),
+            "is 256 bytes long; at most 255 are allowed",
+        ),
+        ("etcd:-1", "its tag \"-1\" may only have"),
+        ("etcd@sha256:12", "its digest \"sha256:12\" is not sha256: with 64"),
     ] {
         let message = ImageReference::parse(text).unwrap_err().to_string();
         assert!(message.contains(words), "{message}");
@@ -75,14 +78,14 @@ fn messages_are_short_however_long_the_text_is() {
 
 proptest! {
     #[test]
-    fn any_text_is_taken_or_refused(text in ".*") {
+    fn any_text_is_accepted_or_rejected(text in ".*") {
         if let Ok(reference) = ImageReference::parse(&text) {
             prop_assert_eq!(reference.as_str(), text);
         }
     }
 
     #[test]
-    fn what_is_put_together_is_taken_apart(
+    fn the_parts_of_a_reference_are_parsed(
         registry in r"[a-zA-Z0-9]{1,8}(-[a-z0-9]{1,8}){0,2}\.[a-z]{2,8}(:[0-9]{1,5})?",
         repository in r"[a-z0-9]{1,8}((\.|_|__|-{1,3})[a-z0-9]{1,8}){0,2}(/[a-z0-9]{1,8}){0,3}",
         tag in proptest::option::of(r"[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,127}"),

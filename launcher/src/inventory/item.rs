@@ -1,4 +1,4 @@
-//! [`Item`]: one ConfigMap, judged by its annotations and its Jobs.
+//! [`Item`]: a ConfigMap in a list, with a state that is derived from its annotations and Jobs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,86 +11,88 @@ use unlade_config_map::{mark, record};
 use crate::condition::holding;
 use crate::{Reason, Record};
 
-/// One ConfigMap of a launch.
+/// A ConfigMap of a launch.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Item {
-    /// Its namespace.
+    /// The namespace of the ConfigMap.
     pub namespace: String,
-    /// Its name.
+    /// The name of the ConfigMap.
     pub name: String,
-    /// When it was created.
+    /// When the ConfigMap was created.
     pub created: Option<Time>,
-    /// The image that was asked for.
+    /// The requested image.
     pub image: Option<String>,
-    /// The digest of the image, where it was recorded.
+    /// The digest of the image, if it was recorded.
     pub image_digest: Option<String>,
-    /// The package of the bundle in it.
+    /// The package of the bundle.
     pub package: Option<String>,
-    /// The number of files in it; none if it holds no bundle.
+    /// The number of files of the bundle, or `None` if the ConfigMap does not hold one.
     pub files: Option<usize>,
-    /// What is going on.
+    /// The state of the ConfigMap.
     pub state: State,
-    /// The Jobs that are still there, the oldest first.
+    /// The Jobs that still exist, the oldest first.
     pub attempts: Vec<Attempt>,
-    /// Why the last attempt failed, where that was recorded.
+    /// Why the last attempt failed, if that was recorded.
     pub failure: Option<Record>,
 }
 
-/// What is going on with a ConfigMap, besides what it holds.
+/// The state of a ConfigMap, apart from its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum State {
-    /// Nothing: it holds what the last attempt wrote, or there was none.
+    /// The ConfigMap holds the content of the last attempt, or there was no attempt.
     Idle,
-    /// A Job is at it.
+    /// A Job is running.
     Unpacking,
-    /// The last attempt failed, for a reason that is known or not.
+    /// The last attempt failed, with its reason if that is known.
     Failed(Option<Reason>),
-    /// It is being deleted.
+    /// The ConfigMap is being deleted.
     Terminating,
 }
 
-/// A Job.
+/// A Job of a ConfigMap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Attempt {
-    /// Its name.
+    /// The name of the Job.
     pub job: String,
-    /// Its uid, which the ConfigMap bears as `unlade.dev/attempt` once it was written.
+    /// The uid of the Job. The ConfigMap has it as `unlade.dev/attempt` once the Job has written
+    /// it.
     pub uid: String,
-    /// When it was created.
+    /// When the Job was created.
     pub created: Option<Time>,
-    /// Whether the ConfigMap's content is this Job's.
+    /// Whether this Job wrote the content of the ConfigMap.
     pub has_written: bool,
-    /// How it ended; none while it runs.
+    /// How the Job ended, or `None` while it is running.
     pub end: Option<End>,
 }
 
 /// How a Job ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
-    /// It completed.
+    /// The Job completed.
     Complete,
-    /// It failed, with the reason that its condition has.
+    /// The Job failed, with the reason of its condition.
     Failed(String),
 }
 
 impl Item {
-    /// The item of a ConfigMap, of which only the metadata is looked at, and of `jobs` that bear
-    /// its name.
+    /// Returns the item of a ConfigMap, of which only the metadata is used, and of `jobs` that have
+    /// its label.
     pub(super) fn new(config_map: &ConfigMap, jobs: &[Job]) -> Self {
         let metadata = &config_map.metadata;
         let annotations = metadata.annotations.as_ref();
-        let noted = |key: &str| annotations.and_then(|annotations| annotations.get(key)).cloned();
-        let attempt = noted(mark::ATTEMPT);
+        let annotation_value =
+            |key: &str| annotations.and_then(|annotations| annotations.get(key)).cloned();
+        let attempt = annotation_value(mark::ATTEMPT);
         let mut attempts: Vec<_> =
             jobs.iter().map(|job| Attempt::new(job, attempt.as_deref())).collect();
         attempts.sort_by(|a, b| number(&a.job).cmp(&number(&b.job)).then(a.job.cmp(&b.job)));
-        // Of another version of unlade it may be something that isn't known here.
+        // A record of another version of unlade may not be readable here.
         let failure = Record::of(config_map);
-        let is_failed = noted(record::FAILURE).is_some();
-        // Its Job takes a moment to end.
+        let is_failed = annotation_value(record::FAILURE).is_some();
+        // The Job whose failure is recorded takes a moment to terminate.
         let is_of_failure =
             |uid: &str| failure.as_ref().and_then(|record| record.attempt.as_deref()) == Some(uid);
         let state = match attempts.last() {
@@ -108,24 +110,25 @@ impl Item {
             namespace: metadata.namespace.clone().unwrap_or_default(),
             name: metadata.name.clone().unwrap_or_default(),
             created: metadata.creation_timestamp.clone(),
-            image: noted(record::IMAGE).or_else(|| noted(annotation::SOURCE_IMAGE)),
-            image_digest: noted(record::IMAGE_DIGEST),
-            package: noted(annotation::PACKAGE),
-            files: noted(mark::FILES).and_then(|text| text.parse().ok()),
+            image: annotation_value(record::IMAGE)
+                .or_else(|| annotation_value(annotation::SOURCE_IMAGE)),
+            image_digest: annotation_value(record::IMAGE_DIGEST),
+            package: annotation_value(annotation::PACKAGE),
+            files: annotation_value(mark::FILES).and_then(|text| text.parse().ok()),
             state,
             attempts,
             failure,
         }
     }
 
-    /// The last Job that is still there.
+    /// Returns the name of the last Job that still exists.
     pub fn job(&self) -> Option<&str> {
         self.attempts.last().map(|attempt| attempt.job.as_str())
     }
 
-    /// In a word or two, as a column of a table has it: `Unpacked`, `Unpacking`, `Pending`,
-    /// `Terminating`, or why it failed, such as `ImageNotFound`. Content of an earlier attempt that
-    /// is still there is told along: `Unpacked,ImageNotFound`.
+    /// Returns the status for a column of a table: `Unpacked`, `Unpacking`, `Pending`,
+    /// `Terminating`, or the reason of a failure, such as `ImageNotFound`. If the ConfigMap still
+    /// holds the content of an earlier attempt, both are included: `Unpacked,ImageNotFound`.
     pub fn status(&self) -> String {
         let state = match self.state {
             State::Idle if self.files.is_some() => return "Unpacked".to_owned(),
@@ -146,15 +149,15 @@ impl Attempt {
             created: job.metadata.creation_timestamp.clone(),
             has_written: written_by == Some(uid.as_str()),
             uid,
-            end: End::of(job),
+            end: End::from_job(job),
         }
     }
 }
 
 impl End {
-    fn of(job: &Job) -> Option<Self> {
-        // The others, FailureTarget and SuccessCriteriaMet, come before these two, of which a Job
-        // has at most one.
+    fn from_job(job: &Job) -> Option<Self> {
+        // FailureTarget and SuccessCriteriaMet precede these two, so a Job with one of them is
+        // still running.
         if holding(job, "Complete").is_some() {
             return Some(Self::Complete);
         }
@@ -173,15 +176,15 @@ impl fmt::Display for End {
     }
 }
 
-/// The Jobs of each ConfigMap, by namespace and the ConfigMap's name.
+/// The Jobs of each ConfigMap, by the namespace and the name of the ConfigMap.
 pub(super) type JobsOf = BTreeMap<(String, String), Vec<Job>>;
 
-/// The number of an attempt, with which its name ends.
+/// Returns the number of an attempt, which is the end of the Job's name.
 fn number(job: &str) -> Option<u64> {
     job.rsplit_once('-').and_then(|(_, number)| number.parse().ok())
 }
 
-/// The name of a reason, as Kubernetes would write it.
+/// Returns the name of a reason in the style of Kubernetes.
 fn name(reason: Reason) -> String {
     format!("{reason:?}")
 }
@@ -237,7 +240,7 @@ mod tests {
             // The Job is a moment behind what was seen of it.
             (vec![failed], vec![job("etcd-1", "1", None)], "ImageNotFound"),
             (vec![(record::FAILURE, "{}")], vec![], "Failed"),
-            // An older Job's end doesn't count.
+            // An older Job's end does not count.
             (
                 vec![failed],
                 vec![job("etcd-10", "2", None), job("etcd-9", "1", Some("Failed"))],

@@ -1,4 +1,4 @@
-//! Lists, page by page.
+//! Paginated lists of ConfigMaps and Jobs.
 
 use k8s_openapi::api::{batch::v1::Job, core::v1::ConfigMap};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -8,7 +8,7 @@ use kube::{
 };
 
 use super::{Scope, item::Item, item::JobsOf, object};
-use crate::launch::{Answer, ask};
+use crate::launch::{Reply, send};
 use crate::{
     Failure,
     object::{
@@ -17,19 +17,20 @@ use crate::{
     },
 };
 
-/// As many as kubectl asks for at once.
+/// The page size of kubectl.
 const PAGE: u32 = 500;
 
 pub(super) async fn items(client: &Client, scope: &Scope) -> Result<Vec<Item>, Failure> {
     let params = params(scope);
-    // Contents can have a megabyte each; a table needs none of it.
+    // The content of each ConfigMap can be a megabyte large, and a list needs only the metadata.
     let config_maps = async {
         let api: Api<ConfigMap> = api(client, scope);
         let doing = format!("list {}", objects("ConfigMaps", scope.namespace.as_deref()));
         let found = pages(&doing, &params, async |page| api.list_metadata(&page).await).await?;
-        found.expected(&doing)
+        found.expect_value(&doing)
     };
-    // The caller's own labels are on the Jobs too, but not those set later on the ConfigMap.
+    // The caller's selector cannot apply to the Jobs: they lack labels that were set on the
+    // ConfigMap later.
     let jobs = jobs(client, scope.namespace.as_deref(), None);
     let (config_maps, jobs) = futures::try_join!(config_maps, jobs)?;
     let mut items: Vec<_> = config_maps
@@ -48,12 +49,12 @@ pub(super) async fn config_maps(client: &Client, scope: &Scope) -> Result<Vec<Co
     let api: Api<ConfigMap> = api(client, scope);
     let doing = format!("list {}", objects("ConfigMaps", scope.namespace.as_deref()));
     let found = pages(&doing, &params(scope), async |page| api.list(&page).await).await?;
-    let mut found = found.expected(&doing)?;
+    let mut found = found.expect_value(&doing)?;
     found.sort_by_key(|config_map| key(&config_map.metadata));
     Ok(found)
 }
 
-/// The Jobs of ConfigMaps, or of one.
+/// Lists the Jobs of all ConfigMaps, or of one.
 pub(super) async fn jobs(
     client: &Client,
     namespace: Option<&str>,
@@ -74,7 +75,7 @@ pub(super) async fn jobs(
         _ => format!("list {}", objects("Jobs", namespace)),
     };
     let found = pages(&doing, &params, async |page| api.list(&page).await).await?;
-    for job in found.expected(&doing)? {
+    for job in found.expect_value(&doing)? {
         let labels = job.metadata.labels.as_ref();
         let name = labels.and_then(|labels| labels.get(UNPACK_REF)).cloned().unwrap_or_default();
         let namespace = job.metadata.namespace.clone().unwrap_or_default();
@@ -83,34 +84,34 @@ pub(super) async fn jobs(
     Ok(jobs)
 }
 
-/// All pages of a list; [`Answer::Missing`] if the API server doesn't know the kind. `doing`
-/// completes "failed to" for people.
+/// Returns all pages of a list, or [`Reply::Missing`] if the API server does not know the kind.
+/// `doing` describes the request and completes "failed to" in messages.
 pub(crate) async fn pages<K: Clone>(
     doing: &str,
     params: &ListParams,
     page: impl AsyncFn(ListParams) -> Result<ObjectList<K>, kube::Error>,
-) -> Result<Answer<Vec<K>>, Failure> {
+) -> Result<Reply<Vec<K>>, Failure> {
     let mut params = params.clone().limit(PAGE);
     let mut all = Vec::new();
     loop {
-        let one = async || match page(params.clone()).await {
+        let request_page = async || match page(params.clone()).await {
             Err(kube::Error::Api(status)) if status.code == 410 && params.limit.is_some() => {
                 Ok(None)
             }
             list => list.map(Some),
         };
-        let answer = ask(doing, one).await?;
-        if matches!(answer, Answer::Missing) {
-            return Ok(Answer::Missing);
+        let answer = send(doing, request_page).await?;
+        if matches!(answer, Reply::Missing) {
+            return Ok(Reply::Missing);
         }
-        if let Some(list) = answer.expected(doing)? {
+        if let Some(list) = answer.expect_value(doing)? {
             all.extend(list.items);
             params.continue_token = list.metadata.continue_.filter(|token| !token.is_empty());
             if params.continue_token.is_none() {
-                return Ok(Answer::Done(all));
+                return Ok(Reply::Done(all));
             }
         } else {
-            // The rest of the list is gone; a list that is read at once is always complete.
+            // The continue token has expired. A list without pages is always complete.
             all.clear();
             params.limit = None;
             params.continue_token = None;

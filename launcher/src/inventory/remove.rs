@@ -1,4 +1,4 @@
-//! Deletion of a ConfigMap with all that it owns.
+//! Deletion of a ConfigMap together with the objects that it owns.
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ServiceAccount;
@@ -9,11 +9,12 @@ use kube::{Api, Client, api::ListParams};
 use super::{list, object};
 use crate::{Failure, launch, object::Kind, object::label};
 
-/// What a deletion took.
+/// The result of a deletion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Removed {
-    /// What went with the ConfigMap, as `Kind/name`; pods go with their Jobs.
+    /// The objects that were deleted together with the ConfigMap, as `Kind/name`. Pods are deleted
+    /// with their Jobs.
     pub with: Vec<String>,
 }
 
@@ -23,47 +24,50 @@ pub(super) async fn remove(
     name: &str,
     is_dry_run: bool,
 ) -> Result<Option<Removed>, Failure> {
-    let Some((metadata, removed)) = look(client, namespace, name).await? else {
+    let Some((metadata, removed)) = find(client, namespace, name).await? else {
         return Ok(None);
     };
     let existed = launch::delete(client, namespace, &metadata, is_dry_run).await?;
     Ok(existed.then_some(removed))
 }
 
-/// The metadata of a ConfigMap, and what would be deleted with it.
-pub(super) async fn look(
+/// Finds a ConfigMap, and what would be deleted with it.
+pub(super) async fn find(
     client: &Client,
     namespace: &str,
     name: &str,
 ) -> Result<Option<(ObjectMeta, Removed)>, Failure> {
     let Some(metadata) = launch::find(client, namespace, name).await? else { return Ok(None) };
-    // What may not be listed is deleted all the same; it only isn't told of.
+    // Objects that may not be listed are deleted nevertheless, but not reported.
     let with = owned(client, &metadata).await.unwrap_or_default();
     Ok(Some((metadata, Removed { with })))
 }
 
-/// What the garbage collector deletes with a ConfigMap.
+/// Lists the objects that the garbage collector deletes with a ConfigMap.
 pub(super) async fn owned(
     client: &Client,
     config_map: &ObjectMeta,
 ) -> Result<Vec<String>, Failure> {
     let (accounts, roles, bindings, jobs) = futures::try_join!(
-        of_kind::<ServiceAccount>(client, config_map),
-        of_kind::<Role>(client, config_map),
-        of_kind::<RoleBinding>(client, config_map),
-        of_kind::<Job>(client, config_map),
+        list_owned::<ServiceAccount>(client, config_map),
+        list_owned::<Role>(client, config_map),
+        list_owned::<RoleBinding>(client, config_map),
+        list_owned::<Job>(client, config_map),
     )?;
     Ok([accounts, roles, bindings, jobs].concat())
 }
 
-async fn of_kind<K: Kind>(client: &Client, metadata: &ObjectMeta) -> Result<Vec<String>, Failure> {
+async fn list_owned<K: Kind>(
+    client: &Client,
+    metadata: &ObjectMeta,
+) -> Result<Vec<String>, Failure> {
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
     let api: Api<K> = Api::namespaced(client.clone(), namespace);
     let name = metadata.name.as_deref().unwrap_or_default();
     let params = ListParams::default().labels(&label::selector(name));
     let doing = format!("list the {}s of {}", K::kind(&()), object(namespace, name));
     let found = list::pages(&doing, &params, async |page| api.list_metadata(&page).await).await?;
-    let found = found.expected(&doing)?;
+    let found = found.expect_value(&doing)?;
     let is_owned = |owners: &[k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference]| {
         owners.iter().any(|owner| Some(&owner.uid) == metadata.uid.as_ref())
     };

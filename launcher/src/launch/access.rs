@@ -1,4 +1,4 @@
-//! The service account with its Role and RoleBinding: made, kept, or put right.
+//! Creates the service account with its Role and RoleBinding, and repairs changed ones.
 
 use futures::try_join;
 use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding};
@@ -6,72 +6,74 @@ use kube::ResourceExt;
 use kube::api::{DeleteParams, PostParams, Preconditions};
 use unlade_config_map::record::SPEC_HASH;
 
-use super::patience::Answer;
+use super::retrier::Reply;
 use super::{Launch, backoff};
 use crate::object::{Facts, Kind, label, spec_hash};
 use crate::{Failure, Reason};
 
 impl Launch<'_> {
-    /// What the unpacker needs to be allowed, unless an account was given.
+    /// Grants the unpacker its permissions, unless a service account is given.
     pub(super) async fn grant(&self, facts: &Facts) -> Result<(), Failure> {
         let Some(mut access) = self.plan.access(facts) else { return Ok(()) };
-        let hash = spec_hash::of(&access.role.rules);
+        let hash = spec_hash::digest(&access.role.rules);
         access.role.annotations_mut().insert(SPEC_HASH.to_owned(), hash);
-        let hash = spec_hash::of(&(&access.role_binding.role_ref, &access.role_binding.subjects));
+        let hash =
+            spec_hash::digest(&(&access.role_binding.role_ref, &access.role_binding.subjects));
         access.role_binding.annotations_mut().insert(SPEC_HASH.to_owned(), hash);
         let role = async {
-            self.put(&access.role, suffices).await?;
-            // Who may not bind just any role has to have what is in this one: it is looked up.
-            self.put(&access.role_binding, binds).await
+            self.ensure(&access.role, suffices).await?;
+            // RBAC escalation check: without `bind`, the caller must hold the Role's own
+            // permissions, so the Role must exist first.
+            self.ensure(&access.role_binding, binds).await
         };
-        try_join!(self.put(&access.service_account, |_, _| true), role)?;
+        try_join!(self.ensure(&access.service_account, |_, _| true), role)?;
         Ok(())
     }
 
     /// Ensures that this object exists. An unsuitable object is recreated, and so is one that an
     /// earlier ConfigMap of the same name owned, because the garbage collector will delete it.
-    async fn put<K: Kind>(
+    async fn ensure<K: Kind>(
         &self,
         wanted: &K,
         is_same: impl Fn(&K, &K) -> bool,
     ) -> Result<(), Failure> {
         let api = self.api::<K>();
-        let patience = self.patience();
+        let retrier = self.retrier();
         let kind = K::kind(&());
         let name = wanted.name_any();
         let mut waits = backoff::REQUEST.waits();
         loop {
             let doing = format!("create {kind} {name}");
             let params = PostParams::default();
-            match patience.ask(&doing, || api.create(&params, wanted)).await? {
-                Answer::Done(_) => return Ok(()),
-                Answer::Exists => {}
-                answer => return answer.expected(&doing).map(drop),
+            match retrier.send(&doing, || api.create(&params, wanted)).await? {
+                Reply::Done(_) => return Ok(()),
+                Reply::Exists => {}
+                answer => return answer.expect_value(&doing).map(drop),
             }
             let doing = format!("read {kind} {name}");
-            let Some(there) = patience.ask(&doing, || api.get(&name)).await?.done() else {
+            let Some(existing) = retrier.send(&doing, || api.get(&name)).await?.value() else {
                 continue;
             };
-            if !label::is_ours(there.meta().labels.as_ref()) {
-                return Err(super::taken(&kind, &name));
+            if !label::is_ours(existing.meta().labels.as_ref()) {
+                return Err(super::name_taken(&kind, &name));
             }
-            let is_going = there.meta().deletion_timestamp.is_some();
+            let is_going = existing.meta().deletion_timestamp.is_some();
             let owners = |object: &K| -> Vec<String> {
                 object.owner_references().iter().map(|owner| owner.uid.clone()).collect()
             };
-            // Further owners do no harm, and who set them would set them again.
-            let is_owned = owners(wanted).iter().all(|owner| owners(&there).contains(owner));
-            if !is_going && is_owned && is_same(&there, wanted) {
+            // Additional owners are harmless, and whoever set them would set them again.
+            let is_owned = owners(wanted).iter().all(|owner| owners(&existing).contains(owner));
+            if !is_going && is_owned && is_same(&existing, wanted) {
                 return Ok(());
             }
             if !is_going {
-                let preconditions = Preconditions { uid: there.uid(), resource_version: None };
+                let preconditions = Preconditions { uid: existing.uid(), resource_version: None };
                 let params = DeleteParams::default().preconditions(preconditions);
-                let doing = format!("delete {kind} {name}, which isn't as wanted");
-                patience.ask(&doing, || api.delete(&name, &params)).await?;
+                let doing = format!("delete the unsuitable {kind} {name}");
+                retrier.send(&doing, || api.delete(&name, &params)).await?;
             }
             let message = format!("the {kind} {name} is being deleted");
-            patience.wait(Failure::new(Reason::Conflict, message), &mut waits).await?;
+            retrier.wait(Failure::new(Reason::Conflict, message), &mut waits).await?;
         }
     }
 }
@@ -80,20 +82,20 @@ impl Launch<'_> {
 /// must grant nothing more. Rules that are added to our Roles later, for example by a policy
 /// controller, are kept: deleting the Role would take it away from a pod that is using it, and
 /// anyone who may add rules can also bind them to the account directly.
-fn suffices(there: &Role, wanted: &Role) -> bool {
-    let (granted, needed) = (there.rules.as_deref(), wanted.rules.as_deref());
+fn suffices(existing: &Role, wanted: &Role) -> bool {
+    let (granted, needed) = (existing.rules.as_deref(), wanted.rules.as_deref());
     let (granted, needed) = (granted.unwrap_or_default(), needed.unwrap_or_default());
     let is_granted = |rule: &PolicyRule| granted.contains(rule);
-    there.rules == wanted.rules
-        || (spec_hash::is_same(there, wanted) && needed.iter().all(is_granted))
+    existing.rules == wanted.rules
+        || (spec_hash::is_same(existing, wanted) && needed.iter().all(is_granted))
 }
 
 /// Whether the binding grants the Role to our account. It may grant the Role to others only if they
 /// were added later.
-fn binds(there: &RoleBinding, wanted: &RoleBinding) -> bool {
-    let (bound, needed) = (there.subjects.as_deref(), wanted.subjects.as_deref());
+fn binds(existing: &RoleBinding, wanted: &RoleBinding) -> bool {
+    let (bound, needed) = (existing.subjects.as_deref(), wanted.subjects.as_deref());
     let (bound, needed) = (bound.unwrap_or_default(), needed.unwrap_or_default());
-    let is_same = there.subjects == wanted.subjects
-        || (spec_hash::is_same(there, wanted) && needed.iter().all(|it| bound.contains(it)));
-    there.role_ref == wanted.role_ref && is_same
+    let is_same = existing.subjects == wanted.subjects
+        || (spec_hash::is_same(existing, wanted) && needed.iter().all(|it| bound.contains(it)));
+    existing.role_ref == wanted.role_ref && is_same
 }

@@ -1,4 +1,4 @@
-//! One attempt: a Job that is found or made, and followed until it is over.
+//! An attempt: adopts or creates a Job, and follows it until it has ended.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use unlade_config_map::{mark, record::IMAGE};
 
 use super::creation::Created;
 use super::image::Wanted;
-use super::judge::pod::strategy_of;
+use super::judge::pod::job_strategy;
 use super::judge::{Attempt, Budget, Judge, State, Verdict, Waiting, Written, condition};
 use super::next::{Ending, JobOwnership, Then};
 use super::watch::Watch;
@@ -22,7 +22,7 @@ use super::{Launch, backoff};
 use crate::object::{Facts, label, spec_hash};
 use crate::{Failure, Reason, Step, Strategy, name};
 
-/// How long it takes until an event that nothing else confirmed is looked into again.
+/// The interval between checks of an event that nothing else has confirmed.
 const CONFIRMATION: Duration = Duration::from_secs(5);
 
 /// What existed before the launch, and what the launch has left behind since.
@@ -30,12 +30,12 @@ pub(super) struct LaunchBaseline {
     pub(super) facts: Facts,
     /// The uid of the Job that had written the ConfigMap before the launch.
     pub(super) written_by: Option<String>,
-    /// The uids of Jobs that aren't taken up again, though they may go on.
+    /// The uids of Jobs that this launch does not adopt again, although they may still be running.
     pub(super) left: BTreeSet<String>,
 }
 
 impl LaunchBaseline {
-    /// The baseline for a ConfigMap that was found.
+    /// Returns the baseline for an existing ConfigMap.
     pub(super) fn from_found(config_map: &ConfigMap, assigns_uids: bool) -> Self {
         let facts = Facts { config_map_uid: config_map.uid(), assigns_uids };
         let written_by = config_map.annotations().get(mark::ATTEMPT).cloned();
@@ -45,23 +45,23 @@ impl LaunchBaseline {
 
 /// How an attempt ended.
 pub(super) struct AttemptOutcome {
-    /// The Job; none if none could be made.
+    /// The Job, or `None` if none could be created.
     pub(super) attempt: Option<Attempt>,
-    /// What was written, or why nothing was and how the launch goes on.
+    /// What was written, or why the attempt failed and how the launch continues.
     pub(super) result: Result<Box<Written>, (Failure, Then)>,
 }
 
 impl Launch<'_> {
-    /// The Jobs of this name that are there, of all attempts.
+    /// Lists the existing Jobs of all attempts to fill the ConfigMap.
     pub(super) async fn jobs(&self) -> Result<Vec<Job>, Failure> {
         let api = self.api::<Job>();
         let params = ListParams::default().labels(&label::selector(self.plan.name()));
         let doing = format!("list Jobs in namespace {}", self.request.namespace);
-        let jobs = self.patience().ask(&doing, || api.list(&params)).await?.expected(&doing)?;
+        let jobs = self.retrier().send(&doing, || api.list(&params)).await?.expect_value(&doing)?;
         Ok(jobs.items)
     }
 
-    /// Takes up the attempt that is on its way, or makes the next, and waits for its end.
+    /// Adopts the running attempt or starts the next one, and waits for its end.
     pub(super) async fn attempt(
         &self,
         baseline: &LaunchBaseline,
@@ -72,7 +72,7 @@ impl Launch<'_> {
         let (attempt, mut watch) = match Box::pin(self.begin(baseline, &jobs, strategy)).await {
             Ok(begun) => begun,
             Err(failure) => {
-                let failure = self.recorded(baseline, &jobs, failure).await;
+                let failure = self.record_early_failure(baseline, &jobs, failure).await;
                 return AttemptOutcome { attempt: None, result: Err((failure, Then::Fail)) };
             }
         };
@@ -86,13 +86,13 @@ impl Launch<'_> {
             }
         };
         let result = match result {
-            Ok(written) => Ok(self.noted(written).await),
+            Ok(written) => Ok(self.record_verification(written).await),
             failed => failed,
         };
         AttemptOutcome { attempt: Some(attempt), result }
     }
 
-    /// Takes up a Job, or makes one; the watches begin beside it.
+    /// Adopts or creates a Job. The watches start at the same time.
     async fn begin(
         &self,
         baseline: &LaunchBaseline,
@@ -101,20 +101,20 @@ impl Launch<'_> {
     ) -> Result<(Attempt, Watch), Failure> {
         let name = self.plan.name();
         let mut jobs = Cow::Borrowed(jobs);
-        let patience = self.patience();
+        let retrier = self.retrier();
         let mut waits = backoff::REQUEST.waits();
         loop {
-            let found = self.under_way(baseline, &jobs)?;
+            let found = self.find_running_job(baseline, &jobs)?;
             let wanted = self.plan.job(next_number(name, &jobs), strategy, &baseline.facts);
             let job = found.unwrap_or(&wanted).name_any();
             let mut watch = Watch::start(self.client, &self.request.namespace, name, &job);
             let begun = {
-                let mut beginning = pin!(self.take_or_make(baseline, found, &wanted));
+                let mut beginning = pin!(self.adopt_or_create(baseline, found, &wanted));
                 loop {
                     tokio::select! {
                         biased;
                         begun = &mut beginning => break begun?,
-                        // What goes wrong with the watches they say again later.
+                        // A watch reports its problems again later.
                         changed = watch.changed() => if changed.is_err() {
                             break beginning.await?;
                         },
@@ -126,37 +126,38 @@ impl Launch<'_> {
                 let attempt = Attempt {
                     job: job.name_any(),
                     uid: job.uid().unwrap_or_default(),
-                    wanted: self.wanted(strategy_of(&job), ownership),
+                    wanted: self.wanted(job_strategy(&job), ownership),
                     config_map_uid: baseline.facts.config_map_uid.clone().unwrap_or_default(),
                     ownership,
                 };
                 return Ok((attempt, watch));
             }
-            let message = format!("there is a Job {} that is over already", wanted.name_any());
-            patience.wait(Failure::new(Reason::Conflict, message), &mut waits).await?;
+            let message = format!("the Job {} exists, but has already ended", wanted.name_any());
+            retrier.wait(Failure::new(Reason::Conflict, message), &mut waits).await?;
             jobs = Cow::Owned(self.jobs().await?);
         }
     }
 
-    /// The images that such an attempt is to use.
+    /// Returns the images that an attempt should use.
     fn wanted(&self, strategy: Strategy, ownership: JobOwnership) -> Wanted {
         let tool = (ownership != JobOwnership::Other).then(|| self.plan.tool_image().clone());
-        // A container's is reported in any case.
+        // The node always reports the digest of a container's image.
         let resolves = strategy == Strategy::Inject || self.options.records_digest();
         Wanted { bundle: self.plan.image().clone(), tool, strategy, resolves }
     }
 
-    /// The Job and its ownership; `None` if a Job of that name exists but is over.
-    async fn take_or_make(
+    /// Returns the Job and its ownership, or `None` if a Job of that name exists but has ended.
+    async fn adopt_or_create(
         &self,
         baseline: &LaunchBaseline,
         found: Option<&Job>,
         wanted: &Job,
     ) -> Result<Option<(Job, JobOwnership)>, Failure> {
-        // Also for a Job that is there: who made it may have come no further.
+        // Needed for an adopted Job too: its creator may have been terminated before it granted
+        // access.
         self.grant(&baseline.facts).await?;
         if let Some(found) = found {
-            return Ok(Some(self.adopted(found, wanted)));
+            return Ok(Some(self.adopt(found, wanted)));
         }
         let name = wanted.name_any();
         let found = match self.create_job(wanted.clone()).await? {
@@ -167,15 +168,16 @@ impl Launch<'_> {
             Created::Theirs(found) => found,
         };
         if found.as_ref().is_some_and(|found| !label::is_ours(found.metadata.labels.as_ref())) {
-            return Err(super::taken("Job", &name));
+            return Err(super::name_taken("Job", &name));
         }
-        let found = self.under_way(baseline, found.as_slice())?;
-        Ok(found.map(|found| self.adopted(found, wanted)))
+        let found = self.find_running_job(baseline, found.as_slice())?;
+        Ok(found.map(|found| self.adopt(found, wanted)))
     }
 
-    /// The newest Job that fills this ConfigMap. One that had done so before the launch doesn't
-    /// count, even if it isn't complete yet: a tag may have moved since.
-    pub(super) fn under_way<'j>(
+    /// Returns the newest Job that is filling this ConfigMap. A Job that wrote the ConfigMap before
+    /// the launch does not count even if it is not complete yet, because a tag may have moved
+    /// since.
+    pub(super) fn find_running_job<'j>(
         &self,
         baseline: &LaunchBaseline,
         jobs: &'j [Job],
@@ -192,9 +194,9 @@ impl Launch<'_> {
             .filter(|job| !condition::is_over(job) && !is_done_with(job))
             .filter(is_of_this);
         let newest =
-            under_way.max_by_key(|job| name::attempt_of(self.plan.name(), &job.name_any()));
+            under_way.max_by_key(|job| name::attempt_number(self.plan.name(), &job.name_any()));
         match newest.map(|job| (job, job.annotations().get(IMAGE))) {
-            // A given name can be that of another image.
+            // A ConfigMap with a given name may be used for several images.
             Some((job, Some(image))) if *image != self.request.image => {
                 let message = format!(
                     "the Job {} is still filling the ConfigMap {} from {image}",
@@ -207,8 +209,8 @@ impl Launch<'_> {
         }
     }
 
-    /// A Job that was found, and its ownership.
-    fn adopted(&self, found: &Job, wanted: &Job) -> (Job, JobOwnership) {
+    /// Reports that an existing Job is adopted. Returns the Job and its ownership.
+    fn adopt(&self, found: &Job, wanted: &Job) -> (Job, JobOwnership) {
         let job = found.name_any();
         let differs = !spec_hash::is_same(found, wanted);
         self.report.step(Step::Adopted { job, differs });
@@ -230,13 +232,13 @@ impl Launch<'_> {
                 State::Waiting(waiting) => waiting,
             };
             match on {
-                Some(failure) => wait.on(failure.under(attempt.wanted.strategy)),
+                Some(failure) => wait.on(failure.without_remedies_of(attempt.wanted.strategy)),
                 None => wait.end(),
             }
             if let Some(failure) = unconfirmed {
                 let now = self.report.elapsed();
                 if asked.is_none_or(|asked| now >= asked + CONFIRMATION) {
-                    if self.confirms(&failure, watch.seen.job.there()).await {
+                    if self.confirms(&failure, watch.seen.job.object()).await {
                         return Verdict::Failed(Ending::Fatal, *failure);
                     }
                     asked = Some(self.report.elapsed());
@@ -254,9 +256,9 @@ impl Launch<'_> {
     }
 }
 
-/// The number of the next attempt. Two launchers that look at the same Jobs get the same one, so
-/// that only one of them can make the Job.
+/// Returns the number of the next attempt. Two launchers that see the same Jobs get the same
+/// number, so only one of them can create the Job.
 fn next_number(name: &str, jobs: &[Job]) -> u32 {
-    let numbers = jobs.iter().filter_map(|job| name::attempt_of(name, &job.name_any()));
+    let numbers = jobs.iter().filter_map(|job| name::attempt_number(name, &job.name_any()));
     numbers.max().unwrap_or(0).saturating_add(1)
 }

@@ -1,5 +1,5 @@
-//! How long is waited before something is tried again: twice as long each time, up to a cap, and
-//! jittered, so that many launchers don't come back at once.
+//! The pauses before retries. Each is twice as long as the one before, up to a cap. Jitter prevents
+//! many launchers from retrying at the same time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,21 +8,22 @@ use std::time::Duration;
 use backon::{BackoffBuilder, ExponentialBuilder};
 use kube::runtime::utils::Backoff;
 
-/// Requests and watches: the API server is back in seconds, or not at all.
+/// The pace of requests and watches. An outage of the API server usually lasts seconds.
 pub(super) const REQUEST: Pace =
     Pace { first: Duration::from_millis(100), longest: Duration::from_secs(2) };
-/// Attempts: each makes a Job and a pod.
+/// The pace of attempts, each of which creates a Job and a pod.
 pub(super) const ATTEMPT: Pace =
     Pace { first: Duration::from_secs(1), longest: Duration::from_secs(30) };
 
-/// Bounds of each wait, jitter included: between half of it and all of it.
+/// The first and the longest pause. With jitter, a pause is between half of its length and all of
+/// it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
     first: Duration,
     longest: Duration,
 }
 
-/// The times to wait, one after the other, without an end.
+/// An infinite sequence of pauses.
 #[derive(Debug)]
 pub(super) struct Waits {
     pace: Pace,
@@ -30,12 +31,12 @@ pub(super) struct Waits {
     floor: Floor,
 }
 
-/// The least time of the next wait, which the server has asked for. Its clones share it.
+/// The minimum of the next pause, which the server requested. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Floor(Arc<AtomicU64>);
 
 impl Floor {
-    /// Sets it; whole seconds, as servers ask for.
+    /// Sets the minimum in whole seconds, the unit of `Retry-After`.
     pub(super) fn set(&self, time: Duration) {
         self.0.store(time.as_secs(), Ordering::Relaxed);
     }
@@ -46,9 +47,9 @@ impl Floor {
 }
 
 impl Pace {
-    /// From the beginning.
+    /// Returns the pauses from the beginning.
     pub(super) fn waits(self) -> Waits {
-        // Half of each wait is jitter: backon adds up to what it is given.
+        // Half of each pause is jitter, because backon adds up to the length of the given delay.
         let exponential = ExponentialBuilder::new()
             .with_min_delay(self.first / 2)
             .with_max_delay(self.longest / 2)
@@ -60,12 +61,12 @@ impl Pace {
 }
 
 impl Waits {
-    /// The next one.
+    /// Returns the next pause.
     pub(super) fn pause(&mut self) -> Duration {
         self.times.next().unwrap_or(self.pace.longest).max(self.floor.take())
     }
 
-    /// The floor of the next wait.
+    /// Returns the floor of the next pause.
     pub(super) fn floor(&self) -> Floor {
         self.floor.clone()
     }

@@ -1,5 +1,5 @@
-//! Whether what an event says is so. Anyone who may create events may say anything in one, so a
-//! final verdict asks the API server itself.
+//! Confirmation of events. Anyone who may create events can write anything in them, so the launcher
+//! asks the API server before it gives up because of one.
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
@@ -7,25 +7,25 @@ use kube::api::PostParams;
 use tokio::time::timeout;
 
 use super::Launch;
-use super::patience::{Answer, Patience};
+use super::retrier::{Reply, Retrier};
 use crate::{Failure, Reason, failure};
 
-/// How long the API server may take.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+/// The time limit for the requests.
+const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
 impl Launch<'_> {
-    /// Whether the API server confirms a failure that an event told of: it refuses the pod of `job`
-    /// for the same reason, or hasn't got the service account. What it doesn't confirm may pass; who
-    /// may not ask waits for the deadline of the phase.
-    pub(super) async fn confirms(&self, told: &Failure, job: Option<&Job>) -> bool {
-        let object = told.evidence.object.as_deref().unwrap_or_default();
+    /// Asks the API server to confirm a failure that an event reports: it rejects the pod of `job`
+    /// for the same reason, or the service account does not exist. An unconfirmed failure may be
+    /// temporary. A caller who lacks the permission to ask waits for the deadline of the phase.
+    pub(super) async fn confirms(&self, reported: &Failure, job: Option<&Job>) -> bool {
+        let object = reported.evidence.object.as_deref().unwrap_or_default();
         if object.starts_with("job/") {
             return match job {
-                Some(job) => self.is_refused(job, told.reason).await,
+                Some(job) => self.is_refused(job, reported.reason).await,
                 None => false,
             };
         }
-        told.reason == Reason::NoServiceAccount && self.lacks_account().await
+        reported.reason == Reason::NoServiceAccount && self.lacks_account().await
     }
 
     async fn is_refused(&self, job: &Job, reason: Reason) -> bool {
@@ -37,12 +37,12 @@ impl Launch<'_> {
         let pod = Pod { metadata, spec: template.spec, status: None };
         let api = self.api::<Pod>();
         let params = PostParams { dry_run: true, ..PostParams::default() };
-        // The deadlines of the launch do not run out of sight while the API server hangs.
-        match timeout(PATIENCE, api.create(&params, &pod)).await {
+        // A hanging API server must not block the deadlines of the launch.
+        match timeout(TIMEOUT, api.create(&params, &pod)).await {
             Err(_) | Ok(Ok(_)) => false,
             Ok(Err(error)) => {
                 let answer = failure::of_api(&error, "create Pod");
-                // Of a webhook that isn't asked in a dry run this says nothing.
+                // A webhook that does not support dry runs leaves the question open.
                 let is_answer = !answer.message.contains("does not support dry run");
                 is_answer && answer.reason == reason && !answer.is_transient
             }
@@ -52,8 +52,8 @@ impl Launch<'_> {
     async fn lacks_account(&self) -> bool {
         let name = self.options.pod.service_account.as_deref().unwrap_or(self.plan.name());
         let api = self.api::<ServiceAccount>();
-        let patience = Patience::of(&self.report, PATIENCE);
+        let retrier = Retrier::new(&self.report, TIMEOUT);
         let doing = format!("read ServiceAccount {name}");
-        matches!(patience.ask(&doing, || api.get(name)).await, Ok(Answer::Missing))
+        matches!(retrier.send(&doing, || api.get(name)).await, Ok(Reply::Missing))
     }
 }

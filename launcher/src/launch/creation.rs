@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use unlade_config_map::record::LAUNCH;
 
 use super::Launch;
-use super::patience::Answer;
+use super::retrier::Reply;
 use crate::{Failure, object::Kind};
 
 /// The outcome of creating an object.
@@ -23,8 +23,8 @@ pub(super) enum Created<K> {
     Theirs(Option<K>),
 }
 
-/// After this time, the API server does not carry out an unanswered request any more. It is longer than
-/// the launcher waits for a response, and longer than the API server works on a request.
+/// The time after which the API server no longer carries out an unanswered request. It is longer
+/// than the launcher waits for a response, and longer than the API server processes a request.
 const SETTLED: Duration = Duration::from_mins(2);
 
 /// A Job whose creation was requested but not answered yet.
@@ -44,7 +44,7 @@ pub(crate) struct Creations(Mutex<BTreeMap<Creation, Instant>>);
 
 impl Creations {
     /// Returns the creations for a ConfigMap that the API server may still carry out.
-    pub(super) fn under_way(&self, namespace: &str, config_map: &str) -> Vec<Creation> {
+    pub(super) fn pending(&self, namespace: &str, config_map: &str) -> Vec<Creation> {
         let is_for = |it: &&Creation| it.namespace == namespace && it.config_map == config_map;
         self.unsettled().keys().filter(is_for).cloned().collect()
     }
@@ -69,17 +69,17 @@ impl Launch<'_> {
     /// Creates an object that carries the id of this launch.
     pub(super) async fn create<K: Kind>(&self, mut object: K) -> Result<Created<K>, Failure> {
         let api = self.api::<K>();
-        let patience = self.patience();
+        let retrier = self.retrier();
         let (kind, name) = (K::kind(&()), object.name_any());
         object.annotations_mut().insert(LAUNCH.to_owned(), self.id.clone());
         let doing = format!("create {kind} {name}");
         let params = PostParams::default();
-        let answer = patience.ask(&doing, || api.create(&params, &object)).await?;
-        if !matches!(answer, Answer::Exists) {
-            return Ok(Created::Own(answer.expected(&doing)?));
+        let answer = retrier.send(&doing, || api.create(&params, &object)).await?;
+        if !matches!(answer, Reply::Exists) {
+            return Ok(Created::Own(answer.expect_value(&doing)?));
         }
         let doing = format!("read {kind} {name}");
-        let found = patience.ask(&doing, || api.get(&name)).await?.done();
+        let found = retrier.send(&doing, || api.get(&name)).await?.value();
         Ok(match found {
             Some(found) if found.annotations().get(LAUNCH) == Some(&self.id) => Created::Own(found),
             found => Created::Theirs(found),

@@ -1,4 +1,4 @@
-//! The end of an attempt that failed: the evidence is kept, and the Job ended where it stands.
+//! The end of a failed attempt: collects and records the evidence, and ends the Job in place.
 
 use std::time::Duration;
 
@@ -18,25 +18,26 @@ use super::judge::condition::{ENDED, is_finished};
 use super::judge::pod::has_failed;
 use super::judge::{Attempt, Written, bears_mark, compared};
 use super::next::{EndJob, Ending, Next, Then, next};
-use super::patience::{Answer, Patience};
 use super::record::Record;
+use super::retrier::{Reply, Retrier};
 use super::watch::{Presence, Seen, Watch};
 use crate::config_map::of_format;
 use crate::failure::{LOG_LINES, of_pull_secret};
 use crate::object::ttl;
 use crate::{Failure, Reason, failure};
 
-/// How long the end may take. What fails is known by then; nothing of this is worth more time.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long each request may be retried. The failure is already known, so these requests are not
+/// worth more time.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a Job may take to end: its controller ends the pods, which have half a minute.
+/// How long a Job may take to end. Its controller terminates the pods, which get half a minute.
 const STOPPING: Duration = Duration::from_secs(45);
 
-/// How long a pod may take to end once its container has.
+/// How long a pod may take to end after its container has exited.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// Most bytes of a log that are asked for.
-const LOG_SIZE: i64 = 16 << 10;
+/// The maximum size of a requested log, in bytes.
+const MAX_LOG: i64 = 16 << 10;
 
 impl Launch<'_> {
     /// Does what follows from the failure of an attempt ([`next`]), and returns how the launch goes
@@ -55,21 +56,22 @@ impl Launch<'_> {
             let then = what_follows(failure.reason).then;
             return Err((failure, then));
         }
-        let failure = failure.under(attempt.wanted.strategy);
+        let failure = failure.without_remedies_of(attempt.wanted.strategy);
         let failure = self.with_log(self.with_pull_secrets(failure).await).await;
         let Next { then, record, end_job } = what_follows(failure.reason);
         if end_job == EndJob::BeforeRecording {
-            self.end(attempt).await;
-            let_job_end(watch, attempt).await;
+            self.end_job(attempt).await;
+            wait_for_job_end(watch, attempt).await;
         }
-        let failure = self.keep(baseline, Some((attempt, &watch.seen)), failure, record).await;
+        let failure =
+            self.record_failure(baseline, Some((attempt, &watch.seen)), failure, record).await;
         let failure = match failure {
             Ok(written) => return Ok(written),
             Err(failure) => failure,
         };
         if end_job == EndJob::AfterRecording {
-            let_pod_end(watch, &failure).await;
-            self.end(attempt).await;
+            wait_for_pod_exit(watch, &failure).await;
+            self.end_job(attempt).await;
         }
         Err((failure, then))
     }
@@ -77,20 +79,22 @@ impl Launch<'_> {
     /// Records and returns a failure that came before the first attempt. It is not recorded while
     /// one of `jobs` is filling the ConfigMap, because the creator of that Job may have more
     /// rights.
-    pub(super) async fn recorded(
+    pub(super) async fn record_early_failure(
         &self,
         baseline: &LaunchBaseline,
         jobs: &[Job],
         failure: Failure,
     ) -> Failure {
-        let is_alone = matches!(self.under_way(baseline, jobs), Ok(None));
+        let is_alone = matches!(self.find_running_job(baseline, jobs), Ok(None));
         let record = next(Ending::Fatal, None, failure.reason, false).record;
-        let recorded = self.keep(baseline, None, failure.clone(), record && is_alone).await;
+        let recorded =
+            self.record_failure(baseline, None, failure.clone(), record && is_alone).await;
         recorded.err().unwrap_or(failure)
     }
 
-    /// What is wrong with the pull secrets, where the registry refuses and none of them is of use.
-    /// Who may not read them is told what the kubelet says of them.
+    /// Replaces a failure of the registry's authorization by the problem of the pull secrets, if none
+    /// of them is usable. If the caller may not read the secrets, only the kubelet's event about a
+    /// missing one is used.
     async fn with_pull_secrets(&self, failure: Failure) -> Failure {
         let pod = &self.options.pod;
         if failure.reason != Reason::Unauthorized || pod.pull_secrets.is_empty() {
@@ -99,16 +103,17 @@ impl Launch<'_> {
         if let Some(missing) = self.missing_pull_secret(&failure).await {
             return missing;
         }
-        // Beside an image volume it is the same container that waits for both.
+        // With an image volume the same container waits for both images, so only the message tells
+        // them apart.
         let (tool, bundle) = (self.plan.tool_image(), self.plan.image());
         let image = if failure.message.contains(tool.as_str()) { tool } else { bundle };
         let api = self.api::<Secret>();
-        let patience = Patience::of(&self.report, PATIENCE);
+        let retrier = Retrier::new(&self.report, TIMEOUT);
         let mut found = Vec::new();
         for name in &pod.pull_secrets {
             let doing = format!("read Secret {name}");
-            let Ok(answer) = patience.ask(&doing, || api.get(name)).await else { return failure };
-            match of_pull_secret(name, answer.done().as_ref(), image) {
+            let Ok(answer) = retrier.send(&doing, || api.get(name)).await else { return failure };
+            match of_pull_secret(name, answer.value().as_ref(), image) {
                 Some(problem) => found.push(problem),
                 None => return failure,
             }
@@ -118,21 +123,21 @@ impl Launch<'_> {
         first
     }
 
-    /// The event by which the kubelet tells that a pull secret is missing; it may come after the
-    /// refusal.
+    /// Reads the kubelet's event about a missing pull secret, which may arrive after the registry's
+    /// reply.
     async fn missing_pull_secret(&self, failure: &Failure) -> Option<Failure> {
         let name = failure.evidence.object.as_ref()?.strip_prefix("pod/")?;
-        let patience = Patience::of(&self.report, PATIENCE);
+        let retrier = Retrier::new(&self.report, TIMEOUT);
         let (pods, events) = (self.api::<Pod>(), self.api::<Event>());
         let doing = format!("read Pod {name}");
-        let pod = patience.ask(&doing, || pods.get(name)).await.ok()?.done()?;
+        let pod = retrier.send(&doing, || pods.get(name)).await.ok()?.value()?;
         let params = ListParams::default().fields(&format!("involvedObject.name={name}"));
         let doing = format!("list events of Pod {name}");
-        let events = patience.ask(&doing, || events.list(&params)).await.ok()?.done()?.items;
+        let events = retrier.send(&doing, || events.list(&params)).await.ok()?.value()?.items;
         failure::of_pod(&pod, &events).filter(|found| found.reason == Reason::NoPullSecret)
     }
 
-    /// The failure with the end of the log of the container that failed.
+    /// Adds the end of the log of the failed container to the failure.
     async fn with_log(&self, failure: Failure) -> Failure {
         let evidence = &failure.evidence;
         let (Some(object), Some(container), Some(_)) =
@@ -144,13 +149,13 @@ impl Launch<'_> {
         let params = LogParams {
             container: Some(container.clone()),
             tail_lines: i64::try_from(LOG_LINES).ok(),
-            limit_bytes: Some(LOG_SIZE),
+            limit_bytes: Some(MAX_LOG),
             ..LogParams::default()
         };
         let pods = self.api::<Pod>();
-        match timeout(PATIENCE, pods.logs(pod, &params)).await {
+        match timeout(TIMEOUT, pods.logs(pod, &params)).await {
             Ok(Ok(log)) => failure.with_log(log.lines()),
-            // Without it there is still the termination message.
+            // The termination message is still available.
             _ => failure,
         }
     }
@@ -158,7 +163,7 @@ impl Launch<'_> {
     /// Records the failure on the ConfigMap if it `is_recorded`, unless the ConfigMap was filled,
     /// and removes content that came from another or an unknown image. Returns the failure to
     /// report.
-    async fn keep(
+    async fn record_failure(
         &self,
         baseline: &LaunchBaseline,
         attempt: Option<(&Attempt, &Seen)>,
@@ -166,13 +171,13 @@ impl Launch<'_> {
         is_recorded: bool,
     ) -> Result<Box<Written>, Failure> {
         let api = self.api::<ConfigMap>();
-        let patience = Patience::of(&self.report, PATIENCE);
+        let retrier = Retrier::new(&self.report, TIMEOUT);
         loop {
             let doing = format!("read ConfigMap {}", self.plan.name());
-            let found = match patience.ask(&doing, || api.get(self.plan.name())).await {
-                Ok(Answer::Done(found)) => found,
-                Ok(_) => return Err(self.of_missing(failure).await),
-                // What was to be told matters more than that it couldn't be kept.
+            let found = match retrier.send(&doing, || api.get(self.plan.name())).await {
+                Ok(Reply::Done(found)) => found,
+                Ok(_) => return Err(self.classify_missing(failure).await),
+                // The failure matters more than the problem to record it.
                 Err(_) => return Err(failure),
             };
             let marked = attempt.filter(|(attempt, _)| bears_mark(&found, &attempt.uid));
@@ -181,22 +186,24 @@ impl Launch<'_> {
                     Accepted::Yes(images) => {
                         return Ok(Box::new(Written { config_map: found, images }));
                     }
-                    Accepted::No(why) => failure = why.under(attempt.wanted.strategy),
+                    Accepted::No(why) => failure = why.without_remedies_of(attempt.wanted.strategy),
                     Accepted::Broken => {}
                 }
             }
             if found.metadata.deletion_timestamp.is_some() {
-                return Err(self.of_missing(failure).await);
+                return Err(self.classify_missing(failure).await);
             }
             let is_withdrawn = marked.is_some() && failure.reason.is_of_image();
-            // Meanwhile someone else has filled the ConfigMap, or created another one of this name.
+            // Someone else may have filled the ConfigMap meanwhile, or created another one with
+            // this name.
             let is_others = found.annotations().get(mark::ATTEMPT) != baseline.written_by.as_ref()
                 || found.uid() != baseline.facts.config_map_uid;
             if (is_others && !is_withdrawn) || !is_recorded {
                 return Err(failure);
             }
             let attempt = attempt.map(|it| it.0);
-            // The first who saw it saw the cause, and not its consequences.
+            // The first launcher to record a failure saw the cause, and later ones may see only its
+            // effects.
             let recorded = attempt.and_then(|attempt| Record::read(Some(&found), &attempt.uid));
             if let Some(recorded) = recorded.filter(|_| !is_withdrawn) {
                 return Err(recorded.failure);
@@ -207,23 +214,24 @@ impl Launch<'_> {
                 failure: failure.clone(),
             };
             let record = serde_json::to_string(&record).unwrap_or_default();
-            let patch = Patch::Merge(noting(&record, &found, is_withdrawn));
+            let patch = Patch::Merge(record_patch(&record, &found, is_withdrawn));
             let doing = format!("annotate ConfigMap {}", self.plan.name());
             let params = PatchParams::default();
             let request = || api.patch(self.plan.name(), &params, &patch);
-            match patience.ask(&doing, request).await {
-                Ok(Answer::Changed) => {}
+            match retrier.send(&doing, request).await {
+                Ok(Reply::Changed) => {}
                 Err(_) if is_withdrawn => {
                     let name = self.plan.name();
-                    let hint = format!("delete the ConfigMap {name}: it still holds the content");
-                    return Err(failure.hinted(Some(hint)));
+                    let hint =
+                        format!("delete the ConfigMap {name}, because it still holds the content");
+                    return Err(failure.with_hint(Some(hint)));
                 }
                 Ok(_) | Err(_) => return Err(failure),
             }
         }
     }
 
-    /// Whether content that bears the mark of the attempt is taken, whatever else went wrong.
+    /// Decides whether content with the mark of the attempt is accepted, despite the failure.
     async fn accepted(
         &self,
         found: &ConfigMap,
@@ -236,9 +244,9 @@ impl Launch<'_> {
             // Another launcher may have seen more of the pod.
             Reason::ImageUnverified => {
                 let content = found.annotations().get(mark::DIGEST);
-                let seal = self.sealed(found).await;
+                let seal = self.read_seal(found).await;
                 let observed = seal.zip(content).and_then(|(seal, content)| {
-                    super::reuse::taken(&seal, self.plan.image(), content)
+                    super::reuse::verified_image(&seal, self.plan.image(), content)
                 });
                 let is_whole = decode(&[of_format(found)], &Limits::default()).is_ok();
                 return match observed.filter(|_| is_whole) {
@@ -257,23 +265,25 @@ impl Launch<'_> {
         }
     }
 
-    /// Whether the namespace is gone or on its way out. Who mayn't read namespaces isn't told.
-    async fn is_namespace_going(&self) -> bool {
+    /// Finds out whether the namespace is gone or is being deleted. Returns false if the caller may
+    /// not read namespaces.
+    async fn is_namespace_terminating(&self) -> bool {
         let namespace = &self.request.namespace;
         let api: Api<Namespace> = Api::all(self.client.clone());
-        let patience = Patience::of(&self.report, PATIENCE);
+        let retrier = Retrier::new(&self.report, TIMEOUT);
         let doing = format!("read namespace {namespace}");
-        match patience.ask(&doing, || api.get(namespace)).await {
-            Ok(Answer::Done(found)) => found.metadata.deletion_timestamp.is_some(),
+        match retrier.send(&doing, || api.get(namespace)).await {
+            Ok(Reply::Done(found)) => found.metadata.deletion_timestamp.is_some(),
             Ok(_) => true,
             Err(_) => false,
         }
     }
 
-    /// The failure where the ConfigMap is gone: that, or the namespace on its way out.
-    async fn of_missing(&self, failure: Failure) -> Failure {
-        if self.is_namespace_going().await {
-            return super::judge::namespace_going(&self.request.namespace);
+    /// Returns the failure for a ConfigMap that no longer exists. If the namespace is being
+    /// deleted, that is the failure.
+    async fn classify_missing(&self, failure: Failure) -> Failure {
+        if self.is_namespace_terminating().await {
+            return super::judge::namespace_terminating(&self.request.namespace);
         }
         match failure.reason {
             Reason::ConfigMapDeleted | Reason::Namespace => failure,
@@ -284,8 +294,8 @@ impl Launch<'_> {
         }
     }
 
-    /// Ends the Job where it stands: it and its pods stay as long as a failure is to be seen.
-    async fn end(&self, attempt: &Attempt) {
+    /// Ends the Job in place. The Job and its pods stay for the retention time of a failure.
+    async fn end_job(&self, attempt: &Attempt) {
         let patch = Patch::Merge(json!({
             "metadata": {"uid": attempt.uid},
             "spec": {
@@ -294,25 +304,26 @@ impl Launch<'_> {
             },
         }));
         let api = self.api::<Job>();
-        let patience = Patience::of(&self.report, PATIENCE);
+        let retrier = Retrier::new(&self.report, TIMEOUT);
         let doing = format!("end Job {}", attempt.job);
         let params = PatchParams::default();
-        let _ = patience.ask(&doing, || api.patch(&attempt.job, &params, &patch)).await;
+        let _ = retrier.send(&doing, || api.patch(&attempt.job, &params, &patch)).await;
     }
 }
 
-/// Whether content is taken.
+/// Whether content is accepted.
 enum Accepted {
     Yes(Observed),
-    /// It isn't known to be that of the image.
+    /// The content may not be that of the image.
     No(Failure),
-    /// It isn't what was written.
+    /// The content is not what the attempt wrote.
     Broken,
 }
 
-/// The patch that writes `record` down, and takes content and marks away where it `is_withdrawn`. It
-/// applies only if nothing was written since `found` was read.
-fn noting(record: &str, found: &ConfigMap, is_withdrawn: bool) -> Value {
+/// Returns the patch that records a failure and, if the content `is_withdrawn`, removes the content
+/// and its marks. The patch applies only if nobody has written the ConfigMap since `found` was
+/// read.
+fn record_patch(record: &str, found: &ConfigMap, is_withdrawn: bool) -> Value {
     let version = &found.metadata.resource_version;
     if !is_withdrawn {
         return json!({"metadata": {"resourceVersion": version, "annotations": {FAILURE: record}}});
@@ -332,8 +343,8 @@ fn noting(record: &str, found: &ConfigMap, is_withdrawn: bool) -> Value {
     })
 }
 
-/// Waits until nothing of the Job can write any more, or has written already.
-async fn let_job_end(watch: &mut Watch, attempt: &Attempt) {
+/// Waits until the Job can no longer write the ConfigMap, or has already written it.
+async fn wait_for_job_end(watch: &mut Watch, attempt: &Attempt) {
     let end = Instant::now() + STOPPING;
     loop {
         let seen = &watch.seen;
@@ -342,7 +353,8 @@ async fn let_job_end(watch: &mut Watch, attempt: &Attempt) {
             Presence::Gone => true,
             Presence::Unknown => false,
         };
-        let is_marked = seen.config_map.there().is_none_or(|there| bears_mark(there, &attempt.uid));
+        let is_marked =
+            seen.config_map.object().is_none_or(|there| bears_mark(there, &attempt.uid));
         if is_over || is_marked {
             return;
         }
@@ -350,9 +362,9 @@ async fn let_job_end(watch: &mut Watch, attempt: &Attempt) {
     }
 }
 
-/// Waits until the pod whose container ended has ended too, which it does a moment later: ending
-/// the Job deletes the pods that haven't, and this one is evidence.
-async fn let_pod_end(watch: &mut Watch, failure: &Failure) {
+/// Waits until the pod of the exited container has ended, which is a moment later. Ending the Job
+/// deletes the pods that are still running, and this pod is evidence.
+async fn wait_for_pod_exit(watch: &mut Watch, failure: &Failure) {
     let pod = failure.evidence.object.as_deref().and_then(|object| object.strip_prefix("pod/"));
     let Some(pod) = pod.filter(|_| failure.evidence.exit_code.is_some()) else { return };
     let end = Instant::now() + ENDING;

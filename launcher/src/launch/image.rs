@@ -1,12 +1,13 @@
-//! Which images the pods of a Job were admitted with, and which ones they ran or mounted, compared
-//! with what was asked for. Pure.
+//! Comparison of the requested images with those that the pods of a Job were admitted with, and
+//! with those that they ran or mounted. These functions are pure.
 //!
-//! The node pulls what the pod names, so a reference with the digest that was asked for settles an
-//! image volume. A container's image can be changed after the pod was created, so a container is
-//! settled by what the node reports, `imageID`. A runtime may report another digest than it pulled:
-//! containerd reports the first of all digests under which it has an image of the same
-//! configuration, such as that of an index and that of its only manifest. Where every version of
-//! the pod names the digest that was asked for, such a report changes nothing.
+//! The node pulls the image that the pod names, so the requested digest in the pod's reference is
+//! sufficient for an image volume. The image of a container can be changed after the pod was
+//! created, so a container is judged by the node's report in `imageID`. A runtime may report a
+//! digest that differs from the one that it pulled: containerd knows an image with the same
+//! configuration under several digests, such as that of an index and that of its only manifest, and
+//! reports the first. If every version of the pod names the requested digest, such a report is
+//! ignored.
 
 mod sighting;
 #[cfg(test)]
@@ -17,14 +18,15 @@ pub(super) use sighting::{Sighting, digest_of};
 use self::sighting::Said;
 use crate::{DigestSource, Evidence, Failure, ImageReference, ObservedImage, Reason, Strategy};
 
-/// What is compared with what the pods show.
+/// The requested images, and how to compare them with those of the pods.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Wanted {
     pub(super) bundle: ImageReference,
-    /// The tool image; none for a Job of others, who may have asked for another.
+    /// The tool image. `None` for a Job of another launch with other options, which may use a
+    /// different one.
     pub(super) tool: Option<ImageReference>,
     pub(super) strategy: Strategy,
-    /// Whether the digest behind a tag is waited for where the pod may tell it.
+    /// Whether to wait for the digest of a tag if the pod may report it.
     pub(super) resolves: bool,
 }
 
@@ -35,105 +37,122 @@ pub(super) struct Observed {
     pub(super) tool: ObservedImage,
 }
 
-/// How the images compare with those that were asked for.
+/// The result of comparing images with the requested ones.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Comparison {
-    /// They are the same, as far as that can be told.
+    /// The images are the same, as far as this can be determined.
     Same(Observed),
-    /// The node may still report which image it was. With what is known so far, and why that isn't
-    /// enough; nothing is wrong with a tag whose digest stays unknown.
+    /// The node may still report the image. The fields are what is known so far, and why that is
+    /// not sufficient. The second one is `None` for a tag, whose digest may stay unknown.
     Open(Observed, Option<Failure>),
-    /// Another one took its place.
+    /// Another image was used instead.
     Replaced(Failure),
 }
 
-/// The same for one image.
-enum One {
+/// The result of comparing one image with the requested one.
+enum ImageComparison {
     Same(ObservedImage),
     Open(ObservedImage, Option<Failure>),
     Replaced(Failure),
 }
 
-/// Compares the images that were asked for with what the Job and its pods showed, the newest pod
-/// first.
+/// Compares the requested images with those of the Job and its pods, the newest pod first.
 pub(super) fn compare(wanted: &Wanted, job: Option<&Sighting>, pods: &[&Sighting]) -> Comparison {
     let is_mounted = wanted.strategy == Strategy::ImageVolume;
-    let bundle = Asked {
+    let bundle = RequestedImage {
         what: "bundle image",
         image: &wanted.bundle,
         part: if is_mounted { |pod| &pod.volume } else { |pod| &pod.unpack },
         source: if is_mounted { DigestSource::VolumeStatus } else { DigestSource::ContainerStatus },
         needs_report: if wanted.bundle.is_digest() { !is_mounted } else { wanted.resolves },
     };
-    let tool = wanted.tool.as_ref().map(|image| Asked {
+    let tool = wanted.tool.as_ref().map(|image| RequestedImage {
         what: "tool image",
         image,
         part: if is_mounted { |pod| &pod.unpack } else { |pod| &pod.install },
         source: DigestSource::ContainerStatus,
         needs_report: false,
     });
-    let tool = tool.map_or_else(|| One::Same(ObservedImage::default()), |tool| tool.of(job, pods));
-    match (bundle.of(job, pods), tool) {
-        (One::Replaced(failure), _) | (_, One::Replaced(failure)) => Comparison::Replaced(failure),
-        (One::Same(bundle), One::Same(tool)) => Comparison::Same(Observed { bundle, tool }),
-        (One::Same(bundle) | One::Open(bundle, None), One::Same(tool) | One::Open(tool, None)) => {
-            Comparison::Open(Observed { bundle, tool }, None)
+    let tool = tool.map_or_else(
+        || ImageComparison::Same(ObservedImage::default()),
+        |tool| tool.compare(job, pods),
+    );
+    match (bundle.compare(job, pods), tool) {
+        (ImageComparison::Replaced(failure), _) | (_, ImageComparison::Replaced(failure)) => {
+            Comparison::Replaced(failure)
         }
-        (One::Open(bundle, Some(why)), One::Same(tool) | One::Open(tool, _))
-        | (One::Same(bundle) | One::Open(bundle, None), One::Open(tool, Some(why))) => {
-            Comparison::Open(Observed { bundle, tool }, Some(why))
+        (ImageComparison::Same(bundle), ImageComparison::Same(tool)) => {
+            Comparison::Same(Observed { bundle, tool })
         }
+        (
+            ImageComparison::Same(bundle) | ImageComparison::Open(bundle, None),
+            ImageComparison::Same(tool) | ImageComparison::Open(tool, None),
+        ) => Comparison::Open(Observed { bundle, tool }, None),
+        (
+            ImageComparison::Open(bundle, Some(why)),
+            ImageComparison::Same(tool) | ImageComparison::Open(tool, _),
+        )
+        | (
+            ImageComparison::Same(bundle) | ImageComparison::Open(bundle, None),
+            ImageComparison::Open(tool, Some(why)),
+        ) => Comparison::Open(Observed { bundle, tool }, Some(why)),
     }
 }
 
-/// One image that was asked for, and where pods show it.
-struct Asked<'w> {
+/// A requested image, and where pods show it.
+struct RequestedImage<'w> {
     what: &'static str,
     image: &'w ImageReference,
     part: fn(&Sighting) -> &Said,
     source: DigestSource,
-    /// Whether the reference in the pod isn't enough.
+    /// Whether the reference in the pod is not sufficient.
     needs_report: bool,
 }
 
-impl Asked<'_> {
-    fn of(&self, job: Option<&Sighting>, pods: &[&Sighting]) -> One {
-        // An API server without image volumes drops them from the Job too, which says so itself.
+impl RequestedImage<'_> {
+    fn compare(&self, job: Option<&Sighting>, pods: &[&Sighting]) -> ImageComparison {
+        // An API server without image volumes drops them from the Job too. That is a failure of its
+        // own, and not a replaced image.
         let may_lack = job.is_none_or(|job| (self.part)(job).reference().is_none());
-        if let Some(One::Replaced(failure)) = job.map(|job| self.in_one(job, may_lack)) {
-            return One::Replaced(failure);
+        if let Some(ImageComparison::Replaced(failure)) =
+            job.map(|job| self.compare_one(job, may_lack))
+        {
+            return ImageComparison::Replaced(failure);
         }
         let mut newest = None;
         let mut same = None;
         for pod in pods {
-            match self.in_one(pod, may_lack) {
-                replaced @ One::Replaced(_) => return replaced,
-                one @ One::Same(_) if same.is_none() && self.image.is_digest() => same = Some(one),
+            match self.compare_one(pod, may_lack) {
+                replaced @ ImageComparison::Replaced(_) => return replaced,
+                one @ ImageComparison::Same(_) if same.is_none() && self.image.is_digest() => {
+                    same = Some(one);
+                }
                 one => newest = newest.or(Some(one)),
             }
         }
-        // Any pod of the attempt may have written. What a tag stands for the newest one tells: it
-        // may have moved since an earlier one was made.
+        // For a digest, any pod of the attempt may have written the content. For a tag the newest
+        // pod decides, because the tag may have moved since an earlier one.
         same.or(newest).unwrap_or_else(|| {
             if !self.needs_report && !self.image.is_digest() {
-                return One::Same(ObservedImage::default());
+                return ImageComparison::Same(ObservedImage::default());
             }
             let why = self.image.digest().map(|digest| {
                 let what = self.what;
                 let message = format!(
-                    "no pod was seen that shows which {what} it used; {digest} was asked for"
+                    "no observed pod shows which {what} it used; the requested digest is {digest}"
                 );
                 Failure::new(Reason::ImageUnverified, message)
             });
-            One::Open(ObservedImage::default(), why)
+            ImageComparison::Open(ObservedImage::default(), why)
         })
     }
 
-    /// What one pod shows. `may_lack`: whether it may be that the image isn't in it at all.
-    fn in_one(&self, seen: &Sighting, may_lack: bool) -> One {
+    /// Compares the image with that of one pod. `may_lack` tells whether the pod may lack the
+    /// image.
+    fn compare_one(&self, seen: &Sighting, may_lack: bool) -> ImageComparison {
         let said = (self.part)(seen);
         if !may_lack && said.references().any(str::is_empty) {
-            return One::Replaced(self.replaced(seen, ""));
+            return ImageComparison::Replaced(self.replaced(seen, ""));
         }
         let mut observed = ObservedImage {
             reference: said.reference().map(str::to_owned),
@@ -145,7 +164,7 @@ impl Asked<'_> {
             ..observed.clone()
         };
         let Some(wanted) = self.image.digest() else {
-            // A policy may have put the digest there that the tag stands for.
+            // A policy may have replaced the tag by its digest.
             let digest = said.reported().or_else(|| said.named());
             let source =
                 if said.reported().is_some() { self.source } else { DigestSource::PodReference };
@@ -153,7 +172,11 @@ impl Asked<'_> {
                 observed = known(digest, source);
             }
             let is_open = self.needs_report && digest.is_none() && !said.has_reported;
-            return if is_open { One::Open(observed, None) } else { One::Same(observed) };
+            return if is_open {
+                ImageComparison::Open(observed, None)
+            } else {
+                ImageComparison::Same(observed)
+            };
         };
         let mut is_named = true;
         for reference in said.references() {
@@ -162,7 +185,7 @@ impl Asked<'_> {
                 .and_then(|it| it.digest().map(str::to_owned))
             {
                 Some(digest) if digest == wanted => {}
-                Some(_) => return One::Replaced(self.replaced(seen, reference)),
+                Some(_) => return ImageComparison::Replaced(self.replaced(seen, reference)),
                 None => is_named = false,
             }
         }
@@ -171,21 +194,28 @@ impl Asked<'_> {
         let other = reports.iter().find(|(_, digest)| digest.is_some_and(|it| it != wanted));
         if let Some((report, _)) = other {
             return if !is_named {
-                One::Replaced(self.replaced(seen, report))
+                ImageComparison::Replaced(self.replaced(seen, report))
             } else if seen.is_changed {
-                One::Open(by_reference, Some(self.unverified(seen, wanted, Some(report))))
+                ImageComparison::Open(
+                    by_reference,
+                    Some(self.unverified(seen, wanted, Some(report))),
+                )
             } else {
-                One::Same(by_reference)
+                ImageComparison::Same(by_reference)
             };
         }
         if reports.iter().any(|(_, digest)| digest.is_some()) {
-            return One::Same(known(wanted, self.source));
+            return ImageComparison::Same(known(wanted, self.source));
         }
         if is_named && (said.has_reported || !self.needs_report) && said.reference().is_some() {
-            return One::Same(by_reference);
+            return ImageComparison::Same(by_reference);
         }
-        // Another pod is admitted like this one.
-        One::Open(observed, Some(self.unverified(seen, wanted, None).transient(is_named)))
+        // Transient only with the digest in the reference, because admission treats the next pod
+        // like this one.
+        ImageComparison::Open(
+            observed,
+            Some(self.unverified(seen, wanted, None).with_transience(is_named)),
+        )
     }
 
     fn replaced(&self, seen: &Sighting, found: &str) -> Failure {
@@ -193,7 +223,7 @@ impl Asked<'_> {
         let message = if found.is_empty() {
             format!("{object} does not use the {what} {image}")
         } else {
-            format!("{object} uses {found} in place of the {what} {image}")
+            format!("{object} uses {found} instead of the {what} {image}")
         };
         Failure::new(Reason::ImageReplaced, message).seen(evidence(seen)).bounded()
     }
@@ -202,10 +232,11 @@ impl Asked<'_> {
         let (what, object) = (self.what, &seen.object);
         let message = match report {
             Some(report) => format!(
-                "the node reports {report} for the {what} of {object}, which was changed after it \
-                 was created; {wanted} was asked for"
+                "the node reports {report} for the {what} of {object}, which was changed after it was created; the requested digest is {wanted}"
             ),
-            None => format!("nothing shows which {what} {object} used; {wanted} was asked for"),
+            None => format!(
+                "nothing shows which {what} {object} used; the requested digest is {wanted}"
+            ),
         };
         Failure::new(Reason::ImageUnverified, message).seen(evidence(seen)).bounded()
     }

@@ -1,5 +1,5 @@
-//! What to make of everything that was observed of an attempt. Pure: objects and the time in,
-//! steps and a verdict out.
+//! [`Judge`]: derives steps and a verdict from everything that was observed of an attempt and from
+//! the time. It performs no I/O.
 
 mod budget;
 pub(crate) mod condition;
@@ -23,36 +23,37 @@ use crate::{Failure, Reason, Step, Strategy, failure};
 pub(super) use budget::{Budget, Phase};
 pub(super) use written::{bears_mark, compared};
 
-/// How long things may take before events are asked for. Where everything goes well they aren't.
+/// How long an attempt may take before its events are watched. A launch without problems does not
+/// need them.
 const QUIET: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests;
 
-/// One Job and its pods.
+/// A Job and its pods.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Attempt {
-    /// The Job's name.
+    /// The name of the Job.
     pub(super) job: String,
-    /// The Job's uid: the attempt's id.
+    /// The uid of the Job, which identifies the attempt.
     pub(super) uid: String,
-    /// The images that it is to use.
+    /// The images that the attempt should use.
     pub(super) wanted: Wanted,
-    /// The uid of the ConfigMap that is to be filled.
+    /// The uid of the ConfigMap to fill.
     pub(super) config_map_uid: String,
-    /// Whose Job it is.
+    /// Which launch created the Job.
     pub(super) ownership: JobOwnership,
 }
 
-/// What is known of an attempt.
+/// The judgement of an attempt.
 #[derive(Debug)]
 pub(super) struct Judgement {
-    /// What has happened since the last time.
+    /// The steps since the last judgement.
     pub(super) steps: Vec<Step>,
     pub(super) state: State,
 }
 
-/// Whether an attempt is over.
+/// Whether an attempt has ended.
 #[derive(Debug)]
 pub(super) enum State {
     Ended(Verdict),
@@ -63,7 +64,7 @@ pub(super) enum State {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "each lives for a moment")]
 pub(super) enum Verdict {
-    /// The ConfigMap bears its mark, and the content came from the image that was asked for.
+    /// The ConfigMap has the mark of the attempt, and the content came from the requested image.
     Written(Box<Written>),
     /// The attempt failed, or this launch stops waiting for it.
     Failed(Ending, Failure),
@@ -73,39 +74,39 @@ pub(super) enum Verdict {
 #[derive(Debug, Clone)]
 pub(super) struct Written {
     pub(super) config_map: ConfigMap,
-    /// The images that it used.
+    /// The images that the attempt used.
     pub(super) images: Observed,
 }
 
 /// What an attempt waits for.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    /// What it is, if it is more than time.
+    /// The problem that it waits for, or `None` if the attempt makes progress.
     pub(super) on: Option<Box<Failure>>,
-    /// When it has to be looked at again even if nothing changes.
+    /// When to judge again even if nothing changes.
     pub(super) until: Duration,
-    /// The uid of the object whose events would tell more.
+    /// The uid of the object whose events to watch.
     pub(super) events_of: Option<String>,
-    /// What would end the attempt, if it weren't for events alone that say so: anyone who may create
-    /// events may say anything. Something else has to confirm it.
+    /// A fatal failure that only an event reports. Anyone who may create events can write anything
+    /// in them, so something else has to confirm the failure.
     pub(super) unconfirmed: Option<Box<Failure>>,
 }
 
-/// Judges one attempt. The budget is the whole launch's.
+/// Judges one attempt. The budget is that of the whole launch.
 #[derive(Debug)]
 pub(super) struct Judge<'a> {
     attempt: &'a Attempt,
     budget: &'a mut Budget,
     began: Duration,
-    /// When the mark was seen first.
+    /// When the mark of the attempt was first observed.
     written: Option<Duration>,
-    /// The pod that the steps were told of, and which.
-    told_of: String,
-    told: BTreeSet<&'static str>,
+    /// The uid of the pod whose steps were reported last.
+    reported_pod: String,
+    reported: BTreeSet<&'static str>,
 }
 
 impl<'a> Judge<'a> {
-    /// Of an attempt that began at `now`.
+    /// Returns the judge of an attempt that began at `now`.
     pub(super) fn new(attempt: &'a Attempt, budget: &'a mut Budget, now: Duration) -> Self {
         budget.enter(Phase::Schedule, now);
         Self {
@@ -113,42 +114,47 @@ impl<'a> Judge<'a> {
             budget,
             began: now,
             written: None,
-            told_of: String::new(),
-            told: BTreeSet::new(),
+            reported_pod: String::new(),
+            reported: BTreeSet::new(),
         }
     }
 
-    /// What `seen` means at the time `now`, counted from the beginning of the launch.
+    /// Judges what was `seen` by the time `now`, which is relative to the beginning of the launch.
     pub(super) fn judge(&mut self, seen: &Seen, now: Duration) -> Judgement {
-        let pods = pod::of_attempt(seen, self.attempt);
+        let pods = pod::attempt_pods(seen, self.attempt);
         let current = pods.iter().find(|pod| !pod::has_failed(pod)).copied();
-        let steps = current.map(|pod| self.steps(pod, seen)).unwrap_or_default();
+        let steps = current.map(|pod| self.new_steps(pod, seen)).unwrap_or_default();
         match current {
             Some(pod) => self.budget.enter(pod::phase(pod), now),
             None if pods.is_empty() => self.budget.enter(Phase::Schedule, now),
-            // Until there is another, what a pod failed at takes the time.
+            // Until there is another pod, the time counts for the phase in which the last one
+            // failed.
             None => {}
         }
-        let verdict = self.replaced(seen).or_else(|| self.written(seen, now));
+        let verdict = self.judge_images(seen).or_else(|| self.judge_content(seen, now));
         if let Some(state) = verdict {
             return Judgement { steps, state };
         }
         let mut unconfirmed = None;
-        let verdict = self.interfered(seen).or_else(|| self.ended(seen, &pods, &mut unconfirmed));
+        let verdict =
+            self.judge_interference(seen).or_else(|| self.judge_end(seen, &pods, &mut unconfirmed));
         let state = match verdict {
             Some(verdict) => State::Ended(verdict),
-            None => self.waiting(seen, current, &pods, unconfirmed, now),
+            None => self.judge_wait(seen, current, &pods, unconfirmed, now),
         };
         Judgement { steps, state }
     }
 
-    /// What others did to the objects.
-    fn interfered(&self, seen: &Seen) -> Option<Verdict> {
+    /// Judges changes to the objects by others.
+    fn judge_interference(&self, seen: &Seen) -> Option<Verdict> {
         let job = &self.attempt.job;
         if let Presence::There(namespace) = &seen.namespace
             && namespace.metadata.deletion_timestamp.is_some()
         {
-            return Some(Verdict::Failed(Ending::Fatal, namespace_going(&namespace.name_any())));
+            return Some(Verdict::Failed(
+                Ending::Fatal,
+                namespace_terminating(&namespace.name_any()),
+            ));
         }
         let failure = match (&seen.config_map, &seen.job) {
             (Presence::Gone, _) => {
@@ -158,7 +164,8 @@ impl<'a> Judge<'a> {
                 if there.metadata.uid.as_ref() != Some(&self.attempt.config_map_uid) =>
             {
                 let name = there.name_any();
-                let message = format!("someone deleted the ConfigMap {name} and made another");
+                let message =
+                    format!("someone deleted the ConfigMap {name} and created another one");
                 Failure::new(Reason::ConfigMapDeleted, message)
             }
             (Presence::There(there), _) if there.metadata.deletion_timestamp.is_some() => {
@@ -178,7 +185,8 @@ impl<'a> Judge<'a> {
             {
                 Failure::new(Reason::JobDeleted, format!("someone deleted the Job {job}"))
             }
-            // Who asks for the volume gets it unasked: there was no dry run.
+            // Only possible if the options require an image volume, because there was no dry run
+            // then.
             (_, Presence::There(there))
                 if self.attempt.wanted.strategy == Strategy::ImageVolume
                     && !keeps_volume(there.pod()) =>
@@ -191,15 +199,15 @@ impl<'a> Judge<'a> {
         Some(Verdict::Failed(Ending::Fatal, failure))
     }
 
-    /// What the end of the Job or of its pod means.
-    fn ended(
+    /// Judges the end of the Job or of its pods.
+    fn judge_end(
         &self,
         seen: &Seen,
         pods: &[&Pod],
         unconfirmed: &mut Option<Failure>,
     ) -> Option<Verdict> {
-        let of_pods: Vec<_> = pods.iter().filter_map(|pod| of_pod(pod, seen)).collect();
-        // Events explain what pods and Jobs show; by themselves they decide nothing.
+        let of_pods: Vec<_> = pods.iter().filter_map(|pod| classify_pod(pod, seen)).collect();
+        // Events only explain the state of pods and Jobs. An event alone is not a verdict.
         let is_shown =
             |pod: &&Pod| failure::of_pod(pod, &[]).is_some_and(|failure| !failure.is_transient);
         if let Some(failure) = of_pods.iter().find(|failure| !failure.is_transient) {
@@ -208,12 +216,11 @@ impl<'a> Judge<'a> {
             }
             *unconfirmed = Some(failure.clone());
         }
-        let job = seen.job.there()?;
+        let job = seen.job.object()?;
         let name = &self.attempt.job;
         if condition::is_complete(job) {
             let message = format!(
-                "the Job {name} is complete, but its ConfigMap doesn't bear its mark: someone else \
-                 has written it since"
+                "the Job {name} is complete, but its ConfigMap does not have its mark: someone else has written the ConfigMap since"
             );
             return Some(Verdict::Failed(
                 Ending::Retryable,
@@ -221,22 +228,22 @@ impl<'a> Judge<'a> {
             ));
         }
         if !condition::has_failed(job) {
-            // The only thing that says why a Job has no pod is an event.
-            let of_job = of_job(job, seen);
+            // Only an event says why a Job has no pod.
+            let of_job = classify_job(job, seen);
             if let Some(failure) = of_job.filter(|failure| pods.is_empty() && !failure.is_transient)
             {
                 *unconfirmed = Some(failure);
             }
             return None;
         }
-        // What another launcher saw may be gone by now: it has ended the Job.
-        let recorded = Record::read(seen.config_map.there(), &self.attempt.uid);
+        // Another launcher may have ended the Job and recorded evidence that no longer exists.
+        let recorded = Record::read(seen.config_map.object(), &self.attempt.uid);
         let is_recorded = recorded.is_some();
         let failure = recorded
             .map(|record| record.failure)
-            .or_else(|| failure::worst(of_pods.into_iter().chain(of_job(job, seen))))
+            .or_else(|| failure::worst(of_pods.into_iter().chain(classify_job(job, seen))))
             .unwrap_or_else(|| {
-                Failure::new(Reason::Killed, format!("the Job {name} failed without saying why"))
+                Failure::new(Reason::Killed, format!("the Job {name} failed without a reason"))
             });
         let shown = pods.iter().filter_map(|pod| failure::of_pod(pod, &[]));
         let shown = failure::worst(shown.chain(failure::of_job(job, &[])));
@@ -246,7 +253,7 @@ impl<'a> Judge<'a> {
         Some(Verdict::Failed(ending, failure))
     }
 
-    fn waiting(
+    fn judge_wait(
         &self,
         seen: &Seen,
         current: Option<&Pod>,
@@ -254,11 +261,11 @@ impl<'a> Judge<'a> {
         unconfirmed: Option<Failure>,
         now: Duration,
     ) -> State {
-        // A pod that failed tells why there is none; a Job does where there hasn't been one.
-        let of_pods = || pods.first().and_then(|pod| of_pod(pod, seen));
-        let of_job = || seen.job.there().and_then(|job| of_job(job, seen));
+        // Without a running pod, the last failed pod has the reason, or else the Job.
+        let of_pods = || pods.first().and_then(|pod| classify_pod(pod, seen));
+        let of_job = || seen.job.object().and_then(|job| classify_job(job, seen));
         let on = match current {
-            Some(pod) => of_pod(pod, seen),
+            Some(pod) => classify_pod(pod, seen),
             None => of_pods().or_else(of_job),
         };
         let on = on.or_else(|| seen.trouble.clone());
@@ -283,24 +290,24 @@ impl<'a> Judge<'a> {
         })
     }
 
-    /// What this pod has come to since the last time.
-    fn steps(&mut self, pod: &Pod, seen: &Seen) -> Vec<Step> {
+    /// Returns the steps of a pod that have not been reported yet.
+    fn new_steps(&mut self, pod: &Pod, seen: &Seen) -> Vec<Step> {
         let uid = pod.uid().unwrap_or_default();
-        if self.told_of != uid {
-            self.told_of = uid;
-            self.told.clear();
+        if self.reported_pod != uid {
+            self.reported_pod = uid;
+            self.reported.clear();
         }
         let mut steps = Vec::new();
-        let mut tell = |name, step: Option<Step>| {
+        let mut report = |name, step: Option<Step>| {
             if let Some(step) = step
-                && self.told.insert(name)
+                && self.reported.insert(name)
             {
                 steps.push(step);
             }
         };
-        tell("scheduled", pod::node(pod).map(|node| Step::Scheduled { node: node.to_owned() }));
+        report("scheduled", pod::node(pod).map(|node| Step::Scheduled { node: node.to_owned() }));
         let wanted = &self.attempt.wanted;
-        let events = seen.events.of(pod.metadata.uid.as_ref());
+        let events = seen.events.about(pod.metadata.uid.as_ref());
         let pulled = pod::pulled(pod, wanted.strategy, &events);
         let mut sighting = Sighting::default();
         sighting.note(pod);
@@ -318,22 +325,22 @@ impl<'a> Judge<'a> {
                 requested: image.to_string(),
                 admitted: admitted.clone(),
             });
-            tell(name, step);
+            report(name, step);
         }
-        tell("tool", pulled.tool.then_some(Step::ToolPulled));
+        report("tool", pulled.tool.then_some(Step::ToolPulled));
         let digest = images.bundle.digest;
-        tell("bundle", pulled.bundle.then_some(Step::BundlePulled { digest }));
-        tell("running", pod::has_started(pod).then_some(Step::Running));
+        report("bundle", pulled.bundle.then_some(Step::BundlePulled { digest }));
+        report("running", pod::has_started(pod).then_some(Step::Running));
         steps
     }
 }
 
-/// That the namespace is on its way out, which takes all that is in it.
-pub(super) fn namespace_going(name: &str) -> Failure {
+/// Returns the failure for a namespace that is being deleted together with its objects.
+pub(super) fn namespace_terminating(name: &str) -> Failure {
     Failure::new(Reason::Namespace, format!("the namespace {name} is being deleted"))
 }
 
-/// Whether another attempt may help, where an attempt has failed for this.
+/// Checks whether another attempt may succeed after this failure.
 pub(super) fn may_help(failure: &Failure) -> bool {
     let is_over = matches!(
         failure.reason,
@@ -346,10 +353,10 @@ pub(super) fn may_help(failure: &Failure) -> bool {
     failure.is_transient && !is_over
 }
 
-fn of_pod(pod: &Pod, seen: &Seen) -> Option<Failure> {
-    failure::of_pod(pod, &seen.events.of(pod.metadata.uid.as_ref()))
+fn classify_pod(pod: &Pod, seen: &Seen) -> Option<Failure> {
+    failure::of_pod(pod, &seen.events.about(pod.metadata.uid.as_ref()))
 }
 
-fn of_job(job: &Job, seen: &Seen) -> Option<Failure> {
-    failure::of_job(job, &seen.events.of(job.metadata.uid.as_ref()))
+fn classify_job(job: &Job, seen: &Seen) -> Option<Failure> {
+    failure::of_job(job, &seen.events.about(job.metadata.uid.as_ref()))
 }

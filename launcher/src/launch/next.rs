@@ -40,14 +40,14 @@ pub(super) struct Next {
     pub(super) end_job: EndJob,
 }
 
-/// How a launch goes on.
+/// How a launch continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Then {
     /// It returns the failure.
     Fail,
     /// It makes another attempt after a pause.
     Retry,
-    /// It makes another attempt that injects the unpacker instead of mounting the bundle's image.
+    /// It makes another attempt that injects the unpacker instead of mounting the bundle image.
     Inject,
 }
 
@@ -77,7 +77,7 @@ pub(super) fn next(
     reason: Reason,
     may_inject: bool,
 ) -> Next {
-    let is_for_us_to_tell = match ownership {
+    let is_reported_here = match ownership {
         _ if ending == Ending::Superseded => false,
         None | Some(JobOwnership::Own) => true,
         Some(_) if ending == Ending::DeadlineExceeded || reason.is_of_launcher() => false,
@@ -88,11 +88,11 @@ pub(super) fn next(
         matches!(reason, Reason::JobDeleted | Reason::ConfigMapDeleted | Reason::Namespace);
     let end_job = match ownership {
         None => EndJob::Never,
-        Some(_) if !is_for_us_to_tell || is_gone => EndJob::Never,
+        Some(_) if !is_reported_here || is_gone => EndJob::Never,
         Some(_) if reason.is_of_image() => EndJob::BeforeRecording,
         Some(_) => EndJob::AfterRecording,
     };
-    let is_end_of_others = match ownership {
+    let ended_for_other_launcher = match ownership {
         None | Some(JobOwnership::Own) => false,
         // The deadline comes from the launch that created the Job.
         Some(_) if reason == Reason::Deadline => true,
@@ -102,9 +102,9 @@ pub(super) fn next(
     let then = match ending {
         Ending::Retryable | Ending::Superseded => Then::Retry,
         Ending::Fatal if may_inject && reason == Reason::VolumeUnsupported => Then::Inject,
-        Ending::Fatal if is_end_of_others => Then::Retry,
+        Ending::Fatal if ended_for_other_launcher => Then::Retry,
         Ending::Fatal | Ending::DeadlineExceeded => Then::Fail,
     };
     // If the name is taken, the ConfigMap belongs to someone else.
-    Next { then, record: is_for_us_to_tell && reason != Reason::NameTaken, end_job }
+    Next { then, record: is_reported_here && reason != Reason::NameTaken, end_job }
 }

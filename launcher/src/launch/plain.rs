@@ -1,4 +1,4 @@
-//! ConfigMap and Job with random names, without waiting for anything.
+//! Creates a ConfigMap and a Job with random names, and does not wait for the Job.
 
 use futures::channel::mpsc::unbounded;
 use futures::join;
@@ -13,9 +13,9 @@ use crate::object::{Facts, Plan};
 use crate::strategy::ImageVolumes;
 use crate::{Failure, Name, Options, Request, Strategy, name};
 
-/// What the name of the ConfigMap begins with.
+/// The prefix of the ConfigMap's name.
 const CONFIG_MAP: &str = "bundle-image-";
-/// What the name of the Job begins with; the ConfigMap's comes after it.
+/// The prefix of the Job's name, which the name of the ConfigMap follows.
 const JOB: &str = "deploy-";
 
 /// Creates the objects of a launch that injects the unpacker. If one fails, the others are deleted
@@ -45,7 +45,7 @@ pub(crate) async fn plain(
                 }
             }
             Ok(Created::Theirs(_)) => continue,
-            // The ConfigMap may exist all the same. It is ours, because nobody else knows its
+            // The ConfigMap may exist nevertheless. It is ours, because nobody else knows its
             // random name.
             Err(failure) => failure,
         };
@@ -64,7 +64,7 @@ impl Launch<'_> {
         job.metadata.name = Some(name.clone());
         match self.create_job(job).await? {
             Created::Own(job) => Ok(job),
-            Created::Theirs(_) => Err(super::taken("Job", &name)),
+            Created::Theirs(_) => Err(super::name_taken("Job", &name)),
         }
     }
 }

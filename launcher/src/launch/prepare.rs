@@ -1,4 +1,4 @@
-//! The ConfigMap: made, or found.
+//! Creation or adoption of the ConfigMap.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -9,52 +9,52 @@ use unlade_config_map::record::IMAGE;
 
 use super::Launch;
 use super::backoff;
-use super::patience::Answer;
+use super::retrier::Reply;
 use crate::object::label;
 use crate::{Failure, Name, Reason, Remedy};
 
-/// The ConfigMap that is to be filled.
+/// The ConfigMap to fill.
 pub(super) struct Prepared {
-    /// It may be filled already.
+    /// The ConfigMap, which may already be filled.
     pub(super) config_map: ConfigMap,
-    /// Whether it was made just now.
+    /// Whether this launch has just created it.
     pub(super) is_new: bool,
 }
 
 impl Launch<'_> {
-    /// Makes or finds the ConfigMap.
+    /// Creates the ConfigMap, or finds the existing one.
     pub(super) async fn prepare(&self) -> Result<Prepared, Failure> {
         let api = self.api::<ConfigMap>();
-        let patience = self.patience();
+        let retrier = self.retrier();
         let object = self.plan.config_map();
         let name = self.plan.name();
         let mut waits = backoff::REQUEST.waits();
         loop {
             let params = PostParams::default();
             let doing = format!("create ConfigMap {name}");
-            let answer = patience.ask(&doing, || api.create(&params, &object)).await?;
-            if !matches!(answer, Answer::Exists) {
-                let config_map = answer.expected(&doing)?;
+            let answer = retrier.send(&doing, || api.create(&params, &object)).await?;
+            if !matches!(answer, Reply::Exists) {
+                let config_map = answer.expect_value(&doing)?;
                 return Ok(Prepared { config_map, is_new: true });
             }
             let doing = format!("read ConfigMap {name}");
-            let Some(found) = patience.ask(&doing, || api.get(name)).await?.done() else {
+            let Some(found) = retrier.send(&doing, || api.get(name)).await?.value() else {
                 continue;
             };
             if found.metadata.deletion_timestamp.is_some() {
                 let message = format!("the ConfigMap {name} is being deleted");
                 let failure = Failure::new(Reason::ConfigMapDeleted, message);
-                patience.wait(failure, &mut waits).await?;
+                retrier.wait(failure, &mut waits).await?;
                 continue;
             }
             if !label::is_ours(found.metadata.labels.as_ref()) {
-                return Err(super::taken("ConfigMap", name));
+                return Err(super::name_taken("ConfigMap", name));
             }
             return Ok(Prepared { config_map: found, is_new: false });
         }
     }
 
-    /// Whether the ConfigMap has the image and the owner of this request.
+    /// Checks whether the ConfigMap has the image and the owner of this request.
     pub(super) fn is_adapted(&self, found: &ConfigMap) -> bool {
         let is_of_image = found.annotations().get(IMAGE) == Some(&self.request.image);
         let owners = found.owner_references();
@@ -62,24 +62,25 @@ impl Launch<'_> {
         is_of_image && self.request.owner.as_ref().is_none_or(is_owned)
     }
 
-    /// The ConfigMap with what this request wants of it; none if it is gone.
-    pub(super) async fn adapted(&self, found: ConfigMap) -> Result<Option<ConfigMap>, Failure> {
+    /// Adds the image and the owner of this request to the ConfigMap. Returns `None` if the
+    /// ConfigMap no longer exists.
+    pub(super) async fn adapt(&self, found: ConfigMap) -> Result<Option<ConfigMap>, Failure> {
         let image = found.annotations().get(IMAGE);
         let is_of_image = image == Some(&self.request.image);
-        // A name that was given may be used for one image after the other.
+        // A ConfigMap with a given name may be used for another image later.
         let is_given = matches!(self.request.name, Name::Given(_));
         if let Some(other) = image.filter(|_| !is_of_image && !is_given) {
             let name = self.plan.name();
-            let message = format!("the ConfigMap {name} is that of another image, {other}");
+            let message = format!("the ConfigMap {name} belongs to another image, {other}");
             return Err(Failure::new(Reason::NameTaken, message)
-                .hinted(Some("delete it"))
+                .with_hint(Some("delete the ConfigMap"))
                 .with_remedies(&[Remedy::Name])
                 .bounded());
         }
         if self.is_adapted(&found) {
             return Ok(Some(found));
         }
-        // Owners are merged by their uids.
+        // A strategic merge adds the owner to the others, because the uid is the merge key.
         let patch = Patch::Strategic(json!({
             "apiVersion": "v1",
             "kind": "ConfigMap",
@@ -93,7 +94,7 @@ impl Launch<'_> {
         let doing = format!("annotate ConfigMap {}", self.plan.name());
         let params = PatchParams::default();
         let answer =
-            self.patience().ask(&doing, || api.patch(self.plan.name(), &params, &patch)).await?;
-        Ok(answer.done())
+            self.retrier().send(&doing, || api.patch(self.plan.name(), &params, &patch)).await?;
+        Ok(answer.value())
     }
 }

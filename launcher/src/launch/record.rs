@@ -1,4 +1,4 @@
-//! The evidence of a failed attempt on the ConfigMap: the annotation `unlade.dev/failure`.
+//! [`Record`]: the failure of an attempt in the annotation `unlade.dev/failure` of its ConfigMap.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
@@ -7,34 +7,35 @@ use unlade_config_map::record::FAILURE;
 
 use crate::{Failure, Reason};
 
-/// Most bytes of the annotation that are read. What we write is far shorter.
-const LONGEST: usize = 64 << 10;
+/// The maximum size of the annotation that is read, in bytes. Records of unlade are much smaller.
+const MAX_SIZE: usize = 64 << 10;
 
 /// Why an attempt failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Record {
-    /// The uid of the Job; none if none could be made.
+    /// The uid of the Job, or `None` if none could be created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<String>,
-    /// The Job's name.
+    /// The name of the Job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// Why it failed.
+    /// Why the attempt failed.
     pub failure: Failure,
 }
 
 impl Record {
-    /// What is recorded on a ConfigMap of any attempt.
+    /// Returns the record on a ConfigMap, of whichever attempt.
     pub fn of(config_map: &ConfigMap) -> Option<Self> {
-        let text = config_map.annotations().get(FAILURE).filter(|text| text.len() <= LONGEST)?;
+        let text = config_map.annotations().get(FAILURE).filter(|text| text.len() <= MAX_SIZE)?;
         serde_json::from_str(text).ok()
     }
 
-    /// Returns the record of this attempt. Anyone who may update the ConfigMap can write a record, so
-    /// reasons that only a launcher itself can know, such as an unreachable cluster, are ignored. The
-    /// deadline of a Job is not one of them: every launch that follows the Job sees it.
+    /// Returns the record of this attempt. Anyone who may update the ConfigMap can write a record,
+    /// so reasons that only a launcher itself can know, such as an unreachable cluster, are
+    /// ignored. The deadline of a Job is not one of them: every launch that follows the Job sees
+    /// it.
     pub(super) fn read(config_map: Option<&ConfigMap>, attempt: &str) -> Option<Self> {
         Self::of(config_map?).filter(|record| {
             record.attempt.as_deref() == Some(attempt)

@@ -13,8 +13,8 @@ use unlade_config_map::record::LAUNCH;
 
 use super::creation::{Creation, Creations};
 use super::judge::condition;
-use super::patience::{Answer, PROMPT, Patience, ask};
 use super::report::Report;
+use super::retrier::{PROMPT, Reply, Retrier, send};
 use crate::inventory::{foreign, object};
 use crate::object::label;
 use crate::{Failure, Reason};
@@ -31,20 +31,20 @@ pub(crate) async fn cancel(
     config_map: &str,
 ) -> Result<Vec<String>, Failure> {
     let report = Report::start(unbounded().0);
-    let patience = Patience::of(&report, PROMPT);
+    let retrier = Retrier::new(&report, PROMPT);
     let api: Api<Job> = Api::namespaced(client.clone(), namespace);
     let params = ListParams::default().labels(&label::selector(config_map));
     let doing = format!("list Jobs in namespace {namespace}");
-    let jobs = patience.ask(&doing, || api.list(&params)).await?.expected(&doing)?;
+    let jobs = retrier.send(&doing, || api.list(&params)).await?.expect_value(&doing)?;
     let mut names = Vec::new();
     for job in jobs.items.iter().filter(|job| !condition::is_over(job)) {
-        names.extend(delete_job(&api, &patience, job).await?);
+        names.extend(delete_job(&api, &retrier, job).await?);
     }
-    for creation in creations.under_way(namespace, config_map) {
+    for creation in creations.pending(namespace, config_map) {
         let Creation { job: name, launch, .. } = &creation;
         if !jobs.items.iter().any(|job| is_of_launch(job, launch) && job.name_any() == *name) {
-            let job = appeared(&api, &patience, name, launch).await?;
-            names.extend(delete_job(&api, &patience, &job).await?);
+            let job = wait_for_job(&api, &retrier, name, launch).await?;
+            names.extend(delete_job(&api, &retrier, &job).await?);
         }
         creations.remove(&creation);
     }
@@ -54,22 +54,23 @@ pub(crate) async fn cancel(
 /// Deletes a Job with its pods. Returns its name if it still existed.
 async fn delete_job(
     api: &Api<Job>,
-    patience: &Patience<'_>,
+    retrier: &Retrier<'_>,
     job: &Job,
 ) -> Result<Option<String>, Failure> {
     let name = job.name_any();
     // Without background propagation, the pods of the Job would remain.
-    let params = DeleteParams::background().preconditions(of_uid(job.uid()));
+    let params = DeleteParams::background().preconditions(with_uid(job.uid()));
     let doing = format!("delete Job {name}");
-    let answer = patience.ask(&doing, || api.delete(&name, &params)).await?;
-    Ok(matches!(answer, Answer::Done(_)).then_some(name))
+    let answer = retrier.send(&doing, || api.delete(&name, &params)).await?;
+    Ok(matches!(answer, Reply::Done(_)).then_some(name))
 }
 
-/// Returns the metadata of a ConfigMap; `None` if it does not exist.
+/// Returns the metadata of a ConfigMap, or `None` if it does not exist.
 ///
 /// # Errors
 ///
-/// If unlade did not create the ConfigMap, or if the API server refuses or cannot be reached.
+/// Returns an error if unlade did not create the ConfigMap, or if the API server rejects the
+/// request or cannot be reached.
 pub(crate) async fn find(
     client: &Client,
     namespace: &str,
@@ -77,14 +78,14 @@ pub(crate) async fn find(
 ) -> Result<Option<ObjectMeta>, Failure> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let doing = format!("get {}", object(namespace, name));
-    match ask(&doing, || api.get_metadata(name)).await?.done() {
+    match send(&doing, || api.get_metadata(name)).await?.value() {
         Some(found) if label::is_ours(found.metadata.labels.as_ref()) => Ok(Some(found.metadata)),
         Some(_) => Err(foreign(namespace, name)),
         None => Ok(None),
     }
 }
 
-/// Deletes a ConfigMap that was found, and thereby all that it owns. Returns whether it still
+/// Deletes an existing ConfigMap, and thereby everything that it owns. Returns whether it still
 /// existed. With `is_dry_run` the API server only checks whether it would delete it.
 pub(crate) async fn delete(
     client: &Client,
@@ -95,27 +96,27 @@ pub(crate) async fn delete(
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let name = found.name.as_deref().unwrap_or_default();
     // The precondition protects another ConfigMap that was created in its place.
-    let mut params = DeleteParams::background().preconditions(of_uid(found.uid.clone()));
+    let mut params = DeleteParams::background().preconditions(with_uid(found.uid.clone()));
     params.dry_run = is_dry_run;
     let doing = format!("delete {}", object(namespace, name));
-    match ask(&doing, || api.delete(name, &params)).await? {
-        Answer::Done(_) => Ok(true),
-        Answer::Missing => Ok(false),
-        other => other.expected(&doing).map(|_| true),
+    match send(&doing, || api.delete(name, &params)).await? {
+        Reply::Done(_) => Ok(true),
+        Reply::Missing => Ok(false),
+        other => other.expect_value(&doing).map(|_| true),
     }
 }
 
 /// Waits for a Job whose creation is in flight.
-async fn appeared(
+async fn wait_for_job(
     api: &Api<Job>,
-    patience: &Patience<'_>,
+    retrier: &Retrier<'_>,
     name: &str,
     launch: &str,
 ) -> Result<Job, Failure> {
     let end = Instant::now() + PROMPT;
     let doing = format!("read Job {name}");
     loop {
-        match patience.ask(&doing, || api.get(name)).await?.done() {
+        match retrier.send(&doing, || api.get(name)).await?.value() {
             Some(job) if is_of_launch(&job, launch) => return Ok(job),
             _ if Instant::now() >= end => {
                 let message = format!(
@@ -133,7 +134,8 @@ fn is_of_launch(job: &Job, launch: &str) -> bool {
     job.annotations().get(LAUNCH).is_some_and(|id| id == launch)
 }
 
-/// Deletes a ConfigMap of ours, and thereby all that it owns. It need not exist.
+/// Deletes a ConfigMap of unlade, and thereby everything that it owns. The ConfigMap need not
+/// exist.
 pub(crate) async fn remove(
     client: &Client,
     namespace: &str,
@@ -145,6 +147,6 @@ pub(crate) async fn remove(
     Ok(())
 }
 
-fn of_uid(uid: Option<String>) -> Preconditions {
+fn with_uid(uid: Option<String>) -> Preconditions {
     Preconditions { uid, resource_version: None }
 }

@@ -11,19 +11,19 @@ use tracing::info;
 
 use crate::{Event, Failure, Reason, Step, Timings};
 
-/// Thirty years, in place of what no clock can tell.
+/// Thirty years, which replace a time that is too far in the future for the clock.
 const FAR: Duration = Duration::from_hours(24 * 365 * 30);
 
-/// One launch's story.
+/// The events and timings of one launch.
 #[derive(Debug)]
 pub(super) struct Report {
     start: Instant,
     events: UnboundedSender<Event>,
-    told: Mutex<Told>,
+    reported: Mutex<Reported>,
 }
 
 #[derive(Debug, Default)]
-struct Told {
+struct Reported {
     timings: Timings,
     /// How many parts of the launch are waiting for something.
     n_waiting: usize,
@@ -41,17 +41,17 @@ pub(super) struct Wait<'r> {
 }
 
 impl Report {
-    /// Begins now.
+    /// Returns the report of a launch that begins now.
     pub(super) fn start(events: UnboundedSender<Event>) -> Self {
-        Self { start: Instant::now(), events, told: Mutex::default() }
+        Self { start: Instant::now(), events, reported: Mutex::default() }
     }
 
-    /// The time since the beginning.
+    /// Returns the time since the beginning.
     pub(super) fn elapsed(&self) -> Duration {
         self.start.elapsed()
     }
 
-    /// The moment at which so much time will have passed.
+    /// Returns the moment at which this time has elapsed.
     pub(super) fn at(&self, elapsed: Duration) -> Instant {
         later(self.start, elapsed)
     }
@@ -60,8 +60,8 @@ impl Report {
     pub(super) fn step(&self, step: Step) {
         let at = self.elapsed();
         log(&step);
-        let mut told = self.told();
-        let timings = &mut told.timings;
+        let mut reported = self.reported();
+        let timings = &mut reported.timings;
         match &step {
             Step::Created { .. } | Step::Adopted { .. } => timings.created = Some(at),
             Step::Scheduled { .. } => timings.scheduled = Some(at),
@@ -70,31 +70,31 @@ impl Report {
             _ => {}
         }
         if !matches!(step, Step::Waiting { .. } | Step::ImageChanged { .. }) {
-            // Whoever reads the events takes any other step for the end of a wait.
-            told.waits.clear();
+            // For readers of the events, any other step ends the wait.
+            reported.waits.clear();
         }
-        drop(told);
-        // Nobody need listen.
+        drop(reported);
+        // Sending fails if the receiver was dropped, which is fine.
         let _ = self.events.unbounded_send(Event { at, step });
     }
 
-    /// A part of the launch that may wait.
+    /// Returns a part of the launch that may wait.
     pub(super) fn wait(&self) -> Wait<'_> {
         Wait { report: self, is_waiting: AtomicBool::new(false) }
     }
 
-    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn reported(&self) -> std::sync::MutexGuard<'_, Reported> {
+        self.reported.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The times at which steps were first or last seen.
+    /// Returns when each phase ended.
     pub(super) fn timings(&self) -> Timings {
-        self.told().timings
+        self.reported().timings
     }
 }
 
 impl<'r> Wait<'r> {
-    /// Another part of the same launch.
+    /// Returns another part of the same launch.
     pub(super) fn another(&self) -> Wait<'r> {
         self.report.wait()
     }
@@ -103,12 +103,12 @@ impl<'r> Wait<'r> {
     /// began to wait.
     pub(super) fn on(&self, failure: Failure) {
         let words = (failure.reason, failure.message.clone());
-        let mut told = self.report.told();
+        let mut reported = self.report.reported();
         if !self.is_waiting.swap(true, Ordering::Relaxed) {
-            told.n_waiting += 1;
+            reported.n_waiting += 1;
         }
-        let is_new = told.waits.insert(words);
-        drop(told);
+        let is_new = reported.waits.insert(words);
+        drop(reported);
         if is_new {
             self.report.step(Step::Waiting { failure: Box::new(failure) });
         }
@@ -126,11 +126,11 @@ impl<'r> Wait<'r> {
         if !self.is_waiting.swap(false, Ordering::Relaxed) {
             return false;
         }
-        let mut told = self.report.told();
-        told.n_waiting = told.n_waiting.saturating_sub(1);
-        let is_last = told.n_waiting == 0;
+        let mut reported = self.report.reported();
+        reported.n_waiting = reported.n_waiting.saturating_sub(1);
+        let is_last = reported.n_waiting == 0;
         if is_last {
-            told.waits.clear();
+            reported.waits.clear();
         }
         is_last
     }
@@ -153,7 +153,7 @@ fn log(step: &Step) {
     info!(reason = ?failure.reason, failure = failure.message, "{what}");
 }
 
-/// So much later, or as late as makes no difference.
+/// Adds a time to an instant. If the clock cannot represent the sum, thirty years are added.
 pub(super) fn later(instant: Instant, time: Duration) -> Instant {
     instant.checked_add(time).unwrap_or_else(|| instant + FAR)
 }

@@ -1,4 +1,4 @@
-//! Whether the content is there already.
+//! Reuse of existing content.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use unlade_bundle::Limits;
@@ -10,18 +10,18 @@ use crate::config_map::of_format;
 use crate::{DigestSource, ImageReference, ObservedImage, Request, Reuse};
 
 impl Launch<'_> {
-    /// The image whose content the ConfigMap holds, if it may be taken.
+    /// Returns the image whose content the ConfigMap holds, if the content may be reused.
     pub(super) async fn reusable(&self, config_map: &ConfigMap) -> Option<ObservedImage> {
         let (image, reuse) = (self.plan.image(), self.options.reuse);
-        let content = content(config_map, self.request, image, reuse)?;
-        let seal = self.sealed(config_map).await?;
-        taken(&seal, image, &content)
+        let content = matching_content(config_map, self.request, image, reuse)?;
+        let seal = self.read_seal(config_map).await?;
+        verified_image(&seal, image, &content)
     }
 }
 
-/// The digest of the content, if the ConfigMap says that it is what is asked for. Whoever may write
-/// it may have written that.
-fn content(
+/// Returns the digest of the content, if the annotations of the ConfigMap match the request. Anyone
+/// who may write the ConfigMap can forge these annotations, so the content must also have a seal.
+fn matching_content(
     config_map: &ConfigMap,
     request: &Request,
     image: &ImageReference,
@@ -37,8 +37,12 @@ fn content(
     decoded.digest.filter(|_| is_of_image && is_encoded)
 }
 
-/// The image that a launch has verified, if it was for this content.
-pub(super) fn taken(seal: &Seal, image: &ImageReference, content: &str) -> Option<ObservedImage> {
+/// Returns the image that a launch has verified, if the seal covers this content.
+pub(super) fn verified_image(
+    seal: &Seal,
+    image: &ImageReference,
+    content: &str,
+) -> Option<ObservedImage> {
     let is_of_digest = image.digest().is_none_or(|digest| digest == seal.image_digest);
     (is_of_digest && seal.covers(image.as_str(), content)).then(|| ObservedImage {
         digest: Some(seal.image_digest.clone()),
@@ -104,9 +108,9 @@ mod tests {
     fn reused(config_map: &ConfigMap, role: &Role, image: &str, reuse: Reuse) -> Option<String> {
         let request = Request::new(image, "default");
         let image = ImageReference::parse(image).unwrap();
-        let content = content(config_map, &request, &image, reuse)?;
-        let seal = Seal::of(role, config_map)?;
-        taken(&seal, &image, &content).and_then(|observed| observed.digest)
+        let content = matching_content(config_map, &request, &image, reuse)?;
+        let seal = Seal::from_role(role, config_map)?;
+        verified_image(&seal, &image, &content).and_then(|observed| observed.digest)
     }
 
     #[test]

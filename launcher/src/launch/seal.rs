@@ -1,7 +1,7 @@
-//! The seal: what a launch that verified its images leaves for later launches.
+//! [`Seal`]: proof for later launches that a launch has verified the image of the content.
 //!
-//! It is an annotation of the Role that the launcher makes for the ConfigMap. Whoever may only
-//! create and change ConfigMaps can copy every annotation of one that a launch has filled, but not
+//! The seal is an annotation of the Role that the launcher creates for the ConfigMap. A user who
+//! may only create and change ConfigMaps can copy every annotation of a filled one, but cannot
 //! write a Role.
 
 use std::time::Duration;
@@ -19,52 +19,53 @@ use unlade_config_map::{
 
 use super::Launch;
 use super::judge::Written;
-use super::patience::{Answer, Patience};
+use super::retrier::{Reply, Retrier};
 use crate::object::label;
 use crate::{DigestSource, ObservedImage};
 
-/// How long it may take to note what was verified. The bundle is there: only reuse will miss it.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long the requests to record a verification may be retried. It is short because the bundle is
+/// already unpacked, and only its reuse depends on the record.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Most bytes of the annotation that are read. What we write is far shorter.
-const LONGEST: usize = 8 << 10;
+/// The maximum size of the annotation that is read, in bytes. Seals of unlade are much smaller.
+const MAX_SIZE: usize = 8 << 10;
 
-/// What was verified of the content of a ConfigMap.
+/// What a launch has verified about the content of a ConfigMap.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Seal {
     /// The uid of the ConfigMap.
     pub(crate) config_map: String,
-    /// The digest of the content, as the ConfigMap bears it in `unlade.dev/digest`.
+    /// The digest of the content, as in the annotation `unlade.dev/digest`.
     pub(crate) content: String,
-    /// The image as it was asked for.
+    /// The requested image.
     pub(crate) image: String,
     /// The digest of the image that the content came from.
     pub(crate) image_digest: String,
-    /// How that was known.
+    /// How the digest was known.
     pub(crate) digest_source: DigestSource,
 }
 
 impl Seal {
-    /// The seal of `config_map` on `role`, whatever the ConfigMap holds by now.
-    pub(crate) fn of(role: &Role, config_map: &ConfigMap) -> Option<Self> {
+    /// Reads the seal of `config_map` from `role`. The content may have changed since.
+    pub(crate) fn from_role(role: &Role, config_map: &ConfigMap) -> Option<Self> {
         let uid = config_map.uid()?;
         let is_owned = role.owner_references().iter().any(|owner| owner.uid == uid);
         let is_ours = label::is_ours(role.metadata.labels.as_ref()) && is_owned;
-        let text = role.annotations().get(VERIFIED).filter(|text| text.len() <= LONGEST)?;
+        let text = role.annotations().get(VERIFIED).filter(|text| text.len() <= MAX_SIZE)?;
         let seal: Self = serde_json::from_str(text).ok()?;
         (is_ours && seal.config_map == uid).then_some(seal)
     }
 
-    /// Whether it is that of this image and of content with this digest.
+    /// Checks whether the seal is for this image and for content with this digest.
     pub(crate) fn covers(&self, image: &str, content: &str) -> bool {
         self.image == image && self.content == content
     }
 }
 
 impl Launch<'_> {
-    /// Notes what was verified, for people and for later launches.
-    pub(super) async fn noted(&self, mut written: Box<Written>) -> Box<Written> {
+    /// Records what was verified, for people and for later launches.
+    pub(super) async fn record_verification(&self, mut written: Box<Written>) -> Box<Written> {
         let bundle = written.images.bundle.clone();
         let ObservedImage { digest: Some(digest), digest_source: Some(source), .. } = bundle else {
             return written;
@@ -73,24 +74,25 @@ impl Launch<'_> {
             return written;
         }
         if self.plan.image().digest().is_none() {
-            written.config_map = self.with_digest(written.config_map, &digest).await;
+            written.config_map = self.record_digest(written.config_map, &digest).await;
         }
-        self.seal(&written.config_map, digest, source).await;
+        self.write_seal(&written.config_map, digest, source).await;
         written
     }
 
-    /// The seal of a ConfigMap; none where there is no Role, because an account was given.
-    pub(super) async fn sealed(&self, config_map: &ConfigMap) -> Option<Seal> {
+    /// Reads the seal of a ConfigMap. Returns `None` with a given service account, because there is
+    /// no Role.
+    pub(super) async fn read_seal(&self, config_map: &ConfigMap) -> Option<Seal> {
         self.options.pod.service_account.is_none().then_some(())?;
         let name = self.plan.name();
         let api = self.api::<Role>();
-        let patience = Patience::of(&self.report, PATIENCE);
+        let retrier = Retrier::new(&self.report, TIMEOUT);
         let doing = format!("read Role {name}");
-        let role = patience.ask(&doing, || api.get(name)).await.ok()?.done()?;
-        Seal::of(&role, config_map)
+        let role = retrier.send(&doing, || api.get(name)).await.ok()?.value()?;
+        Seal::from_role(&role, config_map)
     }
 
-    async fn seal(&self, config_map: &ConfigMap, digest: String, source: DigestSource) {
+    async fn write_seal(&self, config_map: &ConfigMap, digest: String, source: DigestSource) {
         let content = config_map.annotations().get(mark::DIGEST).cloned();
         let (Some(uid), Some(content)) = (config_map.uid(), content) else { return };
         if self.options.pod.service_account.is_some() {
@@ -103,38 +105,38 @@ impl Launch<'_> {
             image_digest: digest,
             digest_source: source,
         };
-        // Strings always serialize.
+        // Serialization cannot fail: there are only strings.
         let text = serde_json::to_string(&seal).unwrap_or_default();
         let patch = Patch::Merge(json!({"metadata": {"annotations": {VERIFIED: text}}}));
         let api = self.api::<Role>();
-        let patience = Patience::of(&self.report, PATIENCE);
+        let retrier = Retrier::new(&self.report, TIMEOUT);
         let name = self.plan.name();
         let doing = format!("annotate Role {name}");
         let params = PatchParams::default();
-        // Without it the next launch makes a Job.
-        let _ = patience.ask(&doing, || api.patch(name, &params, &patch)).await;
+        // Without the seal the next launch only creates another Job.
+        let _ = retrier.send(&doing, || api.patch(name, &params, &patch)).await;
     }
 
-    /// The ConfigMap with the digest that a tag stood for.
-    async fn with_digest(&self, mut config_map: ConfigMap, digest: &str) -> ConfigMap {
+    /// Records the digest of a tag on the ConfigMap.
+    async fn record_digest(&self, mut config_map: ConfigMap, digest: &str) -> ConfigMap {
         let api = self.api::<ConfigMap>();
-        let patience = Patience::of(&self.report, PATIENCE);
+        let retrier = Retrier::new(&self.report, TIMEOUT);
         let attempt = config_map.annotations().get(mark::ATTEMPT).cloned();
         loop {
-            // Only on the content that it is the digest of.
+            // The resource version ensures that the digest is recorded on the same content.
             let patch = Patch::Merge(json!({"metadata": {
                 "resourceVersion": config_map.metadata.resource_version,
                 "annotations": {IMAGE_DIGEST: digest},
             }}));
             let doing = format!("annotate ConfigMap {}", self.plan.name());
             let params = PatchParams::default();
-            match patience.ask(&doing, || api.patch(self.plan.name(), &params, &patch)).await {
-                Ok(Answer::Done(recorded)) => return recorded,
-                Ok(Answer::Changed) => {}
+            match retrier.send(&doing, || api.patch(self.plan.name(), &params, &patch)).await {
+                Ok(Reply::Done(recorded)) => return recorded,
+                Ok(Reply::Changed) => {}
                 _ => return config_map,
             }
-            match patience.ask(&doing, || api.get(self.plan.name())).await {
-                Ok(Answer::Done(found))
+            match retrier.send(&doing, || api.get(self.plan.name())).await {
+                Ok(Reply::Done(found))
                     if found.annotations().get(mark::ATTEMPT) == attempt.as_ref() =>
                 {
                     config_map = found;

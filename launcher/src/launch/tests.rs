@@ -1,4 +1,5 @@
-//! The order of a launch, against an API server in memory: what a real cluster can't be made to do.
+//! Launches against an API server in memory, including situations that are hard to provoke on a
+//! real cluster.
 
 mod creation;
 mod event;
@@ -18,7 +19,7 @@ use unlade_api_server::Server;
 
 const IMAGE: &str = "registry.example/bundles/etcd:0.9.4";
 
-/// containerd before 2.1.
+/// The error of containerd before 2.1.
 const WITHOUT_VOLUMES: &str = "failed to generate container \"etcd\" spec: failed to generate spec: \
                                failed to mkdir \"\": mkdir : no such file or directory";
 
@@ -26,7 +27,7 @@ fn options() -> Options {
     Options::new("registry.example/unlade-unpacker:0.1.0")
 }
 
-/// What comes of a launch and what it tells, each step by its name.
+/// Returns the result of a launch and the names of its steps.
 async fn launched(server: &Server, options: Options) -> (Result<Launched, Failure>, Vec<String>) {
     let launcher = Launcher::new(server.client(), options);
     let (sender, events) = unbounded();
@@ -37,7 +38,7 @@ async fn launched(server: &Server, options: Options) -> (Result<Launched, Failur
     (result, events.map(name).collect().await)
 }
 
-/// A pod of `job` whose container that unpacks is in this state.
+/// Returns a pod of `job` whose unpacking container is in this state.
 fn pod(job: &Value, phase: &str, state: &Value) -> Value {
     let name = job["metadata"]["name"].as_str().unwrap();
     json!({
@@ -87,7 +88,7 @@ async fn a_volume_that_the_node_lacks_is_replaced_by_injection() {
     assert_eq!(first["spec"]["activeDeadlineSeconds"], 1, "it was ended");
     assert_eq!(first["spec"]["ttlSecondsAfterFinished"], 3600);
 
-    // Who asks for the volume gets the reason.
+    // A launch that requires the volume fails with the reason.
     let server = Server::new(move |server, job| {
         assert!(!is_injected(job));
         let state = json!({"waiting": {
@@ -102,7 +103,7 @@ async fn a_volume_that_the_node_lacks_is_replaced_by_injection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_volume_that_the_api_server_drops_is_told_to_who_asked_for_it() {
+async fn a_required_volume_that_the_api_server_drops_is_a_failure() {
     let server = Server::new(|server, job| {
         let mut dropped = job.clone();
         let pod = &mut dropped["spec"]["template"]["spec"];
@@ -116,7 +117,7 @@ async fn a_volume_that_the_api_server_drops_is_told_to_who_asked_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attempt_that_failed_for_a_passing_reason_is_followed_by_another() {
+async fn a_transient_failure_is_followed_by_another_attempt() {
     let server = Server::new(|server, job| {
         if server.count("jobs") == 3 {
             return server.fill(job);
@@ -135,7 +136,7 @@ async fn an_attempt_that_failed_for_a_passing_reason_is_followed_by_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cause_that_stays_ends_the_launch_with_its_evidence_on_the_config_map() {
+async fn a_permanent_failure_ends_the_launch_and_is_recorded_on_the_config_map() {
     let server = Server::new(|server, job| {
         let state = json!({"terminated": {"exitCode": 11, "reason": "Error"}});
         server.put("pods", pod(job, "Failed", &state));
@@ -153,7 +154,7 @@ async fn a_cause_that_stays_ends_the_launch_with_its_evidence_on_the_config_map(
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_done_already_is_no_remedy() {
+async fn a_strategy_that_was_used_is_not_a_remedy() {
     for (strategy, expected) in [
         (Strategy::ImageVolume, &[Remedy::User][..]),
         (Strategy::Inject, &[Remedy::ImageVolume, Remedy::User]),
@@ -172,8 +173,8 @@ async fn what_was_done_already_is_no_remedy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_config_map_that_was_filled_in_the_last_moment_is_a_success() {
-    // The watch doesn't tell of the filling before it tells of the failure.
+async fn a_config_map_that_was_filled_at_the_last_moment_is_a_success() {
+    // The watch reports the failure before the filled ConfigMap.
     let server = Server::new(|server, job| {
         let state = json!({"terminated": {"exitCode": 137, "reason": "Error"}});
         let mut failed = job.clone();
@@ -198,7 +199,7 @@ async fn a_pod_that_never_comes_ends_with_the_deadline_of_its_phase() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn events_and_namespaces_that_may_not_be_read_are_done_without() {
+async fn a_launch_does_not_need_to_read_events_and_namespaces() {
     let server = Server::new(|_, _| {}).without(&["events", "namespaces"]);
     let failure = launched(&server, options()).await.0.unwrap_err();
     assert_eq!(failure.reason, Reason::Deadline, "{failure:?}");
@@ -209,7 +210,7 @@ async fn events_and_namespaces_that_may_not_be_read_are_done_without() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_of_someone_else_under_our_name_is_told() {
+async fn a_foreign_job_with_our_name_is_a_failure() {
     let server = Server::new(|_, _| {});
     server.put(
         "jobs",
@@ -224,7 +225,7 @@ async fn a_job_of_someone_else_under_our_name_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_may_not_end_jobs_gets_the_bundle_injected_beside_the_one_that_failed() {
+async fn a_launch_that_may_not_end_jobs_injects_beside_the_failed_job() {
     let server = Server::new(|server, job| {
         if is_injected(job) {
             return server.fill(job);
@@ -239,7 +240,7 @@ async fn who_may_not_end_jobs_gets_the_bundle_injected_beside_the_one_that_faile
     assert!(launched.job.unwrap().ends_with("-2"));
 }
 
-/// A pod that no node takes for its selector, for the first Job; the others succeed.
+/// Returns a server on which no node accepts the pod of the first Job. The other Jobs succeed.
 fn first_unschedulable() -> Server {
     Server::new(|server, job| {
         if server.count("jobs") > 1 {
@@ -255,7 +256,7 @@ fn first_unschedulable() -> Server {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_corrected_launch_does_not_wait_for_the_job_that_was_wrong() {
+async fn a_corrected_launch_does_not_wait_for_the_wrong_job() {
     let server = first_unschedulable();
     let mut wrong = options();
     wrong.pod.node_selector.insert("disk".into(), "ssdd".into());
@@ -267,13 +268,13 @@ async fn a_corrected_launch_does_not_wait_for_the_job_that_was_wrong() {
     assert!(launched.job.unwrap().ends_with("-2"), "{steps:?}");
     assert!(steps.contains(&"adopted".to_owned()), "{steps:?}");
     let first = server.object("jobs", "-1");
-    assert_eq!(first["spec"]["activeDeadlineSeconds"], 630, "it isn't ours to end");
+    assert_eq!(first["spec"]["activeDeadlineSeconds"], 630, "it is not ours to end");
     let config_map = server.object("configmaps", "");
     assert_eq!(config_map["metadata"]["annotations"].get(record::FAILURE), None);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_waited_for_until_the_deadline_is_the_reason() {
+async fn the_problem_at_the_deadline_is_the_reason() {
     let server = first_unschedulable();
     let failure = launched(&server, options()).await.0.unwrap_err();
     assert_eq!(failure.reason, Reason::Unschedulable, "{failure:?}");
@@ -281,7 +282,7 @@ async fn what_is_waited_for_until_the_deadline_is_the_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_an_adopter_is_not_allowed_says_nothing_of_the_job() {
+async fn a_denial_to_an_adopter_is_not_recorded_for_the_job() {
     let server = first_unschedulable();
     let interrupted = tokio::time::timeout(Duration::from_secs(5), launched(&server, options()));
     assert!(interrupted.await.is_err());

@@ -1,4 +1,5 @@
-//! What is there, kept up to date by watches that come back by themselves.
+//! [`Watch`]: the observed state of an attempt, which watches keep up to date. Failed watches are
+//! restarted.
 
 mod event;
 
@@ -20,20 +21,21 @@ use tracing::{debug, debug_span};
 
 use super::backoff;
 use super::image::Sighting;
-use super::patience::retry_after;
+use super::retrier::retry_after;
 use crate::{Failure, Reason, failure};
 
 pub(super) use event::Events;
 
-/// How long one watch lasts, in seconds; then it is asked for anew. A connection that was lost
-/// without a word is noticed five seconds later.
-const LENGTH: u32 = 30;
+/// The duration of one watch in seconds, after which it is restarted. A connection that was
+/// silently lost is noticed five seconds later.
+const DURATION: u32 = 30;
 
-/// How long a 403 may come where there was an answer before: a server that starts knows no rules.
+/// How long a 401 or 403 is tolerated after a successful response. A server that has just started
+/// does not know its RBAC rules yet.
 const STARTING: Duration = Duration::from_secs(10);
 
-/// After this time trouble that is still there has been seen again: a request may take
-/// half a minute, and the next one comes two seconds later.
+/// How long trouble is remembered. Trouble that persists shows again within this time: a request
+/// may take half a minute, and the next one follows two seconds later.
 const TROUBLE: Duration = Duration::from_secs(35);
 
 const EVENTS: &str = "events";
@@ -42,18 +44,18 @@ const NAMESPACES: &str = "namespaces";
 /// An object that is watched by its name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) enum Presence<T> {
-    /// It hasn't been asked for yet.
+    /// The object has not been listed yet.
     #[default]
     Unknown,
-    /// It is there.
+    /// The object exists.
     There(Box<T>),
-    /// It isn't there.
+    /// The object does not exist.
     Gone,
 }
 
 impl<T> Presence<T> {
-    /// The object, if it is there.
-    pub(super) fn there(&self) -> Option<&T> {
+    /// Returns the object, if it exists.
+    pub(super) fn object(&self) -> Option<&T> {
         match self {
             Self::There(object) => Some(object),
             _ => None,
@@ -68,18 +70,18 @@ pub(super) struct Seen {
     pub(super) job: Presence<Job>,
     /// The pods of the Job, by name.
     pub(super) pods: BTreeMap<String, Pod>,
-    /// What they showed of their images, by uid, also of those that are gone.
+    /// The images of the pods, by uid. They include pods that no longer exist.
     pub(super) images: BTreeMap<String, Sighting>,
-    /// Unknown as well to those who mayn't read namespaces.
+    /// The namespace, which stays unknown if the caller may not read namespaces.
     pub(super) namespace: Presence<Namespace>,
     /// The events of the Job and of its pods.
     pub(super) events: Events,
-    /// Why nothing new can be seen, while that is so.
+    /// Why a watch is failing at present.
     pub(super) trouble: Option<Failure>,
 }
 
 impl Seen {
-    /// Takes in what a version of a pod shows of its images.
+    /// Adds the images of a version of a pod.
     pub(super) fn note(&mut self, pod: &Pod) {
         let uid = pod.uid().unwrap_or_default();
         self.images.entry(uid).or_default().note(pod);
@@ -95,12 +97,12 @@ pub(super) struct Watch {
     events_of: BTreeSet<String>,
     /// Whether the namespace is watched.
     has_namespace: bool,
-    /// Lists that aren't complete yet.
+    /// Lists that are not complete yet.
     listing: Listing,
     /// The kinds that were seen at least once.
     known: BTreeSet<&'static str>,
     first_denial: Option<Instant>,
-    /// When there was trouble the last time.
+    /// When a watch last failed.
     last_trouble: Option<Instant>,
     pub(super) seen: Seen,
 }
@@ -125,7 +127,7 @@ enum Update {
 }
 
 impl Watch {
-    /// Watches a ConfigMap, and the pods of a Job that needn't be there yet.
+    /// Watches a ConfigMap, and the pods of a Job that need not exist yet.
     pub(super) fn start(client: &Client, namespace: &str, config_map: &str, job: &str) -> Self {
         let mut watch = Self {
             client: client.clone(),
@@ -146,7 +148,7 @@ impl Watch {
         watch
     }
 
-    /// Watches the Job as well, which has to be there: if it isn't it counts as deleted.
+    /// Watches the Job as well. The Job must exist, because a missing one counts as deleted.
     pub(super) fn add_job(&mut self, name: &str) {
         let fields = format!("metadata.name={name}");
         self.add("jobs", Config::default().fields(&fields), Update::Job);
@@ -169,19 +171,20 @@ impl Watch {
         }
     }
 
-    /// Waits for something new, and takes in all that has come.
+    /// Waits for a change, and applies all changes that have arrived.
     ///
     /// # Errors
     ///
-    /// If something mustn't be watched, except events and the namespace: they are done without.
+    /// Returns an error if a watch is forbidden, unless it is that of events or of the namespace,
+    /// which a launch can do without.
     pub(super) async fn changed(&mut self) -> Result<(), Failure> {
         match self.streams.next().await {
-            Some(update) => self.take_in(update)?,
-            // All have ended, which they don't: there is nothing to wait for.
+            Some(update) => self.apply(update)?,
+            // Unreachable in practice, because the streams of watches never end.
             None => std::future::pending().await,
         }
         while let Some(Some(update)) = self.streams.next().now_or_never() {
-            self.take_in(update)?;
+            self.apply(update)?;
         }
         Ok(())
     }
@@ -209,7 +212,7 @@ impl Watch {
     {
         let waits = backoff::REQUEST.waits();
         let floor = waits.floor();
-        let stream = watcher(api, config.timeout(LENGTH))
+        let stream = watcher(api, config.timeout(DURATION))
             .inspect_err(move |error| floor.set(refusal(error).map_or(Duration::ZERO, retry_after)))
             .backoff(waits);
         let mut first_denial = None;
@@ -238,16 +241,16 @@ impl Watch {
         self.streams.push(updates.boxed());
     }
 
-    fn take_in(&mut self, update: Update) -> Result<(), Failure> {
+    fn apply(&mut self, update: Update) -> Result<(), Failure> {
         let kind = match update {
             Update::ConfigMap(change) => {
                 let is_answer = !matches!(change, Change::Init);
-                one(change, &mut self.seen.config_map, &mut self.listing.config_map);
+                apply_single(change, &mut self.seen.config_map, &mut self.listing.config_map);
                 is_answer.then_some("configmaps")
             }
             Update::Job(change) => {
                 let is_answer = !matches!(change, Change::Init);
-                one(change, &mut self.seen.job, &mut self.listing.job);
+                apply_single(change, &mut self.seen.job, &mut self.listing.job);
                 is_answer.then_some("jobs")
             }
             Update::Pod(change) => {
@@ -255,18 +258,18 @@ impl Watch {
                 if let Change::Apply(pod) | Change::InitApply(pod) | Change::Delete(pod) = &change {
                     self.seen.note(pod);
                 }
-                several(change, &mut self.seen.pods, &mut self.listing.pods);
+                apply_keyed(change, &mut self.seen.pods, &mut self.listing.pods);
                 is_answer.then_some("pods")
             }
             Update::Event(change) => {
-                // What was said stays said, though the API server forgets events.
+                // Deletions are ignored, because the API server deletes events after an hour.
                 if let Change::Apply(event) | Change::InitApply(event) = change {
                     self.seen.events.note(event);
                 }
                 None
             }
             Update::Namespace(change) => {
-                one(change, &mut self.seen.namespace, &mut self.listing.namespace);
+                apply_single(change, &mut self.seen.namespace, &mut self.listing.namespace);
                 None
             }
             Update::Error(kind, error) => return self.trouble(kind, &error),
@@ -279,8 +282,8 @@ impl Watch {
         Ok(())
     }
 
-    /// Forgets trouble that hasn't come again: a watch that goes on says nothing until something
-    /// changes.
+    /// Forgets trouble that has not occurred again. A watch that has recovered is silent until
+    /// something changes.
     pub(super) fn forget_old_trouble(&mut self) {
         if self.last_trouble.is_some_and(|last| last.elapsed() >= TROUBLE) {
             self.seen.trouble = None;
@@ -291,8 +294,8 @@ impl Watch {
 
     fn trouble(&mut self, kind: &'static str, error: &watcher::Error) -> Result<(), Failure> {
         let doing = format!("watch {kind} in namespace {}", self.namespace);
-        // Where a stream broke off, or its version is too old, the next request tells whether
-        // there is anything to it.
+        // A stream that broke off or expired is not trouble yet. The next request shows whether it
+        // is.
         let Some(error) = refusal(error) else { return Ok(()) };
         let failure = failure::of_api(error, &doing);
         self.last_trouble = Some(Instant::now());
@@ -311,17 +314,17 @@ impl Watch {
     }
 }
 
-/// Whether a launch goes well without seeing such objects.
+/// Checks whether a launch can do without watching this kind.
 fn is_dispensable(kind: &str) -> bool {
     [EVENTS, NAMESPACES].contains(&kind)
 }
 
-/// Whether it is a 401 or a 403.
+/// Checks whether the error is a 401 or 403.
 fn is_denied(error: &watcher::Error) -> bool {
     matches!(refusal(error), Some(kube::Error::Api(status)) if [401, 403].contains(&status.code))
 }
 
-/// Why a list or a watch did not begin.
+/// Returns the error of a list or watch that failed to start.
 fn refusal(error: &watcher::Error) -> Option<&kube::Error> {
     match error {
         watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error) => {
@@ -331,8 +334,8 @@ fn refusal(error: &watcher::Error) -> Option<&kube::Error> {
     }
 }
 
-/// Takes in a change of the only object that is watched.
-fn one<T>(change: Change<T>, now: &mut Presence<T>, listing: &mut Presence<T>) {
+/// Applies a change to the only object of a watch.
+fn apply_single<T>(change: Change<T>, now: &mut Presence<T>, listing: &mut Presence<T>) {
     match change {
         Change::Init => *listing = Presence::Gone,
         Change::InitApply(object) => *listing = Presence::There(Box::new(object)),
@@ -342,8 +345,8 @@ fn one<T>(change: Change<T>, now: &mut Presence<T>, listing: &mut Presence<T>) {
     }
 }
 
-/// Takes in a change of one of the objects that are watched.
-fn several<T: ResourceExt>(
+/// Applies a change to one of the objects of a watch.
+fn apply_keyed<T: ResourceExt>(
     change: Change<T>,
     now: &mut BTreeMap<String, T>,
     listing: &mut BTreeMap<String, T>,

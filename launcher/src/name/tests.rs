@@ -6,9 +6,9 @@ fn image(text: &str) -> ImageReference {
     ImageReference::parse(text).unwrap()
 }
 
-/// Changing any of these strands what clusters hold.
+/// Changing any of these names orphans existing objects on clusters.
 #[test]
-fn names_are_the_same_for_ever() {
+fn derived_names_never_change() {
     let digest = format!("registry.example/bundles/etcd@sha256:{}", "0a".repeat(32));
     let both = format!("registry.example/bundles/etcd:0.9.4@sha256:{}", "0a".repeat(32));
     let long =
@@ -62,7 +62,7 @@ fn a_given_name_is_a_label_with_room_for_suffixes() {
     }
     for name in ["", "-a", "a-", "A", "a.b", "a_b", "é", "a b", &"a".repeat(53)] {
         let error = given(name).unwrap_err().to_string();
-        assert!(error.contains(&format!("{name:?} is no name")), "{error}");
+        assert!(error.contains(&format!("{name:?} is not a valid name")), "{error}");
     }
 }
 
@@ -82,11 +82,11 @@ fn the_number_of_an_attempt_is_read_from_the_name_of_its_job() {
         ("etcd-11", None),
         ("redis-1", None),
     ] {
-        assert_eq!(attempt_of("etcd-1", job), attempt, "{job}");
+        assert_eq!(attempt_number("etcd-1", job), attempt, "{job}");
     }
 }
 
-/// Names of DNS labels as Kubernetes has them (RFC 1123).
+/// Checks whether a name is a DNS label as Kubernetes defines it (RFC 1123).
 fn is_dns_label(name: &str) -> bool {
     let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     name.len() <= 63
@@ -105,11 +105,11 @@ proptest! {
         let tag = tag.map(|tag| format!(":{tag}")).unwrap_or_default();
         let image = image(&format!("registry.example/{repository}{tag}"));
         for name in [derived(&image, Encoding::Auto), generated(&image)] {
-            prop_assert!(is_dns_label(&name) && name.len() <= LENGTH, "{}", name);
+            prop_assert!(is_dns_label(&name) && name.len() <= MAX_LENGTH, "{}", name);
             prop_assert!(given(&name).is_ok());
             let job = job_name(&name, attempt);
             prop_assert!(is_dns_label(&job), "{}", job);
-            prop_assert_eq!(attempt_of(&name, &job), Some(attempt));
+            prop_assert_eq!(attempt_number(&name, &job), Some(attempt));
         }
     }
 }

@@ -1,4 +1,5 @@
-//! What lets the pod fill its ConfigMap, and nothing else.
+//! The service account, the Role and the RoleBinding that allow the pod to fill its ConfigMap, and
+//! nothing else.
 
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
@@ -20,14 +21,14 @@ pub(super) fn access(plan: &Plan<'_>, facts: &Facts) -> Access {
     let metadata = plan.metadata(name.clone(), facts);
     let service_account = ServiceAccount {
         metadata: metadata.clone(),
-        // Who else runs as it has to ask for its token.
+        // Any other pod that runs as this account must request the token explicitly.
         automount_service_account_token: Some(false),
         ..ServiceAccount::default()
     };
     let allowed = PolicyRule {
         api_groups: Some(vec![String::new()]),
         resources: Some(vec!["configmaps".into()]),
-        // `create` can't be limited by name: the launcher creates the ConfigMap.
+        // RBAC cannot restrict `create` by name, so the launcher creates the ConfigMap.
         resource_names: Some(vec![name.clone()]),
         verbs: vec!["get".into(), "update".into()],
         ..PolicyRule::default()

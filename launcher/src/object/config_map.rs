@@ -1,4 +1,4 @@
-//! The ConfigMap that is filled.
+//! The ConfigMap of a launch.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;

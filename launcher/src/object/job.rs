@@ -1,4 +1,4 @@
-//! The Job that is one attempt.
+//! The Job of an attempt.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use unlade_config_map::{outcome::Verdict, record};
 use super::{Facts, Plan, pod, spec_hash};
 use crate::{Strategy, name};
 
-/// How often the Job controller makes a new pod for one that failed. Disruptions don't count.
+/// How often the Job controller replaces a failed pod. Disruptions do not count.
 const BACKOFF_LIMIT: i32 = 3;
 
-/// What no other pod of the same Job can mend.
+/// The verdicts that another pod of the same Job cannot change.
 const TERMINAL: [Verdict; 9] = [
     Verdict::Usage,
     Verdict::BadBundle,
@@ -31,17 +31,17 @@ pub(super) fn job(plan: &Plan<'_>, attempt: u32, strategy: Strategy, facts: &Fac
     let template = pod::template(plan, strategy, facts);
     let mut metadata = plan.metadata(name::job_name(&plan.name, attempt), facts);
     let annotations = metadata.annotations.get_or_insert_default();
-    annotations.insert(record::SPEC_HASH.to_owned(), spec_hash::of(&template));
-    // A given name can be that of another image later.
+    annotations.insert(record::SPEC_HASH.to_owned(), spec_hash::digest(&template));
+    // A ConfigMap with a given name may be used for another image later.
     annotations.insert(record::IMAGE.to_owned(), plan.request.image.clone());
     let options = plan.options;
     let spec = JobSpec {
-        // More than that the controller can't count in nanoseconds.
+        // The controller counts in nanoseconds, and overflows with larger values.
         active_deadline_seconds: Some(ttl(options.deadlines.total()).max(1).into()),
         ttl_seconds_after_finished: Some(ttl(options.retention.success)),
         backoff_limit: Some(BACKOFF_LIMIT),
         pod_failure_policy: Some(PodFailurePolicy { rules: rules() }),
-        // What a podFailurePolicy requires.
+        // A podFailurePolicy requires this value.
         pod_replacement_policy: Some("Failed".into()),
         template,
         ..JobSpec::default()
@@ -52,10 +52,10 @@ pub(super) fn job(plan: &Plan<'_>, attempt: u32, strategy: Strategy, facts: &Fac
 fn rules() -> Vec<PodFailurePolicyRule> {
     let disrupted = PodFailurePolicyOnPodConditionsPattern {
         type_: "DisruptionTarget".into(),
-        // The API server would fill it in.
+        // The default of the API server, stated explicitly.
         status: Some("True".into()),
     };
-    // Of any container: what installs the unpacker has the same codes.
+    // Applies to any container: the one that installs the unpacker uses the same codes.
     let ended = PodFailurePolicyOnExitCodesRequirement {
         container_name: None,
         operator: "In".into(),
@@ -75,13 +75,13 @@ fn rules() -> Vec<PodFailurePolicyRule> {
     ]
 }
 
-/// Whole seconds, rounded up: a deadline isn't to come early.
+/// Converts a time to whole seconds, rounded up so that a deadline does not expire early.
 fn seconds(time: Duration) -> i64 {
     let seconds = time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0));
     i64::try_from(seconds).unwrap_or(i64::MAX)
 }
 
-/// As `ttlSecondsAfterFinished` wants it.
+/// Converts a time to the type of `ttlSecondsAfterFinished`.
 pub(crate) fn ttl(time: Duration) -> i32 {
     i32::try_from(seconds(time)).unwrap_or(i32::MAX)
 }
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_no_other_pod_can_mend_is_what_the_documentation_says() {
+    fn terminal_verdicts_are_those_of_the_documentation() {
         let page = include_str!("../../../docs/reference/exit-codes.md");
         let codes = TERMINAL.map(|verdict| verdict.exit_code().to_string()).join(", ");
         assert!(page.contains(&format!("values: [{codes}]")), "{codes}");

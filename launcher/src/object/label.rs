@@ -1,4 +1,4 @@
-//! The labels of our objects, and which labels and annotations a user may add.
+//! The labels of unlade's objects, and checks of the labels and annotations that a user adds.
 
 use std::collections::BTreeMap;
 
@@ -7,29 +7,29 @@ use unlade_bundle::annotation;
 #[cfg(test)]
 mod tests;
 
-/// By this label and [`MANAGER`] we know our objects.
+/// The label by which unlade recognizes its objects. Its value is [`MANAGER`].
 pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// The value of [`MANAGED_BY`].
 pub(crate) const MANAGER: &str = "unlade";
-/// The label whose value is the name of the ConfigMap. OLM's network policies let pods with it
-/// reach the API server, and OLM takes Jobs with one of its own hashes there for its own: those are
-/// 63 digits long, longer than our names.
+/// The label whose value is the name of the ConfigMap. OLM's network policies allow pods with this
+/// label to reach the API server. OLM adopts Jobs whose label is one of its 63-digit hashes. Our
+/// names have at most 52 characters, so they cannot collide.
 pub(crate) const UNPACK_REF: &str = "operatorframework.io/bundle-unpack-ref";
-/// Selects all our objects.
+/// The label selector for all objects of unlade.
 pub(crate) const SELECTOR: &str =
     "app.kubernetes.io/managed-by=unlade,app.kubernetes.io/component=bundle-unpack";
 
 const NAME: &str = "app.kubernetes.io/name";
 const COMPONENT: &str = "app.kubernetes.io/component";
 
-/// Keeps Istio's proxy out, as a label and, for older releases, as an annotation: a proxy that goes
-/// on running would keep the Job from completing.
+/// Disables the injection of Istio's proxy, as a label and, for older releases, as an annotation. A
+/// proxy that keeps running would prevent the Job from completing.
 pub(super) const ISTIO: (&str, &str) = ("sidecar.istio.io/inject", "false");
-/// Keeps Linkerd's proxy out, as an annotation.
+/// Disables the injection of Linkerd's proxy, as an annotation.
 pub(super) const LINKERD: (&str, &str) = ("linkerd.io/inject", "disabled");
 
-/// Labels that Kubernetes sets on the pods of a Job.
-const OF_JOBS: [&str; 5] = [
+/// The labels that Kubernetes sets on the pods of a Job.
+const JOB_LABELS: [&str; 5] = [
     "batch.kubernetes.io/controller-uid",
     "batch.kubernetes.io/job-name",
     "batch.kubernetes.io/job-completion-index",
@@ -37,38 +37,41 @@ const OF_JOBS: [&str; 5] = [
     "job-name",
 ];
 
-/// A label or an annotation that can't be added.
+/// A label or an annotation cannot be added.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Error {
-    /// Kubernetes would refuse it.
-    #[error("the {kind} {key:?} is not legal: {problem}")]
-    Illegal {
+    /// Kubernetes would reject it.
+    #[error("the {kind} {key:?} is invalid: {problem}")]
+    Invalid {
         /// `label`, `annotation` or `node selector`.
         kind: &'static str,
-        /// Its key, or the beginning of it.
+        /// The key, or the beginning of it.
         key: String,
         /// What is wrong.
         problem: &'static str,
     },
-    /// It is one of those by which we or others know our objects.
-    #[error("the {kind} {key:?} is set by {by} and can't be given")]
-    Taken {
+    /// Someone else sets it.
+    #[error("the {kind} {key:?} is reserved: {by} sets it")]
+    Reserved {
         /// `label` or `annotation`.
         kind: &'static str,
-        /// Its key.
+        /// The key.
         key: String,
         /// Who sets it.
         by: &'static str,
     },
-    /// All annotations together are more than an object takes.
-    #[error("the annotations are {size} bytes long, {} are allowed", annotation::SIZE)]
+    /// All annotations together are larger than Kubernetes allows.
+    #[error(
+        "the annotations are {size} bytes long in total; at most {} are allowed",
+        annotation::SIZE
+    )]
     TooLarge {
-        /// Bytes in the keys and values.
+        /// The size of the keys and values, in bytes.
         size: usize,
     },
 }
 
-/// The labels of every object for the ConfigMap `name`.
+/// Returns unlade's labels for the objects of the ConfigMap `name`.
 pub(crate) fn ours(name: &str) -> BTreeMap<String, String> {
     let labels = [
         (MANAGED_BY, MANAGER),
@@ -80,46 +83,46 @@ pub(crate) fn ours(name: &str) -> BTreeMap<String, String> {
     labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into()
 }
 
-/// Whether an object with these labels is one of ours.
+/// Checks whether an object with these labels belongs to unlade.
 pub(crate) fn is_ours(labels: Option<&BTreeMap<String, String>>) -> bool {
     labels.and_then(|labels| labels.get(MANAGED_BY)).is_some_and(|manager| manager == MANAGER)
 }
 
-/// Selects the objects for the ConfigMap `name`.
+/// Returns the label selector for the objects of the ConfigMap `name`.
 pub(crate) fn selector(name: &str) -> String {
     format!("{MANAGED_BY}={MANAGER},{UNPACK_REF}={name}")
 }
 
-/// Refuses labels and annotations that a user may not add.
+/// Checks the labels and annotations that a user adds.
 pub(crate) fn check(
     labels: &BTreeMap<String, String>,
     annotations: &BTreeMap<String, String>,
 ) -> Result<(), Error> {
     check_labels("label", labels)?;
     for key in labels.keys() {
-        let of_jobs = OF_JOBS.contains(&key.as_str()).then_some("Kubernetes");
+        let of_jobs = JOB_LABELS.contains(&key.as_str()).then_some("Kubernetes");
         let ours = ours("").contains_key(key) || key == ISTIO.0 || is_record(key);
         if let Some(by) = of_jobs.or(ours.then_some("unlade")) {
-            return Err(Error::Taken { kind: "label", key: key.clone(), by });
+            return Err(Error::Reserved { kind: "label", key: key.clone(), by });
         }
     }
     for key in annotations.keys() {
-        // Kubernetes takes any letter case here and checks the rest.
+        // Kubernetes ignores the case of annotation keys in this check.
         if let Some(problem) = key_problem(&key.to_ascii_lowercase()) {
-            return Err(illegal("annotation", key, problem));
+            return Err(invalid("annotation", key, problem));
         }
         let ours = [ISTIO.0, LINKERD.0].contains(&key.as_str()) || is_record(key);
         let of_bundle = annotation::UPSTREAM.contains(&key.as_str()) || key.starts_with("olm.");
         if ours || of_bundle {
             let by = if ours { "unlade" } else { "the bundle" };
-            return Err(Error::Taken { kind: "annotation", key: key.clone(), by });
+            return Err(Error::Reserved { kind: "annotation", key: key.clone(), by });
         }
     }
     let size = annotations.iter().map(|(key, value)| key.len() + value.len()).sum();
     if size > annotation::SIZE { Err(Error::TooLarge { size }) } else { Ok(()) }
 }
 
-/// Refuses labels of nodes that no node can have.
+/// Checks a node selector.
 pub(crate) fn check_node_selector(labels: &BTreeMap<String, String>) -> Result<(), Error> {
     check_labels("node selector", labels)
 }
@@ -127,32 +130,32 @@ pub(crate) fn check_node_selector(labels: &BTreeMap<String, String>) -> Result<(
 fn check_labels(kind: &'static str, labels: &BTreeMap<String, String>) -> Result<(), Error> {
     for (key, value) in labels {
         if let Some(problem) = key_problem(key).or_else(|| value_problem(value)) {
-            return Err(illegal(kind, key, problem));
+            return Err(invalid(kind, key, problem));
         }
     }
     Ok(())
 }
 
-fn illegal(kind: &'static str, key: &str, problem: &'static str) -> Error {
+fn invalid(kind: &'static str, key: &str, problem: &'static str) -> Error {
     let key = key.get(..key.floor_char_boundary(200)).unwrap_or_default().to_owned();
-    Error::Illegal { kind, key, problem }
+    Error::Invalid { kind, key, problem }
 }
 
-/// Whether it is one of unlade's own.
+/// Checks whether the key has unlade's prefix.
 fn is_record(key: &str) -> bool {
     key.to_ascii_lowercase().starts_with(annotation::PREFIX)
 }
 
-/// Why Kubernetes refuses a label of this key; none if it takes it (apimachinery `IsLabelKey`).
+/// Returns why a label key is invalid, or `None` if it is valid (apimachinery `IsLabelKey`).
 fn key_problem(key: &str) -> Option<&'static str> {
     let name = match key.split_once('/') {
         None => key,
         Some((_, name)) if name.contains('/') => return Some("its key has more than one '/'"),
         Some((prefix, _)) if prefix.len() > 253 => {
-            return Some("what stands before the '/' is longer than 253 characters");
+            return Some("the prefix before the '/' is longer than 253 characters");
         }
         Some((prefix, _)) if !prefix.split('.').all(is_dns_label) => {
-            return Some("what stands before the '/' is no DNS name in lower case");
+            return Some("the prefix before the '/' is not a lowercase DNS name");
         }
         Some((_, name)) => name,
     };
@@ -161,18 +164,18 @@ fn key_problem(key: &str) -> Option<&'static str> {
     } else if name.len() > 63 {
         Some("its key is longer than 63 characters")
     } else if !is_word(name) {
-        Some("its key has other characters than letters, digits and inner '-', '_', '.'")
+        Some("its key has characters other than letters, digits and inner '-', '_', '.'")
     } else {
         None
     }
 }
 
-/// Why Kubernetes refuses a label of this value (apimachinery `IsLabelValue`).
+/// Returns why a label value is invalid, or `None` if it is valid (apimachinery `IsLabelValue`).
 fn value_problem(value: &str) -> Option<&'static str> {
     if value.len() > 63 {
         Some("its value is longer than 63 characters")
     } else if !value.is_empty() && !is_word(value) {
-        Some("its value has other characters than letters, digits and inner '-', '_', '.'")
+        Some("its value has characters other than letters, digits and inner '-', '_', '.'")
     } else {
         None
     }
@@ -180,16 +183,16 @@ fn value_problem(value: &str) -> Option<&'static str> {
 
 fn is_dns_label(label: &str) -> bool {
     let is_legal = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    label.bytes().all(is_legal) && encloses(label)
+    label.bytes().all(is_legal) && has_alphanumeric_ends(label)
 }
 
 fn is_word(word: &str) -> bool {
     let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    word.bytes().all(is_legal) && encloses(word)
+    word.bytes().all(is_legal) && has_alphanumeric_ends(word)
 }
 
-/// Whether it begins and ends with a letter or digit.
-fn encloses(text: &str) -> bool {
+/// Checks whether the text begins and ends with a letter or a digit.
+fn has_alphanumeric_ends(text: &str) -> bool {
     let is_letter = |c: char| c.is_ascii_alphanumeric();
     text.starts_with(is_letter) && text.ends_with(is_letter)
 }

@@ -1,4 +1,4 @@
-//! The pod that unpacks: injected, or beside an image volume.
+//! The pod of the unpacker, for each strategy.
 
 mod placement;
 mod volume;
@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use unlade_config_map::Encoding;
 
-use super::{Facts, Plan, label, some};
+use super::{Facts, Plan, label, non_empty};
 use crate::quantity::Amount;
 use crate::{ImageReference, PullPolicy, Strategy, User};
 
@@ -24,21 +24,22 @@ pub(crate) const UNPACK: &str = "unpack";
 /// The init container that copies the unpacker.
 pub(crate) const INSTALL: &str = "install";
 
-/// Where the unpacker finds a bundle that is mounted.
+/// The path at which a bundle image is mounted.
 pub(crate) const BUNDLE_PATH: &str = "/bundle";
-/// Where the unpacker lies in the bundle image's own container.
+/// The directory of the unpacker in the container of the bundle image.
 const INJECTED_PATH: &str = "/injected";
-/// Tells the container which Job it belongs to.
+/// The environment variable with the uid of the Job.
 const ATTEMPT: &str = "UNLADE_ATTEMPT";
-/// What the C library of the unpacker reads before its first instruction, with values that change
-/// nothing. The bundle's image can set them too (`ENV`), and some values end the program at once
-/// and without a message. `MALLOC_TOP_PAD_` is an older name of one of the settings in
-/// `GLIBC_TUNABLES`; 128 KiB is what holds without it (`DEFAULT_TOP_PAD` of glibc).
-const NEUTRAL: [(&str, &str); 2] = [("GLIBC_TUNABLES", ""), ("MALLOC_TOP_PAD_", "131072")];
-/// As whom the bundle image's container runs: `nobody` in many images, and no one's on the node.
+/// Environment variables that the unpacker's C library reads at startup, with values that have no
+/// effect. The bundle image could set them too (`ENV`), and some values terminate the program
+/// immediately and without a message. `MALLOC_TOP_PAD_` is an older name of one of the settings in
+/// `GLIBC_TUNABLES`. Its default is 128 KiB (`DEFAULT_TOP_PAD` of glibc).
+const NEUTRAL_ENV: [(&str, &str); 2] = [("GLIBC_TUNABLES", ""), ("MALLOC_TOP_PAD_", "131072")];
+/// The uid of the bundle image's container. It is `nobody` in many images, and belongs to no user
+/// of the node.
 const UID: i64 = 65532;
 
-/// The template of the Job's pod. [`Strategy::Auto`] counts as [`Strategy::Inject`].
+/// Returns the template of the Job's pod. [`Strategy::Auto`] counts as [`Strategy::Inject`].
 pub(super) fn template(plan: &Plan<'_>, strategy: Strategy, facts: &Facts) -> PodTemplateSpec {
     let options = &plan.options.pod;
     let mut labels = plan.labels();
@@ -62,8 +63,12 @@ pub(super) fn template(plan: &Plan<'_>, strategy: Strategy, facts: &Facts) -> Po
         affinity: placement::affinity(options),
         tolerations: Some(placement::tolerations(options)),
         security_context: Some(pod_security(options.user, is_mounted, facts)),
-        init_containers: (!is_mounted).then(|| vec![installing(plan)]),
-        containers: vec![if is_mounted { mounted(plan) } else { injected(plan) }],
+        init_containers: (!is_mounted).then(|| vec![install_container(plan)]),
+        containers: vec![if is_mounted {
+            mounted_container(plan)
+        } else {
+            injected_container(plan)
+        }],
         volumes: Some(if is_mounted {
             vec![volume::bundle(plan), volume::account()]
         } else {
@@ -72,15 +77,16 @@ pub(super) fn template(plan: &Plan<'_>, strategy: Strategy, facts: &Facts) -> Po
         ..PodSpec::default()
     };
     let metadata = ObjectMeta {
-        labels: some(labels),
-        annotations: some(annotations),
+        labels: non_empty(labels),
+        annotations: non_empty(annotations),
         ..ObjectMeta::default()
     };
     PodTemplateSpec { metadata: Some(metadata), spec: Some(spec) }
 }
 
-/// Copies the unpacker to where the bundle image's container finds it.
-fn installing(plan: &Plan<'_>) -> Container {
+/// Returns the init container that copies the unpacker to the volume of the bundle image's
+/// container.
+fn install_container(plan: &Plan<'_>) -> Container {
     Container {
         name: INSTALL.into(),
         image: Some(plan.tool_image.to_string()),
@@ -91,49 +97,50 @@ fn installing(plan: &Plan<'_>) -> Container {
             mount_path: INJECTED_PATH.into(),
             ..VolumeMount::default()
         }]),
-        ..container(plan)
+        ..base_container(plan)
     }
 }
 
-/// The bundle image with our program in it. Nothing of what the image says of how to run it is
-/// left: neither entry point nor arguments, folder, user or the variables that we read.
-fn injected(plan: &Plan<'_>) -> Container {
+/// Returns the container of the bundle image that runs the unpacker. It overrides every setting of
+/// the image that affects a process: the entry point, the arguments, the working directory, the
+/// user and the variables that the unpacker reads.
+fn injected_container(plan: &Plan<'_>) -> Container {
     let mut command = vec![format!("{INJECTED_PATH}/unlade-unpacker")];
     command.extend(arguments(plan, &plan.name));
     Container {
         name: UNPACK.into(),
         image: Some(plan.image.to_string()),
         image_pull_policy: Some(bundle_policy(plan).into()),
-        // Without arguments beside it, so that the image's are dropped too.
+        // A command without `args` also overrides the arguments of the image.
         command: Some(command),
         working_dir: Some("/".into()),
-        env: Some(std::iter::once(attempt()).chain(neutral()).collect()),
+        env: Some(std::iter::once(attempt_env()).chain(neutral_env()).collect()),
         volume_mounts: Some(vec![
             volume::read_only(volume::INJECTED, INJECTED_PATH),
             volume::read_only(volume::ACCOUNT, volume::ACCOUNT_PATH),
         ]),
-        ..container(plan)
+        ..base_container(plan)
     }
 }
 
-/// The tool image with the bundle beside it.
-fn mounted(plan: &Plan<'_>) -> Container {
+/// Returns the container of the tool image that mounts the bundle image.
+fn mounted_container(plan: &Plan<'_>) -> Container {
     Container {
         name: UNPACK.into(),
         image: Some(plan.tool_image.to_string()),
         image_pull_policy: Some(tool_policy(plan).into()),
         args: Some(arguments(plan, &format!("{BUNDLE_PATH}={}", plan.name))),
-        env: Some(vec![attempt()]),
+        env: Some(vec![attempt_env()]),
         volume_mounts: Some(vec![
             volume::read_only(volume::BUNDLE, BUNDLE_PATH),
             volume::read_only(volume::ACCOUNT, volume::ACCOUNT_PATH),
         ]),
-        ..container(plan)
+        ..base_container(plan)
     }
 }
 
 fn arguments(plan: &Plan<'_>, bundle: &str) -> Vec<String> {
-    // The unpacker gives up before the launcher does: it can say why.
+    // The unpacker has an earlier deadline than the launcher, because it can say why it failed.
     let deadline = plan.options.deadlines.run.mul_f32(0.9).as_secs().max(1);
     let mut arguments = vec![
         "serve".into(),
@@ -148,8 +155,9 @@ fn arguments(plan: &Plan<'_>, bundle: &str) -> Vec<String> {
     arguments
 }
 
-/// The uid of the Job, out of the label that the Job controller puts on its pods.
-fn attempt() -> EnvVar {
+/// Returns the variable with the uid of the Job, which the Job controller sets as a label of its
+/// pods.
+fn attempt_env() -> EnvVar {
     let field = ObjectFieldSelector {
         field_path: "metadata.labels['batch.kubernetes.io/controller-uid']".into(),
         ..ObjectFieldSelector::default()
@@ -161,16 +169,16 @@ fn attempt() -> EnvVar {
     }
 }
 
-fn neutral() -> impl Iterator<Item = EnvVar> {
-    NEUTRAL.into_iter().map(|(name, value)| EnvVar {
+fn neutral_env() -> impl Iterator<Item = EnvVar> {
+    NEUTRAL_ENV.into_iter().map(|(name, value)| EnvVar {
         name: name.into(),
         value: Some(value.into()),
         ..EnvVar::default()
     })
 }
 
-/// What all containers have in common.
-fn container(plan: &Plan<'_>) -> Container {
+/// Returns the settings that all containers have in common.
+fn base_container(plan: &Plan<'_>) -> Container {
     let resources = resources(plan.options.pod.resources.clone().unwrap_or_default());
     Container {
         resources: Some(resources),
@@ -180,37 +188,40 @@ fn container(plan: &Plan<'_>) -> Container {
             capabilities: Some(Capabilities { drop: Some(vec!["ALL".into()]), add: None }),
             ..SecurityContext::default()
         }),
-        // What the kernel or the runtime ended has no message of its own.
+        // A container that the kernel or the runtime kills writes no message of its own.
         termination_message_policy: Some("FallbackToLogsOnError".into()),
         ..Container::default()
     }
 }
 
-/// The given amounts, and the default ones of what isn't given, as far as these let them: a request
-/// is never above its limit.
+/// Adds default requests and limits to the given ones. A default is adapted to a given value, so
+/// that no request exceeds its limit.
 ///
-/// The largest of the 181 bundles of the corpus (6 MiB) passes with a limit of 24 MiB, and is killed
-/// with 16. Made-up ones of 32 MiB, the unpacker's own limit, needed at most 43 MiB: noise with large
-/// files in metadata/, which does not fit, and text, which does.
+/// The largest of the 181 bundles of the corpus (6 MiB) passes with a limit of 24 MiB, and is
+/// killed with 16 MiB. Synthetic bundles of 32 MiB, which is the unpacker's own limit, needed at
+/// most 43 MiB. They were random data with large files in metadata/, which does not fit in a
+/// ConfigMap, and text, which does.
 fn resources(given: ResourceRequirements) -> ResourceRequirements {
     let (mut requests, mut limits) =
         (given.requests.unwrap_or_default(), given.limits.unwrap_or_default());
     let quantity = |(name, size): (&str, &str)| (name.to_owned(), Quantity(size.to_owned()));
-    // Of what was given alone: the defaults fit each other.
+    // Only given requests count here, because the defaults fit each other.
     let wanted = requests.clone();
     for (name, request) in [("cpu", "10m"), ("memory", "32Mi")].map(quantity) {
-        let limit = limits.get(&name).filter(|limit| Amount::of(limit) < Amount::of(&request));
+        let limit =
+            limits.get(&name).filter(|limit| Amount::parse(limit) < Amount::parse(&request));
         let request = limit.cloned().unwrap_or(request);
         requests.entry(name).or_insert(request);
     }
     let (name, limit) = quantity(("memory", "256Mi"));
-    let more = wanted.get(&name).filter(|wanted| Amount::of(wanted) > Amount::of(&limit));
+    let more = wanted.get(&name).filter(|wanted| Amount::parse(wanted) > Amount::parse(&limit));
     let limit = more.cloned().unwrap_or(limit);
     limits.entry(name).or_insert(limit);
     ResourceRequirements { requests: Some(requests), limits: Some(limits), claims: given.claims }
 }
 
-/// As whom the containers run. Bundle images have no user, or any; ours has a numeric one.
+/// Returns the security context of the pod. A bundle image may have any user or none. The tool
+/// image has a numeric one.
 fn pod_security(user: User, is_mounted: bool, facts: &Facts) -> PodSecurityContext {
     let uid = match user {
         User::Fixed(uid) => Some(uid),
@@ -229,12 +240,12 @@ fn pod_security(user: User, is_mounted: bool, facts: &Facts) -> PodSecurityConte
     }
 }
 
-/// When the bundle image is pulled.
+/// Returns the pull policy of the bundle image.
 fn bundle_policy(plan: &Plan<'_>) -> &'static str {
     policy(plan.options.pod.bundle_pull_policy, &plan.image)
 }
 
-/// When the tool image is pulled.
+/// Returns the pull policy of the tool image.
 fn tool_policy(plan: &Plan<'_>) -> &'static str {
     policy(plan.options.pod.tool_pull_policy, &plan.tool_image)
 }

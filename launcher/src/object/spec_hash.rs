@@ -1,6 +1,7 @@
-//! The digest of what was asked of the API server, by which launches are compared.
+//! Digests of requested specifications, by which launches compare objects.
 //!
-//! Live objects are never compared: defaults, webhooks and policy controllers change them.
+//! The objects that the API server stores are never compared, because defaults, webhooks and policy
+//! controllers change them.
 
 use kube::ResourceExt;
 use serde::Serialize;
@@ -8,19 +9,19 @@ use unlade_config_map::record;
 
 use crate::sha256;
 
-/// The digest of what was requested, such as the template of a pod or the rules of a Role: 64 hex
-/// digits over its JSON, whose fields have a fixed order.
-pub(crate) fn of(asked: &impl Serialize) -> String {
-    // Strings, numbers and maps of strings always serialize.
-    sha256::hex_of(&serde_json::to_vec(asked).unwrap_or_default())
+/// Returns the digest of a requested specification, such as the template of a pod or the rules of a
+/// Role. It has 64 hex digits and covers the JSON, whose fields have a fixed order.
+pub(crate) fn digest(requested: &impl Serialize) -> String {
+    // Serialization cannot fail: there are only strings, numbers and maps with string keys.
+    sha256::hex_digest(&serde_json::to_vec(requested).unwrap_or_default())
 }
 
-/// The digest that an object carries, our own or one that was read.
+/// Returns the digest in the annotation of an object.
 pub(crate) fn recorded(object: &impl ResourceExt) -> Option<&str> {
     object.annotations().get(record::SPEC_HASH).map(String::as_str)
 }
 
-/// Whether an object that was read was requested with the same content as ours.
+/// Checks whether an existing object was requested with the same specification as ours.
 pub(crate) fn is_same<K: ResourceExt>(theirs: &K, ours: &K) -> bool {
     recorded(theirs).is_some() && recorded(theirs) == recorded(ours)
 }

@@ -64,7 +64,7 @@ fn the_objects_of_a_launch_are_these() {
 }
 
 #[test]
-fn the_objects_that_are_shown_are_those_that_are_created_in_that_order() {
+fn the_returned_objects_are_the_created_ones_in_order() {
     let (request, mut options) = (request(), options());
     let kinds = |options: &Options| -> Vec<String> {
         let objects = objects(&request, options).unwrap();
@@ -77,7 +77,7 @@ fn the_objects_that_are_shown_are_those_that_are_created_in_that_order() {
     let shown = objects(&request, &options).unwrap();
     assert!(shown.iter().all(|object| object["metadata"].get("ownerReferences").is_none()));
     assert!(shown.iter().all(|object| object["metadata"]["namespace"] == "olm"));
-    // Which works everywhere.
+    // The strategy that works on every cluster.
     assert!(shown[1]["spec"]["template"]["spec"]["initContainers"].is_array());
     options.strategy = Strategy::ImageVolume;
     let shown = objects(&request, &options).unwrap();
@@ -106,7 +106,7 @@ fn only_the_container_that_writes_has_the_token() {
 }
 
 #[test]
-fn nothing_of_a_bundle_image_says_how_its_container_runs() {
+fn the_settings_of_a_bundle_image_are_overridden() {
     let pod = pod(&request(), &options(), Strategy::Inject);
     let unpack = &pod.containers[0];
     assert_eq!(unpack.image.as_deref(), Some(IMAGE));
@@ -116,8 +116,8 @@ fn nothing_of_a_bundle_image_says_how_its_container_runs() {
     let injected = unpack.volume_mounts.as_ref().unwrap().iter().find(|m| m.name == "injected");
     assert_eq!(injected.unwrap().read_only, Some(true));
     assert_eq!(pod.security_context.unwrap().run_as_user, Some(65532));
-    // Besides the one variable that is set, the unpacker reads those of the image only where an
-    // argument tells it to.
+    // Apart from the one variable that is set, the unpacker reads the image's variables only with
+    // an argument that is not passed.
     let arguments = unpack.command.as_ref().unwrap();
     assert!(!arguments.iter().any(|argument| argument.contains("from-env")), "{arguments:?}");
     assert!(arguments.contains(&format!("--source-image={IMAGE}")), "{arguments:?}");
@@ -128,7 +128,7 @@ fn with_an_image_volume_nothing_of_the_bundle_runs() {
     let pod = pod(&request(), &options(), Strategy::ImageVolume);
     assert_eq!(containers(&pod).count(), 1);
     assert_eq!(pod.containers[0].image.as_deref(), Some("registry.example/unlade-unpacker:0.1.0"));
-    // The tool image's own entry point, wherever it has the program.
+    // The tool image's own entry point is used, wherever the program is.
     assert_eq!(pod.containers[0].command, None);
     let volume = pod.volumes.as_ref().unwrap().iter().find(|volume| volume.image.is_some());
     assert_eq!(volume.unwrap().image.as_ref().unwrap().reference.as_deref(), Some(IMAGE));
@@ -148,7 +148,7 @@ fn the_attempt_is_the_uid_of_the_job() {
     }
 }
 
-/// `unpacker/tests/integration/environment.rs` shows what they are good for.
+/// `unpacker/tests/integration/environment.rs` shows why this is necessary.
 #[test]
 fn variables_of_the_bundle_image_that_its_c_library_reads_are_replaced() {
     let expected = [("GLIBC_TUNABLES", ""), ("MALLOC_TOP_PAD_", "131072")];
@@ -219,18 +219,18 @@ fn the_uid_is_fixed_only_where_a_bundle_image_runs_and_nobody_assigns_one() {
 }
 
 #[test]
-fn root_and_what_is_no_uid_are_refused() {
+fn root_and_invalid_uids_are_errors() {
     for uid in [0, -1, i64::from(i32::MAX) + 1] {
         let mut options = options();
         options.pod.user = User::Fixed(uid);
         let failure = refusal(&request(), &options);
         assert_eq!(failure.reason, Reason::InvalidOption);
-        assert!(failure.message.contains(&format!("{uid} is no uid")), "{failure}");
+        assert!(failure.message.contains(&format!("uid {uid} is not allowed")), "{failure}");
     }
 }
 
 #[test]
-fn tags_are_pulled_each_time_and_digests_if_they_are_missing() {
+fn tags_are_always_pulled_and_digests_only_if_missing() {
     let digest = format!("registry.example/any@sha256:{}", "0a".repeat(32));
     let policies = |tool: &str, image: &str, options: &Options| -> Value {
         let options = Options { tool_image: tool.into(), ..options.clone() };
@@ -259,7 +259,7 @@ fn tags_are_pulled_each_time_and_digests_if_they_are_missing() {
 }
 
 #[test]
-fn all_objects_bear_our_labels_and_those_of_the_user() {
+fn all_objects_have_our_labels_and_those_of_the_user() {
     let mut options = options();
     options.pod.labels.insert("example.com/team".into(), "blue".into());
     options.pod.annotations.insert("example.com/why".into(), "a test".into());
@@ -281,7 +281,7 @@ fn all_objects_bear_our_labels_and_those_of_the_user() {
 }
 
 #[test]
-fn everything_goes_with_the_config_map_and_that_with_its_owner() {
+fn the_config_map_owns_all_objects_and_has_the_given_owner() {
     let mut request = request();
     let owner = OwnerReference {
         api_version: "example.com/v1".into(),
@@ -326,7 +326,7 @@ fn a_given_service_account_needs_no_objects() {
 }
 
 #[test]
-fn default_amounts_give_way_to_given_ones_and_a_limit_of_memory_stays() {
+fn defaults_adapt_to_given_amounts_and_memory_is_always_limited() {
     for (given, requests, limits) in [
         (
             json!({"requests": {"memory": "1Gi"}, "limits": {"cpu": "2"}}),
@@ -355,7 +355,7 @@ fn default_amounts_give_way_to_given_ones_and_a_limit_of_memory_stays() {
 }
 
 #[test]
-fn what_is_settable_of_the_pod_is_in_it() {
+fn the_settings_of_the_pod_are_applied() {
     let mut options = options();
     options.pod.pull_secrets = vec!["first".into(), "second".into()];
     options.pod.node_selector.insert("zone".into(), "a".into());
@@ -408,7 +408,7 @@ fn the_same_launch_has_the_same_hash_and_another_one_another() {
     other.pod.priority_class = Some("low".into());
     assert!(!spec_hash::is_same(&first, &job(&request, &other, Strategy::Inject)));
 
-    // What a webhook or a default adds is not looked at; a Job without a hash is never the same.
+    // Additions of a webhook or of a default are ignored. A Job without a hash is never the same.
     let mut mutated = first.clone();
     mutated.spec.as_mut().unwrap().template.spec.as_mut().unwrap().host_network = Some(true);
     assert!(spec_hash::is_same(&mutated, &first));
@@ -417,7 +417,7 @@ fn the_same_launch_has_the_same_hash_and_another_one_another() {
 }
 
 #[test]
-fn what_is_tried_has_no_name_and_no_account_that_is_not_there_yet() {
+fn dry_runs_have_no_name_and_no_account_of_the_launch() {
     let (request, options) = (request(), options());
     let plan = Plan::new(&request, &options).unwrap();
     for strategy in BOTH {
@@ -449,14 +449,14 @@ fn names_are_derived_given_or_generated() {
 }
 
 #[test]
-fn what_is_not_legal_is_refused_before_anything_is_asked() {
+fn invalid_requests_and_options_are_errors() {
     let failure = refusal(&Request::new("Etcd", "olm"), &options());
     assert_eq!(failure.reason, Reason::InvalidReference);
-    assert!(failure.message.starts_with("\"Etcd\" is no image reference"), "{failure}");
+    assert!(failure.message.starts_with("\"Etcd\" is not a valid image reference"), "{failure}");
 
     let failure = refusal(&request(), &Options::new(""));
     assert_eq!(failure.reason, Reason::InvalidReference);
-    assert!(failure.message.starts_with("the tool image \"\" is no image"), "{failure}");
+    assert!(failure.message.starts_with("the tool image \"\" is not a valid image"), "{failure}");
 
     let with = |change: &dyn Fn(&mut PodOptions)| {
         let mut options = options();

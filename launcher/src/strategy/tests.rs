@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{Options, Request};
 
-/// A mock of the API server: what it answers to each dry run, in order, and what it was asked.
+/// A mock of the API server: its replies to each dry run, in order, and the requests that it got.
 struct Server {
     answers: Vec<(&'static str, u16, Value)>,
     asked: usize,
 }
 
-/// A status with these words, and how it is told.
+/// Returns a failure status with this message.
 fn refusal(code: u16, words: &str) -> Value {
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "message": words, "reason": "Forbidden", "code": code})
@@ -23,10 +23,10 @@ const POD_SECURITY: &str = "pods \"etcd-\" is forbidden: violates PodSecurity \"
 const NOT_ALLOWED: &str = "pods is forbidden: User \"dev\" cannot create resource \"pods\" in API \
                            group \"\" in the namespace \"olm\"";
 
-/// What stands for the object that was sent: as it was.
+/// Stands for a reply with the object exactly as it was sent.
 const AS_SENT: Value = Value::Null;
 
-/// As an API server answers whose gate is off.
+/// Returns the object as an API server with a disabled feature gate returns it.
 fn without_volume(mut object: Value) -> Value {
     let is_job = object["kind"] == "Job";
     let pod = if is_job { &mut object["spec"]["template"]["spec"] } else { &mut object["spec"] };
@@ -73,7 +73,7 @@ struct Case {
     answers: Vec<(&'static str, u16, Value)>,
     strategy: Strategy,
     because: &'static str,
-    /// How many dry runs a second launch makes.
+    /// The number of dry runs of a second launch.
     again: usize,
 }
 
@@ -86,14 +86,14 @@ fn options() -> Options {
 }
 
 #[tokio::test]
-async fn whether_there_are_image_volumes_is_found_out_by_dry_runs() {
+async fn dry_runs_find_out_whether_image_volumes_are_supported() {
     use Strategy::{ImageVolume, Inject};
     let refused = |words| refusal(403, words);
     let cases = [
         Case {
             answers: vec![("pods", 201, AS_SENT)],
             strategy: ImageVolume,
-            because: "the cluster has image volumes",
+            because: "the cluster supports image volumes",
             again: 0,
         },
         Case {
@@ -102,11 +102,11 @@ async fn whether_there_are_image_volumes_is_found_out_by_dry_runs() {
             because: "the API server drops them",
             again: 0,
         },
-        // Who may not create pods.
+        // A user who may not create pods.
         Case {
             answers: vec![("pods", 403, refused(NOT_ALLOWED)), ("jobs", 201, AS_SENT)],
             strategy: ImageVolume,
-            because: "the cluster has image volumes",
+            because: "the cluster supports image volumes",
             again: 0,
         },
         Case {
@@ -115,7 +115,7 @@ async fn whether_there_are_image_volumes_is_found_out_by_dry_runs() {
             because: "the API server drops them",
             again: 0,
         },
-        // A full quota refuses any pod.
+        // An exhausted quota rejects any pod.
         Case {
             answers: vec![
                 ("pods", 403, refused(QUOTA)),
@@ -123,10 +123,10 @@ async fn whether_there_are_image_volumes_is_found_out_by_dry_runs() {
                 ("pods", 403, refused(QUOTA)),
             ],
             strategy: ImageVolume,
-            because: "the cluster has image volumes",
+            because: "the cluster supports image volumes",
             again: 0,
         },
-        // A policy that doesn't know of image volumes refuses these only, and here only.
+        // A policy that does not know image volumes rejects only these, and only in this namespace.
         Case {
             answers: vec![
                 ("pods", 403, refused(POD_SECURITY)),
@@ -134,7 +134,7 @@ async fn whether_there_are_image_volumes_is_found_out_by_dry_runs() {
                 ("pods", 201, AS_SENT),
             ],
             strategy: Inject,
-            because: "refused in this namespace: pods \"etcd-\" is forbidden: violates PodSecurity",
+            because: "rejected in this namespace: pods \"etcd-\" is forbidden: violates PodSecurity",
             again: 3,
         },
         Case {
@@ -143,14 +143,14 @@ async fn whether_there_are_image_volumes_is_found_out_by_dry_runs() {
             because: "the API server drops them",
             again: 0,
         },
-        // A webhook that is down, and one that refuses dry runs.
+        // A webhook that is down, and one that does not support dry runs.
         Case {
             answers: vec![
                 ("pods", 500, refusal(500, "Internal error: failed calling webhook \"a.example\"")),
                 ("jobs", 400, refusal(400, "admission webhook \"b\" does not support dry run")),
             ],
             strategy: Inject,
-            because: "it can't be found out whether the cluster has image volumes: admission webhook",
+            because: "it is unknown whether the cluster supports image volumes: admission webhook",
             again: 2,
         },
         Case {
@@ -159,7 +159,7 @@ async fn whether_there_are_image_volumes_is_found_out_by_dry_runs() {
                 ("jobs", 403, refused("jobs.batch is forbidden: User cannot create resource")),
             ],
             strategy: Inject,
-            because: "it can't be found out",
+            because: "it is unknown whether",
             again: 2,
         },
     ];
@@ -180,7 +180,7 @@ async fn whether_there_are_image_volumes_is_found_out_by_dry_runs() {
 }
 
 #[tokio::test]
-async fn an_api_server_that_cannot_answer_is_an_error_and_not_an_answer() {
+async fn an_api_server_that_cannot_answer_is_an_error() {
     let (request, options) = (request(), options());
     let plan = Plan::new(&request, &options).unwrap();
     for code in [404, 429, 500, 503, 504] {
@@ -195,7 +195,7 @@ async fn an_api_server_that_cannot_answer_is_an_error_and_not_an_answer() {
 }
 
 #[tokio::test]
-async fn nobody_is_asked_where_there_is_no_choice() {
+async fn a_given_strategy_needs_no_dry_run() {
     let (client, _) = mock(&[]);
     let request = request();
     for strategy in [Strategy::Inject, Strategy::ImageVolume] {
@@ -224,7 +224,7 @@ async fn the_digest_of_a_digest_is_known_without_injecting() {
 }
 
 #[tokio::test]
-async fn after_a_start_that_failed_for_a_volume_bundles_are_injected() {
+async fn bundles_are_injected_after_a_volume_failed() {
     let (request, options) = (request(), options());
     let plan = Plan::new(&request, &options).unwrap();
     let (client, _) = mock(&[("pods", 201, AS_SENT)]);
@@ -233,10 +233,10 @@ async fn after_a_start_that_failed_for_a_volume_bundles_are_injected() {
         volumes.choose(&client, &plan, &Facts::default()).await.unwrap().strategy,
         Strategy::ImageVolume
     );
-    volumes.note_failure("the node's runtime has no image volumes");
+    volumes.note_failure("the node's runtime does not support image volumes");
     let chosen = volumes.choose(&client, &plan, &Facts::default()).await.unwrap();
     assert_eq!(chosen.strategy, Strategy::Inject);
-    assert_eq!(chosen.because.unwrap(), "the node's runtime has no image volumes");
+    assert_eq!(chosen.because.unwrap(), "the node's runtime does not support image volumes");
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn a_volume_counts_only_with_its_image_and_its_mount() {
     let mut without_mount = pod.clone();
     without_mount.containers[0].volume_mounts.as_mut().unwrap().remove(0);
     assert!(!keeps_volume(Some(&without_mount)));
-    // What an API server before 1.31 makes of it.
+    // The volume as an API server before 1.31 stores it.
     let mut empty = pod;
     let volume = &mut empty.volumes.as_mut().unwrap()[0];
     volume.image = None;

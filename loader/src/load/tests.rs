@@ -27,7 +27,7 @@ spec:
   versions: [{name: v1}, {name: v2, served: false}]
 ";
 
-/// A content of these files, by path, and of annotations and a CSV if there are none.
+/// Creates a content of these files by path, and adds annotations and a CSV if they are missing.
 fn content(files: &[(&str, &str)]) -> Content {
     let mut files: BTreeMap<_, _> = files.iter().copied().collect();
     files.entry("metadata/annotations.yaml").or_insert(ANNOTATIONS);
@@ -46,7 +46,7 @@ fn loaded(files: &[(&str, &str)]) -> Manifest {
     load(&content(files), &Options::default()).unwrap()
 }
 
-/// Reasons and subjects of the report.
+/// Returns the reasons and subjects of the report.
 fn reported(manifest: &Manifest) -> Vec<(Reason, &str)> {
     manifest.report.iter().map(|finding| (finding.reason, finding.subject.as_str())).collect()
 }
@@ -160,7 +160,7 @@ fn an_object_without_a_name_or_there_twice_is_reported() {
     }
 }
 
-/// Each finding names the place where the author has to look.
+/// Each finding names the file that the author must change.
 #[test]
 fn a_finding_names_the_file_that_it_is_about() {
     let csv = CSV.replace(
@@ -250,8 +250,8 @@ fn findings_say_what_is_lost() {
         (
             "metadata/properties.yaml",
             "properties: [{type: olm.package, value: {packageName: y, version: 1.0.0}}]",
-            "properties.yaml: a property olm.package: `packageName` is a boolean, not text: quote \
-             it, for y, yes, on, n, no and off are booleans in YAML",
+            "properties.yaml: the property olm.package is not valid: `packageName` is a boolean, not \
+             text: quote it, because y, yes, on, n, no and off are booleans in YAML",
         ),
         ("metadata/ci.yaml", "reviewers: [a]\n", "ci.yaml: OLM does not use the file"),
     ] {
@@ -272,8 +272,7 @@ fn a_config_map_without_anything_of_a_bundle_is_refused_and_no_other() {
         (description.clone(), json!({"ca.crt": pem}), false),
         (json!({}), json!({}), false),
         (json!({}), json!({"config.yaml": "a: 1\n", "empty": "", "list": "- a\n"}), false),
-        // What upstream's writer makes of an empty bundle, and what it leaves if it has not
-        // finished.
+        // The result of upstream's writer for an empty bundle, and if it did not finish.
         (json!({package: ""}), json!({}), true),
         (json!({"olm.sourceImage": "i"}), json!({}), true),
         (json!({"olm.contentEncoding": "gzip+base64"}), json!({}), true),
@@ -417,7 +416,7 @@ fn objects_come_by_key_over_both_directories() {
 
 #[test]
 fn hidden_crds_and_those_of_metadata_provide_nothing() {
-    // They are objects, but upstream's directory reader, whose answer this is, does not see them.
+    // They are objects, but upstream's directory reader ignores them.
     for path in ["manifests/.crd.yaml", "metadata/crd.yaml"] {
         let manifest = loaded(&[(path, CRD)]);
         assert_eq!(manifest.bundle.provided_apis, [], "{path}");
@@ -490,7 +489,7 @@ fn text_that_is_not_utf8_is_replaced_byte_by_byte() {
 #[test]
 fn hostile_nesting_in_a_csv_is_loaded_without_recursion() {
     let deep = format!("{}{}", "[".repeat(9_000), "]".repeat(9_000));
-    // In JSON, since the YAML reader ends sooner.
+    // This is JSON, because the YAML reader has a lower limit.
     let csv = format!(
         r#"{{"kind":"ClusterServiceVersion","metadata":{{"name":"deep"}},"spec":{{"skips":{deep},
         "customresourcedefinitions":{{"owned":{deep},"required":[{deep}]}}}}}}"#

@@ -1,4 +1,4 @@
-//! A PackageManifest resource among the files of a bundle.
+//! Reads a PackageManifest resource among the files of a bundle.
 
 use unlade_yaml::{
     self as yaml,
@@ -7,22 +7,24 @@ use unlade_yaml::{
 
 use super::{Channel, Deprecation, PackageManifest};
 use crate::{
-    metadata::{Candidate, as_written},
+    metadata::{Candidate, read_as_written},
     typed::{field, scalar_text},
 };
 
-/// The kind that a PackageManifest has if it has one. Such a resource stays an object, as it is for
-/// upstream's loader; mostly they have none.
+/// The kind of a PackageManifest. Most of them have no kind. One that has it is also an object of
+/// the bundle, as in upstream's loader.
 pub(crate) const KIND: &str = "PackageManifest";
 
-/// The PackageManifest that the file is; none if they are something else. A file is one if it has
-/// a `packageName` and all else fits (operator-registry `pkg/registry/decode.go`,
-/// `DecodePackageManifest`); scalars are taken as written, so that a channel `4.10` is no `4.1`, and
-/// a file that has a `packageName` is read once more.
+/// Reads the file as a PackageManifest. Returns `None` if it is not one.
+///
+/// A file is a PackageManifest if it has a `packageName` and all other fields fit
+/// (operator-registry `pkg/registry/decode.go`, `DecodePackageManifest`). Scalars are kept as
+/// written, so that a channel `4.10` does not become `4.1`. For this reason, a file with a
+/// `packageName` is parsed a second time.
 ///
 /// # Errors
 ///
-/// If the budget of `reader` is used up.
+/// Returns an error if the budget of `reader` is exhausted.
 pub(crate) fn read(
     Candidate { root, bytes, .. }: Candidate<'_, '_>,
     reader: &yaml::Reader,
@@ -30,12 +32,12 @@ pub(crate) fn read(
     if field(root, "packageName").is_none() {
         return Ok(None);
     }
-    let Some(tree) = as_written(bytes, reader)? else { return Ok(None) };
+    let Some(tree) = read_as_written(bytes, reader)? else { return Ok(None) };
     let manifest = manifest(tree.root()).ok();
     Ok(manifest.filter(|manifest| !manifest.package_name.is_empty()))
 }
 
-/// A value is not of the type that a PackageManifest has there.
+/// An error: a value does not have the type of the field of a PackageManifest.
 struct Mismatch;
 
 fn manifest(root: Value<'_>) -> Result<PackageManifest, Mismatch> {
@@ -62,13 +64,13 @@ fn channels(root: Value<'_>) -> Result<Vec<Channel>, Mismatch> {
     }
 }
 
-/// What is deprecated; an error if it is of another type.
+/// Reads the deprecation of a package or channel.
 fn deprecation(object: Value<'_>) -> Result<Option<Deprecation>, Mismatch> {
     let Some(value) = field(object, "deprecation") else { return Ok(None) };
     Ok(Some(Deprecation { message: text(value, "message")? }))
 }
 
-/// The text under `name`, empty if it is absent.
+/// Returns the text of the field `name`. Empty if it is absent.
 fn text(object: Value<'_>, name: &str) -> Result<String, Mismatch> {
     match (object.kind(), field(object, name)) {
         (Kind::Object | Kind::Null, None) => Ok(String::new()),

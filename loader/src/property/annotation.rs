@@ -13,20 +13,20 @@ use unlade_bundle::annotation;
 use super::Property;
 use crate::typed::{Reader, is_folded};
 
-/// The properties of the annotation, with their values exactly as written.
+/// Reads the properties of the annotation, with their values exactly as written.
 ///
 /// Upstream ignores a text that is not JSON, and keeps an item of the wrong type without its
-/// content; either is a finding here.
+/// content. Here, each of these is also a finding.
 pub(crate) fn from_annotation(text: &str, reader: &mut Reader<'_>) -> Vec<Property> {
-    // A list of small items becomes many times its size.
+    // In memory, a list of small items needs many times the size of its text.
     if text.len() > annotation::SIZE {
-        reader.invalid("the annotation olm.properties is larger than Kubernetes takes");
+        reader.invalid("the annotation olm.properties is larger than Kubernetes allows");
         return Vec::new();
     }
     let items = match serde_json::from_str::<Option<Vec<Box<RawValue>>>>(text) {
         Ok(items) => items.unwrap_or_default(),
         Err(error) => {
-            reader.invalid(format!("the annotation olm.properties is no JSON list: {error}"));
+            reader.invalid(format!("the annotation olm.properties is not a JSON list: {error}"));
             return Vec::new();
         }
     };
@@ -36,7 +36,7 @@ pub(crate) fn from_annotation(text: &str, reader: &mut Reader<'_>) -> Vec<Proper
 fn property(item: &str, reader: &mut Reader<'_>) -> Property {
     let mut property = Property::default();
     let Ok(fields) = serde_json::from_str::<Option<Fields>>(item) else {
-        reader.invalid("the annotation olm.properties has an item that is no mapping");
+        reader.invalid("the annotation olm.properties has an item that is not a mapping");
         return property;
     };
     for (name, value) in fields.map(|Fields(fields)| fields).unwrap_or_default() {
@@ -47,7 +47,7 @@ fn property(item: &str, reader: &mut Reader<'_>) -> Property {
                 Ok(Some(kind)) => property.kind = kind,
                 Ok(None) => {}
                 Err(_) => {
-                    reader.invalid("the annotation olm.properties has a type that is no text");
+                    reader.invalid("the annotation olm.properties has a type that is not text");
                 }
             }
         }
@@ -55,7 +55,7 @@ fn property(item: &str, reader: &mut Reader<'_>) -> Property {
     property
 }
 
-/// The fields of an object in their order, repeated ones too.
+/// The fields of an object in their order, including repeated ones.
 struct Fields(Vec<(String, Box<RawValue>)>);
 
 impl<'de> Deserialize<'de> for Fields {

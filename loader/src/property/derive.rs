@@ -1,4 +1,4 @@
-//! Properties that follow from other things in the bundle, and how a catalog shows them all.
+//! Derives properties from the package and the APIs of a bundle, and the properties in a catalog.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -9,11 +9,11 @@ use unlade_text::excerpt;
 use super::{Dependency, GVK, GVK_REQUIRED, PACKAGE, PACKAGE_REQUIRED, Property};
 use crate::{
     Api,
-    json::{fields_of, text_of, to_json, to_plain_json},
+    json::{parse_fields, text_field, to_json, to_plain_json},
     typed::Reader,
 };
 
-/// What properties are derived from.
+/// The values that properties are derived from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Basis<'a> {
     pub(crate) package: &'a str,
@@ -23,20 +23,20 @@ pub(crate) struct Basis<'a> {
     pub(crate) required: &'a [Api],
 }
 
-/// The keys of the files that properties and dependencies came from, for findings about them.
+/// The keys of the files that contain the properties and the dependencies, for findings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Origins<'a> {
     pub(crate) csv: &'a str,
     pub(crate) dependencies: &'a str,
     pub(crate) properties: &'a str,
-    /// How many of the [derived](derive()) properties came from the file; they come first.
-    pub(crate) n_of_file: usize,
+    /// The number of [derived](derive()) properties from the file. They come first.
+    pub(crate) n_from_file: usize,
 }
 
 impl<'a> Origins<'a> {
-    /// The key of the file that the property at this index came from.
-    pub(crate) fn of_property(&self, place: usize) -> &'a str {
-        if place < self.n_of_file { self.properties } else { self.csv }
+    /// Returns the key of the file that contains the property at this index.
+    pub(crate) fn property_key(&self, place: usize) -> &'a str {
+        if place < self.n_from_file { self.properties } else { self.csv }
     }
 }
 
@@ -64,18 +64,19 @@ struct Gvk {
     version: String,
 }
 
-/// All properties in upstream's order, each once (operator-registry `pkg/registry/parse.go`): those
-/// of properties.yaml, the package, those of the CSV's annotation, the provided APIs.
+/// Returns all properties without duplicates, in upstream's order (operator-registry
+/// `pkg/registry/parse.go`): those of properties.yaml, the package, those of the CSV's annotation,
+/// and the provided APIs.
 pub(crate) fn derive(
-    of_file: Vec<Property>,
-    of_annotation: Vec<Property>,
+    file_properties: Vec<Property>,
+    annotation_properties: Vec<Property>,
     basis: Basis<'_>,
 ) -> Vec<Property> {
-    let mut properties = of_file;
+    let mut properties = file_properties;
     if !basis.package.is_empty() {
         properties.push(property(PACKAGE, to_json(&basis.package())));
     }
-    properties.extend(of_annotation);
+    properties.extend(annotation_properties);
     let gvk = |api| property(GVK, to_json(&Gvk::from(api)));
     properties.extend(basis.provided.iter().map(gvk));
     let mut seen = HashSet::new();
@@ -83,9 +84,9 @@ pub(crate) fn derive(
     properties
 }
 
-/// The properties as a catalog shows them, sorted by type and value (operator-registry
+/// Returns the properties of the bundle in a catalog, sorted by type and value (operator-registry
 /// `pkg/registry/registry_to_model.go`, `ObjectsAndPropertiesFromBundle`), but without
-/// `olm.bundle.object`, which is the objects themselves.
+/// `olm.bundle.object`, which contains the objects themselves.
 pub(crate) fn catalog(
     properties: &[Property],
     dependencies: &[Dependency],
@@ -100,21 +101,21 @@ pub(crate) fn catalog(
         others: Vec::new(),
     };
     for (place, Property { kind, value }) in properties.iter().enumerate() {
-        if let Err(error) = catalog.take_property(kind, value) {
-            let mut reader = Reader::new(origins.of_property(place), findings);
-            reader.invalid(format!("a property {}: {error}", excerpt::cut(kind)));
+        if let Err(error) = catalog.add_property(kind, value) {
+            let mut reader = Reader::new(origins.property_key(place), findings);
+            reader.invalid(format!("the property {} is not valid: {error}", excerpt::cut(kind)));
         }
     }
     for Dependency { kind, value } in dependencies {
-        if let Err(error) = catalog.take_dependency(kind, value) {
+        if let Err(error) = catalog.add_dependency(kind, value) {
             let mut reader = Reader::new(origins.dependencies, findings);
-            reader.invalid(format!("a dependency {}: {error}", excerpt::cut(kind)));
+            reader.invalid(format!("the dependency {} is not valid: {error}", excerpt::cut(kind)));
         }
     }
     catalog.into_properties()
 }
 
-/// The properties of a catalog in the making.
+/// A builder for the properties in a catalog.
 struct Catalog {
     package: String,
     provided: BTreeSet<Gvk>,
@@ -123,20 +124,20 @@ struct Catalog {
 }
 
 impl Catalog {
-    fn take_property(&mut self, kind: &str, value: &str) -> Result<(), String> {
+    fn add_property(&mut self, kind: &str, value: &str) -> Result<(), String> {
         match kind {
             GVK => self.provided.extend([Gvk::read(value)?]),
-            // The last one wins, and there is always one.
+            // The last one takes precedence. The derived one guarantees that one exists.
             PACKAGE => self.package = read_package(value)?,
             _ => self.others.push(property(kind, value.to_owned())),
         }
         Ok(())
     }
 
-    fn take_dependency(&mut self, kind: &str, value: &str) -> Result<(), String> {
+    fn add_dependency(&mut self, kind: &str, value: &str) -> Result<(), String> {
         match kind {
             GVK => self.required.extend([Gvk::read(value)?]),
-            PACKAGE => self.others.push(property(PACKAGE_REQUIRED, required_package(value)?)),
+            PACKAGE => self.others.push(property(PACKAGE_REQUIRED, read_required_package(value)?)),
             _ => self.others.push(property(kind, value.to_owned())),
         }
         Ok(())
@@ -161,8 +162,8 @@ impl<'a> Basis<'a> {
 
 impl Gvk {
     fn read(value: &str) -> Result<Self, String> {
-        let fields = fields_of(value)?;
-        let text = |name| text_of(&fields, name);
+        let fields = parse_fields(value)?;
+        let text = |name| text_field(&fields, name);
         Ok(Self { group: text("group")?, kind: text("kind")?, version: text("version")? })
     }
 }
@@ -179,20 +180,20 @@ fn property(kind: &str, value: String) -> Property {
 }
 
 fn read_package(value: &str) -> Result<String, String> {
-    let fields = fields_of(value)?;
+    let fields = parse_fields(value)?;
     Ok(to_plain_json(&Package {
-        name: &text_of(&fields, "packageName")?,
-        version: &text_of(&fields, "version")?,
-        release: &text_of(&fields, "release")?,
+        name: &text_field(&fields, "packageName")?,
+        version: &text_field(&fields, "version")?,
+        release: &text_field(&fields, "release")?,
     }))
 }
 
-fn required_package(value: &str) -> Result<String, String> {
-    let fields = fields_of(value)?;
-    // The release is read as upstream reads it, into the same type, and then left out.
-    text_of(&fields, "release")?;
+fn read_required_package(value: &str) -> Result<String, String> {
+    let fields = parse_fields(value)?;
+    // Upstream checks the type of the release, and then leaves it out.
+    text_field(&fields, "release")?;
     Ok(to_plain_json(&PackageRequired {
-        name: &text_of(&fields, "packageName")?,
-        range: &text_of(&fields, "version")?,
+        name: &text_field(&fields, "packageName")?,
+        range: &text_field(&fields, "version")?,
     }))
 }

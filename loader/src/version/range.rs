@@ -1,4 +1,4 @@
-//! [`Range`]: which versions a package dependency or a skipRange takes.
+//! [`Range`]: the version range of a package dependency or of `olm.skipRange`.
 
 use std::{cmp::Ordering, str::FromStr};
 
@@ -9,18 +9,18 @@ use super::parse;
 
 mod wildcard;
 
-/// A set of versions: alternatives of comparisons that all must hold.
+/// A set of versions. A version is in the set if all comparisons of any alternative hold.
 ///
-/// The dialect is that of `blang/semver` v4 (`range.go`), its quirks included:
+/// The dialect is that of `blang/semver` v4 (`range.go`), including its quirks:
 ///
-/// - a space is AND, ` || ` is OR and binds weaker; there are no brackets
-/// - the operators are none, `=`, `==`, `!`, `!=`, `<`, `<=`, `>`, `>=`; a space may follow `<`, `>`
-///   and `=`
-/// - `1.2.x` and `1.x` are wildcards; behind an operator that does not exist they stand for their
+/// - a space means AND; ` || ` means OR and has lower precedence; brackets do not exist
+/// - the operators are none, `=`, `==`, `!`, `!=`, `<`, `<=`, `>`, `>=`; a space may follow `<`,
+///   `>` and `=`
+/// - `1.2.x` and `1.x` are wildcards; after an unknown operator they stand for their
 ///   lowest version (`~1.2.x` is `=1.2.0`), and `1.x.x` is `>=1.0.0 <1.1.0`
-/// - any token that holds the letter `x` is taken for a wildcard, so `>1.0.0-next` is an error
-/// - tokens of one character are dropped: `1.0.0 - 2.0.0` is `=1.0.0` and `=2.0.0`
-/// - prereleases are ordered as SemVer says and match like others; build metadata is ignored
+/// - any token that contains the letter `x` is a wildcard, so `>1.0.0-next` is an error
+/// - tokens of one character are dropped: `1.0.0 - 2.0.0` means `=1.0.0` and `=2.0.0`
+/// - prereleases are ordered as in SemVer and match like other versions; build metadata is ignored
 ///
 /// ```
 /// use unlade_loader::version::{Range, parse};
@@ -35,23 +35,23 @@ pub struct Range {
     alternatives: Vec<Vec<Comparison>>,
 }
 
-/// Why a text is no range.
+/// An error that prevents a text from being parsed as a range.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No token is left on one side of a `||`, or none at all.
-    #[error("nothing to compare with in the range `{}`", excerpt::cut(.0))]
+    /// The range, or one side of a `||`, has no tokens.
+    #[error("the range `{}` is empty, or has an empty alternative", excerpt::cut(.0))]
     Empty(String),
-    /// A token has no version in it.
-    #[error("no version in `{}`", excerpt::cut(.0))]
+    /// A token contains no version.
+    #[error("`{}` does not contain a version", excerpt::cut(.0))]
     NoVersion(String),
-    /// What stands before the version is no operator.
+    /// The text before the version is not an operator.
     #[error("`{}` is not an operator", excerpt::cut(.0))]
     Operator(String),
-    /// What stands after the operator is no version.
+    /// The text after the operator is not a version.
     #[error("a range compares with full versions like 1.2.3")]
     Version(#[from] super::Error),
-    /// A character that no range holds.
+    /// The range contains a character outside ASCII.
     #[error("`{}` is not ASCII", excerpt::cut(.0))]
     NotAscii(String),
 }
@@ -83,14 +83,14 @@ impl FromStr for Range {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        // Go looks for digits of any script, all of which it refuses afterwards.
+        // Go accepts digits of any script in this step, but rejects them later.
         if !text.is_ascii() {
             return Err(Error::NotAscii(text.to_owned()));
         }
         let tokens = split(text);
         let mut alternatives = Vec::new();
         for tokens in tokens.split(|token| token == "||") {
-            // Upstream accepts an empty alternative between two others, and panics in using it.
+            // Upstream accepts an empty alternative between two others, but panics when it is used.
             if tokens.is_empty() {
                 return Err(Error::Empty(text.to_owned()));
             }
@@ -138,8 +138,8 @@ impl FromStr for Comparison {
     }
 }
 
-/// `blang/semver`'s `splitAndTrim`: at spaces that do not follow an operator, tokens of a single
-/// character lost.
+/// Splits a range into tokens as `splitAndTrim` of `blang/semver` does: at spaces that do not
+/// follow an operator. Like upstream, it drops tokens of a single character.
 fn split(text: &str) -> Vec<String> {
     let mut tokens = Vec::new();
     let (mut start, mut last) = (0, 0);
@@ -163,7 +163,7 @@ fn split(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// What stands before the first digit, trimmed, and the rest.
+/// Splits a token into the trimmed text before the first digit, and the rest.
 fn split_operator(token: &str) -> Result<(&str, &str), Error> {
     let digit = token.find(|letter: char| letter.is_ascii_digit());
     let (operator, version) = digit

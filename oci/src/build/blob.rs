@@ -1,4 +1,4 @@
-//! The blobs of images that are being built, as files of a directory.
+//! The blobs of the images that are being built, as files in a directory.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,10 +14,10 @@ use serde::Serialize;
 use super::{Compression, Error, Layer, blob_path, document};
 use crate::digest::{Hashed, sha256};
 
-/// Blobs, each once. Files are named in a layout's way beneath `directory`.
+/// The blobs, without duplicates. They have the same paths in `directory` as in an image layout.
 pub(super) struct Blobs {
     pub(super) directory: PathBuf,
-    /// Bytes of each, by its path there.
+    /// The size of each blob in bytes, by its path.
     pub(super) sizes: BTreeMap<String, u64>,
 }
 
@@ -28,8 +28,8 @@ impl Blobs {
         Ok(Self { directory, sizes: BTreeMap::new() })
     }
 
-    /// Puts a document in; its descriptor.
-    pub(super) fn document(
+    /// Adds a document, and returns its descriptor.
+    pub(super) fn add_document(
         &mut self,
         media_type: MediaType,
         document: &impl Serialize,
@@ -44,8 +44,8 @@ impl Blobs {
         Ok(Descriptor::new(media_type, size, digest))
     }
 
-    /// Puts a layer in; its descriptor, and the digest of its tar.
-    pub(super) fn layer(&mut self, layer: &Layer) -> Result<(Descriptor, Digest), Error> {
+    /// Adds a layer, and returns its descriptor and the digest of its tar.
+    pub(super) fn add_layer(&mut self, layer: &Layer) -> Result<(Descriptor, Digest), Error> {
         let tar = self.directory.join("layer.tar");
         let output = |source| Error::Output { path: tar.clone(), source };
         let file = File::create(&tar).map_err(output)?;
@@ -74,23 +74,24 @@ impl Blobs {
     }
 }
 
-/// Compresses the file `from` into `to`; digest and size of what is written.
+/// Compresses the file `from` into `to`, and returns the digest and the size of the result.
 fn compress(from: &FilePath, to: &FilePath, compression: Compression) -> io::Result<(Digest, u64)> {
     let mut reader = BufReader::new(File::open(from)?);
     let writer = Hashed::new(BufWriter::new(File::create(to)?));
     if compression == Compression::Zstd {
         return zstd(reader, writer)?.finish();
     }
-    // The header has neither name nor date, and "unknown" for the system.
+    // The header has no name, no date, and the operating system "unknown".
     let mut encoder = GzEncoder::new(writer, Level::default());
     io::copy(&mut reader, &mut encoder)?;
     encoder.finish()?.finish()
 }
 
-/// `ruzstd` panics where reading or writing fails, so it is not told.
+/// Compresses with `ruzstd`, which panics if reading or writing fails. So the errors are hidden
+/// from it, and returned afterwards.
 fn zstd<R: Read, W: Write>(reader: R, writer: W) -> io::Result<W> {
-    let mut reader = Calm { inner: reader, error: None };
-    let mut writer = Calm { inner: writer, error: None };
+    let mut reader = StoreError { inner: reader, error: None };
+    let mut writer = StoreError { inner: writer, error: None };
     let mut compressor = FrameCompressor::new(CompressionLevel::Fastest);
     compressor.set_source(&mut reader);
     compressor.set_drain(&mut writer);
@@ -102,13 +103,13 @@ fn zstd<R: Read, W: Write>(reader: R, writer: W) -> io::Result<W> {
     }
 }
 
-/// Ends at the first error, and keeps it.
-struct Calm<T> {
+/// Hides the first error, stores it, and then does nothing more.
+struct StoreError<T> {
     inner: T,
     error: Option<io::Error>,
 }
 
-impl<R: Read> Read for Calm<R> {
+impl<R: Read> Read for StoreError<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.error.is_none() {
             match self.inner.read(buffer) {
@@ -121,7 +122,7 @@ impl<R: Read> Read for Calm<R> {
     }
 }
 
-impl<W: Write> Write for Calm<W> {
+impl<W: Write> Write for StoreError<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.error.is_none() {
             self.error = self.inner.write_all(bytes).err();

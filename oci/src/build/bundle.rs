@@ -1,4 +1,4 @@
-//! The image of a bundle, of a directory.
+//! Builds the image of a bundle from a directory.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -11,31 +11,31 @@ use unlade_bundle::{
 use super::{Entry, Image, Layer};
 use crate::Platform;
 
-/// Why a directory is made no bundle image.
+/// An error that prevents the image of a bundle from being built.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file or directory that is missing or not readable.
-    #[error("read {}", path.display())]
+    /// A file or directory does not exist, or cannot be read.
+    #[error("failed to read {}", path.display())]
     Read {
-        /// Which one.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// Something that is neither a file nor a link.
+    /// The bundle contains something other than a file or a link.
     #[error("{} is neither a file nor a link", path.display())]
     Kind {
-        /// What it is.
+        /// Its path.
         path: PathBuf,
     },
-    /// A name or the target of a link that is not UTF-8.
+    /// A name or the target of a link is not UTF-8.
     #[error("{} is not UTF-8", path.display())]
     Name {
         /// The name or target.
         path: PathBuf,
     },
-    /// A file that is larger than the limit.
+    /// A file is larger than the limit.
     #[error("{} is larger than {limit} bytes", path.display())]
     TooLarge {
         /// The file.
@@ -43,21 +43,22 @@ pub enum Error {
         /// The limit, in bytes.
         limit: usize,
     },
-    /// `annotations.yaml` does not say where the manifests are.
-    #[error("the layout of the bundle is not known")]
+    /// The directory of the manifests cannot be read from `annotations.yaml`.
+    #[error("failed to find the manifests of the bundle")]
     Layout(#[from] layout::Error),
-    /// `annotations.yaml` has annotations that are not legal.
-    #[error("the annotations cannot be labels")]
+    /// `annotations.yaml` contains annotations that are not legal.
+    #[error("the annotations cannot be used as labels")]
     Annotations(#[from] unlade_bundle::content::Error),
 }
 
-/// The bundle in `directory` as upstream's build makes it (`opm alpha bundle build`, and the
-/// Dockerfiles of operator-sdk): from scratch, one layer with the manifests and `metadata/`, and
-/// the annotations of `annotations.yaml` as labels, by which opm knows a bundle without pulling it.
+/// Creates the image of the bundle in `directory`, as `opm alpha bundle build` and the Dockerfiles
+/// of operator-sdk do: from scratch, with one layer for the manifests and `metadata/`. The
+/// annotations of `annotations.yaml` become labels, by which opm recognizes a bundle without
+/// pulling it.
 ///
-/// Files are read when the image is [written](super::write). Files have mode 0644 and belong to
-/// root. The manifests stay in the directory that the annotations name. The image has no `USER`
-/// and nothing to run. The layer is a plain tar: set its compression to change that.
+/// The files are read when the image is [written](super::write). They have mode 0644 and belong to
+/// root. The manifests stay in the directory that the annotations name. The image has no `USER` and
+/// no command. The layer is an uncompressed tar: set its compression to change that.
 ///
 /// ```no_run
 /// use unlade_bundle::Limits;
@@ -71,11 +72,12 @@ pub enum Error {
 ///
 /// # Errors
 ///
-/// If one of the two directories or `annotations.yaml` is missing, or they hold other things than
-/// files and links. Links are written as they are; the reader of a bundle judges them.
+/// Returns an error if one of the two directories or `annotations.yaml` does not exist, or if they
+/// contain something other than files and links. Links are written unchanged. The reader of the
+/// bundle validates them.
 pub fn image(directory: &FilePath, platform: Platform, limits: &Limits) -> Result<Image, Error> {
     let metadata = directory.join(Directory::Metadata.as_str());
-    let bytes = annotations(&metadata.join(ANNOTATIONS_FILE), limits)?;
+    let bytes = read_annotations(&metadata.join(ANNOTATIONS_FILE), limits)?;
     let mut layout = layout::read(Some(&bytes), limits)?;
     if !directory.join(&layout.manifests).is_dir() {
         layout = layout.fallback().unwrap_or(layout);
@@ -83,7 +85,7 @@ pub fn image(directory: &FilePath, platform: Platform, limits: &Limits) -> Resul
     let mut layer = Layer::default();
     for path in [layout.manifests.as_str(), Directory::Metadata.as_str()] {
         layer.entries.push(Entry::directory(path));
-        take(&directory.join(path), path, &mut layer.entries)?;
+        add_entries(&directory.join(path), path, &mut layer.entries)?;
     }
     let mut image = Image::from_scratch(platform);
     image.layers.push(layer);
@@ -93,18 +95,18 @@ pub fn image(directory: &FilePath, platform: Platform, limits: &Limits) -> Resul
     image.config.labels = content
         .annotations()
         .iter()
-        // Upstream's six are there even if the file does not name them.
+        // `Content` always has upstream's six annotations, even if the file does not have them.
         .filter(|(_, value)| !value.is_empty())
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
     Ok(image)
 }
 
-fn annotations(path: &FilePath, limits: &Limits) -> Result<Vec<u8>, Error> {
+fn read_annotations(path: &FilePath, limits: &Limits) -> Result<Vec<u8>, Error> {
     let read = |source| Error::Read { path: path.to_owned(), source };
     let limit = limits.file_size;
     let mut bytes = Vec::new();
-    // A FIFO would be waited for.
+    // Opening a FIFO would block.
     if !fs::metadata(path).map_err(read)?.is_file() {
         return Err(Error::Kind { path: path.to_owned() });
     }
@@ -116,8 +118,8 @@ fn annotations(path: &FilePath, limits: &Limits) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// Adds all that is in `directory`, as entries beneath `path`.
-fn take(directory: &FilePath, path: &str, entries: &mut Vec<Entry>) -> Result<(), Error> {
+/// Adds the files and links in `directory` as entries under `path`.
+fn add_entries(directory: &FilePath, path: &str, entries: &mut Vec<Entry>) -> Result<(), Error> {
     let read = |source| Error::Read { path: directory.to_owned(), source };
     let text = |path: &FilePath| {
         path.to_str().map(str::to_owned).ok_or_else(|| Error::Name { path: path.to_owned() })

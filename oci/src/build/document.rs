@@ -11,10 +11,11 @@ use serde::Serialize;
 use super::Image;
 use crate::Platform;
 
-/// The bytes of a document: fields sorted by name, since the OCI's types keep maps in no order.
+/// Serializes a document. Fields are sorted by name, because the maps of the OCI types have no
+/// order.
 pub(super) fn bytes(document: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
     let mut value = serde_json::to_value(document)?;
-    // Other crates may make maps of serde_json keep the order of insertion.
+    // Another crate may enable the feature of serde_json that keeps the order of insertion.
     value.sort_all_objects();
     serde_json::to_vec(&value)
 }

@@ -1,4 +1,4 @@
-//! A layer, and the tar that it is written as.
+//! [`Layer`], and its serialization as a tar.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -10,65 +10,69 @@ use tar::{Builder, EntryType, Header};
 use super::Error;
 use super::entry::{Data, Entry, Kind, Place};
 
-/// A change of the file system: entries in any order, over those of lower layers.
+/// A layer: a change to the file system of the lower layers. The entries can be in any order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Layer {
-    /// What is in it.
+    /// The entries of the layer.
     pub entries: Vec<Entry>,
-    /// How its tar is stored.
+    /// The compression of its tar.
     pub compression: Compression,
 }
 
-/// How the tar of a layer is stored.
+/// The compression of the tar of a layer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Compression {
-    /// Not at all. Two versions of this crate give the same digest.
+    /// No compression. All versions of this crate produce the same digest.
     #[default]
     None,
-    /// gzip, which every engine reads. Another version of the compressor may give another digest.
+    /// gzip, which all engines support. Other versions of the compressor may produce another
+    /// digest.
     Gzip,
-    /// zstd, which containerd reads since 1.5 and Docker since 23; the same goes for digests.
+    /// zstd, which containerd supports since 1.5 and Docker since 23. Other versions of the
+    /// compressor may produce another digest.
     Zstd,
 }
 
 impl Layer {
-    /// A layer of these entries, stored as tar.
+    /// Creates a layer of these entries, without compression.
     pub fn new(entries: impl IntoIterator<Item = Entry>) -> Self {
         Self { entries: entries.into_iter().collect(), compression: Compression::None }
     }
 
-    /// The same, stored in another way.
+    /// Sets the compression.
     #[must_use]
     pub fn compressed(self, compression: Compression) -> Self {
         Self { compression, ..self }
     }
 
-    /// Writes the tar: removals first, so that none can be taken to mean an entry of this layer;
-    /// hard links last; directories before what is in them.
+    /// Writes the tar. Removals come first, so that no reader applies them to entries of this
+    /// layer. Hard links come last. Directories come before their content.
     pub(super) fn write(&self, output: impl Write, name: &FilePath) -> Result<(), Error> {
-        let entries = self.placed()?;
+        let entries = self.entries_by_place()?;
         let mut tape = Tape {
             builder: Builder::new(output),
             name,
             entries: &entries,
             directories: BTreeSet::new(),
         };
-        for turn in [Turn::Removals, Turn::Others, Turn::HardLinks] {
-            for (place, entry) in entries.iter().filter(|(_, entry)| Turn::of(entry) == turn) {
+        for pass in [Pass::Removals, Pass::Others, Pass::HardLinks] {
+            for (place, entry) in
+                entries.iter().filter(|(_, entry)| Pass::from_entry(entry) == pass)
+            {
                 for above in place.ancestors() {
-                    tape.directory(&above)?;
+                    tape.write_directory(&above)?;
                 }
-                tape.entry(place, entry)?;
+                tape.write_entry(place, entry)?;
             }
         }
         tape.finish()
     }
 
-    fn placed(&self) -> Result<BTreeMap<Place, &Entry>, Error> {
+    fn entries_by_place(&self) -> Result<BTreeMap<Place, &Entry>, Error> {
         let mut placed = BTreeMap::new();
         for entry in &self.entries {
-            if placed.insert(Place::of(&entry.path)?, entry).is_some() {
+            if placed.insert(Place::parse(&entry.path)?, entry).is_some() {
                 return Err(Error::Twice { path: entry.path.clone() });
             }
         }
@@ -87,16 +91,16 @@ impl Layer {
     }
 }
 
-/// When an entry is written.
+/// The pass in which an entry is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
+enum Pass {
     Removals,
     Others,
     HardLinks,
 }
 
-impl Turn {
-    fn of(entry: &Entry) -> Self {
+impl Pass {
+    fn from_entry(entry: &Entry) -> Self {
         match entry.kind {
             Kind::Removed | Kind::Opaque => Self::Removals,
             Kind::File(_) | Kind::Directory | Kind::Link(_) => Self::Others,
@@ -107,15 +111,15 @@ impl Turn {
 
 struct Tape<'a, W: Write> {
     builder: Builder<W>,
-    /// What is written, for errors.
+    /// The path of the output, for errors.
     name: &'a FilePath,
     entries: &'a BTreeMap<Place, &'a Entry>,
-    /// Those that are written.
+    /// The directories that are already written.
     directories: BTreeSet<Place>,
 }
 
 impl<W: Write> Tape<'_, W> {
-    fn directory(&mut self, place: &Place) -> Result<(), Error> {
+    fn write_directory(&mut self, place: &Place) -> Result<(), Error> {
         if !self.directories.insert(place.clone()) {
             return Ok(());
         }
@@ -124,16 +128,16 @@ impl<W: Write> Tape<'_, W> {
         let mut header = header(EntryType::Directory, mode, owner, 0);
         let path = format!("{}/", place.path());
         let appended = self.builder.append_data(&mut header, path, io::empty());
-        self.written(appended)
+        self.check(appended)
     }
 
-    fn empty_file(&mut self, path: &str) -> Result<(), Error> {
+    fn write_empty_file(&mut self, path: &str) -> Result<(), Error> {
         let mut header = header(EntryType::Regular, 0o644, (0, 0), 0);
         let appended = self.builder.append_data(&mut header, path, io::empty());
-        self.written(appended)
+        self.check(appended)
     }
 
-    fn entry(&mut self, place: &Place, entry: &Entry) -> Result<(), Error> {
+    fn write_entry(&mut self, place: &Place, entry: &Entry) -> Result<(), Error> {
         let header = |kind, size| header(kind, entry.mode, entry.owner, size);
         let path = place.path();
         let appended = match &entry.kind {
@@ -143,7 +147,7 @@ impl<W: Write> Tape<'_, W> {
             }
             Kind::File(Data::Path(file)) => {
                 let input = |source| Error::Input { path: file.clone(), source };
-                let mut reader = Exact::open(file).map_err(input)?;
+                let mut reader = FixedSizeFile::open(file).map_err(input)?;
                 let mut header = header(EntryType::Regular, reader.left);
                 let appended = self.builder.append_data(&mut header, path, &mut reader);
                 if let Some(source) = reader.error {
@@ -155,17 +159,17 @@ impl<W: Write> Tape<'_, W> {
                 self.builder.append_link(&mut header(EntryType::Symlink, 0), path, target)
             }
             Kind::HardLink(target) => {
-                let target = Place::of(target)?.path();
+                let target = Place::parse(target)?.path();
                 self.builder.append_link(&mut header(EntryType::Link, 0), path, target)
             }
-            Kind::Directory => return self.directory(place),
-            Kind::Removed => return self.empty_file(&place.whiteout()),
+            Kind::Directory => return self.write_directory(place),
+            Kind::Removed => return self.write_empty_file(&place.whiteout()),
             Kind::Opaque => {
-                self.directory(place)?;
-                return self.empty_file(&place.opaque());
+                self.write_directory(place)?;
+                return self.write_empty_file(&place.opaque());
             }
         };
-        self.written(appended)
+        self.check(appended)
     }
 
     fn finish(self) -> Result<(), Error> {
@@ -174,12 +178,12 @@ impl<W: Write> Tape<'_, W> {
         finished.map_err(|source| Error::Output { path: name.to_owned(), source })
     }
 
-    fn written(&self, result: io::Result<()>) -> Result<(), Error> {
+    fn check(&self, result: io::Result<()>) -> Result<(), Error> {
         result.map_err(|source| Error::Output { path: self.name.to_owned(), source })
     }
 }
 
-/// A header without a date, a name of a user, or anything else of this machine.
+/// Creates a header without a date, a user name, or any other property of this machine.
 fn header(kind: EntryType, mode: u32, (user, group): (u32, u32), size: u64) -> Header {
     let mut header = Header::new_ustar();
     header.set_entry_type(kind);
@@ -191,17 +195,17 @@ fn header(kind: EntryType, mode: u32, (user, group): (u32, u32), size: u64) -> H
     header
 }
 
-/// A file that has to keep the size with which it was announced. An error of it ends the stream,
-/// and is kept apart from those of what is written.
-struct Exact {
+/// A reader of a file whose size must not change, because the tar header already contains it. An
+/// error ends the stream and is stored, to distinguish it from errors of the output.
+struct FixedSizeFile {
     file: File,
     left: u64,
     error: Option<io::Error>,
 }
 
-impl Exact {
+impl FixedSizeFile {
     fn open(path: &FilePath) -> io::Result<Self> {
-        // A FIFO would be waited for.
+        // Opening a FIFO would block.
         if !path.metadata()?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
@@ -210,18 +214,19 @@ impl Exact {
     }
 }
 
-impl Read for Exact {
+impl Read for FixedSizeFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let result = self.file.read(buffer).and_then(|n| match self.left.checked_sub(n as u64) {
             Some(0) if n == 0 => Ok(0),
-            Some(_) if n == 0 && !buffer.is_empty() => {
-                Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it shrank meanwhile"))
-            }
+            Some(_) if n == 0 && !buffer.is_empty() => Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the file shrank while it was read",
+            )),
             Some(left) => {
                 self.left = left;
                 Ok(n)
             }
-            None => Err(io::Error::other("it grew meanwhile")),
+            None => Err(io::Error::other("the file grew while it was read")),
         });
         match result {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => {

@@ -1,4 +1,4 @@
-//! From blobs to a layout or an archive, which appears whole or not at all.
+//! Writes blobs as a layout or an archive, which appears atomically.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -14,8 +14,8 @@ use crate::layout::{CONTAINERD_NAME, INDEX, MARKER, REF_NAME};
 use crate::reference::normalize_docker_name;
 use crate::{Reference, Select, Transport};
 
-/// Lets `fill` put blobs in, and writes `output` with the root that it returns.
-pub(super) fn staged(
+/// Calls `fill` to add blobs, and writes `output` with the root descriptor that it returns.
+pub(super) fn write_staged(
     output: &Reference,
     fill: impl FnOnce(&mut Blobs) -> Result<(Descriptor, Vec<WrittenImage>), Error>,
 ) -> Result<Written, Error> {
@@ -36,7 +36,8 @@ pub(super) fn staged(
     }
     let fails = |source| Error::Output { path: path.to_owned(), source };
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    // Beside the output, since only there it can be renamed to it.
+    // The temporary directory is next to the output, because renaming works only within one file
+    // system.
     let stage = tempfile::Builder::new()
         .prefix(".unlade-image-")
         .tempdir_in(parent.unwrap_or(FilePath::new(".")))
@@ -45,20 +46,20 @@ pub(super) fn staged(
     let (root, images) = fill(&mut blobs)?;
     let digest = root.digest().clone();
     let marker = OciLayoutBuilder::default().image_layout_version("1.0.0").build()?;
-    let heads = Heads { marker: document::bytes(&marker)?, index: index(root, name)? };
+    let files = LayoutFiles { marker: document::bytes(&marker)?, index: index(root, name)? };
     let written = match output.transport {
-        Transport::OciArchive => heads.archive(&blobs, path, &stage.path().join("archive")),
-        _ => heads.layout(&blobs, path),
+        Transport::OciArchive => files.write_archive(&blobs, path, &stage.path().join("archive")),
+        _ => files.write_directory(&blobs, path),
     };
     written.map_err(fails)?;
     Ok(Written { digest, size: blobs.sizes.values().sum(), images })
 }
 
-/// `index.json`, which lists the image or index under its name.
+/// Creates `index.json`, which lists the image or index under its name.
 fn index(mut root: Descriptor, name: Option<&str>) -> Result<Vec<u8>, Error> {
     if let Some(name) = name {
         let mut annotations = HashMap::from([(REF_NAME.to_owned(), name.to_owned())]);
-        // A mere tag is not the name of a repository.
+        // A tag alone is not the name of a repository.
         if name.contains('/') {
             annotations.insert(CONTAINERD_NAME.to_owned(), normalize_docker_name(name));
         }
@@ -67,20 +68,20 @@ fn index(mut root: Descriptor, name: Option<&str>) -> Result<Vec<u8>, Error> {
     Ok(document::bytes(&document::index(vec![root])?)?)
 }
 
-/// The files of a layout that are no blobs.
-struct Heads {
+/// The files of a layout that are not blobs.
+struct LayoutFiles {
     marker: Vec<u8>,
     index: Vec<u8>,
 }
 
-impl Heads {
-    fn layout(&self, blobs: &Blobs, path: &FilePath) -> io::Result<()> {
+impl LayoutFiles {
+    fn write_directory(&self, blobs: &Blobs, path: &FilePath) -> io::Result<()> {
         fs::write(blobs.directory.join(MARKER), &self.marker)?;
         fs::write(blobs.directory.join(INDEX), &self.index)?;
         fs::rename(&blobs.directory, path)
     }
 
-    fn archive(&self, blobs: &Blobs, path: &FilePath, stage: &FilePath) -> io::Result<()> {
+    fn write_archive(&self, blobs: &Blobs, path: &FilePath, stage: &FilePath) -> io::Result<()> {
         let mut builder = Builder::new(BufWriter::new(File::create(stage)?));
         for (name, bytes) in [(MARKER, &self.marker), (INDEX, &self.index)] {
             builder.append_data(&mut header(bytes.len() as u64), name, bytes.as_slice())?;

@@ -1,4 +1,4 @@
-//! A document against a schema, in one pass that keeps the keys of open objects only.
+//! Checks a document against a schema in one pass, which keeps only the keys of open objects.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -10,7 +10,7 @@ use unlade_yaml::json::{fold, is_folded};
 use super::Schema;
 use super::time::is_time;
 
-/// Takes a value that Go takes for this schema.
+/// A check that Go accepts a value for this schema.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Check(pub(super) &'static Schema);
 
@@ -30,7 +30,7 @@ impl Check {
         Err(E::custom(format_args!("expected {self}, found {found}")))
     }
 
-    /// What Go expects of the value of `key`.
+    /// Returns the schema of the value of `key`.
     fn field<E: Error>(self, key: &str) -> Result<&'static Schema, E> {
         match self.0 {
             Schema::Map(values) => Ok(values),
@@ -43,7 +43,9 @@ impl Check {
                     return Ok(schema);
                 }
                 let key = excerpt::cut(key);
-                Err(E::custom(format_args!("key {key:?} is `{name}` but for letter case")))
+                Err(E::custom(format_args!(
+                    "key {key:?} differs from `{name}` only in letter case"
+                )))
             }
             _ => Ok(&Schema::Any),
         }
@@ -107,8 +109,8 @@ impl<'de> Visitor<'de> for Check {
             let is_new = keys.insert(if is_map { key.clone() } else { fold(&key) });
             if !is_new {
                 let key = excerpt::cut(&key);
-                let rule = if is_map { "" } else { ", or once more in other letter case" };
-                return Err(A::Error::custom(format_args!("key {key:?} is there twice{rule}")));
+                let rule = if is_map { "" } else { ", or again in another letter case" };
+                return Err(A::Error::custom(format_args!("key {key:?} occurs twice{rule}")));
             }
             entries.next_value_seed(Self(schema))?;
         }
@@ -131,7 +133,7 @@ impl fmt::Display for Check {
     }
 }
 
-/// Whether Go decodes `text` as `base64.StdEncoding`. Line ends, which Go skips, are refused.
+/// Whether Go decodes `text` as `base64.StdEncoding`. Unlike Go, this does not allow line breaks.
 fn is_base64(text: &[u8]) -> bool {
     let unpadded = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
     let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');

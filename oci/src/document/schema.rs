@@ -1,12 +1,12 @@
-//! Go's types for the documents of an image.
+//! The schemas of the documents of an image, which correspond to their Go types.
 //!
-//! The fields are those of image-spec v1.1 (`specs-go/v1`), and those that Docker's own types have
-//! beside them, which engines read too.
+//! The fields are those of image-spec v1.1 (`specs-go/v1`), and the additional ones of Docker's
+//! types, which engines read too.
 
-/// What Go expects of a JSON value. Null is taken everywhere, and leaves a field empty.
+/// The type that Go expects of a JSON value. Null is always accepted, and leaves a field empty.
 #[derive(Debug)]
 pub enum Schema {
-    /// A value that nobody reads.
+    /// A value that engines do not read.
     Any,
     /// `string`
     Text,
@@ -18,11 +18,11 @@ pub enum Schema {
     Bytes,
     /// `time.Time`
     Time,
-    /// A slice of these.
+    /// A slice of values with this schema.
     List(&'static Schema),
-    /// A map from texts to these; its keys are told apart as they are written.
+    /// A map from strings to values with this schema. Its keys are compared exactly.
     Map(&'static Schema),
-    /// A struct; its fields are matched in any letter case.
+    /// A struct. Its fields match in any letter case.
     Struct(&'static [(&'static str, Schema)]),
 }
 
@@ -55,7 +55,8 @@ const DESCRIPTOR: Schema = Struct(&[
 /// `oci-layout`
 pub(super) const LAYOUT: Schema = Struct(&[("imageLayoutVersion", Text)]);
 
-/// A manifest or an index: what tells them apart has to be found in either.
+/// A manifest or an index. One schema has the fields of both, so that a document with both is
+/// detected.
 pub(super) const MANIFEST: Schema = Struct(&[
     ("schemaVersion", Integer),
     ("mediaType", Text),

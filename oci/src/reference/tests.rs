@@ -68,7 +68,7 @@ fn registries_and_stores_are_refused_with_a_hint() {
 
 #[test]
 fn what_names_no_image_is_refused() {
-    // A digest of an algorithm that isn't known would be written as another path.
+    // A digest with an unknown algorithm is part of a path.
     for text in [
         "oci:d:a b",
         "oci:d:a//b",

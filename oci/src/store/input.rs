@@ -1,4 +1,4 @@
-//! Files of the machine that images are read from.
+//! The local files that images are read from.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -8,25 +8,25 @@ use std::rc::Rc;
 
 use rustix::fs::OFlags;
 
-/// Bytes of a block in `st_blocks`, whatever the file system's own are.
+/// The size of a block in `st_blocks`, in bytes. It does not depend on the file system.
 const BLOCK: u64 = 512;
 
-/// A regular file that is open.
+/// An open regular file.
 pub(super) struct Input {
     file: Rc<File>,
-    /// Its length in bytes, when it was opened. Files of `/proc` have none.
+    /// The size in bytes when the file was opened. The files of `/proc` have size 0.
     pub(super) size: u64,
-    /// How many of its bytes are stored: holes are not.
+    /// The number of stored bytes, without holes.
     pub(super) stored: u64,
 }
 
-/// Opens the file `path`; none if it is not a regular file.
+/// Opens the file `path`. Returns `None` if it is not a regular file.
 pub(super) fn open(path: &Path) -> io::Result<Option<Input>> {
-    // Opening a device can have effects.
+    // Opening a device can have side effects.
     if !path.metadata()?.is_file() {
         return Ok(None);
     }
-    // It may be another file by now; opening a FIFO would wait.
+    // The path may now name another file, such as a FIFO, which would block.
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path)?;
     let metadata = file.metadata()?;
@@ -34,21 +34,22 @@ pub(super) fn open(path: &Path) -> io::Result<Option<Input>> {
         return Ok(None);
     }
     let size = metadata.len();
-    // File systems that know no holes put one at the end; some of these know no blocks either.
+    // File systems without support for holes report one at the end. Some of them do not report
+    // blocks either.
     let hole = rustix::fs::seek(&file, rustix::fs::SeekFrom::Hole(0)).unwrap_or(size);
     let stored = if hole < size { size.min(metadata.blocks() * BLOCK) } else { size };
     Ok(Some(Input { file: Rc::new(file), size, stored }))
 }
 
 impl Input {
-    /// `size` bytes from `offset` on, as far as there are so many.
+    /// Returns a reader for `size` bytes from `offset`, or fewer at the end of the file.
     pub(super) fn bytes(&self, offset: u64, size: u64) -> Bytes {
         let end = offset.saturating_add(size).min(self.size);
         Bytes { file: Rc::clone(&self.file), start: offset, position: offset, end }
     }
 }
 
-/// A part of a file. Several may be read at a time.
+/// A reader of a part of a file. Several readers can be used at the same time.
 pub(super) struct Bytes {
     file: Rc<File>,
     start: u64,

@@ -1,13 +1,13 @@
-//! One block of a tar that begins an entry.
+//! Parses the header of a tar entry.
 
 use super::number::{numeric, octal, text};
 use super::{Block, Fault};
 
-/// Where a header has its checksum, which is made with blanks in its place.
+/// The position of the checksum in a header. The checksum is computed with spaces in its place.
 const CHECKSUM: std::ops::Range<usize> = 148..156;
 
-/// Numbers beside the size, with their places and lengths: those of V7, of ustar and GNU, and of
-/// star.
+/// The numeric fields other than the size, with their positions and lengths: those of V7, then
+/// those of ustar and GNU, then those of star.
 const NUMBERS: [(&str, usize, usize); 8] = [
     ("mode", 100, 8),
     ("uid", 108, 8),
@@ -19,7 +19,7 @@ const NUMBERS: [(&str, usize, usize); 8] = [
     ("ctime", 488, 12),
 ];
 
-/// The dialects whose headers differ, told apart as `archive/tar/format.go` does.
+/// The dialects with different headers, which are distinguished as in `archive/tar/format.go`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     V7,
@@ -37,7 +37,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// The header in `block`. As in Go, each number has to be one, whether it is used or not.
+    /// Parses the header in `block`. As in Go, all numeric fields must be valid, even unused ones.
     pub(super) fn parse(block: &Block) -> Result<Self, Fault> {
         if !has_checksum(block) {
             return Err(Fault::Checksum);
@@ -72,7 +72,7 @@ impl Header {
     }
 }
 
-/// Whether the checksum of a header is right, over its bytes with or without a sign.
+/// Whether the checksum of a header is correct, with either signed or unsigned bytes.
 pub(super) fn has_checksum(block: &Block) -> bool {
     let sum = |bytes: &[u8]| bytes.iter().map(|byte| i64::from(*byte)).sum::<i64>();
     let written = block.get(CHECKSUM).unwrap_or_default();
@@ -93,8 +93,10 @@ fn format(block: &Block) -> Format {
     }
 }
 
-/// GNU headers have times where ustar's have a prefix of the name. Go before 1.8 wrote a prefix
-/// there, and Go still reads it if the times are none.
+/// Returns the prefix of the name in a GNU header that Go before 1.8 wrote.
+///
+/// GNU headers have times at the position of the prefix of ustar headers. Go before 1.8 wrote a
+/// prefix there, and Go still reads it if the fields are not valid times.
 fn prefix_of_old_go(block: &Block) -> &[u8] {
     let is_time = |at| {
         let time = field(block, at, 12);

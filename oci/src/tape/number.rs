@@ -1,7 +1,7 @@
-//! Numbers of tar headers, as `archive/tar/strconv.go` reads them.
+//! Parses the numbers of tar headers, as `archive/tar/strconv.go` does.
 
-/// A field of a header: octal digits, or two's complement of base 256 whose first bit is set. None
-/// if Go refuses it; a number over 63 bits becomes negative, as there.
+/// Parses a numeric field: octal digits, or a two's complement number in base 256 whose first bit
+/// is set. Returns `None` if Go rejects it. As in Go, a number over 63 bits becomes negative.
 pub(super) fn numeric(field: &[u8]) -> Option<i64> {
     match field.split_first() {
         Some((first, rest)) if first & 0x80 != 0 => base_256(*first, rest),
@@ -19,7 +19,7 @@ fn base_256(first: u8, rest: &[u8]) -> Option<i64> {
     Some(if inverse == 0 { value } else { !value })
 }
 
-/// Octal digits between blanks and NULs; what stands behind a NUL within them does not count.
+/// Parses octal digits between spaces and NULs. Text after a NUL within the digits is ignored.
 pub(super) fn octal(field: &[u8]) -> Option<u64> {
     let is_blank = |byte: &u8| matches!(byte, b' ' | 0);
     let Some(start) = field.iter().position(|byte| !is_blank(byte)) else { return Some(0) };
@@ -30,7 +30,7 @@ pub(super) fn octal(field: &[u8]) -> Option<u64> {
     })
 }
 
-/// Decimal digits of at most 63 bits.
+/// Parses a decimal number of at most 63 bits.
 pub(super) fn decimal(digits: &[u8]) -> Option<u64> {
     let value = digits.iter().try_fold(0_i64, |value, byte| {
         let digit = byte.checked_sub(b'0').filter(|digit| *digit < 10)?;
@@ -39,7 +39,7 @@ pub(super) fn decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() { None } else { u64::try_from(value).ok() }
 }
 
-/// A field up to its first NUL.
+/// Returns a field up to its first NUL.
 pub(super) fn text(field: &[u8]) -> &[u8] {
     field.split(|byte| *byte == 0).next().unwrap_or_default()
 }

@@ -1,10 +1,10 @@
-//! PAX records, which describe the entry after them.
+//! Parses PAX records, which describe the next entry.
 
 use super::Fault;
 use super::number::decimal;
 use super::sparse::Records;
 
-/// The records that say where an entry lies and what it has.
+/// The records with the path, the link target, the size and the holes of an entry.
 #[derive(Debug, Default)]
 pub(super) struct Pax {
     pub(super) path: Option<Vec<u8>>,
@@ -14,18 +14,19 @@ pub(super) struct Pax {
 }
 
 impl Pax {
-    /// The records in `text`.
+    /// Parses the records in `text`.
     pub(super) fn parse(mut text: &[u8]) -> Result<Self, Fault> {
         let mut pax = Self::default();
         while !text.is_empty() {
-            let (key, value, rest) = record(text).ok_or(Fault::Record)?;
+            let (key, value, rest) = split_record(text).ok_or(Fault::Record)?;
             pax.set(key, value)?;
             text = rest;
         }
         Ok(pax)
     }
 
-    /// Go reads global records and does not apply them; others do.
+    /// Returns an error if the records describe entries, because other readers apply global
+    /// records, but Go does not.
     pub(super) fn check_global(&self) -> Result<(), Fault> {
         let set = [
             ("path", self.path.is_some()),
@@ -40,14 +41,14 @@ impl Pax {
     }
 
     fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), Fault> {
-        // Go refuses numbers and times that are none, though nothing here needs them.
+        // Go rejects invalid numbers and times, even if they are not used.
         let check = |name, is_valid: bool| {
             if value.is_empty() || is_valid { Ok(()) } else { Err(Fault::Value(name)) }
         };
         match key {
-            b"path" => once("path", &mut self.path, without_nul(value)),
-            b"linkpath" => once("linkpath", &mut self.link, without_nul(value)),
-            b"size" => once("size", &mut self.size, decimal(value)),
+            b"path" => set_once("path", &mut self.path, without_nul(value)),
+            b"linkpath" => set_once("linkpath", &mut self.link, without_nul(value)),
+            b"size" => set_once("size", &mut self.size, decimal(value)),
             b"uname" => check("uname", !value.contains(&0)),
             b"gname" => check("gname", !value.contains(&0)),
             b"uid" => check("uid", is_integer(value)),
@@ -63,9 +64,9 @@ impl Pax {
     }
 }
 
-/// Takes a record that may be there once, and has to be valid: Go takes the last of several and
-/// passes over an empty one, others do not.
-pub(super) fn once<T>(
+/// Sets a field from a record, which must be valid and must occur only once. Go uses the last of
+/// several records and ignores an empty one, but other readers do not.
+pub(super) fn set_once<T>(
     name: &'static str,
     field: &mut Option<T>,
     value: Option<T>,
@@ -80,8 +81,9 @@ pub(super) fn without_nul(value: &[u8]) -> Option<Vec<u8>> {
     (!value.is_empty() && !value.contains(&0)).then(|| value.to_owned())
 }
 
-/// Key, value and what follows of `LENGTH KEY=VALUE\n`, whose length counts all of it.
-fn record(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+/// Splits `LENGTH KEY=VALUE\n` into the key, the value and the following text. The length includes
+/// the whole record.
+fn split_record(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     // A length has at most 7 digits: headers are limited.
     let blank = text.iter().take(20).position(|byte| *byte == b' ')?;
     let length = usize::try_from(decimal(text.get(..blank)?)?).ok()?;
@@ -92,12 +94,12 @@ fn record(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     (!key.is_empty() && !key.contains(&0)).then_some((key, value, rest))
 }
 
-/// Decimal digits of at most 63 bits, perhaps with a minus.
+/// Whether `value` is a decimal number of at most 63 bits, optionally with a minus sign.
 fn is_integer(value: &[u8]) -> bool {
     decimal(value.strip_prefix(b"-").unwrap_or(value)).is_some()
 }
 
-/// Seconds, and perhaps a fraction.
+/// Whether `value` is a number of seconds, optionally with a fraction.
 fn is_time(value: &[u8]) -> bool {
     let mut parts = value.splitn(2, |byte| *byte == b'.');
     let is_whole = parts.next().is_some_and(is_integer);

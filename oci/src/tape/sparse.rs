@@ -1,40 +1,40 @@
-//! Files with holes. GNU tar has written them in four ways; nothing of a bundle is one, but where
-//! their data ends is where the next entry begins.
+//! Sparse files. GNU tar has four formats for them. No file of a bundle may be sparse, but the
+//! reader must know the end of their data to find the next entry.
 
 use std::io;
 
 use super::header::field;
 use super::number::{decimal, numeric};
-use super::pax::{once, without_nul};
+use super::pax::{set_once, without_nul};
 use super::{Block, Fault};
 
-/// Where a file has data.
+/// The map of the data of a sparse file.
 #[derive(Debug, Default)]
 pub(super) struct Map {
-    /// Where pieces of data begin, and their lengths, in bytes.
+    /// The offsets and lengths of the pieces of data, in bytes.
     pieces: Vec<(u64, u64)>,
-    /// Bytes of the file, with its holes.
+    /// The size of the file with its holes, in bytes.
     size: u64,
 }
 
 impl Map {
-    pub(super) fn within(self, size: u64) -> Self {
+    pub(super) fn with_size(self, size: u64) -> Self {
         Self { size, ..self }
     }
 
-    /// Whether the pieces lie in the file one after another, and have the `stored` bytes of the
-    /// stream.
+    /// Checks that the pieces are in order and in the file, and that their total length is
+    /// `stored`.
     pub(super) fn check(&self, stored: u64) -> Result<(), Fault> {
         let limit = self.size.min(i64::MAX.cast_unsigned());
         let end = self.pieces.iter().try_fold(0, |end, (start, length)| {
             start.checked_add(*length).filter(|next| *start >= end && *next <= limit)
         });
-        // Pieces lie apart, so their lengths do not overflow.
+        // Valid pieces do not overlap, so the sum of their lengths does not overflow.
         let data: u64 = self.pieces.iter().fold(0, |sum, (_, length)| sum.saturating_add(*length));
         if end.is_some() && data == stored { Ok(()) } else { Err(Fault::Sparse) }
     }
 
-    /// Pairs of numbers.
+    /// Creates a map from pairs of offsets and lengths.
     fn pairs(numbers: &[u64]) -> Result<Self, Fault> {
         let (pairs, rest) = numbers.as_chunks();
         if !rest.is_empty() {
@@ -45,8 +45,8 @@ impl Map {
     }
 }
 
-/// The map of the oldest format: in the header itself, and in blocks behind it.
-pub(super) fn in_header(
+/// Reads the map of the oldest format, which is in the header and in the blocks after it.
+pub(super) fn read_from_header(
     header: &Block,
     mut next: impl FnMut() -> io::Result<Block>,
 ) -> io::Result<Map> {
@@ -59,7 +59,7 @@ pub(super) fn in_header(
     let (mut block, mut at, mut length) = (*header, 386, 4 * 24);
     loop {
         for piece in field(&block, at, length).chunks(24) {
-            // As in GNU and BSD tar, the rest of the block is empty then.
+            // As in GNU and BSD tar, an empty piece ends the list in the block.
             let Some((start, length)) =
                 piece.split_at_checked(12).filter(|(start, _)| start.first() != Some(&0))
             else {
@@ -74,8 +74,9 @@ pub(super) fn in_header(
     }
 }
 
-/// The map of format 1.0: decimal numbers in lines at the beginning of the data, in whole blocks.
-pub(super) fn in_data(mut next: impl FnMut() -> io::Result<Block>) -> io::Result<Map> {
+/// Reads the map of format 1.0, which consists of lines of decimal numbers in whole blocks at the
+/// start of the data.
+pub(super) fn read_from_data(mut next: impl FnMut() -> io::Result<Block>) -> io::Result<Map> {
     let mut numbers = Vec::new();
     let mut line = Vec::new();
     let mut wanted = 1;
@@ -99,7 +100,7 @@ pub(super) fn in_data(mut next: impl FnMut() -> io::Result<Block>) -> io::Result
     Ok(Map::pairs(numbers.get(1..).unwrap_or_default())?)
 }
 
-/// PAX records `GNU.sparse.*`.
+/// The PAX records `GNU.sparse.*`.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     pub(super) name: Option<Vec<u8>>,
@@ -109,24 +110,24 @@ pub(super) struct Records {
     real_size: Option<u64>,
     pieces: Option<u64>,
     map: Option<Vec<u64>>,
-    /// The numbers of records `offset` and `numbytes`, which take turns.
+    /// The numbers of the records `offset` and `numbytes`, which alternate.
     turns: Vec<u64>,
 }
 
 impl Records {
-    /// Takes the record `GNU.sparse.{name}`.
+    /// Sets the record `GNU.sparse.{name}`.
     pub(super) fn set(&mut self, name: &[u8], value: &[u8]) -> Result<(), Fault> {
         let text = || without_nul(value);
         match name {
-            b"name" => once("GNU.sparse.name", &mut self.name, text()),
-            b"major" => once("GNU.sparse.major", &mut self.major, text()),
-            b"minor" => once("GNU.sparse.minor", &mut self.minor, text()),
-            b"size" => once("GNU.sparse.size", &mut self.size, decimal(value)),
-            b"realsize" => once("GNU.sparse.realsize", &mut self.real_size, decimal(value)),
-            b"numblocks" => once("GNU.sparse.numblocks", &mut self.pieces, decimal(value)),
+            b"name" => set_once("GNU.sparse.name", &mut self.name, text()),
+            b"major" => set_once("GNU.sparse.major", &mut self.major, text()),
+            b"minor" => set_once("GNU.sparse.minor", &mut self.minor, text()),
+            b"size" => set_once("GNU.sparse.size", &mut self.size, decimal(value)),
+            b"realsize" => set_once("GNU.sparse.realsize", &mut self.real_size, decimal(value)),
+            b"numblocks" => set_once("GNU.sparse.numblocks", &mut self.pieces, decimal(value)),
             b"map" => {
                 let numbers = value.split(|byte| *byte == b',').map(decimal).collect();
-                once("GNU.sparse.map", &mut self.map, numbers)
+                set_once("GNU.sparse.map", &mut self.map, numbers)
             }
             b"offset" | b"numbytes" => {
                 let is_turn = self.turns.len().is_multiple_of(2) == (name == b"offset");
@@ -137,8 +138,8 @@ impl Records {
         }
     }
 
-    /// Whether the format is 1.0, whose map is in the data. The others are 0.0 and 0.1, which may
-    /// go without saying.
+    /// Whether the format is 1.0, whose map is in the data. The other formats are 0.0 and 0.1,
+    /// which need not be specified.
     pub(super) fn is_map_in_data(&self) -> Result<bool, Fault> {
         match (self.major.as_deref(), self.minor.as_deref()) {
             (Some(b"1"), Some(b"0")) => Ok(true),
@@ -147,7 +148,7 @@ impl Records {
         }
     }
 
-    /// The map in the records.
+    /// Returns the map in the records.
     pub(super) fn map(&self) -> Result<Map, Fault> {
         let numbers = match &self.map {
             None => &self.turns,
@@ -156,11 +157,11 @@ impl Records {
         };
         let map = Map::pairs(numbers)?;
         let is_complete = self.pieces.is_some_and(|pieces| pieces == map.pieces.len() as u64);
-        // Go sees no sparse file where neither a version nor a map is.
+        // For Go, a file with neither a version nor a map is not sparse.
         if is_complete && !map.pieces.is_empty() { Ok(map) } else { Err(Fault::Sparse) }
     }
 
-    /// Bytes of the file, with its holes.
+    /// Returns the size of the file with its holes, in bytes.
     pub(super) fn size(&self) -> Option<u64> {
         self.size.or(self.real_size)
     }

@@ -1,11 +1,11 @@
-//! Documents that Go would read otherwise, or not at all, are refused.
+//! Documents that Go rejects or reads differently are errors.
 
 use serde_json::{Value, json};
 use unlade_oci::{Error, Image};
 
 use crate::fixture::*;
 
-/// Which document of an image is changed.
+/// The document of an image to change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Which {
     Layout,
@@ -18,8 +18,8 @@ enum Which {
 const ALL: [Which; 5] =
     [Which::Layout, Which::Top, Which::Index, Which::Manifest, Which::Configuration];
 
-/// What is read of a layout with one image in an index, whose documents were changed as texts;
-/// digests and sizes fit.
+/// Reads a layout with one image in an index after its documents were changed as texts. The digests
+/// and sizes match.
 fn read_changed(change: impl Fn(Which, String) -> String) -> Result<Image, Error> {
     let mut layout = Layout::new();
     let layer = Layer::plain(Tar::bundle());
@@ -47,7 +47,7 @@ fn read_changed(change: impl Fn(Which, String) -> String) -> Result<Image, Error
     read(&format!("oci-archive:{}", file.display()))
 }
 
-/// The first `from` in one document becomes `to`.
+/// Replaces the first `from` in one document by `to`.
 #[track_caller]
 fn refused(which: Which, from: &str, to: &str, text: &str) {
     let error = refusal(read_changed(|this, document| {
@@ -67,7 +67,7 @@ fn a_document_that_was_not_changed_is_read() {
 
 #[test]
 fn keys_that_differ_by_letter_case_are_refused() {
-    let last = "is there twice, or once more in other letter case";
+    let last = "occurs twice, or again in another letter case";
     for (which, key, folded) in [
         (Which::Layout, "imageLayoutVersion", "ImageLayoutVersion"),
         (Which::Top, "manifests", "Manifests"),
@@ -81,10 +81,10 @@ fn keys_that_differ_by_letter_case_are_refused() {
         (Which::Configuration, "Labels", "labels"),
     ] {
         let name = format!("\"{key}\":");
-        // Before the other, beside it, and alone.
+        // Before the other key, after it, and alone.
         let before = format!("\"{folded}\":null,{name}");
-        refused(which, &name, &before, &format!("is `{key}` but for letter case"));
-        refused(which, &name, &format!("\"{folded}\":"), "but for letter case");
+        refused(which, &name, &before, &format!("differs from `{key}` only in letter case"));
+        refused(which, &name, &format!("\"{folded}\":"), "only in letter case");
         refused(which, &name, &format!("{name}null,{name}"), last);
     }
 }
@@ -92,9 +92,9 @@ fn keys_that_differ_by_letter_case_are_refused() {
 #[test]
 fn keys_that_nobody_knows_are_not_there_twice_either() {
     for which in ALL {
-        refused(which, "{", r#"{"x":1,"X":2,"#, "in other letter case");
-        refused(which, "{", r#"{"other":[{"lin":1,"LIN":2}],"#, "in other letter case");
-        refused(which, "{", r#"{"\u212a":1,"k":2,"#, "in other letter case");
+        refused(which, "{", r#"{"x":1,"X":2,"#, "in another letter case");
+        refused(which, "{", r#"{"other":[{"lin":1,"LIN":2}],"#, "in another letter case");
+        refused(which, "{", r#"{"\u212a":1,"k":2,"#, "in another letter case");
     }
 }
 
@@ -112,7 +112,7 @@ fn labels_and_annotations_may_differ_by_letter_case() {
     let labels = image.unwrap().labels;
     assert_eq!((labels["Name"].as_str(), labels["name"].as_str()), ("a", "b"));
     let twice = r#""Labels":{"a":"1","a":"2","#;
-    refused(Which::Configuration, r#""Labels":{"#, twice, "key \"a\" is there twice");
+    refused(Which::Configuration, r#""Labels":{"#, twice, "key \"a\" occurs twice");
 }
 
 #[test]
@@ -136,10 +136,10 @@ fn values_that_go_refuses_are_refused() {
 #[test]
 fn texts_that_go_replaces_are_refused() {
     for odd in [r"\ud800", r"\udc00", r"\ud800\u0041"] {
-        refused(Which::Configuration, "linux", odd, "the JSON that it should be");
+        refused(Which::Configuration, "linux", odd, "is not a valid document");
         for which in ALL {
-            refused(which, "{", &format!("{{\"x\":\"{odd}\","), "the JSON that it should be");
-            refused(which, "{", &format!("{{\"{odd}\":1,"), "the JSON that it should be");
+            refused(which, "{", &format!("{{\"x\":\"{odd}\","), "is not a valid document");
+            refused(which, "{", &format!("{{\"{odd}\":1,"), "is not a valid document");
         }
     }
     assert!(
@@ -162,7 +162,7 @@ fn what_stands_around_a_document_is_refused() {
         assert!(around(" \r\n\t", " \n").is_ok());
         for (before, after) in [("\u{feff}", ""), ("", "{}"), ("", "\0"), ("[", "]")] {
             let error = refusal(around(before, after));
-            assert!(error.contains("the JSON that it should be"), "{which:?}: {error}");
+            assert!(error.contains("is not a valid document"), "{which:?}: {error}");
         }
     }
 }
@@ -171,7 +171,7 @@ fn what_stands_around_a_document_is_refused() {
 fn documents_that_nest_deep_are_refused() {
     for which in ALL {
         let deep = format!("{{\"x\":{},", "[".repeat(1_000_000));
-        refused(which, "{", &deep, "the JSON that it should be");
+        refused(which, "{", &deep, "is not a valid document");
     }
 }
 
@@ -179,11 +179,16 @@ fn documents_that_nest_deep_are_refused() {
 fn sizes_that_are_no_sizes_and_digests_that_are_none_are_refused() {
     let sizes = ["-1", "1.5", "9223372036854775808", "\"7\""];
     for size in sizes {
-        refused(Which::Top, r#""size":"#, &format!("\"size\":{size},\"x\":"), "the JSON that");
+        refused(
+            Which::Top,
+            r#""size":"#,
+            &format!("\"size\":{size},\"x\":"),
+            "is not a valid document",
+        );
     }
     for digest in ["sha256:", "sha256:12", "sha256", "", "sha256:../../x"] {
         let to = format!("\"digest\":\"{digest}\",\"x\":");
-        refused(Which::Manifest, r#""digest":"#, &to, "the JSON that it should be");
+        refused(Which::Manifest, r#""digest":"#, &to, "is not a valid document");
     }
 }
 
@@ -208,7 +213,7 @@ fn docker_archives_are_read_as_go_reads_them() {
         r#"[{"Config":"c.json","Layers":["l.tar"]}]{}"#,
     ] {
         let error = refusal(read_with(manifest));
-        assert!(error.contains("manifest.json is not the JSON"), "{manifest}: {error}");
+        assert!(error.contains("manifest.json is not a valid document"), "{manifest}: {error}");
     }
 }
 
@@ -265,5 +270,5 @@ fn an_index_of_many_images_names_the_first() {
 fn an_index_without_images_is_refused() {
     let place = Place::new();
     let error = refusal(read(&format!("oci:{}", place.layout(&Layout::new()).display())));
-    assert!(error.contains("there is no image in it"), "{error}");
+    assert!(error.contains("it contains no image"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Images that are built in memory, as well-formed or as awkward as a test wants them.
+//! Builds valid and invalid images in memory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ pub const LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
 pub const ANNOTATIONS: &[u8] =
     b"annotations:\n  operators.operatorframework.io.bundle.package.v1: etcd\n";
 
-/// A tar that grows entry by entry.
+/// A builder for a tar.
 pub struct Tar(Builder<Vec<u8>>);
 
 impl Tar {
@@ -30,7 +30,7 @@ impl Tar {
         Self(Builder::new(Vec::new()))
     }
 
-    /// A layer with a bundle of one manifest.
+    /// Creates a layer with a bundle of one manifest.
     pub fn bundle() -> Self {
         Self::new()
             .directory("manifests")
@@ -55,7 +55,7 @@ impl Tar {
         self.entry(EntryType::Link, path, target, &[])
     }
 
-    /// An entry as given: the path may be one that the tar crate would not write.
+    /// Adds an entry unchanged. Its path may be one that the tar crate does not write.
     pub fn entry(self, kind: EntryType, path: &str, target: &str, bytes: &[u8]) -> Self {
         let size = bytes.len() as u64;
         self.header(kind, path.as_bytes(), target, size, bytes)
@@ -84,7 +84,7 @@ impl Tar {
         self
     }
 
-    /// An entry without data whose path may be long.
+    /// Adds an entry without data. Its path may be long.
     pub fn long_name(self, kind: EntryType, path: &str) -> Self {
         self.entry(EntryType::GNULongName, "././@LongLink", "", path.as_bytes()).entry(
             kind,
@@ -94,7 +94,7 @@ impl Tar {
         )
     }
 
-    /// A link whose target may be long.
+    /// Adds a link. Its target may be long.
     pub fn long_link(self, kind: EntryType, path: &str, target: &str) -> Self {
         self.entry(EntryType::GNULongLink, "././@LongLink", "", target.as_bytes()).entry(
             kind,
@@ -104,13 +104,13 @@ impl Tar {
         )
     }
 
-    /// Bytes as they are.
+    /// Adds raw bytes.
     pub fn raw(mut self, bytes: &[u8]) -> Self {
         self.0.get_mut().extend(bytes);
         self
     }
 
-    /// PAX records for the next entry.
+    /// Adds PAX records for the next entry.
     pub fn pax(mut self, records: &[(&str, &[u8])]) -> Self {
         self.0.append_pax_extensions(records.iter().copied()).unwrap();
         self
@@ -136,7 +136,7 @@ pub fn digest(bytes: &[u8]) -> String {
     hash.iter().fold("sha256:".to_owned(), |text, byte| text + &format!("{byte:02x}"))
 }
 
-/// A layer as it is stored, and its tar.
+/// A stored layer, and its tar.
 #[derive(Clone)]
 pub struct Layer {
     pub media_type: &'static str,
@@ -161,7 +161,7 @@ impl Layer {
     }
 }
 
-/// The configuration of an image with these layers.
+/// Returns the configuration of an image with these layers.
 pub fn configuration(layers: &[Layer], architecture: &str) -> Value {
     json!({
         "os": "linux",
@@ -186,7 +186,7 @@ impl Layout {
         Self::default()
     }
 
-    /// A layout with one image of these layers, which has no name.
+    /// Creates a layout with one image of these layers, which has no name.
     pub fn of(layers: &[Layer]) -> Self {
         let mut layout = Self::new();
         let image = layout.image(layers, "amd64");
@@ -194,7 +194,7 @@ impl Layout {
         layout
     }
 
-    /// Adds a blob; its descriptor.
+    /// Adds a blob, and returns its descriptor.
     pub fn blob(&mut self, media_type: &str, bytes: &[u8]) -> Value {
         let digest = digest(bytes);
         self.files.insert(format!("blobs/{}", digest.replace(':', "/")), bytes.to_owned());
@@ -205,7 +205,7 @@ impl Layout {
         self.blob(media_type, value.to_string().as_bytes())
     }
 
-    /// Adds an image; the descriptor of its manifest.
+    /// Adds an image, and returns the descriptor of its manifest.
     pub fn image(&mut self, layers: &[Layer], architecture: &str) -> Value {
         let config = self.json(CONFIG, &configuration(layers, architecture));
         let layers: Vec<_> =
@@ -218,7 +218,7 @@ impl Layout {
         )
     }
 
-    /// Adds an index of `manifests`; its descriptor.
+    /// Adds an index of `manifests`, and returns its descriptor.
     pub fn index(&mut self, manifests: &[Value]) -> Value {
         self.json(
             INDEX,
@@ -228,7 +228,7 @@ impl Layout {
         )
     }
 
-    /// All files, `index.json` with the manifests of `self` among them.
+    /// Returns all files, including `index.json` with the manifests of `self`.
     pub fn all_files(&self) -> BTreeMap<String, Vec<u8>> {
         let mut files = self.files.clone();
         let index = json!({"schemaVersion": 2, "manifests": self.manifests});
@@ -244,20 +244,20 @@ impl Layout {
     }
 }
 
-/// `descriptor` with the name that the layout lists it by.
+/// Adds the name in the layout to `descriptor`.
 pub fn named(mut descriptor: Value, name: &str) -> Value {
     descriptor["annotations"] = json!({"org.opencontainers.image.ref.name": name});
     descriptor
 }
 
-/// `descriptor` with a platform such as `linux/amd64`.
+/// Adds a platform such as `linux/amd64` to `descriptor`.
 pub fn for_platform(mut descriptor: Value, platform: &str) -> Value {
     let (os, architecture) = platform.split_once('/').unwrap();
     descriptor["platform"] = json!({"os": os, "architecture": architecture});
     descriptor
 }
 
-/// A directory of its own for a test.
+/// A temporary directory for a test.
 pub struct Place(tempfile::TempDir);
 
 impl Place {
@@ -286,7 +286,7 @@ impl Place {
     }
 }
 
-/// What is read from `source`.
+/// Reads `source`.
 pub fn read(source: &str) -> Result<Image, Error> {
     unlade_oci::read(&source.parse().unwrap(), &Options::default())
 }
@@ -296,7 +296,7 @@ pub fn read_for(source: &str, platform: &str) -> Result<Image, Error> {
     unlade_oci::read(&source.parse().unwrap(), &Options { platform, ..Options::default() })
 }
 
-/// What is read from an image of these layers.
+/// Reads an image of these layers.
 pub fn read_layers(layers: &[Layer]) -> Result<Image, Error> {
     read_with(layers, &Options::default())
 }
@@ -307,12 +307,12 @@ pub fn read_with(layers: &[Layer], options: &Options) -> Result<Image, Error> {
     unlade_oci::read(&format!("oci:{}", path.display()).parse().unwrap(), options)
 }
 
-/// What is read from a bundle with `tar` laid over it.
+/// Reads a bundle with the layer `tar` over it.
 pub fn read_over_bundle(tar: Tar) -> Result<Image, Error> {
     read_layers(&[Layer::plain(Tar::bundle()), Layer::plain(tar)])
 }
 
-/// The manifests of an image, and their contents.
+/// Returns the manifests of an image, and their contents.
 pub fn manifests(image: &Image) -> Vec<(&str, &str)> {
     let files = image.reading.content.files().iter();
     files
@@ -321,7 +321,7 @@ pub fn manifests(image: &Image) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// An error with all its causes.
+/// Formats an error with all its causes.
 pub fn chain(error: &Error) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
@@ -332,19 +332,19 @@ pub fn chain(error: &Error) -> String {
     text
 }
 
-/// The error of `result`, with all its causes.
+/// Formats the error of `result` with all its causes.
 pub fn refusal(result: Result<Image, Error>) -> String {
     chain(&result.unwrap_err())
 }
 
-/// Options with limits that `change` was made to.
+/// Returns options with changed limits.
 pub fn limited(change: impl FnOnce(&mut unlade_oci::Limits)) -> Options {
     let mut options = Options::default();
     change(&mut options.limits);
     options
 }
 
-/// Options with other limits for the content.
+/// Returns options with changed limits for the content.
 pub fn limited_content(change: impl FnOnce(&mut Limits)) -> Options {
     limited(|limits| change(&mut limits.content))
 }

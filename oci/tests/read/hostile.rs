@@ -23,7 +23,7 @@ fn a_bomb_is_refused_by_its_ratio_and_by_its_size() {
         );
         refused(layer, &size, "more than 262144 bytes have to be read and decompressed");
     }
-    // What is not compressed is as large as it is.
+    // Uncompressed data has no ratio.
     assert!(read_with(&[Layer::plain(bomb())], &ratio).is_ok());
 }
 
@@ -46,7 +46,7 @@ fn endless_headers_are_refused_before_they_are_kept() {
         let tar = Tar::bundle().entry(kind, "x", "", &long).file("usr/x", "");
         refused(Layer::plain(tar), &options, "headers of a tar entry are larger than 65536 bytes");
     }
-    // Data of that size is no header, taken or not.
+    // The limit does not apply to data, whether it is used or not.
     let tar = Tar::bundle().file("manifests/b.yaml", &long).file("usr/b", &long).file("usr/c", "");
     assert!(read_with(&[Layer::plain(tar)], &options).is_ok());
 }
@@ -55,7 +55,7 @@ fn endless_headers_are_refused_before_they_are_kept() {
 fn a_header_that_claims_more_than_there_is_is_refused() {
     let claims = |size| Tar::bundle().header(EntryType::Regular, b"manifests/b", "", size, b"b");
     refused(Layer::plain(claims(9000)), &Options::default(), "unexpected end of file");
-    // Too large to be read at all, and cut short as well.
+    // Too large to read, and truncated.
     refused(Layer::plain(claims(1 << 40)), &Options::default(), "unexpected end of file");
     refused(Layer::plain(claims(u64::MAX)), &Options::default(), "overflow");
 }
@@ -68,7 +68,7 @@ fn links_and_directories_with_data_are_refused() {
         refused(
             Layer::plain(tar),
             &Options::default(),
-            "entry is of a kind without data, and has data",
+            "entry has data, although its kind has none",
         );
     }
 }
@@ -76,7 +76,7 @@ fn links_and_directories_with_data_are_refused() {
 #[test]
 fn padding_that_is_cut_off_at_the_end_is_no_harm() {
     let tar = Tar::bundle().done();
-    // As umoci cuts it: the end marker, and some of the last padding.
+    // As in umoci, the end marker and a part of the last padding are missing.
     let cut = tar[..tar.len() - 1024 - 1].to_vec();
     let layer = Layer { media_type: LAYER, stored: cut.clone(), tar: cut };
     assert!(read_layers(&[layer]).is_ok());
@@ -128,7 +128,10 @@ fn a_flood_of_names_is_refused_while_it_is_read() {
     let tar =
         (0..1000).fold(Tar::bundle(), |tar, n| tar.link(&format!("manifests/{n}"), "csv.yaml"));
     let error = refusal(read_with(&[Layer::plain(tar)], &options));
-    assert!(error.starts_with("layer ") && error.contains("more than 10 files"), "{error}");
+    assert!(
+        error.starts_with("failed to apply layer ") && error.contains("more than 10 files"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -138,7 +141,7 @@ fn entries_and_layers_are_limited_in_number() {
     refused(Layer::plain(tar), &options, "more than 10 tar entries");
     let layers = vec![Layer::plain(Tar::bundle()); 3];
     let error = refusal(read_with(&layers, &limited(|limits| limits.layers = 2)));
-    assert!(error.contains("3 layers are more than 2"), "{error}");
+    assert!(error.contains("the image has 3 layers, but the limit is 2"), "{error}");
 }
 
 #[test]
@@ -167,7 +170,7 @@ fn an_archive_with_two_indexes_is_refused() {
     let place = Place::new();
     let file = place.file("a.tar", &tar.file("./index.json", index).done());
     let error = refusal(read(&format!("oci-archive:{}", file.display())));
-    assert!(error.contains("holds index.json twice"), "{error}");
+    assert!(error.contains("contains index.json twice"), "{error}");
 }
 
 #[cfg(unix)]

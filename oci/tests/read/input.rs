@@ -1,4 +1,4 @@
-//! Files of a layout or an archive that are something else.
+//! Paths of a layout or an archive that are not regular files.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::fixture::*;
 
-/// The path of the only layer's blob.
+/// Returns the path of the blob of the only layer.
 fn blob(layout: &Path, layer: &Layer) -> std::path::PathBuf {
     layout.join("blobs").join(digest(&layer.stored).replace(':', "/"))
 }
@@ -41,17 +41,17 @@ fn a_blob_that_is_a_link_is_verified_as_any_other() {
     let blob = blob(&path, &layer);
     let elsewhere = place.file("elsewhere", &layer.stored);
     fs::remove_file(&blob).unwrap();
-    // As Bazel builds layouts.
+    // Bazel builds such layouts.
     symlink(elsewhere, &blob).unwrap();
     assert!(read(&format!("oci:{}", path.display())).is_ok());
     fs::remove_file(&blob).unwrap();
     symlink("/etc/passwd", &blob).unwrap();
     let error = refusal(read(&format!("oci:{}", path.display())));
-    assert!(error.contains("is not what it should be"), "{error}");
+    assert!(error.contains("does not match its digest or size"), "{error}");
     assert!(!error.contains("root"), "{error}");
 }
 
-/// Those of `/proc` look like files of no size; some of them block.
+/// The files of `/proc` have size 0, and some of them block.
 #[test]
 fn files_of_proc_have_nothing_to_read() {
     for target in ["/proc/self/environ", "/proc/kmsg", "/proc/self/mem"] {
@@ -66,7 +66,7 @@ fn files_of_proc_have_nothing_to_read() {
     }
 }
 
-/// A blob of a tebibyte that takes no room, and whose descriptor tells its size rightly.
+/// A sparse blob of one tebibyte, whose descriptor has the correct size.
 #[test]
 fn a_layer_of_holes_is_refused_by_what_is_stored() {
     let place = Place::new();
@@ -107,7 +107,7 @@ fn one_layer_many_times_is_read_so_often_as_its_size_allows() {
 #[test]
 fn a_compressed_archive_is_decompressed_so_often_as_its_size_allows() {
     let place = Place::new();
-    // Layers that are too large to be kept, so that the archive is decompressed for each.
+    // The layers are too large to keep, so the archive is decompressed for each of them.
     let layers: Vec<_> =
         (0..8).map(|n| Layer::plain(Tar::bundle().file("usr/large", vec![n; 5 << 20]))).collect();
     let file = place.file("a.tgz", &gzip(&Layout::of(&layers).tar()));
@@ -129,7 +129,7 @@ fn names_of_a_docker_archive_stay_in_it() {
     for name in ["../c.json", "/etc/passwd", "a/../../c.json"] {
         let manifest = json!([{"Config": name, "Layers": []}]).to_string();
         let error = docker(&manifest, Tar::new());
-        assert!(error.contains("is missing"), "{error}");
+        assert!(error.contains("does not exist"), "{error}");
     }
     let manifest = r#"[{"Config":"c.json","Layers":[]}]"#;
     for tar in [
@@ -140,11 +140,11 @@ fn names_of_a_docker_archive_stay_in_it() {
         Tar::new().entry(tar::EntryType::Fifo, "c.json", "", &[]),
     ] {
         let error = docker(manifest, tar);
-        assert!(error.contains("c.json is missing"), "{error}");
+        assert!(error.contains("c.json does not exist"), "{error}");
     }
 }
 
-/// skopeo takes the first, Docker the last, and no digest says which is meant.
+/// skopeo uses the first one, Docker uses the last one, and no digest verifies either.
 #[test]
 fn two_configurations_of_one_name_are_refused() {
     let layer = Layer::plain(Tar::bundle());
@@ -152,9 +152,9 @@ fn two_configurations_of_one_name_are_refused() {
     let manifest = r#"[{"Config":"c.json","Layers":["l.tar"]}]"#;
     let tar = || Tar::new().file("l.tar", &layer.tar).file("c.json", &config);
     let error = docker(manifest, tar().file("c.json", &config));
-    assert!(error.contains("holds c.json twice"), "{error}");
+    assert!(error.contains("contains c.json twice"), "{error}");
     let error = docker(manifest, tar().file("manifest.json", "[]"));
-    assert!(error.contains("holds manifest.json twice"), "{error}");
+    assert!(error.contains("contains manifest.json twice"), "{error}");
 }
 
 #[test]

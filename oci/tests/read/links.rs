@@ -44,7 +44,7 @@ fn links_that_lead_elsewhere_are_named() {
 #[test]
 fn a_link_to_a_directory_is_refused() {
     let text = refusal(read_over_bundle(Tar::new().link("manifests/here", ".")));
-    assert!(text.contains("manifests/here is a directory inside"), "{text}");
+    assert!(text.contains("manifests/here is a nested directory"), "{text}");
 }
 
 #[test]
@@ -110,7 +110,10 @@ fn a_hard_link_keeps_what_it_shared_when_the_other_name_changes() {
 fn a_hard_link_to_no_file_is_refused() {
     for target in ["manifests/none", "manifests/x", "etc/none", "/etc/none", "../x", "metadata"] {
         let text = refusal(read_over_bundle(Tar::new().hard_link("manifests/x", target)));
-        assert!(text.contains(&format!("manifests/x -> {target} leads to no file")), "{text}");
+        assert!(
+            text.contains(&format!("manifests/x -> {target} does not lead to a file")),
+            "{text}"
+        );
     }
 }
 
@@ -121,7 +124,7 @@ fn annotations_with(path: &str) -> String {
 #[test]
 fn manifests_may_lie_where_the_annotations_say() {
     for path in ["deploy/olm/", "/deploy/olm"] {
-        // The layer that says so comes last.
+        // The last layer contains the annotation.
         let image = read_layers(&[
             Layer::plain(Tar::new().file("deploy/olm/a.yaml", "a")),
             Layer::plain(Tar::new().file("metadata/annotations.yaml", annotations_with(path))),

@@ -1,4 +1,4 @@
-//! Bundles are read out of images, and images that are not sound are refused.
+//! Reads bundles from valid images, and rejects invalid ones.
 #![expect(
     unreachable_pub,
     clippy::panic,
@@ -7,23 +7,23 @@
     reason = "the fixture serves tests only, as what stands in a test module does"
 )]
 
-/// Documents beside what Go reads.
+/// Documents that Go reads differently.
 mod document;
-/// Bombs, endless headers and other hostile input.
+/// Decompression bombs, endless headers and other malicious input.
 mod hostile;
-/// Files that are something else.
+/// Paths that are not regular files.
 mod input;
-/// Which entries of which layer end in the bundle.
+/// The order of layers and the entries that become part of the bundle.
 mod layers;
 /// Links of all kinds, and `manifests.v1`.
 mod links;
-/// Memory of the reader.
+/// The memory of the reader.
 mod memory;
-/// Directories, archives, and which of their images is meant.
+/// Directories, archives, and the selection of an image.
 mod sources;
-/// Dialects of tar.
+/// The dialects of tar.
 mod tape;
-/// Digests, sizes and media types.
+/// The verification of digests, sizes and media types.
 mod verification;
 
 mod fixture;

@@ -1,4 +1,4 @@
-//! Memory of the reader, under a limit of the address space: an allocation beyond it aborts.
+//! Tests the memory of the reader with a limited address space. An allocation beyond it aborts.
 
 use std::env;
 use std::process::Command;
@@ -7,12 +7,12 @@ use tar::EntryType;
 
 use crate::fixture::*;
 
-/// KiB of address space: what the unpacker's pod has.
+/// The limit of the address space in KiB, which is the memory of the unpacker's pod.
 const SPACE: &str = "262144";
 /// The image that the child reads.
 const SOURCE: &str = "UNLADE_TEST_SOURCE";
 
-/// What reading `source` says in a process of its own that has 256 MiB.
+/// Reads `source` in a separate process with 256 MiB, and returns its output.
 #[track_caller]
 fn read_in_256_mib(source: &str) -> String {
     let script = format!("ulimit -v {SPACE} && exec \"$@\"");
@@ -52,7 +52,7 @@ fn bounded(layers: &[Layer], text: &str) {
     assert!(found.contains(text), "{found}");
 }
 
-/// A path of so many parts, each of one letter.
+/// Returns a path with this number of parts, each of one letter.
 fn deep(parts: usize) -> String {
     format!("{}x", "d/".repeat(parts - 1))
 }
@@ -61,19 +61,19 @@ fn deep(parts: usize) -> String {
 fn a_hard_link_to_a_deep_path_is_refused() {
     for parts in [200, 16_000, 500_000] {
         let tar = Tar::bundle().long_link(EntryType::Link, "manifests/x", &deep(parts));
-        bounded(&[Layer::gzip(tar)], "limit true: layer");
+        bounded(&[Layer::gzip(tar)], "limit true: failed to apply layer");
     }
     let tar = Tar::bundle().long_link(EntryType::Link, "manifests/x", &deep(100));
-    bounded(&[Layer::gzip(tar)], "leads to no file");
+    bounded(&[Layer::gzip(tar)], "does not lead to a file");
 }
 
 #[test]
 fn names_and_targets_of_a_mebibyte_are_refused() {
     let long = "x".repeat((1 << 20) - 2000);
     let names = Tar::bundle().long_name(EntryType::Regular, &format!("manifests/{long}"));
-    bounded(&[Layer::gzip(names)], "limit true: layer");
+    bounded(&[Layer::gzip(names)], "limit true: failed to apply layer");
     let targets = Tar::bundle().long_link(EntryType::Symlink, "manifests/x", &long);
-    bounded(&[Layer::gzip(targets)], "limit true: layer");
+    bounded(&[Layer::gzip(targets)], "limit true: failed to apply layer");
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn files_at_the_limit_of_their_sizes_are_read() {
 
 #[test]
 fn a_large_window_is_refused() {
-    // A frame whose header asks for 64 MiB, with one block of zeros in it.
+    // A frame with a window of 64 MiB and one block of zeros.
     let frame = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 16 << 3, 0x03, 0x40, 0x00, 0x00];
     let layer = Layer { media_type: LAYER, stored: frame.to_vec(), tar: Vec::new() };
     let text = refusal(read_layers(&[layer]));

@@ -28,7 +28,7 @@ fn one_bundle_reads_the_same_from_every_form() {
     }
 }
 
-/// A docker archive: its items, and the files beside `manifest.json`.
+/// Returns a docker archive with these items and the other files.
 fn docker_archive(items: &serde_json::Value, tar: Tar) -> Vec<u8> {
     tar.file("manifest.json", items.to_string()).done()
 }
@@ -71,7 +71,7 @@ fn docker_archives_of_each_age_are_read() {
         assert_eq!(image.name.as_deref(), Some("etcd:v1"));
     }
     let error = refusal(read(&format!("docker-archive:{}:etcd", file.display())));
-    assert!(error.contains("no image etcd is in it (it has: etcd:v1"), "{error}");
+    assert!(error.contains("it contains no image etcd (it contains: etcd:v1"), "{error}");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn an_archive_of_both_kinds_is_read_as_a_layout() {
     let file = place.file("a.tar", &tar);
     assert!(read(&file.display().to_string()).unwrap().digest.is_some());
     let error = refusal(read(&format!("docker-archive:{}", file.display())));
-    assert!(error.contains("no image in it"), "{error}");
+    assert!(error.contains("it contains no image"), "{error}");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn several_images_and_none_named_are_listed() {
     let place = Place::new();
     let path = place.layout(&layout);
     let error = read(&format!("oci:{}", path.display())).unwrap_err();
-    assert!(chain(&error).contains("none is named: v1, @1"), "{}", chain(&error));
+    assert!(chain(&error).contains("none is selected: v1, @1"), "{}", chain(&error));
     assert!(error.hint().unwrap().contains(":NAME"));
     let digest = second["digest"].as_str().unwrap();
     for (select, n_files) in [
@@ -119,8 +119,7 @@ fn several_images_and_none_named_are_listed() {
         let image = read(&format!("oci:{}{select}", path.display())).unwrap();
         assert_eq!(manifests(&image).len(), n_files, "{select}");
     }
-    for (select, text) in [(":v2", "no image v2 is in it (it has: v1, @1)"), (":@2", "no image @2")]
-    {
+    for (select, text) in [(":v2", "no image v2 (it contains: v1, @1)"), (":@2", "no image @2")] {
         let error = refusal(read(&format!("oci:{}{select}", path.display())));
         assert!(error.contains(text), "{error}");
     }
@@ -147,8 +146,8 @@ fn containerd_writes_the_whole_name() {
     }
 }
 
-/// A layout whose only image is an index with one image for each platform; each has a file that
-/// is named after its own.
+/// Returns a layout with an index of one image for each platform. Each image has a file with the
+/// name of its platform.
 fn multi_platform(platforms: &[&str]) -> Layout {
     let mut layout = Layout::new();
     let images: Vec<_> = platforms
@@ -176,7 +175,7 @@ fn an_index_takes_the_platform_that_is_asked_for() {
     let error = read_for(&source, "windows/amd64").unwrap_err();
     let text = chain(&error);
     assert!(
-        text.contains("windows/amd64 (it has: linux/amd64, linux/arm64, linux/s390x)"),
+        text.contains("windows/amd64 (it contains: linux/amd64, linux/arm64, linux/s390x)"),
         "{text}"
     );
     assert!(error.hint().unwrap().contains("--platform"));
@@ -271,28 +270,28 @@ fn another_format_than_the_transport_is_said_to_be_one() {
         (
             format!("oci-archive:{docker}"),
             "docker.tar is a docker archive, not an OCI archive",
-            format!("docker-archive:{docker}, or the path alone"),
+            format!("use docker-archive:{docker}, or the path alone"),
         ),
         (
             format!("docker-archive:{oci}"),
             "oci.tar is an OCI archive, not a docker archive",
-            format!("oci-archive:{oci}, or the path alone"),
+            format!("use oci-archive:{oci}, or the path alone"),
         ),
         (
             format!("oci:{oci}"),
-            "oci.tar cannot be opened",
-            format!("{oci} is a file: oci-archive:{oci}, or the path alone"),
+            "failed to open ",
+            format!("{oci} is a file: use oci-archive:{oci}, or the path alone"),
         ),
         (
             format!("oci-archive:{directory}"),
             "is not a regular file",
-            format!("{directory} is a directory: oci:{directory}, or the path alone"),
+            format!("{directory} is a directory: use oci:{directory}, or the path alone"),
         ),
         (
             plain.to_string(),
             "plain.tar is not an OCI image layout, OCI archive or docker archive",
             format!(
-                "the files of a bundle are in it, but no image: extract {plain} and give the \
+                "it contains the files of a bundle, but no image: extract {plain} and pass the \
                  directory"
             ),
         ),
@@ -308,13 +307,13 @@ fn what_is_no_image_is_refused() {
     let place = Place::new();
     let missing = place.path().join("missing.tar");
     let text = refusal(read(&missing.display().to_string()));
-    assert!(text.contains("missing.tar cannot be opened"), "{text}");
+    assert!(text.contains(&format!("failed to open {}", missing.display())), "{text}");
     let empty = place.file("empty.tar", b"");
     let text = refusal(read(&empty.display().to_string()));
     assert!(text.contains("empty.tar is not an OCI image layout"), "{text}");
     let other = place.file("text.tar", &[b'x'; 2048]);
     let text = refusal(read(&other.display().to_string()));
-    assert!(text.contains("text.tar is no tar archive"), "{text}");
+    assert!(text.contains("text.tar is not a tar archive"), "{text}");
     let text = refusal(read(&place.path().display().to_string()));
     assert!(text.contains("is not an OCI image layout"), "{text}");
     let error = read("registry.example/etcd:v1").unwrap_err();

@@ -1,4 +1,5 @@
-//! Dialects of tar: what readers take differently is refused, the rest is read as Go reads it.
+//! The dialects of tar. Streams that readers read differently are errors. All others are read as in
+//! Go.
 
 use tar::EntryType;
 use unlade_oci::{Error, Image};
@@ -9,7 +10,7 @@ const USTAR: [u8; 8] = *b"ustar\x0000";
 const GNU: [u8; 8] = *b"ustar  \0";
 const V7: [u8; 8] = [0; 8];
 
-/// A header with its fields as given, and its data.
+/// A header with unchanged fields, and its data.
 struct Raw {
     block: [u8; 512],
     data: Vec<u8>,
@@ -45,12 +46,12 @@ impl Raw {
     }
 }
 
-/// PAX records, sound or not, for the next entry.
+/// Returns valid or invalid PAX records for the next entry.
 fn records(magic: [u8; 8], flag: u8, records: &[(&str, &str)]) -> Vec<u8> {
     let mut text = String::new();
     for (key, value) in records {
         let rest = format!(" {key}={value}\n");
-        // The length counts its own digits.
+        // The length includes its own digits.
         let digits = if rest.len() + 1 < 10 { 1 } else { 2 };
         text.push_str(&(rest.len() + digits).to_string());
         text.push_str(&rest);
@@ -62,7 +63,7 @@ fn file(name: &str) -> Vec<u8> {
     Raw::new(USTAR, b'0', name, b"evil").bytes()
 }
 
-/// What is read of a bundle with these bytes at its end.
+/// Reads a bundle with these bytes after its tar.
 fn read_with_bytes(parts: &[&[u8]]) -> Result<Image, Error> {
     let tar = parts.iter().fold(Tar::bundle(), |tar, part| tar.raw(part));
     read_layers(&[Layer::plain(tar)])
@@ -75,7 +76,7 @@ fn refused(parts: &[&[u8]], text: &str) {
 }
 
 #[track_caller]
-fn taken(parts: &[&[u8]], name: &str) {
+fn accepted(parts: &[&[u8]], name: &str) {
     let image = read_with_bytes(parts).unwrap_or_else(|error| panic!("{}", chain(&error)));
     assert_eq!(manifests(&image), [("csv.yaml", "kind: A"), (name, "evil")]);
 }
@@ -89,7 +90,7 @@ fn records_that_occur_twice_are_refused() {
         refused(&[&twice, &file("x")], &format!("`{key}` is given twice"));
     }
     let one = records(USTAR, b'x', &[("path", "docs/x")]);
-    refused(&[&one, &one, &file("x")], "two extended headers of a kind");
+    refused(&[&one, &one, &file("x")], "two extended headers of the same kind");
 }
 
 #[test]
@@ -136,9 +137,9 @@ fn sparse_records_that_make_no_sparse_file_are_refused() {
 fn extended_headers_count_whatever_their_magic() {
     for magic in [USTAR, GNU, V7, *b"ustar\x0011"] {
         let path = records(magic, b'x', &[("path", "manifests/evil.yaml")]);
-        taken(&[&path, &file("docs/readme")], "evil.yaml");
+        accepted(&[&path, &file("docs/readme")], "evil.yaml");
         let name = Raw::new(magic, b'L', "x", b"manifests/evil.yaml\0").bytes();
-        taken(&[&name, &file("docs/readme")], "evil.yaml");
+        accepted(&[&name, &file("docs/readme")], "evil.yaml");
     }
 }
 
@@ -146,12 +147,12 @@ fn extended_headers_count_whatever_their_magic() {
 fn prefixes_count_as_they_do_for_go() {
     let prefixed = |magic| Raw::new(magic, b'0', "evil.yaml", b"evil").with(345, b"manifests");
     for magic in [USTAR, *b"ustar\x0011", *b"ustar\0\0\0", GNU] {
-        taken(&[&prefixed(magic).bytes()], "evil.yaml");
+        accepted(&[&prefixed(magic).bytes()], "evil.yaml");
     }
-    // Star's has its times where ustar's prefix ends.
+    // In a star header, the times are at the end of the prefix of ustar.
     let star = prefixed(USTAR).with(476, b"00000000000 00000000000 ").with(508, b"tar\0");
-    taken(&[&star.bytes()], "evil.yaml");
-    // Of V7 nothing stands there.
+    accepted(&[&star.bytes()], "evil.yaml");
+    // A V7 header has no fields there.
     let image = read_with_bytes(&[&prefixed(V7).bytes()]).unwrap();
     assert_eq!(manifests(&image), [("csv.yaml", "kind: A")]);
 }
@@ -161,7 +162,7 @@ fn long_names_with_something_behind_a_nul_are_refused() {
     for name in [&b"manifests/a\0junk"[..], b"", b"\0"] {
         for flag in [b'L', b'K'] {
             let name = Raw::new(GNU, flag, "x", name).bytes();
-            refused(&[&name, &file("x")], "long name is empty, or has a NUL in it");
+            refused(&[&name, &file("x")], "long name is empty, or contains a NUL");
         }
     }
     let name = Raw::new(GNU, b'L', "x", b"manifests/a").bytes();
@@ -178,14 +179,14 @@ fn global_headers_that_set_paths_or_sizes_are_refused() {
     let path = records(USTAR, b'x', &[("path", "manifests/evil.yaml")]);
     let global = records(USTAR, b'g', &[("comment", "x")]);
     refused(&[&path, &global, &file("x")], "no entry follows the extended header");
-    taken(&[&global, &path, &file("x")], "evil.yaml");
+    accepted(&[&global, &path, &file("x")], "evil.yaml");
 }
 
 #[test]
 fn a_lone_zero_block_is_the_end_and_nothing_else() {
     let zeros = [0; 512];
-    refused(&[&zeros, &file("manifests/evil.yaml")], "zero block is followed by something else");
-    // What follows two of them is not part of the archive.
+    refused(&[&zeros, &file("manifests/evil.yaml")], "a zero block is followed by other data");
+    // Data after two zero blocks is not part of the archive.
     let image = read_with_bytes(&[&zeros, &zeros, &file("manifests/evil.yaml")]).unwrap();
     assert_eq!(manifests(&image).len(), 1);
 }
@@ -209,7 +210,7 @@ fn sizes_that_are_no_numbers_are_refused() {
     ] {
         refused(&[&sized(size).bytes()], "size is negative, or overflows 63 bits");
     }
-    taken(&[&file("manifests/e"), &sized(b"\x80\0\0\0\0\0\0\0\0\0\0\0").bytes()], "e");
+    accepted(&[&file("manifests/e"), &sized(b"\x80\0\0\0\0\0\0\0\0\0\0\0").bytes()], "e");
     let owner = Raw::new(USTAR, b'0', "x", b"").with(108, b"x");
     refused(&[&owner.bytes()], "field `uid` is not a number of 63 bits");
 }
@@ -220,14 +221,14 @@ fn a_file_whose_path_ends_in_a_slash_is_refused_in_the_bundle_and_nowhere_else()
     refused(&[&slash], "is a file whose path ends in a slash, not a regular file");
     let elsewhere = Raw::new(USTAR, b'0', "docs/x/", b"evil").bytes();
     assert!(read_with_bytes(&[&elsewhere]).is_ok());
-    // Unix V7 has no other way to say that it is a directory.
+    // In Unix V7, only the slash marks a directory.
     let directory = Raw::new(V7, 0, "metadata/", b"").bytes();
     assert!(read_with_bytes(&[&directory]).is_ok());
 }
 
 #[test]
 fn the_last_of_two_entries_holds() {
-    taken(&[&Raw::new(USTAR, b'0', "manifests/e", b"good").bytes(), &file("manifests/e")], "e");
+    accepted(&[&Raw::new(USTAR, b'0', "manifests/e", b"good").bytes(), &file("manifests/e")], "e");
 }
 
 #[test]
@@ -241,7 +242,7 @@ fn a_checksum_that_does_not_match_is_refused() {
 fn a_mebibyte_of_records_is_read() {
     let record = "8 a=bbb\n".repeat(130_000);
     let records = Raw::new(USTAR, b'x', "x", record.as_bytes()).bytes();
-    taken(&[&records, &file("manifests/e")], "e");
+    accepted(&[&records, &file("manifests/e")], "e");
     let more = Raw::new(USTAR, b'x', "x", record.repeat(2).as_bytes()).bytes();
     refused(&[&more, &file("x")], "headers of a tar entry are larger than 1048576 bytes");
 }

@@ -5,7 +5,7 @@ use unlade_oci::{Error, Image};
 
 use crate::fixture::*;
 
-/// What is read from a layout of one image after `change`.
+/// Reads a layout of one image after `change`.
 fn changed(change: impl FnOnce(&mut Layout)) -> Result<Image, Error> {
     let mut layout = Layout::of(&[Layer::gzip(Tar::bundle())]);
     change(&mut layout);
@@ -13,7 +13,7 @@ fn changed(change: impl FnOnce(&mut Layout)) -> Result<Image, Error> {
     read(&format!("oci:{}", place.layout(&layout).display()))
 }
 
-/// The image's manifest, changed, with a digest that fits again.
+/// Changes the manifest of the image, and updates its digest.
 fn with_manifest(change: impl FnOnce(&mut Value)) -> Result<Image, Error> {
     changed(|layout| {
         let mut manifest = manifest_of(layout);
@@ -38,23 +38,32 @@ fn a_damaged_blob_is_named() {
     for descriptor in [&sound.manifests[0], &manifest["config"], &manifest["layers"][0]] {
         let file = file_of(descriptor);
         let digest = descriptor["digest"].as_str().unwrap();
-        // A bit in the middle, where the layer would no longer decompress either.
+        // A bit in the middle, so that decompression fails too.
         let text = refusal(changed(|layout| {
             let bytes = layout.files.get_mut(&file).unwrap();
             let middle = bytes.len() / 2;
             bytes[middle] ^= 1;
         }));
-        assert!(text.contains(&format!("{digest} is not what it should be: digest is")), "{text}");
+        assert!(
+            text.contains(&format!("{digest} does not match its digest or size: the digest is")),
+            "{text}"
+        );
         let text = refusal(changed(|layout| layout.files.get_mut(&file).unwrap().push(b' ')));
-        assert!(text.contains(&format!("{digest} is not what it should be: size is")), "{text}");
+        assert!(
+            text.contains(&format!("{digest} does not match its digest or size: the size is")),
+            "{text}"
+        );
         let text = refusal(changed(|layout| {
             layout.files.get_mut(&file).unwrap().pop();
         }));
-        assert!(text.contains(&format!("{digest} is not what it should be: size is")), "{text}");
+        assert!(
+            text.contains(&format!("{digest} does not match its digest or size: the size is")),
+            "{text}"
+        );
         let text = refusal(changed(|layout| {
             layout.files.remove(&file);
         }));
-        assert!(text.contains(&format!("{file} is missing")), "{text}");
+        assert!(text.contains(&format!("{file} does not exist")), "{text}");
     }
 }
 
@@ -78,7 +87,7 @@ fn a_tar_other_than_the_configuration_says_is_refused() {
     let tar = Tar::bundle().done();
     let layer = Layer { media_type: LAYER, stored: gzip(&tar), tar: Tar::new().done() };
     let text = refusal(read_layers(&[layer]));
-    assert!(text.contains("is not what the configuration says: digest is"), "{text}");
+    assert!(text.contains("does not match the configuration: the digest is"), "{text}");
 }
 
 #[test]
@@ -98,9 +107,9 @@ fn docker_archives_are_verified_by_the_configuration() {
     };
     assert!(archive(&config, &layer.tar).is_ok());
     let text = refusal(archive(&format!("{config} "), &layer.tar));
-    assert!(text.contains(&format!("{hex}.json is not what it should be")), "{text}");
+    assert!(text.contains(&format!("{hex}.json does not match its digest")), "{text}");
     let text = refusal(archive(&config, &Tar::bundle().file("manifests/b", "b").done()));
-    assert!(text.contains("tar of layer l.tar is not what the configuration says"), "{text}");
+    assert!(text.contains("tar of layer l.tar does not match the configuration"), "{text}");
 }
 
 #[test]
@@ -109,20 +118,23 @@ fn manifest_and_configuration_have_as_many_layers() {
         let layer = manifest["layers"][0].clone();
         manifest["layers"].as_array_mut().unwrap().push(layer);
     }));
-    assert!(text.contains("the manifest has 2 layers, the configuration 1"), "{text}");
+    assert!(text.contains("the manifest has 2 layers, but the configuration has 1"), "{text}");
 }
 
 #[test]
 fn what_is_no_image_is_told_by_its_media_type() {
     let chart = "application/vnd.cncf.helm.config.v1+json";
     let text = refusal(with_manifest(|manifest| manifest["config"]["mediaType"] = json!(chart)));
-    assert!(text.contains(chart) && text.contains("no image configuration"), "{text}");
+    assert!(
+        text.contains(chart) && text.contains("not the media type of an image configuration"),
+        "{text}"
+    );
     let other = "application/vnd.oci.image.layer.v1.tar+gzip+encrypted";
     let text = refusal(with_manifest(|manifest| manifest["layers"][0]["mediaType"] = json!(other)));
-    assert!(text.contains(other) && text.contains("no layer"), "{text}");
+    assert!(text.contains(other) && text.contains("not the media type of a layer"), "{text}");
     let old = "application/vnd.docker.distribution.manifest.v1+prettyjws";
     let text = refusal(changed(|layout| layout.manifests[0]["mediaType"] = json!(old)));
-    assert!(text.contains(old) && text.contains("no image"), "{text}");
+    assert!(text.contains(old) && text.contains("not the media type of an image"), "{text}");
 }
 
 #[test]
@@ -168,7 +180,7 @@ fn algorithms_that_cannot_be_verified_are_refused() {
         layout.manifests[0]["digest"] = json!("md5:d41d8cd98f00b204e9800998ecf8427e");
         layout.files.insert("blobs/md5/d41d8cd98f00b204e9800998ecf8427e".into(), Vec::new());
     }));
-    assert!(text.contains("digest algorithm \"md5\" is not known"), "{text}");
+    assert!(text.contains("the digest algorithm \"md5\" is not supported"), "{text}");
 }
 
 #[test]
@@ -176,7 +188,7 @@ fn a_digest_cannot_lead_out_of_the_layout() {
     let text = refusal(changed(|layout| {
         layout.manifests[0]["digest"] = json!("sha256:../../../../etc/passwd");
     }));
-    assert!(text.contains("index.json is not the JSON that it should be"), "{text}");
+    assert!(text.contains("index.json is not a valid document"), "{text}");
 }
 
 #[test]
@@ -187,7 +199,7 @@ fn a_layout_of_another_version_is_refused() {
     fs::write(path.join("oci-layout"), r#"{"imageLayoutVersion":"2.0.0"}"#).unwrap();
     let text = refusal(read(&source));
     assert!(text.contains("version \"2.0.0\""), "{text}");
-    // containers/image does not ask for the file.
+    // containers/image does not require the file.
     fs::remove_file(path.join("oci-layout")).unwrap();
     assert!(read(&source).is_ok());
 }

@@ -2,7 +2,7 @@ use unlade_oci::build::{Compression, Entry, Layer, write_index};
 
 use crate::fixture::*;
 
-fn one() -> Vec<(String, String)> {
+fn single_manifest() -> Vec<(String, String)> {
     pairs(&[("csv.yaml", "kind: A")])
 }
 
@@ -10,7 +10,7 @@ fn one() -> Vec<(String, String)> {
 fn from_scratch_in_one_layer_of_each_compression() {
     for compression in [Compression::None, Compression::Gzip, Compression::Zstd] {
         let image = image([Layer::new(bundle()).compressed(compression)]);
-        assert_eq!(round_trip(&image), one(), "{compression:?}");
+        assert_eq!(round_trip(&image), single_manifest(), "{compression:?}");
     }
 }
 
@@ -28,7 +28,7 @@ fn over_a_hostile_base() {
     ]);
     assert_eq!(
         round_trip(&image([base.compressed(Compression::Gzip), Layer::new(bundle())])),
-        one()
+        single_manifest()
     );
 }
 
@@ -55,7 +55,7 @@ fn with_a_hostile_configuration() {
         assert_eq!(configuration["config"]["Env"].as_array().unwrap().len(), 4);
     }
     let (_, source) = place.write(&image, "oci-archive");
-    assert_eq!(read_back(&source), one());
+    assert_eq!(read_back(&source), single_manifest());
 }
 
 #[test]
@@ -94,5 +94,5 @@ fn in_an_index_with_one_platform() {
     image.platform = platform("linux/s390x");
     let output = format!("oci-archive:{}", place.path().join("index.tar").display());
     write_index(&[image], &output.parse().unwrap()).unwrap();
-    assert_eq!(read_back(&output), one());
+    assert_eq!(read_back(&output), single_manifest());
 }

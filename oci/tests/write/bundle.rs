@@ -15,7 +15,7 @@ fn files() -> [(&'static str, &'static str); 2] {
 fn a_directory_becomes_a_bundle_image() {
     let place = Place::new();
     let directory = place.bundle(&files());
-    // What lies beside the two directories is not part of the bundle.
+    // Other files next to the two directories are not part of the bundle.
     fs::write(directory.join("bundle.Dockerfile"), "FROM scratch").unwrap();
     let image = image(&directory, Platform::host(), &Limits::default()).unwrap();
     place.write(&image, "oci");

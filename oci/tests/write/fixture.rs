@@ -1,4 +1,4 @@
-//! Small images, and ways to look into them.
+//! Builds and inspects small images.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub const ANNOTATIONS: &str = "annotations:
   com.redhat.openshift.versions: 4.10
 ";
 
-/// A directory of its own for a test.
+/// A temporary directory for a test.
 pub struct Place(tempfile::TempDir);
 
 impl Place {
@@ -29,7 +29,7 @@ impl Place {
         self.0.path()
     }
 
-    /// The names of what is in it.
+    /// Returns the names of the files in it.
     pub fn names(&self) -> Vec<String> {
         let files = fs::read_dir(self.path()).unwrap();
         let mut names: Vec<_> =
@@ -38,7 +38,7 @@ impl Place {
         names
     }
 
-    /// A bundle directory with these files beside `annotations.yaml`.
+    /// Creates a bundle directory with these files and `annotations.yaml`.
     pub fn bundle(&self, files: &[(&str, &str)]) -> PathBuf {
         let root = self.path().join("bundle");
         for (path, text) in [("metadata/annotations.yaml", ANNOTATIONS)].iter().chain(files) {
@@ -59,7 +59,7 @@ pub fn platform(text: &str) -> Platform {
     text.parse().unwrap()
 }
 
-/// The entries of a bundle of one manifest.
+/// Returns the entries of a bundle of one manifest.
 pub fn bundle() -> Vec<Entry> {
     vec![
         Entry::file("manifests/csv.yaml", "kind: A"),
@@ -73,7 +73,7 @@ pub fn image(layers: impl IntoIterator<Item = Layer>) -> Image {
     image
 }
 
-/// The manifests that our reader finds, and their contents.
+/// Reads an image with this crate, and returns its manifests and their contents.
 pub fn read_back(source: &str) -> Vec<(String, String)> {
     let image = unlade_oci::read(&source.parse().unwrap(), &Options::default()).unwrap();
     let files = image.reading.content.files().iter();
@@ -83,7 +83,7 @@ pub fn read_back(source: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What our reader finds in an image of these layers, through an archive and a layout.
+/// Writes an image of these layers as an archive and as a layout, and reads it with this crate.
 pub fn round_trip(image: &Image) -> Vec<(String, String)> {
     let found = ["oci", "oci-archive"].map(|transport| {
         let place = Place::new();
@@ -98,7 +98,7 @@ pub fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
     expected.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
 }
 
-/// The blob of a layout that a descriptor points at.
+/// Reads the blob of a descriptor from a layout.
 pub fn blob(layout: &Path, descriptor: &Value) -> Vec<u8> {
     let digest = descriptor["digest"].as_str().unwrap();
     fs::read(layout.join("blobs").join(digest.replace(':', "/"))).unwrap()
@@ -108,7 +108,7 @@ pub fn json(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap()
 }
 
-/// Manifest and configuration of the only image of a layout.
+/// Reads the manifest and the configuration of the only image of a layout.
 pub fn documents(layout: &Path) -> (Value, Value) {
     let index = json(&fs::read(layout.join("index.json")).unwrap());
     let manifest = json(&blob(layout, &index["manifests"][0]));

@@ -1,4 +1,4 @@
-//! Images are written so that our reader and other programs take them, the same each time.
+//! Images are written reproducibly, so that this crate and other programs can read them.
 #![expect(
     unreachable_pub,
     clippy::unwrap_used,
@@ -6,15 +6,15 @@
     reason = "the fixture serves tests only, as what stands in a test module does"
 )]
 
-/// Images of bundles that unpacking must not be disturbed by.
+/// Images with unusual content, which must not affect the bundle.
 mod awkward;
 /// Images of bundle directories.
 mod bundle;
-/// Digests that stay, and output that appears whole.
+/// Stable digests, and output that appears atomically.
 mod output;
-/// Other programs read what is written.
+/// Other programs read the written images.
 mod peer;
-/// What a layer's tar looks like.
+/// The tar of a layer.
 mod tape;
 
 mod fixture;

@@ -24,8 +24,9 @@ fn tiny(compression: Compression) -> Image {
 
 const EACH: [Compression; 3] = [Compression::None, Compression::Gzip, Compression::Zstd];
 
-/// These change if any byte of a document or of a tar does, or a compressor's output: whoever
-/// builds an image again then gets another digest, which the changelog has to say.
+/// These digests change if any byte of a document, of a tar or of the output of a compressor
+/// changes. Users who build an image again then get another digest, so the changelog must mention
+/// it.
 #[test]
 fn the_digest_of_an_image_stays() {
     for (compression, digest) in [
@@ -148,7 +149,7 @@ fn an_archive_takes_the_place_of_another_and_a_layout_does_not() {
         }
     }
     assert_eq!(place.names(), ["oci", "oci-archive"]);
-    // An empty directory is taken: tests and people make one first.
+    // An empty directory is accepted, because users may create it first.
     fs::create_dir(place.path().join("empty")).unwrap();
     let output = reference(&format!("oci:{}", place.path().join("empty").display()));
     write(&tiny(Compression::None), &output).unwrap();

@@ -34,7 +34,7 @@ fn layers() -> [Layer; 3] {
     ]
 }
 
-/// Docker's formats have no zstd, and umoci knows it only since 0.5.
+/// The formats of Docker do not support zstd, and umoci supports it only since 0.5.
 fn without_zstd() -> [Layer; 3] {
     layers().map(|layer| match layer.compression {
         Compression::Zstd => layer.compressed(Compression::Gzip),
@@ -56,7 +56,7 @@ fn skopeo_inspects_and_converts_an_archive() {
     assert_eq!((&inspected["Os"], &inspected["Architecture"]), (&"linux".into(), &"amd64".into()));
     assert_eq!(inspected["Env"], serde_json::json!(["A=b"]));
 
-    // It decompresses the layers, zstd among them, and finds the tars of the configuration.
+    // It decompresses the layers, including zstd, and compares the tars with the configuration.
     let folder = place.path().join("plain");
     let plain = format!("dir:{}", folder.display());
     run("skopeo", &["copy", "--quiet", "--insecure-policy", "--dest-decompress", &archive, &plain]);

@@ -5,7 +5,7 @@ use unlade_oci::build::{Entry, Error, Layer, write};
 
 use crate::fixture::*;
 
-/// Type, path, mode and link of each entry of a layer's tar.
+/// Returns the type, path, mode and link of each entry of the tar of a layer.
 fn entries(layer: Layer) -> Vec<(EntryType, String, u32, String)> {
     let place = Place::new();
     place.write(&image([layer]), "oci");

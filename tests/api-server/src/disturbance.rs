@@ -8,7 +8,7 @@ use serde_json::json;
 /// A request as it arrives.
 #[derive(Debug)]
 pub struct Arrival<'a> {
-    /// How many requests came before it.
+    /// The number of earlier requests.
     pub nth: usize,
     /// The HTTP method.
     pub method: &'a Method,

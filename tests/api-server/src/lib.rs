@@ -87,13 +87,13 @@ impl Server {
         Self { shared: Arc::new(Mutex::new(shared)), denied: &[] }
     }
 
-    /// The same server, which denies these kinds to requests that are made through this value.
+    /// Returns the same server, which denies these kinds to requests through the returned value.
     #[must_use]
     pub fn without(self, kinds: &'static [&'static str]) -> Self {
         Self { denied: kinds, ..self }
     }
 
-    /// The same server, where `disturb` decides which requests are not answered as usual.
+    /// Returns the same server, where `disturb` decides which requests are not answered as usual.
     #[must_use]
     pub fn disturbed(
         self,
@@ -103,7 +103,7 @@ impl Server {
         self
     }
 
-    /// A client within this process, without kube's own layers.
+    /// Returns a client within this process, without kube's own layers.
     pub fn client(&self) -> kube::Client {
         let server = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -132,17 +132,17 @@ impl Server {
         self.lock().state.fill_of(prefix);
     }
 
-    /// How many objects of a kind exist.
+    /// Returns the number of objects of a kind.
     pub fn count(&self, kind: &str) -> usize {
         self.lock().state.count(kind)
     }
 
-    /// The only object of a kind whose name has this suffix.
+    /// Returns the only object of a kind whose name has this suffix.
     pub fn object(&self, kind: &str, suffix: &str) -> Value {
         self.lock().state.object(kind, suffix)
     }
 
-    /// The requests so far, in order.
+    /// Returns the requests so far, in order.
     pub fn requests(&self) -> Vec<Recorded> {
         self.lock().requests.clone()
     }
@@ -151,7 +151,7 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// If they have not arrived within two minutes.
+    /// Panics if they have not arrived within two minutes.
     pub fn wait_for(&self, n: usize, is_meant: impl Fn(&Recorded) -> bool) {
         let end = Instant::now() + PATIENCE;
         while self.requests().iter().filter(|request| is_meant(request)).count() < n {
@@ -164,7 +164,7 @@ impl Server {
         self.shared.lock().unwrap()
     }
 
-    /// The answer to a request. It never comes if the disturbance withholds it.
+    /// Returns the answer to a request. It never returns if the disturbance withholds the answer.
     async fn respond(&self, head: &Parts, body: &Bytes) -> Answer {
         let disturbance = self.record(head);
         match disturbance {

@@ -96,7 +96,7 @@ impl State {
             },
             _ if query.contains("watch=") => state.watch(kind, &query),
             _ if name.is_empty() => {
-                let items: Vec<_> = state.of(kind, &query).cloned().collect();
+                let items: Vec<_> = state.select(kind, &query).cloned().collect();
                 let version = state.version.to_string();
                 json_of(200, &json!({"metadata": {"resourceVersion": version}, "items": items}))
             }
@@ -133,25 +133,25 @@ impl State {
         self.put("configmaps", filled);
     }
 
-    /// The same for the only Job whose name has this prefix.
+    /// Does the same for the only Job whose name has this prefix.
     pub(crate) fn fill_of(&mut self, prefix: &str) {
         let mut jobs = self.objects.iter().filter(|((kind, _), _)| kind == "jobs");
         let job = jobs.find(|((_, name), _)| name.starts_with(prefix)).unwrap().1.clone();
         self.fill(&job);
     }
 
-    /// The same, and nobody who watches is told.
+    /// Does the same without an event for watches.
     pub fn fill_unseen(&mut self, job: &Value) {
         let filled = self.filled(job);
         self.put_unseen("configmaps", filled);
     }
 
-    /// How many objects of a kind exist.
+    /// Returns the number of objects of a kind.
     pub fn count(&self, kind: &str) -> usize {
         self.objects.keys().filter(|(its, _)| its == kind).count()
     }
 
-    /// The only object of a kind whose name has this suffix.
+    /// Returns the only object of a kind whose name has this suffix.
     pub(crate) fn object(&self, kind: &str, suffix: &str) -> Value {
         let mut found = self.objects.iter();
         let found = found.find(|((its, name), _)| its == kind && name.ends_with(suffix));
@@ -176,7 +176,7 @@ impl State {
         serde_json::to_value(fill(config_map, &encoded[0]).unwrap()).unwrap()
     }
 
-    fn of<'s>(&'s self, kind: &'s str, query: &'s str) -> impl Iterator<Item = &'s Value> {
+    fn select<'s>(&'s self, kind: &'s str, query: &'s str) -> impl Iterator<Item = &'s Value> {
         let of_kind = self.objects.iter().filter(move |((its, _), _)| its == kind);
         of_kind.map(|(_, object)| object).filter(move |object| is_selected(object, query))
     }
@@ -188,7 +188,7 @@ impl State {
             let version = object["metadata"]["resourceVersion"].as_str().unwrap();
             version.parse::<u64>().unwrap() > from
         };
-        let missed = self.of(kind, query).filter(is_later);
+        let missed = self.select(kind, query).filter(is_later);
         let missed: Vec<_> =
             missed.map(|object| json!({"type": "MODIFIED", "object": object})).collect();
         self.watches.push((kind.to_owned(), query.to_owned(), sender));
@@ -199,7 +199,7 @@ impl State {
     }
 }
 
-/// The answer to `/version`, as kube reads it.
+/// Returns the answer to `/version`, as kube reads it.
 fn version() -> Value {
     let names = [
         "major",
@@ -224,7 +224,7 @@ fn parameter<'q>(query: &'q str, name: &str) -> Option<&'q str> {
     pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
 }
 
-/// Whether the selectors of a query take an object.
+/// Whether the selectors of a query match an object.
 fn is_selected(object: &Value, query: &str) -> bool {
     let is_taken = |selector: &str, part: fn(&Value, &str) -> Value| {
         let mut terms = parameter(query, selector).unwrap_or_default().split(',');

@@ -1,15 +1,12 @@
-//! `cargo xtask bench cluster`: from the first request to the loaded bundle, ours beside OLM's.
+//! `cargo xtask bench cluster`: launches compared with OLM's own Job, from the first request to the
+//! loaded bundle.
 //!
-//! All four ways are taken by turns in one run, with the same client, images that the node has
-//! already, new objects each time, and the same loader. OLM's way ends when its Job is complete,
+//! One run measures all four ways in turns, with the same client, images that are already on the
+//! node, new objects each time, and the same loader. OLM's way ends when its Job is complete,
 //! because that is what OLM waits for; it is watched, as ours is. The first bundle is measured with
 //! images that are new to the node, too.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a measurement: what goes wrong in it must end it"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a measurement, which every error must end")]
 
 mod olm;
 mod ours;
@@ -27,14 +24,14 @@ use stage::Stage;
 use table::Tables;
 use tool::Tools;
 
-/// How often each way is taken, unless `--rounds` says.
+/// The default of `--rounds`: the number of times that each way is measured.
 const ROUNDS: usize = 20;
-/// One round with new images for so many with known ones: it takes long.
+/// The number of rounds with known images for each round with new images, which takes long.
 const NEW: usize = 4;
-/// Rounds before those, which aren't counted: images are pulled and connections made.
+/// The number of earlier rounds that do not count, in which images are pulled and connections opened.
 const WARM_UP: usize = 2;
 
-/// How a bundle comes out of its image.
+/// A way to unpack a bundle image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     /// OLM's Job of three containers.
@@ -70,13 +67,13 @@ fn main() {
             let of = format!("{at}-known");
             tables.add(
                 &label,
-                &measure(stage, &image, &of, rounds, |way, _| stage.tools.of(way)).await,
+                &measure(stage, &image, &of, rounds, |way, _| stage.tools.for_way(way)).await,
             );
             if at == 0 {
                 // Once more as on a node that never unpacked anything.
                 let of = format!("{at}-new");
-                let anew = |way, round: &str| stage.tools_anew(way, round);
-                let runs = measure(stage, &image, &of, rounds.div_ceil(NEW), anew).await;
+                let renewed = |way, round: &str| stage.renew_tools(way, round);
+                let runs = measure(stage, &image, &of, rounds.div_ceil(NEW), renewed).await;
                 tables.add(&format!("{label}, images new to the node"), &runs);
             }
         }

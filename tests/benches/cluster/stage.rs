@@ -60,18 +60,18 @@ impl Stage<'_> {
     }
 
     /// Images with the same programs as in [`Stage::tools`], which no node has.
-    pub(crate) fn tools_anew(&self, way: Way, round: &str) -> Tools {
-        self.tools.anew(self.cluster, way, round)
+    pub(crate) fn renew_tools(&self, way: Way, round: &str) -> Tools {
+        self.tools.renew(self.cluster, way, round)
     }
 
     /// Deletes all that one launch made once its Job is over, and waits until nothing of it is
-    /// left: the next one isn't to pay for it.
+    /// left: the next one is not to pay for it.
     pub(crate) async fn clear(&self, name: &str) {
         let end = Instant::now() + PATIENCE;
         let jobs: Api<Job> = Api::namespaced(self.client.clone(), self.namespace());
         let all = ListParams::default();
         while !jobs.list(&all).await.unwrap().items.iter().all(is_over) {
-            assert!(Instant::now() < end, "{name}: its Job isn't over");
+            assert!(Instant::now() < end, "{name}: its Job has not ended");
             sleep(INTERVAL).await;
         }
         let config_maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), self.namespace());

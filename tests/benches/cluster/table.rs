@@ -29,7 +29,7 @@ impl Tables {
                 "| {bundle} | {name} | {n} | {median:.2} s | {lower:.2} to {upper:.2} s \
                  | {least:.2} to {most:.2} s | {ratio:.2} |"
             ));
-            // What is over at once isn't seen each time.
+            // What is over at once is not seen each time.
             let longest = runs.iter().map(|run| run.phases.as_slice()).max_by_key(|it| it.len());
             let phases = longest.unwrap_or_default();
             let cells = phases.iter().map(|(phase, _)| {
@@ -92,7 +92,7 @@ fn totals(runs: &[Run]) -> Vec<f64> {
     totals
 }
 
-/// The value that this part of all isn't above.
+/// The value that this part of all is not above.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

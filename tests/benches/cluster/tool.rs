@@ -25,18 +25,18 @@ pub(crate) struct Tools {
 pub(crate) struct Weight {
     /// Of all that a node pulls.
     pub(crate) pulled: u64,
-    /// Of the same with layers that aren't compressed.
+    /// Of the same with layers that are not compressed.
     pub(crate) unpacked: u64,
 }
 
 impl Tools {
-    /// Those that nodes get to know by the first rounds.
+    /// Pushes the images that nodes pull in the first rounds.
     pub(crate) fn open(cluster: &Cluster) -> Self {
         Self { unpacker: cluster.push_unpacker(), olm: Olm::open(cluster) }
     }
 
-    /// These, for a way.
-    pub(crate) fn of(&self, way: Way) -> Self {
+    /// Returns the programs for a way.
+    pub(crate) fn for_way(&self, way: Way) -> Self {
         match way {
             Way::Olm | Way::Ours(_) => self.clone(),
             Way::InPlace => {
@@ -46,8 +46,8 @@ impl Tools {
         }
     }
 
-    /// The same programs in images that no node has; `round` is in no other.
-    pub(crate) fn anew(&self, cluster: &Cluster, way: Way, round: &str) -> Self {
+    /// Pushes the same programs in images that no node has; `round` makes them unique.
+    pub(crate) fn renew(&self, cluster: &Cluster, way: Way, round: &str) -> Self {
         let push = |mut image: Image, name: &str| {
             let layer = image.layers.first_mut().unwrap();
             layer.entries.push(Entry::file("round", round));
@@ -59,7 +59,7 @@ impl Tools {
             return Self { olm: self.olm.clone().with_images(util, opm), ..self.clone() };
         }
         let unpacker = push(ours(), "unpacker");
-        Self { unpacker, olm: self.olm.clone() }.of(way)
+        Self { unpacker, olm: self.olm.clone() }.for_way(way)
     }
 
     /// What each image weighs: upstream's two, and ours.

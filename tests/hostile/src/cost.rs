@@ -1,4 +1,4 @@
-//! [`Cost`]: what one input takes.
+//! [`Cost`]: the processor time and memory of one input.
 
 use std::time::Duration;
 
@@ -7,23 +7,23 @@ use peak_alloc::PeakAlloc;
 
 use crate::Entry;
 
-/// Counts what this program holds; every program that links this crate has it.
+/// Counts the allocated memory of every program that links this crate.
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// Most processor time for an input of at most [`INPUT`].
+/// The maximum processor time for an input of at most [`INPUT`] bytes.
 pub const CPU: Duration = Duration::from_secs(5);
-/// Most bytes held for an input of at most [`INPUT`].
+/// The maximum memory for an input of at most [`INPUT`] bytes, in bytes.
 pub const MEMORY: usize = 256 << 20;
-/// Most bytes of an input that [`CPU`] and [`MEMORY`] are promised for.
+/// The maximum size of an input for which [`CPU`] and [`MEMORY`] are guaranteed, in bytes.
 pub const INPUT: usize = 10 << 20;
 
-/// What it took to read one input.
+/// The processor time and memory that reading one input took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
     /// Processor time of this thread.
     pub cpu: Duration,
-    /// The most bytes that were allocated at one time beyond those before.
+    /// The peak of additional allocated memory, in bytes.
     pub memory: usize,
 }
 
@@ -32,8 +32,8 @@ impl Cost {
     ///
     /// # Panics
     ///
-    /// As [`Entry::run`].
-    pub fn of(entry: Entry, input: &[u8]) -> Self {
+    /// Panics like [`Entry::run`].
+    pub fn measure(entry: Entry, input: &[u8]) -> Self {
         ALLOCATOR.reset_peak_usage();
         let (held, start) = (ALLOCATOR.current_usage(), cpu());
         entry.run(input);
@@ -47,8 +47,8 @@ impl Cost {
     }
 }
 
-/// The processor time that this thread has had.
+/// Returns the processor time of this thread.
 fn cpu() -> Duration {
-    // Every Linux has this clock.
+    // This clock exists on every Linux.
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! [`Entry`]: where outside bytes enter.
+//! [`Entry`]: the readers of untrusted bytes.
 
 mod bundle;
 mod cluster;
@@ -14,7 +14,7 @@ use Entry::{
     Load, OciArchive, Pod, PullSecret, Range, Reference, Tar, Yaml,
 };
 
-/// A reader of outside bytes. Each has a fuzz target of its name.
+/// A reader of untrusted bytes. Each has a fuzz target of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Entry {
     /// The file annotations.yaml of a bundle.
@@ -35,7 +35,7 @@ pub enum Entry {
     ImageLayout,
     /// JSON of bundles and of clusters: objects, constraints, outcomes.
     Json,
-    /// A kubeconfig that the unpacker is told of.
+    /// A kubeconfig in the arguments of the unpacker.
     Kubeconfig,
     /// A ConfigMap in JSON, through the loader.
     Load,
@@ -56,7 +56,7 @@ pub enum Entry {
 }
 
 impl Entry {
-    /// Every entry, by name.
+    /// All entries, by name.
     pub const ALL: [Self; 17] = [
         Annotations,
         ApiAnswer,
@@ -77,7 +77,7 @@ impl Entry {
         Yaml,
     ];
 
-    /// Its name, which is that of its fuzz target too.
+    /// Returns its name, which is also the name of its fuzz target.
     pub fn name(self) -> &'static str {
         match self {
             Annotations => "annotations",
@@ -100,11 +100,11 @@ impl Entry {
         }
     }
 
-    /// Has the reader read `input`, and checks what must hold of the result whatever the input is.
+    /// Runs the reader on `input`, and checks the properties that every result must have.
     ///
     /// # Panics
     ///
-    /// If something doesn't hold: a bug of the reader.
+    /// Panics if a property does not hold, which is a bug of the reader.
     pub fn run(self, input: &[u8]) {
         match self {
             Annotations => bundle::annotations(input),
@@ -143,7 +143,7 @@ impl FromStr for Entry {
     }
 }
 
-/// An error with its causes: reading must not fail at saying why it failed either.
+/// Returns an error with its causes, because formatting an error must not fail either.
 fn explain(error: &dyn std::error::Error) -> usize {
     let mut length = error.to_string().len();
     let mut cause = error.source();

@@ -1,4 +1,4 @@
-//! [`Family`]: inputs of one idea, at any size.
+//! [`Family`]: inputs with the same structure, in any size.
 
 mod annotation;
 mod bundle;
@@ -12,21 +12,21 @@ mod yaml;
 
 use crate::Entry;
 
-/// Inputs of one idea.
+/// Inputs with the same structure.
 #[derive(Debug, Clone, Copy)]
 pub struct Family {
-    /// What reads them.
+    /// The entry that reads them.
     pub entry: Entry,
-    /// The idea, unlike that of every other family of the entry.
+    /// The name of the structure, which is unique among the families of the entry.
     pub name: &'static str,
     /// The size from which the cost grows as it does for all larger ones; below, a limit that is
-    /// constant and allows more than linear work, such as that of nesting, hasn't been reached.
+    /// constant and allows more than linear work, such as that of nesting, has not been reached.
     pub from: usize,
     generate: fn(usize) -> Vec<u8>,
 }
 
-/// The size from which costs are compared where nothing else is said: below, what is done once
-/// for any input counts for much.
+/// The default size from which costs are compared; for smaller inputs, the constant cost of a run
+/// matters too much.
 const FROM: usize = 8 << 10;
 
 /// The size from which aliases of a long value pass the limit of what an input may grow to, which
@@ -42,7 +42,7 @@ impl Family {
         Self { from, ..self }
     }
 
-    /// Every family of every entry.
+    /// All families of all entries.
     pub fn all() -> impl Iterator<Item = Self> {
         [
             annotation::FAMILIES,
@@ -60,24 +60,24 @@ impl Family {
         .copied()
     }
 
-    /// Entry and name, which no other family has both of.
+    /// Returns the entry and the name, which identify the family.
     pub fn id(&self) -> String {
         format!("{}/{}", self.entry, self.name)
     }
 
-    /// The input of some `size` bytes: never more than an eighth and 16 KiB above, and far less
-    /// where the idea has an end, such as for names.
+    /// Creates an input of about `size` bytes: it is at most an eighth and 16 KiB larger, and much
+    /// smaller if the structure has a limit, as names do.
     pub fn input(&self, size: usize) -> Vec<u8> {
         (self.generate)(size)
     }
 }
 
-/// `text`, again and again up to `size` bytes.
+/// Repeats `text` up to `size` bytes.
 fn repeat(text: &str, size: usize) -> String {
     text.repeat(size / text.len().max(1))
 }
 
-/// What `item` makes of 0, 1, 2 and so on, up to `size` bytes.
+/// Concatenates `item(0)`, `item(1)` and so on, up to `size` bytes.
 fn count(size: usize, mut item: impl FnMut(usize) -> String) -> String {
     let mut text = String::with_capacity(size);
     let mut n = 0;
@@ -88,12 +88,12 @@ fn count(size: usize, mut item: impl FnMut(usize) -> String) -> String {
     text
 }
 
-/// Bytes that no compressor makes smaller, the same each time.
+/// Creates bytes that cannot be compressed; they are always the same.
 fn noise(size: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut bytes = Vec::with_capacity(size + 8);
     while bytes.len() < size {
-        // xorshift64: enough for what is to look like nothing.
+        // xorshift64 is random enough for this purpose.
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;

@@ -1,4 +1,4 @@
-//! Images out of templates: documents whose digests and sizes are filled in.
+//! Images from templates: documents whose digests and sizes are filled in.
 //!
 //! A mutated image is refused for its first digest, before anything of interest is read. So what
 //! the entry points of images take is a template: `index.json`, the manifest, the configuration
@@ -18,12 +18,13 @@ use sha2::{Digest as _, Sha256};
 
 use crate::tape::{self, Tape};
 
-/// What stands between the parts of an input that has several.
+/// The separator between the parts of an input.
 pub const SEPARATOR: &[u8] = b"\n=====\n";
 
 const GZIP: &[u8] = b"\x1f\x8b";
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
-/// Most bytes of a layer that are decompressed for its digest; what has more gets a wrong one.
+/// The maximum size of a layer that is decompressed for its digest, in bytes; a larger layer gets a
+/// wrong digest.
 const PLAIN: u64 = 1 << 30;
 
 /// The parts of `input`; at least one.
@@ -89,7 +90,7 @@ pub fn over_bundle(layer: &[u8]) -> Vec<u8> {
 
 /// The files of the OCI image layout that a template describes.
 pub fn layout(template: &[u8]) -> BTreeMap<String, Vec<u8>> {
-    let image = Image::of(template);
+    let image = Image::from_template(template);
     let mut files = BTreeMap::new();
     files.insert("oci-layout".to_owned(), br#"{"imageLayoutVersion":"1.0.0"}"#.to_vec());
     files.insert("index.json".to_owned(), image.index);
@@ -101,7 +102,7 @@ pub fn layout(template: &[u8]) -> BTreeMap<String, Vec<u8>> {
 
 /// The files of the docker archive that a template describes; its first part is `manifest.json`.
 pub fn docker(template: &[u8]) -> BTreeMap<String, Vec<u8>> {
-    let image = Image::of(template);
+    let image = Image::from_template(template);
     let layers = (0..).zip(image.layers).map(|(n, layer)| (format!("layer{n}.tar"), layer));
     let documents = [("manifest.json", image.index), ("config.json", image.config)];
     layers.chain(documents.map(|(name, bytes)| (name.to_owned(), bytes))).collect()
@@ -120,7 +121,7 @@ struct Image {
 }
 
 impl Image {
-    fn of(template: &[u8]) -> Self {
+    fn from_template(template: &[u8]) -> Self {
         let parts = parts(template);
         let part = |n: usize| parts.get(n).copied().unwrap_or_default();
         let mut names = Vec::new();
@@ -153,7 +154,7 @@ pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap_or_default()
 }
 
-/// The digest of what a compressed layer holds; none of one that isn't compressed.
+/// Returns the digest of the content of a compressed layer; `None` if it is not compressed.
 fn diff(layer: &[u8]) -> Option<String> {
     if layer.starts_with(GZIP) {
         Some(hex_of(MultiGzDecoder::new(layer).take(PLAIN)))
@@ -172,7 +173,8 @@ fn hex(bytes: &[u8]) -> String {
     hex_of(bytes)
 }
 
-/// The digest of a stream, which isn't kept: what breaks off has the digest of what there is.
+/// Returns the digest of a stream, without keeping its content. A truncated stream has the digest
+/// of its existing part.
 fn hex_of(mut stream: impl Read) -> String {
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 64 << 10];
@@ -186,7 +188,7 @@ fn hex_of(mut stream: impl Read) -> String {
     })
 }
 
-/// `text` with each of the names replaced by what stands for it.
+/// Replaces each of the names in `text` by its value.
 fn replace(text: &[u8], names: &[(String, String)]) -> Vec<u8> {
     let mut replaced = Vec::with_capacity(text.len());
     let mut rest = text;

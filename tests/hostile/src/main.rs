@@ -4,7 +4,7 @@
 //! hostile entries                  the entry points, one on each line
 //! hostile families                 the families, one on each line
 //! hostile input FAMILY SIZE FILE   writes an input
-//! hostile run ENTRY FILE           reads it, and prints what that took
+//! hostile run ENTRY FILE           reads it, and prints its time and memory
 //! hostile runs FAMILY SIZE FOLDER  writes an input for the real programs, and prints how each
 //!                                  of them is run
 //! hostile seeds FOLDER             writes what fuzzing starts from, below FOLDER/ENTRY
@@ -21,7 +21,7 @@ use serde_json::json;
 use unlade_hostile::{Cost, Entry, Family, program};
 use unlade_yaml::is_panic_caught;
 
-/// Bytes of the inputs that fuzzing starts from.
+/// The size of the inputs that fuzzing starts from, in bytes.
 const SEEDS: [usize; 2] = [64, 2_048];
 
 fn main() -> ExitCode {
@@ -49,7 +49,7 @@ fn command(words: &[&str]) -> Result<(), Box<dyn Error>> {
         ["families"] => Family::all().try_for_each(|family| writeln!(output, "{}", family.id()))?,
         ["input", family, size, file] => fs::write(file, find(family)?.input(size.parse()?))?,
         ["run", entry, file] => {
-            let cost = Cost::of(entry.parse()?, &fs::read(file)?);
+            let cost = Cost::measure(entry.parse()?, &fs::read(file)?);
             writeln!(output, "{:.3} s, {} MiB", cost.cpu.as_secs_f64(), cost.memory >> 20)?;
         }
         ["runs", family, size, folder] => {

@@ -1,4 +1,4 @@
-//! What the real programs are given: an input as the file or directory that they read.
+//! The inputs of the real programs: files and directories that they read.
 
 use std::fs;
 use std::io;
@@ -15,23 +15,23 @@ use crate::{Entry, tape};
 /// One run of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// Which program.
+    /// The program.
     pub program: Program,
     /// Its arguments.
     pub arguments: Vec<String>,
 }
 
-/// The programs that read outside bytes.
+/// The programs that read untrusted bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Program {
     /// The command.
     Unlade,
-    /// What runs in a bundle's pod.
+    /// The program that runs in the pod of a bundle.
     Unpacker,
 }
 
 impl Program {
-    /// Its file name.
+    /// Returns its file name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Unlade => "unlade",
@@ -42,12 +42,12 @@ impl Program {
 
 const ANNOTATIONS: &[u8] = b"annotations: {}\n";
 
-/// Writes `input` into the empty directory `folder` as programs read it; the runs that do, none
-/// where no program reads such input from a file.
+/// Writes `input` into the empty directory `folder` in the form that programs read, and returns the
+/// runs that read it. The list is empty if no program reads such an input from a file.
 ///
 /// # Errors
 ///
-/// If a file can't be written.
+/// Returns an error if a file cannot be written.
 pub fn write(entry: Entry, input: &[u8], folder: &Path) -> io::Result<Vec<Run>> {
     match entry {
         Entry::Annotations => bundle(folder, &[("metadata/annotations.yaml", input)]),
@@ -80,7 +80,7 @@ pub fn write(entry: Entry, input: &[u8], folder: &Path) -> io::Result<Vec<Run>> 
         Entry::ImageLayout => {
             let path = folder.join("layout");
             for (name, bytes) in image::layout(input) {
-                put(&path.join(name), &bytes)?;
+                write_file(&path.join(name), &bytes)?;
             }
             Ok(vec![unpack(format!("oci:{}", path.display()))])
         }
@@ -107,7 +107,7 @@ fn bundle(folder: &Path, files: &[(&str, &[u8])]) -> io::Result<Vec<Run>> {
     let root = folder.join("bundle");
     fs::create_dir_all(root.join("manifests"))?;
     for (name, bytes) in files {
-        put(&root.join(name), bytes)?;
+        write_file(&root.join(name), bytes)?;
     }
     let root = root.display();
     let arguments = ["serve", "--dry-run", "--namespace=x", "--bundle", &format!("{root}=x")];
@@ -136,7 +136,7 @@ fn packed(folder: &Path, values: &[(&str, &[u8])]) -> io::Result<Vec<Run>> {
 
 fn config_map(folder: &Path, json: &[u8]) -> io::Result<Vec<Run>> {
     let path = folder.join("config-map.json");
-    put(&path, json)?;
+    write_file(&path, json)?;
     let run = |output: &str| Run {
         program: Program::Unlade,
         arguments: ["load", &path.display().to_string(), "-o", output].map(str::to_owned).into(),
@@ -151,7 +151,7 @@ fn archive(
     build: fn(&[u8]) -> Vec<u8>,
 ) -> io::Result<Vec<Run>> {
     let path = folder.join("image.tar");
-    put(&path, &image_file(input, build))?;
+    write_file(&path, &image_file(input, build))?;
     Ok(vec![unpack(format!("{transport}:{}", path.display()))])
 }
 
@@ -165,7 +165,7 @@ pub(crate) fn image_file(input: &[u8], build: fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }

@@ -95,7 +95,7 @@ entries! {
 fn memory_is_bounded_in_every_family() {
     for family in Family::all() {
         let input = family.input(1 << 20);
-        let Cost { memory, .. } = Cost::of(family.entry, &input);
+        let Cost { memory, .. } = Cost::measure(family.entry, &input);
         let bytes = input.len();
         assert!(memory <= cost::MEMORY, "{}: {bytes} bytes hold {memory}", family.id());
     }
@@ -145,7 +145,7 @@ fn instructions(entry: Entry, input: &[u8], folder: &Path) -> Option<u64> {
     }
 }
 
-/// The exponent of the growth, by least squares; 0 of inputs that don't grow.
+/// The exponent of the growth, by least squares; 0 of inputs that do not grow.
 ///
 /// What is compared are the differences from one size to the next: neither what is done once for
 /// any input, nor what every input of a family begins with, makes the growth look smaller.

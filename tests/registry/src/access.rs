@@ -1,4 +1,4 @@
-//! What a registry asks for before it takes anything (distribution, `token.md`).
+//! The authentication that a registry requires (distribution, `token.md`).
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;

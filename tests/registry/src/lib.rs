@@ -1,10 +1,9 @@
-//! Our own image, and what copies images into registries, for the tests and for releases; nothing
-//! that users run.
+//! The image of the unpacker, and a client that pushes images, for tests and releases.
 //!
-//! [`unpacker::Unpacker`] makes the image that is shipped, and the one that the tests run in pods;
-//! [`tree::write`] lays an image out for an engine to copy.
-//! [`push()`] copies any: each request is one of the OCI distribution spec: blobs that the registry lacks are uploaded
-//! whole, then the manifests, each after what it refers to.
+//! [`unpacker::Unpacker`] describes the image for releases and for the pods of tests.
+//! [`tree::write`] writes the files of an image to a directory, for an engine to copy.
+//! [`push()`] copies an image into a registry with requests of the OCI distribution specification:
+//! it uploads missing blobs whole, and then the manifests, each after those that it refers to.
 //!
 //! ```no_run
 //! use unlade_registry::{Name, Options, push};

@@ -1,26 +1,26 @@
-//! Where an image goes.
+//! The name of an image in a registry.
 
 use std::fmt;
 use std::str::FromStr;
 
 /// An image in a registry: `HOST[:PORT]/REPOSITORY[:TAG]`.
 ///
-/// No host is filled in, unlike Docker does it: what is pushed goes where it says.
+/// Unlike in Docker, the host has no default, so that an image is only pushed where the name says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Name {
-    /// Host, and port after a colon if there is one.
+    /// The host, with an optional port after a colon.
     pub registry: String,
-    /// Such as `bundles/etcd`.
+    /// The repository, such as `bundles/etcd`.
     pub repository: String,
-    /// `latest` if none is given.
+    /// The tag; `latest` by default.
     pub tag: String,
 }
 
-/// A text that names no image in a registry.
+/// A text that is not the name of an image in a registry.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("{text:?} is not of the form HOST[:PORT]/REPOSITORY[:TAG]")]
 pub struct NameError {
-    /// What was given.
+    /// The text.
     pub text: String,
 }
 

@@ -14,17 +14,17 @@ use ureq::{Agent, Body, SendBody};
 
 use crate::{Name, access};
 
-/// Most bytes of an answer that are read.
+/// The maximum size of an answer, in bytes.
 pub(crate) const MOST_ANSWER: u64 = 1 << 20;
-/// How long a registry may take to answer one request, once it has all of it.
+/// The maximum time that a registry may take to answer a complete request.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// How a registry is spoken to.
+/// The connection to a registry.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// HTTP without TLS, and without a proxy: for a registry on this machine.
+    /// Whether to use HTTP without TLS and without a proxy, for a registry on this machine.
     pub plain_http: bool,
-    /// Who pushes, if the registry asks.
+    /// The credentials, if the registry requires them.
     pub credentials: Option<Credentials>,
 }
 
@@ -37,7 +37,7 @@ pub struct Credentials {
     pub password: String,
 }
 
-/// Credentials that are not `USER:PASSWORD`. What they were is not told.
+/// Credentials that are not `USER:PASSWORD`. The error does not contain them.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("credentials are not of the form USER:PASSWORD")]
 #[non_exhaustive]
@@ -46,7 +46,7 @@ pub struct CredentialsError;
 impl FromStr for Credentials {
     type Err = CredentialsError;
 
-    /// Reads `USER:PASSWORD`; the password may have colons.
+    /// Parses `USER:PASSWORD`; the password may contain colons.
     fn from_str(text: &str) -> Result<Self, CredentialsError> {
         let (user, password) = text.split_once(':').ok_or(CredentialsError)?;
         if user.is_empty() {
@@ -62,27 +62,27 @@ impl std::fmt::Debug for Credentials {
     }
 }
 
-/// Why an image is not pushed.
+/// Why an image could not be pushed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The image cannot be read.
-    #[error("read the image")]
+    /// The image could not be read.
+    #[error("failed to read the image")]
     Image(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The registry is not reached, or ends the exchange.
-    #[error("exchange {what}")]
+    /// The registry could not be reached, or closed the connection.
+    #[error("{what} failed")]
     Http {
-        /// What was asked for or sent.
+        /// The request.
         what: String,
-        /// Why it failed.
+        /// The cause.
         source: Box<ureq::Error>,
     },
-    /// The registry answers, and refuses.
+    /// The registry refused a request.
     #[error("the registry refused {what}: {status}")]
     Refused {
-        /// What was asked for or sent.
+        /// The request.
         what: String,
-        /// Its status, and the start of what it says.
+        /// The status, and the start of the body.
         status: String,
     },
 }
@@ -93,11 +93,12 @@ impl Error {
     }
 }
 
-/// Copies the image or index in `source` into a registry; its digest.
+/// Copies the image or index in `source` into a registry, and returns its digest.
 ///
 /// # Errors
 ///
-/// If the image cannot be read or is not sound, the registry is not reached, or it refuses.
+/// Returns an error if the image cannot be read or is not valid, or if the registry cannot be
+/// reached or refuses it.
 pub fn push(source: &Source, name: &Name, options: &Options) -> Result<Digest, Error> {
     let mut push = Push::start(name, options)?;
     copy(source, &mut push).map_err(|error| match error {
@@ -114,13 +115,13 @@ struct Push<'a> {
 }
 
 impl<'a> Push<'a> {
-    /// Asks the registry what it asks for.
+    /// Connects to the registry, and authenticates if the registry requires it.
     fn start(name: &'a Name, options: &Options) -> Result<Self, Error> {
         let mut config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
             .max_redirects_will_error(false)
-            // A token server without TLS would be told the password too.
+            // A token server without TLS would receive the password unencrypted.
             .https_only(!options.plain_http)
             .timeout_connect(Some(PATIENCE))
             .timeout_recv_response(Some(PATIENCE))
@@ -156,7 +157,7 @@ impl<'a> Push<'a> {
     ) -> Result<Response<Body>, Error> {
         let mut body = body;
         let mut request = Request::builder().method(method).uri(url);
-        // A registry may take uploads elsewhere; who pushes is its own business.
+        // A registry may redirect uploads to another host, which must not receive the credentials.
         let is_here = url.strip_prefix(&self.base).is_some_and(|path| path.starts_with('/'));
         if let Some(authorization) = self.authorization.as_ref().filter(|_| is_here) {
             request = request.header("Authorization", authorization);
@@ -192,7 +193,7 @@ impl<'a> Push<'a> {
     }
 }
 
-/// With the authorities that this machine trusts.
+/// Returns a TLS configuration that trusts the certificate authorities of this machine.
 fn tls() -> TlsConfig {
     TlsConfig::builder()
         .provider(TlsProvider::Rustls)

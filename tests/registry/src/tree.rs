@@ -1,4 +1,4 @@
-//! What is in an image, as files of a directory, for an engine to copy.
+//! The content of an image as files in a directory, for an engine to copy.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -8,19 +8,23 @@ use std::path::Path;
 use unlade_oci::build::{Data, Entry, Image, Kind};
 
 /// Writes the files, directories and links of all layers into a new directory, with their modes;
-/// they belong to who runs this.
+/// they belong to the user of this process.
 ///
 /// # Errors
 ///
-/// If `directory` is there, a file can't be read or written, or the image has anything else than
-/// files, directories and symbolic links.
+/// Returns an error if `directory` exists, if a file cannot be read or written, or if the image
+/// contains anything except files, directories and symbolic links.
 pub fn write(image: &Image, directory: &Path) -> io::Result<()> {
     fs::create_dir(directory)?;
     fs::set_permissions(directory, Permissions::from_mode(0o755))?;
-    image.layers.iter().flat_map(|layer| &layer.entries).try_for_each(|entry| put(entry, directory))
+    image
+        .layers
+        .iter()
+        .flat_map(|layer| &layer.entries)
+        .try_for_each(|entry| write_entry(entry, directory))
 }
 
-fn put(entry: &Entry, directory: &Path) -> io::Result<()> {
+fn write_entry(entry: &Entry, directory: &Path) -> io::Result<()> {
     let mut path = directory.to_owned();
     let mut parts = entry.path.trim_matches('/').split('/').peekable();
     while let Some(part) = parts.next() {

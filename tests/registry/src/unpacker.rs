@@ -1,50 +1,50 @@
-//! The image of the unpacker: what is shipped, and what the tests run in pods.
+//! The image of the unpacker, for releases and for the pods of tests.
 
 use std::path::PathBuf;
 
 use unlade_oci::Platform;
 use unlade_oci::build::{Compression, Entry, Image, Layer};
 
-/// Where the program lies in the image.
+/// The path of the program in the image.
 const PROGRAM: &str = "unlade-unpacker";
-/// Other names of the program, by which it is a part of OLM's unpack Job, in `/bin`.
+/// The names of the links to the program in `/bin`, for OLM's unpack Job.
 const APPLETS: [&str; 4] = ["cp", "cpb", "opm", "copy-content"];
-/// Where people look for licences in an image.
+/// The folder in which users look for licences in an image.
 const LICENCE: &str = "licenses/LICENSE";
 const LICENCES: &str = "licenses/THIRD-PARTY";
-/// Scanners know it by its end, wherever it lies.
+/// The bill of materials. Scanners recognise it by the end of its name, in any folder.
 const BOM: &str = "usr/share/sbom/unlade-unpacker.cdx.json";
 /// OLM calls `opm` without a folder.
 const SEARCH: &str = "PATH=/bin";
-/// Nobody: a number, since Kubernetes can't tell of a name that it isn't root.
+/// The user. It is a number, because Kubernetes cannot check whether a name is root.
 const USER: &str = "65532:65532";
 
-/// What the image is made of.
+/// The content of the image.
 #[derive(Debug, Clone)]
 pub struct Unpacker {
     /// The static program, which `cargo xtask dist` builds.
     pub program: PathBuf,
     /// The architecture that it was built for, in Go's name, such as `amd64`.
     pub architecture: String,
-    /// What is told of it; the image that is shipped has it.
+    /// The documents about the program; the released image has them.
     pub documents: Option<Documents>,
-    /// The commit that it was built from, if that is to be told.
+    /// The commit that it was built from, for the label `revision`.
     pub revision: Option<String>,
 }
 
-/// What is told of the program, in files beside it.
+/// The documents about the program.
 #[derive(Debug, Clone)]
 pub struct Documents {
-    /// Its own licence.
+    /// The licence of the program.
     pub licence: PathBuf,
-    /// Those of all that it is linked from.
+    /// The licences of everything that is linked into it.
     pub licences: PathBuf,
     /// Its bill of materials: CycloneDX, as JSON.
     pub bom: PathBuf,
 }
 
 impl Unpacker {
-    /// A program for this machine, and nothing told of it.
+    /// Creates the content for a program for this machine, without documents.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
@@ -54,10 +54,10 @@ impl Unpacker {
         }
     }
 
-    /// The image of it: from scratch, nothing but the program, links to it, and its documents.
+    /// Returns the image, which contains only the program, links to it, and its documents.
     ///
     /// The files are read when the image is [written](unlade_oci::build::write).
-    /// `images/Containerfile` makes the same; a test holds them together.
+    /// `images/Containerfile` builds the same image; a test compares them.
     pub fn image(&self) -> Image {
         let platform = Platform {
             os: "linux".to_owned(),
@@ -140,7 +140,7 @@ mod tests {
         for path in [LICENCE, LICENCES, BOM] {
             assert!(paths.contains(&path), "{paths:?}");
         }
-        // What scanners look for.
+        // Scanners look for these names.
         assert!(BOM.ends_with(".cdx.json"));
     }
 }

@@ -236,7 +236,7 @@ fn a_registry_behind_tls_is_verified_by_what_the_machine_trusts() {
     let trusted = folder.path().join("authorities.pem");
     std::fs::write(&trusted, certificate.pem()).unwrap();
 
-    // The authorities of a process are told by its environment, which must not change later.
+    // The environment of a process sets its authorities, and must not change later.
     let push_there = |trusts: Option<&Path>| {
         let mut test = Command::new(std::env::current_exe().unwrap());
         test.args(["--exact", "child_pushes_to_the_registry_of_the_environment", "--ignored"]);

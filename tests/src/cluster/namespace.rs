@@ -12,24 +12,24 @@ use unlade_testbed::Error;
 
 use super::Cluster;
 
-/// Set, it keeps the namespaces of tests that failed.
+/// The variable that keeps the namespaces of failed tests, if it is set.
 const KEEP: &str = "UNLADE_KEEP_NAMESPACES";
 
-/// How often an object is looked at while a test waits for it, at most and at least. Every look is a
-/// process, and they may take the CPU from what is waited for.
+/// The shortest and the longest interval at which a test reads an object that it waits for. Every
+/// read starts a process, which may take processor time from what the test is waiting for.
 const INTERVALS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
 
-/// A namespace that goes with the test. If the test fails, it first tells what is in it.
+/// A namespace that is deleted with the test. If the test fails, its content is printed first.
 #[derive(Debug)]
 pub struct Namespace<'c> {
     cluster: &'c Cluster,
     name: String,
-    /// Kind and name of objects that are in no namespace and go with this one.
+    /// Kind and name of cluster-scoped objects that are deleted with this namespace.
     cluster_wide: Mutex<Vec<[String; 2]>>,
 }
 
 impl<'c> Namespace<'c> {
-    /// Makes it, and waits until pods can be created in it.
+    /// Creates the namespace, and waits until pods can be created in it.
     pub(super) fn create(cluster: &'c Cluster, test: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let readable: String = test
@@ -50,25 +50,25 @@ impl<'c> Namespace<'c> {
         namespace
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Creates or changes an object; without a namespace of its own it gets this one.
+    /// Creates or changes an object, in this namespace unless it has another.
     ///
     /// # Panics
     ///
-    /// If the API server refuses.
+    /// Panics if the API server refuses.
     pub fn apply(&self, object: &Value) {
         self.try_apply(object).unwrap_or_else(|error| panic!("{error}"));
     }
 
-    /// Creates or changes an object; without a namespace of its own it gets this one.
+    /// Creates or changes an object, in this namespace unless it has another.
     ///
     /// # Errors
     ///
-    /// The API server's words if it refuses.
+    /// Returns the message of the API server if it refuses.
     pub fn try_apply(&self, object: &Value) -> Result<(), Error> {
         let mut object = object.clone();
         let is_namespace = object.get("kind").is_some_and(|kind| kind == "Namespace");
@@ -80,11 +80,11 @@ impl<'c> Namespace<'c> {
         self.cluster.kubectl().apply(&object)
     }
 
-    /// Creates or changes an object that is in no namespace, and that goes with this one.
+    /// Creates or changes a cluster-scoped object, which is deleted with this namespace.
     ///
     /// # Panics
     ///
-    /// If the API server refuses.
+    /// Panics if the API server refuses.
     pub fn apply_cluster_wide(&self, object: &Value) {
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
         let name = object.get("metadata").and_then(|metadata| metadata.get("name"));
@@ -94,7 +94,7 @@ impl<'c> Namespace<'c> {
         self.cluster.kubectl().apply(object).unwrap_or_else(|error| panic!("{error}"));
     }
 
-    /// Has an object go with this namespace that is in none, and that something else makes.
+    /// Deletes a cluster-scoped object that something else creates together with this namespace.
     pub fn takes_along(&self, kind: &str, name: &str) {
         let object = [kind, name].map(str::to_owned);
         self.cluster_wide.lock().unwrap_or_else(PoisonError::into_inner).push(object);
@@ -104,7 +104,7 @@ impl<'c> Namespace<'c> {
     ///
     /// # Panics
     ///
-    /// If the API server doesn't answer.
+    /// Panics if the API server does not answer.
     pub fn get(&self, object: &str) -> Option<Value> {
         let answer = self.cluster.kubectl().get(&self.name, object);
         answer.unwrap_or_else(|error| panic!("{error}"))
@@ -114,7 +114,7 @@ impl<'c> Namespace<'c> {
     ///
     /// # Panics
     ///
-    /// If the API server refuses.
+    /// Panics if the API server refuses.
     pub fn list(&self, kind: &str) -> Vec<Value> {
         let text = self.kubectl(["get", kind, "--output=json"]);
         let text = text.unwrap_or_else(|error| panic!("{error}"));
@@ -123,11 +123,11 @@ impl<'c> Namespace<'c> {
         items.unwrap_or_else(|| panic!("no list of {kind}: {text}")).clone()
     }
 
-    /// Waits until an object is as wanted, and gives it.
+    /// Waits until an object meets a condition, and returns the object.
     ///
     /// # Panics
     ///
-    /// If it isn't by the deadline; it says how the object was last.
+    /// Panics with the last state of the object if the deadline passes.
     #[track_caller]
     pub fn wait(
         &self,
@@ -143,8 +143,10 @@ impl<'c> Namespace<'c> {
             match last {
                 Some(value) if is_wanted(&value) => return value,
                 _ if Instant::now() >= end => {
-                    let last = last.map_or_else(|| "not there".into(), |value| value.to_string());
-                    panic!("{object} is not as wanted after {deadline:?}; it is {last}");
+                    let last = last.map_or_else(|| "missing".into(), |value| value.to_string());
+                    panic!(
+                        "{object} does not meet the condition after {deadline:?}; its last state is {last}"
+                    );
                 }
                 // What has taken long may take an eighth longer.
                 _ => thread::sleep((start.elapsed() / 8).clamp(shortest, longest)),
@@ -156,27 +158,28 @@ impl<'c> Namespace<'c> {
     ///
     /// # Errors
     ///
-    /// [`Error::Ended`] with what it said if it failed.
+    /// [`Error::Ended`] with its output if it fails.
     pub fn kubectl<'a>(&'a self, args: impl IntoIterator<Item = &'a str>) -> Result<String, Error> {
         let mut all = vec!["--namespace", &self.name];
         all.extend(args);
         self.cluster.kubectl().run(all)
     }
 
-    /// What happened here: Jobs, pods, events and logs. What can't be told is left out.
+    /// Returns the content of the namespace: Jobs, pods, events and logs, as far as they can be
+    /// read.
     pub fn dump(&self) -> String {
         let mut text = format!("namespace {}\n", self.name);
-        let mut tell = |title: &str, args: &[&str]| {
+        let mut print = |title: &str, args: &[&str]| {
             let answer = self.kubectl(args.iter().copied());
             let answer = answer.unwrap_or_else(|error| error.to_string());
             let _ = writeln!(text, "--- {title}\n{}", answer.trim_end());
             answer
         };
-        tell("jobs, pods, config maps", &["get", "jobs,pods,configmaps", "--output=wide"]);
-        tell("events", &["get", "events", "--sort-by=.lastTimestamp"]);
-        tell("pods", &["describe", "pods"]);
-        for pod in tell("logs of", &["get", "pods", "--output=name"]).lines() {
-            tell(pod, &["logs", pod, "--all-containers", "--prefix", "--tail=100"]);
+        print("jobs, pods, config maps", &["get", "jobs,pods,configmaps", "--output=wide"]);
+        print("events", &["get", "events", "--sort-by=.lastTimestamp"]);
+        print("pods", &["describe", "pods"]);
+        for pod in print("logs of", &["get", "pods", "--output=name"]).lines() {
+            print(pod, &["logs", pod, "--all-containers", "--prefix", "--tail=100"]);
         }
         text
     }
@@ -198,7 +201,7 @@ impl Drop for Namespace<'_> {
             // Nobody waits for it: the test is over.
             let delete = ["delete", &kind, &name, "--ignore-not-found", "--wait=false"];
             if let Err(error) = self.cluster.kubectl().run(delete) {
-                eprintln!("failed to {error}");
+                eprintln!("{error}");
             }
         }
     }

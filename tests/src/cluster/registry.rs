@@ -1,4 +1,4 @@
-//! The registry of a cluster that isn't a testbed.
+//! The registry of a cluster that is not a testbed.
 
 use std::env;
 use std::path::Path;
@@ -8,11 +8,11 @@ use unlade_registry::{Name, Options, push};
 
 use super::CLUSTER;
 
-/// Names it: host, port if need be, and perhaps the start of the repositories' names.
+/// The variable that names the registry: host, optional port, and optional prefix of repositories.
 const NAME: &str = "UNLADE_REGISTRY";
-/// Set to `1`, it is spoken to without TLS.
+/// The variable that turns TLS off, if it is `1`.
 const PLAIN_HTTP: &str = "UNLADE_REGISTRY_PLAIN_HTTP";
-/// Who pushes, as `USER:PASSWORD`, if it asks; `cargo xtask image` reads it too.
+/// The variable with the credentials as `USER:PASSWORD`, which `cargo xtask image` reads too.
 const CREDENTIALS: &str = "UNLADE_REGISTRY_CREDENTIALS";
 
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(super) struct Registry {
 impl Registry {
     /// # Panics
     ///
-    /// If the environment doesn't name one.
+    /// Panics if the environment does not name a registry.
     pub(super) fn from_env() -> Self {
         let text = |variable| env::var(variable).ok().filter(|value| !value.is_empty());
         let name = text(NAME).unwrap_or_else(|| panic!("{CLUSTER} needs {NAME}"));
@@ -40,7 +40,7 @@ impl Registry {
 
     /// # Panics
     ///
-    /// If it doesn't take the image.
+    /// Panics if the registry does not accept the image.
     pub(super) fn push(&self, archive: &Path, name: &str) -> String {
         let full = format!("{}/{name}", self.name);
         let name: Name = full.parse().unwrap_or_else(|error| panic!("{NAME}: {error}"));

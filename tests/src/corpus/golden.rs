@@ -1,10 +1,10 @@
-//! The types of `golden/` and `golden-full/`: what upstream's Go code answered.
+//! The types of `golden/` and `golden-full/`: the recorded answers of upstream's Go code.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// What upstream answered for one bundle.
+/// The answer of upstream for a bundle.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Golden {
@@ -16,9 +16,9 @@ pub struct Golden {
     pub plain: Option<Populated>,
     /// The ConfigMap with compression.
     pub gzip: Option<Populated>,
-    /// What the loader makes of either.
+    /// The result of the loader for both.
     pub load: Option<Loaded>,
-    /// What the directory reader says.
+    /// The result of the directory reader.
     pub registry: Option<Registry>,
 }
 
@@ -26,7 +26,7 @@ pub struct Golden {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Populated {
-    /// Why it was not filled.
+    /// The error, if it was not filled.
     pub error: Option<String>,
     /// Its annotations.
     #[serde(default)]
@@ -34,7 +34,7 @@ pub struct Populated {
     /// Its keys in byte order.
     #[serde(default)]
     pub keys: Vec<Key>,
-    /// What upstream compares with its limit.
+    /// The size that upstream compares with its limit.
     #[serde(default)]
     pub total_size: u64,
 }
@@ -55,7 +55,7 @@ pub struct Key {
     pub encoded_size: u64,
 }
 
-/// What upstream's loader makes of the ConfigMap; it leaves all other fields empty.
+/// The result of upstream's loader for the ConfigMap; it leaves all other fields empty.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Loaded {
@@ -113,11 +113,11 @@ pub struct Skipped {
     pub error: String,
 }
 
-/// What upstream's directory reader says of the bundle; absent fields are empty.
+/// The result of upstream's directory reader for the bundle; absent fields are empty.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Registry {
-    /// Why it refuses the bundle.
+    /// The error, if it refuses the bundle.
     pub error: Option<String>,
     /// The name of the CSV.
     pub name: String,

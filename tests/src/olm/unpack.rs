@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::Olm;
 
-/// What OLM 0.46 makes to unpack one bundle, object for object, as its `bundle_unpacker.go` does;
-/// with `--set-workload-user-id`, as its chart has it.
+/// The objects that OLM 0.46 creates to unpack a bundle, as its `bundle_unpacker.go` does, with
+/// `--set-workload-user-id`, as in its chart.
 ///
-/// Two things differ: the names are not the digest of the image, so that one image can be unpacked
-/// many times, and the ConfigMap has no CatalogSource to be owned by.
+/// There are two differences: the names are not the digest of the image, so that an image can be
+/// unpacked many times, and no CatalogSource owns the ConfigMap.
 #[derive(Debug, Clone)]
 pub struct Unpack<'a> {
     /// The name of all five objects.
@@ -20,7 +20,7 @@ pub struct Unpack<'a> {
 }
 
 impl Unpack<'_> {
-    /// The ConfigMap, which is empty at first.
+    /// Returns the ConfigMap, which is empty at first.
     pub fn config_map(&self) -> Value {
         json!({
             "apiVersion": "v1",
@@ -33,8 +33,8 @@ impl Unpack<'_> {
         })
     }
 
-    /// What the pod is allowed, in the order in which OLM makes them: Role, ServiceAccount and
-    /// RoleBinding.
+    /// Returns the permissions of the pod, in the order in which OLM creates them: Role,
+    /// ServiceAccount and RoleBinding.
     pub fn access(&self, config_map_uid: &str) -> [Value; 3] {
         let metadata = self.owned(config_map_uid, &json!({"olm.managed": "true"}));
         [
@@ -66,7 +66,7 @@ impl Unpack<'_> {
         ]
     }
 
-    /// The Job with its three containers.
+    /// Returns the Job with its three containers.
     pub fn job(&self, olm: &Olm, config_map_uid: &str) -> Value {
         let labels =
             json!({"olm.managed": "true", "operatorframework.io/bundle-unpack-ref": self.name});
@@ -146,7 +146,7 @@ impl Unpack<'_> {
     }
 }
 
-/// With what all three containers have.
+/// Adds the fields that all three containers have.
 fn container(own: &Value) -> Value {
     let mut all = json!({
         "resources": {"requests": {"cpu": "10m", "memory": "50Mi"}},

@@ -3,17 +3,17 @@
 /// The registry as nodes, pods and commands inside of the testbed reach it: the fault proxy.
 pub const REGISTRY: &str = "10.77.0.1:5000";
 
-/// Names of registries that can't be reached from the nodes: nothing listens, and no such host.
+/// Names of registries that cannot be reached from the nodes: nothing listens, and no such host.
 pub const UNREACHABLE: [&str; 2] = ["127.0.0.1:9", "unreachable.test"];
 
 /// Where the registry itself listens, behind the fault proxy.
 pub(crate) const REGISTRY_BEHIND: &str = "127.0.0.1:5001";
 
-/// The only service: `kubernetes.default`. The address is on `lo`, so there is no kube-proxy.
+/// The only service: `kubernetes.default`. Its address is on `lo`, so it needs no kube-proxy.
 pub(crate) const SERVICE: &str = "10.96.0.1";
 pub(crate) const SERVICE_RANGE: &str = "10.96.0.0/24";
 
-/// Nobody answers here; pods get it as their name server because the kubelet insists on one.
+/// The name server of pods, which the kubelet requires. Nothing answers there.
 pub(crate) const NAME_SERVER: &str = "10.96.0.10";
 
 /// The bridge that nodes and pods share, and its network.

@@ -38,8 +38,8 @@ enum Kind {
 }
 
 impl Group {
-    /// The groups with this name, whether they are there or not.
-    pub(crate) fn of(name: &str) -> Result<Self, Error> {
+    /// Returns the groups with this name, whether they exist or not.
+    pub(crate) fn find(name: &str) -> Result<Self, Error> {
         let mounts = Path::new("/proc/self/mounts");
         let text = file::read(mounts)?.unwrap_or_default();
         Ok(Self { name: name.to_owned(), hierarchies: hierarchies(&text) })
@@ -55,8 +55,8 @@ impl Group {
         Ok(())
     }
 
-    /// The path of a node's group, as the kubelet wants it: below each hierarchy.
-    pub(crate) fn of_node(&self, node: &str) -> String {
+    /// Returns the path of a node's group for the kubelet, which is relative to each hierarchy.
+    pub(crate) fn node_path(&self, node: &str) -> String {
         format!("/{}/{node}", self.name)
     }
 
@@ -75,7 +75,7 @@ impl Group {
         for top in self.tops() {
             for group in groups_below(&top)? {
                 let Some(text) = read_group(&group.join("cgroup.procs"))? else { continue };
-                // 0 stands for a process of another pid namespace, which can't be ours.
+                // 0 is a process of another pid namespace, which is not part of the testbed.
                 pids.extend(text.lines().filter_map(|line| line.parse::<i32>().ok()));
             }
         }
@@ -83,7 +83,8 @@ impl Group {
         Ok(pids)
     }
 
-    /// Kills every process in the groups and waits until there is none; the count of those killed.
+    /// Kills every process in the groups and waits for their end. Returns the number of killed
+    /// processes.
     pub(crate) fn kill_all(&self) -> Result<usize, Error> {
         self.thaw()?;
         let mut killed = BTreeSet::new();
@@ -103,7 +104,7 @@ impl Group {
     pub(crate) fn remove(&self) -> Result<(), Error> {
         for top in self.tops() {
             // A group stays busy for moments after its last process has ended.
-            wait_for("its control groups empty", Duration::from_secs(10), || {
+            wait_for("its control groups to be empty", Duration::from_secs(10), || {
                 let mut busy = false;
                 for group in groups_below(&top)?.into_iter().rev() {
                     match fs::remove_dir(&group) {
@@ -125,7 +126,8 @@ impl Group {
         let Ok(text) = fs::read_to_string(format!("/proc/{pid}/cgroup")) else { return false };
         let below = format!("/{}/", self.name);
         text.lines().filter_map(|line| line.splitn(3, ':').nth(2)).any(|path| {
-            // The path is relative to the hierarchy's root, or ours if we are in a cgroup namespace.
+            // The path is relative to the hierarchy's root, or ours if we are in a cgroup
+            // namespace.
             path.contains(&below)
         })
     }
@@ -166,7 +168,7 @@ fn hierarchies(mounts: &str) -> Vec<Hierarchy> {
             "cgroup" => Kind::Version1,
             _ => continue,
         };
-        // A path with a space (`\040`) isn't a place where control groups get mounted.
+        // A path with a space (`\040`) is not a place where control groups get mounted.
         if !folder.contains('\\') {
             found.push(Hierarchy { folder: PathBuf::from(folder), kind });
         }
@@ -174,7 +176,7 @@ fn hierarchies(mounts: &str) -> Vec<Hierarchy> {
     found
 }
 
-/// A group and all below it, parents first; nothing if there is none.
+/// Returns a group and all groups below it, parents first; nothing if the group does not exist.
 fn groups_below(top: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut groups = if top.is_dir() { vec![top.to_path_buf()] } else { Vec::new() };
     let mut next = 0;

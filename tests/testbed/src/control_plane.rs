@@ -13,7 +13,7 @@ use crate::{Error, Part, file, kubeconfig, node};
 
 const ETCD: &str = "http://127.0.0.1:2379";
 
-/// Who a client of the API server is: a user, the file it finds its kubeconfig in, its groups.
+/// A client of the API server: its user, the file of its kubeconfig, and its groups.
 struct Client {
     user: String,
     file: PathBuf,
@@ -52,7 +52,8 @@ impl Plan<'_> {
                 "--bind-address=0.0.0.0".into(),
                 format!("--cert-dir={}", folder.display()),
                 "--enable-admission-plugins=NodeRestriction".into(),
-                // The service's address is on `lo` of the namespace: nobody has to route to endpoints.
+                // The service's address is on `lo` of the namespace: nobody has to route to
+                // endpoints.
                 "--endpoint-reconciler-type=none".into(),
                 format!("--etcd-servers={ETCD}"),
                 format!("--feature-gates={}=true", node::VOLUME_DIGEST_GATE),

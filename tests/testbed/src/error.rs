@@ -1,139 +1,139 @@
-//! What can go wrong while a testbed is brought up, used or taken down.
+//! The errors of starting, using and removing a testbed.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The testbed could not do what it was asked to.
+/// Why an operation of the testbed failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Namespaces, mounts and control groups need root.
-    #[error("act on a testbed without being root")]
+    /// The process is not root, which namespaces, mounts and control groups require.
+    #[error("a testbed requires root")]
     NotRoot,
-    /// A setting from the environment or the command line can't be used.
-    #[error("use {value:?} as {setting}: {rule}")]
+    /// A setting from the environment or the command line cannot be used.
+    #[error("invalid {setting} {value:?}: {rule}")]
     Setting {
-        /// Which one.
+        /// The name of the setting.
         setting: &'static str,
-        /// What it was.
+        /// Its value.
         value: String,
-        /// What it has to be.
+        /// The rule for valid values.
         rule: &'static str,
     },
-    /// No testbed of that name is up.
-    #[error("find the testbed {name:?} running")]
+    /// No testbed of this name is up.
+    #[error("the testbed {name:?} is not running")]
     NotUp {
         /// Its name.
         name: String,
     },
-    /// A running testbed has other programs or nodes than those asked for.
-    #[error("change the running testbed {name:?}: it has other {what}")]
+    /// A running testbed has other programs or nodes than the requested ones.
+    #[error("the running testbed {name:?} has other {what}")]
     Differs {
         /// Its name.
         name: String,
-        /// What is different.
+        /// What differs.
         what: &'static str,
     },
-    /// A file or folder could not be worked on.
-    #[error("{action} {}", path.display())]
+    /// An operation on a file or folder failed.
+    #[error("failed to {action} {}", path.display())]
     File {
-        /// What was tried, such as `read`.
+        /// The operation, such as `read`.
         action: &'static str,
-        /// On what.
+        /// The file or folder.
         path: PathBuf,
-        /// Why it failed.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// A file holds something else than we write.
-    #[error("make sense of {}", path.display())]
+    /// A file does not have the expected content.
+    #[error("failed to parse {}", path.display())]
     Content {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         #[source]
         source: serde_json::Error,
     },
     /// A program could not be started.
-    #[error("run {program}")]
+    #[error("failed to start {program}")]
     Run {
         /// The program.
         program: String,
-        /// Why not.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// A program was started and ended with a failure.
-    #[error("run {command}: it ended with {status}\n{output}")]
+    /// A program ended with a failure.
+    #[error("{command} ended with {status}\n{output}")]
     Ended {
         /// The command line.
         command: String,
-        /// How it ended.
+        /// The exit status.
         status: std::process::ExitStatus,
-        /// The end of what it said.
+        /// The end of its output.
         output: String,
     },
-    /// A program that has to come from the machine is missing.
-    #[error("find {program} on the PATH (Debian package {package})")]
+    /// A program that the machine has to provide does not exist.
+    #[error("{program} is not on the PATH (Debian package {package})")]
     Missing {
         /// The program.
         program: &'static str,
-        /// Where it comes from.
+        /// The Debian package that contains it.
         package: &'static str,
     },
     /// A part ended before it was ready.
-    #[error("start {part}: it ended at once; its log {} ends with\n{tail}", log.display())]
+    #[error("{part} ended during its start; its log {} ends with\n{tail}", log.display())]
     PartEnded {
         /// Its name.
         part: String,
         /// Its log.
         log: PathBuf,
-        /// The last lines of it.
+        /// The last lines of its log.
         tail: String,
     },
-    /// Something took longer than its deadline.
-    #[error("see {what} within {seconds} s")]
+    /// A condition was not true before its deadline.
+    #[error("timed out after {seconds} s waiting for {what}")]
     Deadline {
-        /// What was waited for.
+        /// The condition.
         what: String,
-        /// For how long.
+        /// The deadline, in seconds.
         seconds: u64,
     },
     /// The kernel refused an operation on a process, namespace or mount.
-    #[error("{action}")]
+    #[error("failed to {action}")]
     Kernel {
-        /// What was tried on what.
+        /// The operation and its object.
         action: String,
-        /// Why it failed.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// The name of an image can't be one in the registry.
-    #[error("name an image")]
+    /// The name of an image is not valid in the registry.
+    #[error("invalid name of an image")]
     Name(#[from] unlade_registry::NameError),
-    /// An image can't be copied into the registry.
-    #[error("push an image")]
+    /// An image could not be copied into the registry.
+    #[error("failed to push an image")]
     Push(#[from] unlade_registry::Error),
-    /// An image of the testbed's own can't be built.
-    #[error("build an image")]
+    /// An image of the testbed itself could not be built.
+    #[error("failed to build an image")]
     Image(#[from] unlade_oci::build::Error),
-    /// The helper was called in a way that it isn't meant to be.
-    #[error("make sense of the helper's arguments {args:?}")]
+    /// The arguments of the helper are not valid.
+    #[error("invalid arguments of the helper: {args:?}")]
     Arguments {
-        /// What they were.
+        /// The arguments.
         args: Vec<String>,
     },
 }
 
 impl Error {
-    /// What the person at the keyboard can do about it, where we know.
+    /// Returns what the user can do, if it is known.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::NotRoot => Some("run it as root, in a machine where that is harmless".into()),
-            Self::NotUp { .. } => Some("`cargo xtask cluster up` brings one up".into()),
-            Self::Differs { .. } => Some("`cargo xtask cluster down` first".into()),
-            // Another version of this program may have written it.
-            Self::Content { .. } => Some("`cargo xtask cluster down` removes it".into()),
+            Self::NotRoot => Some("run it as root, on a machine where root can do no harm".into()),
+            Self::NotUp { .. } => Some("start it with `cargo xtask cluster up`".into()),
+            Self::Differs { .. } => Some("remove it first with `cargo xtask cluster down`".into()),
+            // Another version of this program may have written the file.
+            Self::Content { .. } => Some("remove it with `cargo xtask cluster down`".into()),
             Self::Missing { package, .. } => Some(format!("apt-get install {package}")),
             _ => None,
         }

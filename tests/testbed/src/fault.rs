@@ -1,4 +1,4 @@
-//! Things that go wrong in a cluster, to order.
+//! Faults of a cluster, which tests can cause.
 //!
 //! Faults of processes and of the network act on a [`Testbed`]. Faults made of API objects are
 //! functions from names to objects: apply them with [`Testbed::apply`] or with any other client,
@@ -80,7 +80,7 @@ impl Testbed {
     }
 
     fn wait_for_state(&self, part: Part, is_wanted: impl Fn(State) -> bool) -> Result<(), Error> {
-        let what = format!("{part} in another state");
+        let what = format!("{part} to change its state");
         wait_for(&what, Duration::from_secs(10), || {
             Ok(is_wanted(self.place().status_of(part)?.state).then_some(()))
         })
@@ -97,11 +97,11 @@ impl Testbed {
         self.kill(Part::Containerd(index)).map(drop)
     }
 
-    /// Brings a lost node back, and waits until its kubelet is there.
+    /// Brings a lost node back, and waits until its kubelet answers.
     ///
     /// # Errors
     ///
-    /// As [`Testbed::start`]; [`Error::Deadline`] if the kubelet doesn't come.
+    /// As [`Testbed::start`]; [`Error::Deadline`] if the kubelet does not come.
     pub fn return_node(&self, index: usize) -> Result<(), Error> {
         self.start(Part::Containerd(index))?;
         let address = (node_address(index), HEALTHZ);
@@ -122,7 +122,7 @@ impl Testbed {
         self.filter("--insert", index)
     }
 
-    /// Ends [`Testbed::cut_off_pods`]. That they aren't cut off is fine.
+    /// Ends [`Testbed::cut_off_pods`]. That they are not cut off is fine.
     ///
     /// # Errors
     ///
@@ -183,8 +183,8 @@ pub fn denying_policy(namespace: &str, group: &str, resource: &str, message: &st
     admission::denying(&name, &rule(group, resource), message, &only(namespace))
 }
 
-/// Objects that change a resource in a namespace on its way in. `expression` is a CEL expression
-/// of the patch, such as `Object{metadata: Object.metadata{labels: {"a": "b"}}}`.
+/// Returns objects that change a resource in a namespace on admission. `expression` is a CEL
+/// expression of the patch, such as `Object{metadata: Object.metadata{labels: {"a": "b"}}}`.
 pub fn mutating_policy(
     namespace: &str,
     group: &str,

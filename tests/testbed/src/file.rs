@@ -1,4 +1,4 @@
-//! Files that are whole or not there.
+//! Files that are either complete or do not exist.
 
 use std::fs;
 use std::io::Read;
@@ -9,7 +9,8 @@ use serde::de::DeserializeOwned;
 
 use crate::Error;
 
-/// The largest file that is read: ours are a few kilobytes, lists of the kernel's some more.
+/// The maximum size of a file, in bytes. Files of the testbed have a few kilobytes, and lists of
+/// the kernel slightly more.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// Writes a file beside its place and moves it there, so that no reader sees half of it.
@@ -29,14 +30,14 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Erro
     write(path, &bytes)
 }
 
-/// Reads a file of ours; `None` if there is none.
+/// Reads a file of the testbed; `None` if it does not exist.
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
     let Some(text) = read(path)? else { return Ok(None) };
     let content = |source| Error::Content { path: path.to_path_buf(), source };
     serde_json::from_str(&text).map(Some).map_err(content)
 }
 
-/// Reads a small text file; `None` if there is none.
+/// Reads a small text file; `None` if it does not exist.
 pub(crate) fn read(path: &Path) -> Result<Option<String>, Error> {
     let file = match fs::File::open(path) {
         Ok(file) => file,
@@ -46,7 +47,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, Error> {
     let mut text = String::new();
     let read = file.take(MOST_BYTES + 1).read_to_string(&mut text);
     if read.map_err(Error::file("read", path))? as u64 > MOST_BYTES {
-        // Half of a list of mounts would be worse than none.
+        // A partial list of mounts would be worse than an error.
         return Err(Error::file("read", path)(std::io::ErrorKind::FileTooLarge.into()));
     }
     Ok(Some(text))
@@ -62,7 +63,7 @@ pub(crate) fn copy_yaml(from: &Path, to: &Path) -> Result<(), Error> {
     for entry in fs::read_dir(from).map_err(Error::file("read", from))?.flatten() {
         let path = entry.path();
         if path.extension().is_some_and(|extension| extension == "yaml") {
-            // Without its mode: the folder of a module isn't writable.
+            // The mode is not copied, because the folder of a module is not writable.
             let bytes = fs::read(&path).map_err(Error::file("read", &path))?;
             let copy = to.join(entry.file_name());
             fs::write(&copy, bytes).map_err(Error::file("write", &copy))?;
@@ -71,7 +72,7 @@ pub(crate) fn copy_yaml(from: &Path, to: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Removes a file; that there is none is fine.
+/// Removes a file, if it exists.
 pub(crate) fn remove(path: &Path) -> Result<(), Error> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -81,7 +82,7 @@ pub(crate) fn remove(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// The end of a log: at most `n_lines` lines of its last 64 KiB.
+/// Reads the end of a log: at most `n_lines` lines of its last 64 KiB.
 pub(crate) fn tail(path: &Path, n_lines: usize) -> String {
     use std::io::{Seek, SeekFrom};
     let read = || {

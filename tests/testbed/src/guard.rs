@@ -1,4 +1,4 @@
-//! Takes a testbed down when the program that it was brought up for has ended, however it ended.
+//! Removes a testbed when the program that it was started for has ended, however it ended.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,32 +12,33 @@ use crate::launcher::ARGUMENT;
 use crate::process::Process;
 use crate::{Error, Settings, Testbed, file};
 
-/// What a guard is told.
+/// The instructions of a guard.
 #[derive(Debug, Serialize, Deserialize)]
 struct Watch {
     name: String,
     state: PathBuf,
     cache: PathBuf,
-    /// Whose end is waited for.
+    /// The process whose end it waits for.
     process: Process,
     /// Files to write the process id to.
     control_groups: Vec<PathBuf>,
 }
 
 impl Testbed {
-    /// Has the testbed taken down once a process has ended, such as the calling one: also if it is
-    /// killed. [`Testbed::down`] ends the waiting.
+    /// Removes the testbed when a process, such as the calling one, has ended, even if it was
+    /// killed. [`Testbed::down`] ends the guard.
     ///
     /// # Errors
     ///
-    /// [`Error::Kernel`] if there is no such process, [`Error::Run`] if the helper can't be started.
+    /// [`Error::Kernel`] if the process does not exist, and [`Error::Run`] if the helper cannot be
+    /// started.
     pub fn down_after(&self, settings: &Settings, process: u32) -> Result<(), Error> {
         let watch = Watch {
             name: settings.name.clone(),
             state: settings.state.clone(),
             cache: settings.cache.clone(),
-            process: Process::of(process)?,
-            control_groups: Group::of(&self.place().system_name())?.entrances(),
+            process: Process::find(process)?,
+            control_groups: Group::find(&self.place().system_name())?.entrances(),
         };
         let path = self.place().processes().join(format!("guard-{process}.json"));
         file::write_json(&path, &watch)?;
@@ -50,13 +51,13 @@ impl Testbed {
     }
 }
 
-/// Waits as it is told, and takes the testbed down.
+/// Waits for the end of the process, and removes the testbed.
 pub(crate) fn run(watch: &Path) -> Result<(), Error> {
     let path = watch;
     let Some(watch) = file::read_json::<Watch>(path)? else {
         return Err(Error::file("read", path)(std::io::ErrorKind::NotFound.into()));
     };
-    // Within the testbed's group it ends with the testbed, and never meets a later one.
+    // In the group of the testbed, the guard ends with the testbed, and cannot affect a later one.
     enter(&watch.control_groups, Path::to_path_buf)?;
     match rustix::process::setsid() {
         Ok(_) | Err(rustix::io::Errno::PERM) => {}
@@ -70,7 +71,7 @@ pub(crate) fn run(watch: &Path) -> Result<(), Error> {
             }
         }
     }
-    // From /unlade-NAME/part to the root: what is in the testbed's group is killed.
+    // It moves from /unlade-NAME/part to the root, because everything in that group is killed.
     enter(&watch.control_groups, |group| {
         group.ancestors().nth(3).unwrap_or(group).join("cgroup.procs")
     })?;

@@ -1,4 +1,4 @@
-//! Files that tell a client of the API server where it is and who the client is.
+//! Kubeconfigs, with the address of the API server and the credentials of a client.
 
 use std::path::Path;
 

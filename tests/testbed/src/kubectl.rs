@@ -12,18 +12,20 @@ use crate::network::Network;
 use crate::place::Place;
 use crate::program::{Programs, name_of, stdout_of};
 
-/// A kubectl with the cluster that it speaks to.
+/// A kubectl and its cluster.
 #[derive(Debug)]
 pub struct Kubectl {
     program: PathBuf,
     kubeconfig: PathBuf,
     network: Option<Network>,
+    /// The folder of its discovery cache; `None` for the user's own cache.
+    cache: Option<PathBuf>,
 }
 
 impl Kubectl {
-    /// The `kubectl` on the `PATH`, for the current context of a kubeconfig.
+    /// Returns the `kubectl` on the `PATH`, for the current context of a kubeconfig.
     pub fn for_kubeconfig(kubeconfig: PathBuf) -> Self {
-        Self { program: "kubectl".into(), kubeconfig, network: None }
+        Self { program: "kubectl".into(), kubeconfig, network: None, cache: None }
     }
 
     pub(crate) fn for_testbed(place: &Place, programs: &Programs) -> Self {
@@ -31,19 +33,20 @@ impl Kubectl {
             program: programs.kubernetes("kubectl"),
             kubeconfig: place.kubeconfig(),
             network: Some(Network::at(place.network())),
+            cache: Some(place.kubectl_cache()),
         }
     }
 
-    /// Runs it and gives what it printed.
+    /// Runs kubectl and returns its output.
     ///
     /// # Errors
     ///
-    /// [`Error::Ended`] with what it said if it failed.
+    /// [`Error::Ended`] with its output if it fails.
     pub fn run<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Result<String, Error> {
         self.run_with(args, b"")
     }
 
-    /// Runs it with this as its standard input.
+    /// Runs kubectl with `input` as its standard input.
     ///
     /// # Errors
     ///
@@ -57,6 +60,9 @@ impl Kubectl {
         let run = || {
             let mut command = Command::new(&self.program);
             command.args(args).env("KUBECONFIG", &self.kubeconfig);
+            if let Some(cache) = &self.cache {
+                command.env("KUBECACHEDIR", cache);
+            }
             exchange(&mut command, input)
         };
         match &self.network {
@@ -69,18 +75,18 @@ impl Kubectl {
     ///
     /// # Errors
     ///
-    /// [`Error::Ended`] with the API server's words if it refused.
+    /// [`Error::Ended`] with the API server's message if it refuses.
     pub fn apply(&self, object: &Value) -> Result<(), Error> {
         let manager = "--field-manager=unlade-tests";
         let args = ["apply", "--server-side", "--force-conflicts", manager, "--filename=-"];
         self.run_with(args, object.to_string().as_bytes()).map(drop)
     }
 
-    /// Reads an object such as `job/unpack`, in a namespace; `None` if there is none.
+    /// Reads an object such as `job/unpack`, in a namespace; `None` if it does not exist.
     ///
     /// # Errors
     ///
-    /// [`Error::Ended`] if it can't be read, [`Error::Content`] if the answer is no JSON.
+    /// [`Error::Ended`] if it cannot be read, [`Error::Content`] if the answer is not JSON.
     pub fn get(&self, namespace: &str, object: &str) -> Result<Option<Value>, Error> {
         let output = ["--ignore-not-found", "--output=json"];
         let text = self.run(["--namespace", namespace, "get", object].into_iter().chain(output))?;
@@ -98,8 +104,8 @@ fn exchange(command: &mut Command, input: &[u8]) -> Result<String, Error> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(run)?;
     if let Some(mut stdin) = child.stdin.take() {
-        // kubectl reads all of its input before it prints, so this can't block for ever. If it
-        // ends without reading, its own words tell more than a broken pipe.
+        // kubectl reads all of its input before it prints, so this cannot block for ever. If it
+        // ends without reading, its own message says more than a broken pipe.
         let _ = stdin.write_all(input);
     }
     let output = child.wait_with_output().map_err(run)?;

@@ -59,7 +59,7 @@ pub(crate) struct Launch {
     pub(crate) mounts_of: Option<PathBuf>,
 }
 
-/// Starts a part as its launch file tells and waits until it is written down.
+/// Starts a part as its launch file says, and waits for the record of its process.
 pub(crate) fn start(place: &Place, part: Part) -> Result<(), Error> {
     let path = place.log_of(part);
     let log = OpenOptions::new().create(true).append(true).open(&path);
@@ -78,7 +78,7 @@ pub(crate) fn start(place: &Place, part: Part) -> Result<(), Error> {
         .stderr(errors)
         .spawn()
         .map_err(run)?;
-    wait_for(&format!("{part} started"), Duration::from_secs(20), || {
+    wait_for(&format!("{part} to start"), Duration::from_secs(20), || {
         if place.process(part)? != before {
             return Ok(Some(()));
         }
@@ -105,7 +105,7 @@ fn become_part(launch: &Path) -> Result<Infallible, Error> {
         Err(error) => return Err(Error::kernel("leave the terminal")(error)),
     }
     Network::at(launch.network).enter()?;
-    file::write_json(&launch.process, &Process::of(std::process::id())?)?;
+    file::write_json(&launch.process, &Process::find(std::process::id())?)?;
     if let Some(holder) = &launch.mounts_of {
         let process = file::read_json::<Process>(holder)?;
         let missing = || Error::file("read", holder)(io::ErrorKind::NotFound.into());

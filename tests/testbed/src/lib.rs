@@ -5,12 +5,12 @@
 //! all their state in one folder. Go modules pinned in `parts/` and Debian packages supply the
 //! programs; they are built once into a cache outside of `target`.
 //!
-//! What makes it safe to kill at any point: every process is started by a [`launcher`] that first
-//! puts itself into the testbed's control group and writes its process id down, so
-//! [`Testbed::down`] finds all of them, containers included, whatever happened before. Mounts live
-//! in a mount namespace per node and go with its last process.
+//! It is safe to kill it at any point: a [`launcher`] starts every process. It first enters the
+//! control group of the testbed and records its process id, so that [`Testbed::down`] finds all
+//! processes, including containers. Mounts are in a mount namespace for each node, and the kernel
+//! removes them with its last process.
 //!
-//! Needs Linux and root. `docs/testbed.md` tells how people use it: `cargo xtask cluster`.
+//! It requires Linux and root. `docs/testbed.md` describes `cargo xtask cluster`.
 //!
 //! ```no_run
 //! use unlade_testbed::{Settings, Testbed};

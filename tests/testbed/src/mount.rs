@@ -30,7 +30,7 @@ pub(crate) fn unmount_below(folder: &Path) -> Result<(), Error> {
 /// The mount points of all mount namespaces.
 ///
 /// A folder on which something is mounted in another namespace can be removed in this one, and the
-/// mount there goes with it (`detach_mounts` in the kernel's `fs/namespace.c`).
+/// mount there is removed with it (`detach_mounts` in the kernel's `fs/namespace.c`).
 pub(crate) fn mounts_everywhere() -> Result<BTreeSet<PathBuf>, Error> {
     let proc = Path::new("/proc");
     let mut points = BTreeSet::new();

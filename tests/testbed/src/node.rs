@@ -32,8 +32,9 @@ const FIXED: [&str; 5] =
 /// Says which name servers the machine has.
 const RESOLVER: &str = "/etc/resolv.conf";
 
-/// A name server that isn't there: it is known at once that a host isn't either. The machine's own,
-/// which can't be reached from the network namespace, would be waited for, a minute for each pull.
+/// A name server that does not exist, so that a lookup of an unknown host fails at once. The
+/// machine's own, which cannot be reached from the network namespace, would be waited for, a minute
+/// for each pull.
 const NO_RESOLVER: &[u8] = b"nameserver 127.0.0.1\noptions attempts:1 timeout:1\n";
 
 /// What is special about a node.
@@ -52,8 +53,8 @@ pub struct Node {
 }
 
 impl Node {
-    /// One whose kubelet reports the digests of image volumes (`ImageVolumeWithDigest`, which is off
-    /// by default). The label [`VOLUME_DIGESTS`] tells it from the others.
+    /// One whose kubelet reports the digests of image volumes (`ImageVolumeWithDigest`, which is
+    /// off by default). It has the label [`VOLUME_DIGESTS`].
     #[must_use]
     pub fn with_volume_digests(mut self) -> Self {
         self.features.push(VOLUME_DIGEST_GATE.to_owned());
@@ -83,7 +84,7 @@ impl Plan<'_> {
         let network = folder.join("cni");
         file::create_folder(&network)?;
         file::write_json(&network.join("10-bridge.conflist"), &pod_network(index, &folder))?;
-        // Every registry's name leads to the testbed's own registry; there is no other.
+        // Every registry name leads to the testbed's own registry, because it is the only one.
         let hosts = folder.join("registries/_default");
         file::create_folder(&hosts)?;
         let mirror =
@@ -194,7 +195,7 @@ disabled_plugins = ["io.containerd.nri.v1.nri"]
   config_path = {registries}
 
 [plugins."io.containerd.cri.v1.runtime"]
-  # Machines without CAP_SYS_RESOURCE can't lower the score, and every pod would fail.
+  # Machines without CAP_SYS_RESOURCE cannot lower the score, and every pod would fail.
   restrict_oom_score_adj = true
   netns_mounts_under_state_dir = true
 [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
@@ -230,12 +231,12 @@ disabled_plugins = ["io.containerd.nri.v1.nri"]
             "authentication": {"anonymous": {"enabled": true}, "webhook": {"enabled": false}},
             "authorization": {"mode": "AlwaysAllow"},
             "cgroupDriver": "cgroupfs",
-            "cgroupRoot": self.group.of_node(&name(index)),
+            "cgroupRoot": self.group.node_path(&name(index)),
             "clusterDNS": [NAME_SERVER],
             "clusterDomain": "cluster.local",
             "containerRuntimeEndpoint": format!("unix://{}", self.place.runtime_socket(index).display()),
             "enforceNodeAllocatable": ["pods"],
-            // A developer's full disk is no reason to turn pods away.
+            // A full disk of the developer's machine must not evict pods.
             "evictionHard": {
                 "imagefs.available": "0%",
                 "imagefs.inodesFree": "0%",

@@ -131,14 +131,14 @@ impl Place {
         self.start(part)
     }
 
-    /// Starts a part that has been written down. Returns once it is of use to others that don't
+    /// Starts a part that has been written down. Returns once it is of use to others that do not
     /// wait for it by themselves.
     pub(crate) fn start(&self, part: Part) -> Result<(), Error> {
         start(self, part)?;
         // A kubelet gives up at once if nobody answers there.
         let Part::Containerd(index) = part else { return Ok(()) };
         let socket = self.runtime_socket(index);
-        wait_for(&format!("{part} taking calls"), Duration::from_mins(1), || {
+        wait_for(&format!("{part} to accept requests"), Duration::from_mins(1), || {
             self.check_alive(part)?;
             Ok(UnixStream::connect(&socket).ok().map(drop))
         })

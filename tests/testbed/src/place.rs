@@ -17,7 +17,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    pub(crate) fn of(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &Settings) -> Self {
         let folder = settings.state.join(&settings.name);
         Self { name: settings.name.clone(), folder, state: settings.state.clone() }
     }
@@ -53,6 +53,11 @@ impl Place {
 
     pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.folder.join("kubeconfig")
+    }
+
+    /// Without it, kubectl writes into the home directory.
+    pub(crate) fn kubectl_cache(&self) -> PathBuf {
+        self.folder.join("kubectl-cache")
     }
 
     pub(crate) fn kubelet_kubeconfig(&self, node: &str) -> PathBuf {

@@ -1,4 +1,4 @@
-//! Processes that are told apart from later ones with the same id.
+//! Processes, distinguished from later ones with the same id.
 
 use std::fs;
 use std::io;
@@ -26,15 +26,15 @@ struct Stat {
 }
 
 impl Process {
-    /// The process that has this id now. It stays the same one over `exec`.
-    pub(crate) fn of(id: u32) -> Result<Self, Error> {
+    /// Finds the process that has this id now. It remains the same process after `exec`.
+    pub(crate) fn find(id: u32) -> Result<Self, Error> {
         let found = i32::try_from(id).ok().and_then(|pid| Some((pid, stat(pid)?)));
         let missing = || Error::kernel(format!("find process {id}"))(io::ErrorKind::NotFound);
         let (pid, stat) = found.ok_or_else(missing)?;
         Ok(Self { pid, started: stat.started, boot: boot() })
     }
 
-    /// Whether it still runs. One that ended and that nobody has waited for doesn't.
+    /// Whether it is still running. A zombie is not.
     pub(crate) fn is_alive(&self) -> bool {
         self.stat().is_some()
     }
@@ -51,7 +51,7 @@ impl Process {
 
     /// A descriptor of it; `None` if it has ended.
     pub(crate) fn open(&self) -> Result<Option<OwnedFd>, Error> {
-        // First the descriptor, then the check: from then on the id can't become another process.
+        // First the descriptor, then the check: from then on the id cannot become another process.
         Ok(open(self.pid)?.filter(|_| self.is_alive()))
     }
 

@@ -44,11 +44,12 @@ impl Programs {
     /// Finds the programs in the cache, or builds them there, and installs the Debian packages
     /// that are missing; `tell` gets a line now and then about what takes long.
     ///
-    /// Safe to interrupt and to run twice at once: programs are built aside and moved into place.
+    /// It can be interrupted, and can run twice at the same time, because programs are built in a
+    /// temporary folder and then moved.
     ///
     /// # Errors
     ///
-    /// [`Error::Missing`] if a package is missing and can't be installed; [`Error::Ended`] with
+    /// [`Error::Missing`] if a package is missing and cannot be installed; [`Error::Ended`] with
     /// the end of its output if a build fails.
     pub fn prepare(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<Self, Error> {
         outside(|| Self::prepare_here(cache, tell))

@@ -67,7 +67,7 @@ impl Testbed {
     ///
     /// # Errors
     ///
-    /// [`Error::File`] if the faults can't be written down.
+    /// [`Error::File`] if the faults cannot be written down.
     pub fn fault_registry(
         &self,
         repository: &str,
@@ -83,7 +83,7 @@ impl Testbed {
     ///
     /// # Errors
     ///
-    /// [`Error::Name`] if the name is none, [`Error::Push`] if the archive isn't sound or the
+    /// [`Error::Name`] if the name is not valid, [`Error::Push`] if the archive is not valid or the
     /// registry refuses.
     pub fn push(&self, archive: &Path, name: &str) -> Result<String, Error> {
         let name = name.strip_prefix(REGISTRY).map_or(name, |name| name.trim_start_matches('/'));

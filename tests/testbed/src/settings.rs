@@ -8,7 +8,7 @@ use crate::Error;
 /// Which testbed is meant and where its files are.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Tells testbeds on one machine apart.
+    /// The name, which distinguishes the testbeds of a machine.
     pub name: String,
     /// The folder that holds a folder for each running testbed.
     pub state: PathBuf,
@@ -23,8 +23,8 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// [`Error::Setting`] if the name isn't 1 to 20 lower-case letters, digits and dashes, or if
-    /// a folder isn't absolute: it is passed to programs that run elsewhere.
+    /// [`Error::Setting`] if the name is not 1 to 20 lower-case letters, digits and dashes, or if
+    /// a folder is not absolute: it is passed to programs that run elsewhere.
     pub fn from_env() -> Result<Self, Error> {
         let name = text("UNLADE_TESTBED").unwrap_or_else(|| "default".into());
         let state = folder("UNLADE_TESTBED_STATE", || "/var/lib/unlade-testbed".into())?;

@@ -1,4 +1,4 @@
-//! Bringing a testbed up and down, and using it.
+//! Starting, using and removing a testbed.
 
 mod plan;
 
@@ -22,7 +22,7 @@ use crate::{Error, Kubectl, Node, Part, PartStatus, Programs, Settings, State, f
 
 pub(crate) use plan::Plan;
 
-/// How long each step of getting ready may take.
+/// The maximum time of each step until the testbed is ready.
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A testbed that is up.
@@ -32,29 +32,31 @@ pub struct Testbed {
     record: Record,
 }
 
-/// What is written down of a testbed before any of it exists.
+/// The record of a testbed, which is written before any part of the testbed exists.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Record {
     programs: Programs,
     nodes: Vec<Node>,
-    /// Folders of the machine that didn't exist before and go again once no testbed uses them.
+    /// Folders of the machine that did not exist before, and that are removed when no testbed uses
+    /// them.
     folders: Vec<PathBuf>,
-    /// Whether it was up once: else it is half a testbed.
+    /// Whether it was ready once. If not, it is incomplete.
     complete: bool,
 }
 
 impl Testbed {
-    /// Brings a testbed up with these nodes, and waits until all are ready.
+    /// Starts a testbed with these nodes, and waits until all of them are ready.
     ///
-    /// One that is up already is used, its ended parts are started again, and nodes that it lacks
-    /// are added; half of one is removed first. `helper` is a program that calls
-    /// [`launcher::main`](crate::launcher::main), usually the calling one; `tell` gets a line now and then.
+    /// If the testbed is already up, its ended parts are started again, and missing nodes are
+    /// added. An incomplete testbed is removed first. `helper` is a program that calls
+    /// [`launcher::main`](crate::launcher::main), usually the calling one; `tell` receives lines of
+    /// progress.
     ///
     /// # Errors
     ///
-    /// [`Error::Differs`] if the one that is up has other programs or other nodes; else what kept
-    /// a part from being started. Half a testbed may be left: it says why in its logs, and
-    /// [`Testbed::down`] removes it.
+    /// Returns [`Error::Differs`] if the testbed that is up has other programs or nodes, and the
+    /// error of a part that could not be started. An incomplete testbed may remain, whose logs have
+    /// the reason; [`Testbed::down`] removes it.
     pub fn up(
         settings: &Settings,
         nodes: &[Node],
@@ -68,9 +70,9 @@ impl Testbed {
             return Err(Error::Setting { setting: "the number of nodes", value, rule });
         }
         let programs = Programs::prepare(&settings.cache, tell)?;
-        let place = Place::of(settings);
+        let place = Place::new(settings);
         let lock = lock(&place)?;
-        let group = Group::of(&place.system_name())?;
+        let group = Group::find(&place.system_name())?;
         let plan = Plan { place: &place, programs: &programs, group: &group };
         let record = if let Some(record) = usable_record(&place)? {
             plan.complete(record, nodes, tell)?
@@ -99,11 +101,11 @@ impl Testbed {
     ///
     /// # Errors
     ///
-    /// [`Error::NotUp`] if there is none, or nothing but files of one.
+    /// [`Error::NotUp`] if the testbed does not exist, or if only its files exist.
     pub fn open(settings: &Settings) -> Result<Self, Error> {
         // Without it the network would look gone.
         need_root()?;
-        let place = Place::of(settings);
+        let place = Place::new(settings);
         match file::read_json(&place.record())? {
             Some(record) if network(&place).exists() => Ok(Self { place, record }),
             _ => Err(Error::NotUp { name: settings.name.clone() }),
@@ -111,14 +113,14 @@ impl Testbed {
     }
 
     /// Removes a testbed, whatever state it is in: processes, containers, mounts, namespaces,
-    /// control groups and files. That there is none is fine. The count of processes killed.
+    /// control groups and files. It need not exist. Returns the number of killed processes.
     ///
     /// # Errors
     ///
     /// What could not be removed. It can be called again then.
     pub fn down(settings: &Settings) -> Result<usize, Error> {
         need_root()?;
-        let place = Place::of(settings);
+        let place = Place::new(settings);
         if !place.parent().exists() {
             // Not even a lock: still, whatever carries the name goes.
             return remove(&place);
@@ -162,14 +164,15 @@ impl Testbed {
     ///
     /// # Errors
     ///
-    /// [`Error::File`] or [`Error::Content`] if its records can't be read.
+    /// [`Error::File`] or [`Error::Content`] if its records cannot be read.
     pub fn parts(&self) -> Result<Vec<PartStatus>, Error> {
         let parts = Part::all(self.n_nodes());
         parts.into_iter().map(|part| self.place.status_of(part)).collect()
     }
 
     /// Moves the calling thread into the testbed's network: there is the API server, and
-    /// [`REGISTRY`](crate::REGISTRY). Threads and processes that it starts then are there too.
+    /// [`REGISTRY`](crate::REGISTRY). Threads and processes that it starts afterwards are in the
+    /// network too.
     ///
     /// # Errors
     ///
@@ -206,13 +209,14 @@ impl Testbed {
         let mut command = Command::new(program);
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = self.record.programs.folders().map(Path::to_path_buf);
-        // A folder with a colon can't be on a PATH; then the caller's stays as it is.
+        // A folder with a colon cannot be on a PATH; then the caller's stays as it is.
         if let Ok(path) =
             std::env::join_paths(folders.into_iter().chain(std::env::split_paths(&path)))
         {
             command.env("PATH", path);
         }
         command.env("KUBECONFIG", self.kubeconfig()).env("UNLADE_TESTBED", &self.place.name);
+        command.env("KUBECACHEDIR", self.place.kubectl_cache());
         // Nothing in the namespace is reached through a proxy.
         for proxy in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
             command.env_remove(proxy).env_remove(proxy.to_lowercase());
@@ -220,11 +224,11 @@ impl Testbed {
         command
     }
 
-    /// Runs kubectl as the administrator and gives what it printed.
+    /// Runs kubectl as the administrator and returns its output.
     ///
     /// # Errors
     ///
-    /// [`Error::Ended`] with what it said if it failed.
+    /// [`Error::Ended`] with its output if it fails.
     pub fn kubectl<A: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = A>,
@@ -232,7 +236,7 @@ impl Testbed {
         self.administrator().run(args)
     }
 
-    /// kubectl as the administrator, for more than single calls.
+    /// Returns kubectl as the administrator, for several calls.
     pub fn administrator(&self) -> Kubectl {
         Kubectl::for_testbed(&self.place, &self.record.programs)
     }
@@ -241,7 +245,7 @@ impl Testbed {
     ///
     /// # Errors
     ///
-    /// [`Error::Ended`] with the API server's words if it refused.
+    /// [`Error::Ended`] with the API server's message if it refuses.
     pub fn apply(&self, object: &Value) -> Result<(), Error> {
         self.administrator().apply(object)
     }
@@ -251,9 +255,9 @@ impl Testbed {
     /// # Errors
     ///
     /// [`Error::PartEnded`] with the end of its log if a part ends meanwhile, [`Error::Ended`]
-    /// with kubectl's words if a node isn't ready after five minutes.
+    /// with kubectl's words if a node is not ready after five minutes.
     pub fn wait_until_ready(&self) -> Result<(), Error> {
-        wait_for("the API server ready", PATIENCE, || {
+        wait_for("the API server to be ready", PATIENCE, || {
             self.check_parts()?;
             Ok(self.kubectl(["get", "--raw=/readyz", "--request-timeout=10s"]).ok())
         })?;
@@ -265,7 +269,7 @@ impl Testbed {
         self.check_parts()
     }
 
-    /// Where everything of it is.
+    /// Returns the paths of the testbed.
     pub(crate) fn place(&self) -> &Place {
         &self.place
     }
@@ -279,7 +283,7 @@ impl Testbed {
                 Ok(_) => return Ok(()),
                 // A busy machine's API server may miss single requests.
                 Err(_) if Instant::now() < end => self.check_parts()?,
-                // A part that ended tells more than the node which isn't ready.
+                // The log of a part that ended says more than a node that is not ready.
                 Err(error) => return self.check_parts().and(Err(error)),
             }
         }
@@ -308,12 +312,12 @@ fn usable_record(place: &Place) -> Result<Option<Record>, Error> {
 }
 
 fn remove(place: &Place) -> Result<usize, Error> {
-    let group = Group::of(&place.system_name())?;
+    let group = Group::find(&place.system_name())?;
     // One way for a healthy testbed and for the ruins of one. Nothing in it needs an orderly end.
     let killed = group.kill_all()?;
     group.remove()?;
     mount::unmount_below(&place.folder)?;
-    // A record that can't be read has no folders to remove.
+    // A record that cannot be read has no folders to remove.
     let record = file::read_json::<Record>(&place.record()).unwrap_or_default();
     let mut folders = record.map(|record| record.folders).unwrap_or_default();
     if place.folder.exists() {
@@ -322,7 +326,7 @@ fn remove(place: &Place) -> Result<usize, Error> {
     folders.sort();
     let in_use = mount::mounts_everywhere()?;
     for folder in folders.iter().rev().filter(|folder| !in_use.contains(*folder)) {
-        // Stays if it isn't empty.
+        // Stays if it is not empty.
         let _ = fs::remove_dir(folder);
     }
     Ok(killed)
@@ -348,7 +352,8 @@ fn lock(place: &Place) -> Result<fs::File, Error> {
             lock => lock.map_err(Error::file("create", &path))?,
         };
         lock.lock().map_err(Error::file("lock", &path))?;
-        // `down` removes the file while it holds the lock: who waited has locked nothing then.
+        // `down` removes the file while it holds the lock. A process that waited for the lock then
+        // has locked a file that no longer exists.
         let held = lock.metadata().map_err(Error::file("read", &path))?;
         if fs::metadata(&path).is_ok_and(|now| (now.dev(), now.ino()) == (held.dev(), held.ino())) {
             return Ok(lock);

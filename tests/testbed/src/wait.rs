@@ -1,18 +1,18 @@
-//! Waiting for something to become true, with a deadline.
+//! Waits for a condition, with a deadline.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::Error;
 
-/// How often a condition that can't be watched is looked at.
+/// The interval at which a condition that cannot be watched is checked.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// Asks until there is an answer.
+/// Calls `ask` until it returns a value.
 ///
 /// # Errors
 ///
-/// [`Error::Deadline`] naming `what` when there is none in time, or the first error of `ask`.
+/// Returns [`Error::Deadline`] with `what` if the deadline passes, and the first error of `ask`.
 pub(crate) fn wait_for<T>(
     what: &str,
     deadline: Duration,

@@ -18,14 +18,14 @@ use unlade_tests::cluster::Cluster;
 
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// A static program that waits for its end, and ignores what it isn't told.
+/// A static program that waits until it is killed.
 const WAITING: &str = "/usr/bin/catatonit";
 
 /// Pushes an image that just waits, and returns its name for pods.
 fn waiting_image(cluster: &Cluster, repository: &str) -> String {
     let program = Entry::copy("wait", WAITING).with_mode(0o755);
     let mut image = Image::from_scratch(Platform::host());
-    // Another layer for each repository: what a node has of one image it doesn't pull for another.
+    // Another layer for each repository: what a node has of one image it does not pull for another.
     let own = Entry::file("repository", format!("{repository} {}", std::process::id()));
     image.layers.push(Layer::new([program, own]));
     image.config.entrypoint = ["/wait", "-P"].map(str::to_owned).into();

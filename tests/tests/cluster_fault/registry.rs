@@ -1,4 +1,4 @@
-//! Faults of the registry, as the pods tell of them whose images it has.
+//! Faults of the registry, as the pods that pull from it report them.
 
 use std::time::{Duration, Instant};
 
@@ -94,7 +94,7 @@ fn cluster_a_registry_that_trickles_delays_the_pod_by_as_much() {
 fn cluster_a_layer_that_is_always_cut_off_arrives_in_pieces() {
     let cluster = Cluster::open_testbed();
     let image = waiting_image(&cluster, "fault/cut-layer");
-    // Manifests are shorter; the program in the layer isn't. The runtime asks for the rest of it.
+    // Manifests are shorter; the program in the layer is not. The runtime asks for the rest of it.
     let fault = Fault::always(Answer::Cut(100_000));
     let _faulty = cluster.testbed().fault_registry("fault/cut-layer", fault).unwrap();
     let namespace = cluster.namespace("registry-cut");

@@ -45,7 +45,7 @@ fn cluster_fifty_bundles_are_launched_with_a_cap_on_jobs() {
         let events: Vec<_> = events.collect().await;
         assert!(requests.iter().all(|one| events.iter().any(|event| event.image == one.image)));
 
-        // Again: all are there.
+        // The second run finds the content of all images.
         let again = launcher.launch_all(&requests, &batch, unbounded().0).await;
         let is_there = |outcome: &Outcome| match outcome {
             Outcome::Launched(found) => found.job.is_none(),

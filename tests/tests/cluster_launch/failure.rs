@@ -39,7 +39,7 @@ pub(crate) struct Case<'s> {
     reason: Reason,
     /// Part of the message.
     says: &'static str,
-    /// Whether the launch ends with it, or tells it and waits.
+    /// Whether the launch ends with it, or reports it and waits.
     is_final: bool,
     /// How the cluster knows.
     knows: Knows,
@@ -51,7 +51,7 @@ pub(crate) struct Case<'s> {
 }
 
 impl<'s> Case<'s> {
-    /// A launch of `image` that ends with `reason` once a container can't start.
+    /// A launch of `image` that ends with `reason` once a container cannot start.
     pub(crate) fn new(stage: &Stage<'_>, name: &'static str, image: &str, reason: Reason) -> Self {
         let mut request = stage.request(image);
         request.name = given(name);
@@ -68,7 +68,7 @@ impl<'s> Case<'s> {
         }
     }
 
-    /// It is told, and the launch goes on: it may pass.
+    /// It is reported, and the launch continues, because it may be temporary.
     fn passing(self) -> Self {
         Self { is_final: false, ..self }
     }
@@ -104,11 +104,12 @@ impl<'s> Case<'s> {
         let observer = Observer::start(&self.client, &self.request);
         let begun = Instant::now();
         let mut steps = Vec::new();
-        let told = tokio::time::timeout(PATIENCE, self.told(&mut steps, &observer)).await;
+        let reported =
+            tokio::time::timeout(PATIENCE, self.wait_for_failure(&mut steps, &observer)).await;
         let now = Instant::now();
         let name = self.name;
-        let Ok((failure, is_over)) = told else {
-            return Err(format!("{name}: nothing is told: {steps:?} {observer:?}"));
+        let Ok((failure, is_over)) = reported else {
+            return Err(format!("{name}: nothing was reported: {steps:?} {observer:?}"));
         };
         let is_right = failure.reason == self.reason
             && failure.message.contains(self.says)
@@ -119,7 +120,7 @@ impl<'s> Case<'s> {
             return Err(format!("{name}: {failure:?}, over: {is_over}, after {steps:?}"));
         }
         let Some(known) = observer.known(self.knows, begun).await else {
-            return Err(format!("{name}: the cluster doesn't know: {failure:?} {observer:?}"));
+            return Err(format!("{name}: the cluster does not report {failure:?}: {observer:?}"));
         };
         let after = now.saturating_duration_since(known);
         println!(
@@ -132,13 +133,17 @@ impl<'s> Case<'s> {
         if let Knows::After(_, deadline) = self.knows
             && known.saturating_duration_since(now) > deadline / 2
         {
-            return Err(format!("{name}: told long before the deadline: {failure:?}"));
+            return Err(format!("{name}: reported long before the deadline: {failure:?}"));
         }
         Ok(())
     }
 
-    /// The failure, once it is told, and whether the launch is over then.
-    async fn told(&mut self, steps: &mut Vec<Step>, observer: &Observer) -> (Failure, bool) {
+    /// Waits until the failure is reported, and returns it and whether the launch has ended.
+    async fn wait_for_failure(
+        &mut self,
+        steps: &mut Vec<Step>,
+        observer: &Observer,
+    ) -> (Failure, bool) {
         let launcher = Launcher::new(self.client.clone(), self.options.clone());
         let (sender, mut events) = unbounded();
         let launch = launcher.launch_watched(&self.request, sender);

@@ -148,7 +148,8 @@ fn cluster_the_digest_of_an_image_is_known_as_its_pod_tells_it() {
         .into_iter()
         .enumerate()
         {
-            // One node has the feature gate by which kubelets report image volumes, and one hasn't.
+            // One node has the feature gate by which kubelets report image volumes, and one has
+            // not.
             for has_gate in [true, false] {
                 let mut options = options(stage, strategy);
                 options.resolve_digest = true;

@@ -1,4 +1,4 @@
-//! What is left in a namespace: what `docs/reference/command.md` says, and nothing else.
+//! What remains in a namespace: what `docs/reference/command.md` says, and nothing else.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::stage::{Stage, finished, given};
 const ACCESS: [&str; 3] =
     ["role.rbac.authorization.k8s.io", "rolebinding.rbac.authorization.k8s.io", "serviceaccount"];
 
-/// A ConfigMap of this name, and what goes with it.
+/// A ConfigMap of this name, and the objects that are deleted with it.
 fn stays(name: &str) -> BTreeSet<String> {
     ACCESS.into_iter().chain(["configmap"]).map(|kind| format!("{kind}/{name}")).collect()
 }
@@ -27,7 +27,7 @@ fn stays_for_a_while(name: &str) -> BTreeSet<String> {
     stays(name).into_iter().chain(attempt).collect()
 }
 
-/// Every object of every kind in the namespace, except what Kubernetes puts there by itself.
+/// Every object of every kind in the namespace, except those that Kubernetes creates.
 fn left(stage: &Stage<'_>) -> BTreeSet<String> {
     let kinds = stage.kubectl(&["api-resources", "--verbs=list", "--namespaced", "--output=name"]);
     let is_event = |kind: &str| kind == "events" || kind.starts_with("events.");

@@ -106,7 +106,7 @@ fn cluster_a_launch_makes_no_more_than_its_writes() {
         assert_eq!(launched.image.digest.as_ref(), Some(&image.digest));
         assert_eq!(launched.config_map.annotations()[record::IMAGE_DIGEST], image.digest);
 
-        // With an account that is there.
+        // With an existing account.
         stage.account("unpacker");
         let mut options = stage.options();
         options.pod.service_account = Some("unpacker".into());
@@ -134,10 +134,10 @@ fn cluster_content_that_is_there_needs_no_job() {
 
         let mut options = stage.options();
         options.reuse = Reuse::Never;
-        let anew = stage.launch(&options, &request).await.0.unwrap();
-        assert!(anew.job.is_some_and(|job| Some(job) != first.job));
+        let again = stage.launch(&options, &request).await.0.unwrap();
+        assert!(again.job.is_some_and(|job| Some(job) != first.job));
 
-        // A tag without a recorded digest has a Job each time, one with it doesn't.
+        // A tag without a recorded digest has a Job each time, one with it does not.
         let request = stage.request(&image.by_tag);
         let mut by_tag = stage.options();
         by_tag.reuse = Reuse::Tag;
@@ -152,7 +152,7 @@ fn cluster_content_that_is_there_needs_no_job() {
             assert_eq!(launched.job.is_some(), has_job, "the launch {at}");
         }
 
-        // Content that someone altered isn't taken.
+        // Content that someone has changed is not reused.
         let patch = r#"--patch={"data":{"altered.yaml":"kind: Secret"}}"#;
         stage.kubectl(&["patch", "configmap", &first.config_map.name_any(), "--type=merge", patch]);
         let request = stage.request(&image.by_digest);

@@ -11,7 +11,7 @@ use unlade_launcher::{Launcher, Options, Reason, Step};
 
 use crate::stage::{Stage, given};
 
-/// The defaults, with a node that there isn't.
+/// The defaults, with a node that there is not.
 fn waiting(stage: &Stage<'_>) -> Options {
     let mut options = stage.options();
     options.pod.node_selector.insert("example.com/none".into(), "true".into());
@@ -82,7 +82,7 @@ fn cluster_rights_are_put_right_and_objects_of_others_left_alone() {
         stage.kubectl(&["delete", "rolebinding", "rights"]);
         stage.launch(&options, &request).await.0.unwrap();
 
-        // The ConfigMap is made anew; what belonged to the old one is still there.
+        // The ConfigMap is created again, and the objects of the old one still exist.
         let name = first.config_map.name_any();
         stage.kubectl(&["delete", "configmap", &name, "--cascade=orphan"]);
         let again = stage.launch(&options, &request).await.0.unwrap();

@@ -60,7 +60,7 @@ fn cluster_what_the_network_policy_allows_is_what_a_launch_needs() {
     Stage::open_alone("launch-policy", async |stage| {
         let image = stage.push_example("policy").by_tag;
         let mut options = on_first_node(stage);
-        // Both images are there, and it goes well without any policy.
+        // Without a policy, the launch succeeds, and both images are on the node afterwards.
         let mut request = stage.request(&image);
         request.name = given("before");
         stage.launch(&options, &request).await.0.unwrap();
@@ -91,7 +91,7 @@ fn cluster_what_the_network_policy_allows_is_what_a_launch_needs() {
             assert_eq!(stage.kubectl(&["get", "pods", "--output=name", &selector]), all);
         }
 
-        // Any other address isn't enough.
+        // Any other address is not enough.
         let policy = applied(stage, &with_api_server(&other_address(), 443));
         let imitated = stage.cluster.testbed().imitate_egress(0, &policy).unwrap();
         options.deadlines.run = Duration::from_secs(3);
@@ -99,7 +99,7 @@ fn cluster_what_the_network_policy_allows_is_what_a_launch_needs() {
         stage.launch(&options, &request).await.0.unwrap_err();
         drop(imitated);
 
-        // Whoever gives none is told.
+        // A missing address is an error.
         let forgotten = json!({
             "resources": [BASE],
             "components": [format!("{BASE}/api-server")],
@@ -126,7 +126,7 @@ fn cluster_without_the_api_server_in_the_policy_that_is_told() {
     });
 }
 
-/// The reason that a launch ends with, or that it tells and tries again.
+/// Returns the reason that a launch ends with, or that it reports before it retries.
 async fn reason(
     stage: &Stage<'_>,
     options: &Options,

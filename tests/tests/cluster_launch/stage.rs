@@ -27,7 +27,7 @@ use unlade_tests::cluster::{Cluster, Namespace};
 /// For whatever a test waits for.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
-/// Held by tests that go on beside each other, and by one that doesn't.
+/// Held by tests that go on beside each other, and by one that does not.
 static ALONE: RwLock<()> = RwLock::new(());
 
 /// What `ClientBuilder` makes services of.
@@ -39,7 +39,7 @@ pub(crate) struct Stage<'c> {
     pub(crate) namespace: Namespace<'c>,
     pub(crate) client: Client,
     unpacker: String,
-    /// `METHOD resource` of each write that was asked for, dry runs aside.
+    /// `METHOD resource` of each write request, except dry runs.
     writes: Arc<Mutex<Vec<String>>>,
 }
 
@@ -77,7 +77,7 @@ impl Stage<'_> {
         Request::new(image, self.namespace.name())
     }
 
-    /// A launcher, and what it tells.
+    /// Runs a launch, and returns its result and steps.
     pub(crate) async fn launch(
         &self,
         options: &Options,
@@ -119,7 +119,7 @@ impl Stage<'_> {
                 return versions;
             }
         }
-        panic!("the version {last:?} wasn't seen");
+        panic!("the version {last:?} was not seen");
     }
 
     pub(crate) fn api<K>(&self) -> Api<K>

@@ -64,7 +64,7 @@ fn cluster_olms_operators_leave_our_objects_alone() {
     // Beside OLM's Job and its labels a launch goes on as ever.
     launch(&stage, &namespace, &image, Strategy::Inject, "ours-later");
 
-    // What the catalog-operator was told of later than of all these it has dealt with.
+    // The catalog-operator has handled all of these before anything that it received later.
     wait_until_all_is_seen(&stage, &namespace);
     let after = ours(&namespace);
     for object in &before {
@@ -127,7 +127,7 @@ fn wait_until_all_is_seen(stage: &Stage, namespace: &Namespace<'_>) {
         if unsaid.is_empty() {
             return;
         }
-        assert!(Instant::now() < end, "it hasn't seen {unsaid:?}");
+        assert!(Instant::now() < end, "it has not seen {unsaid:?}");
         thread::sleep(INTERVAL);
     }
 }

@@ -43,11 +43,11 @@ pub(crate) fn image(package: &str, files: impl IntoIterator<Item = (String, Stri
     let mut all =
         vec![Entry::file("metadata/annotations.yaml", annotations(package, "manifests/"))];
     all.extend(files.into_iter().map(|(path, text)| Entry::file(path, text)));
-    of(all)
+    with_entries(all)
 }
 
 /// An image of these entries.
-pub(crate) fn of(entries: impl IntoIterator<Item = Entry>) -> Image {
+pub(crate) fn with_entries(entries: impl IntoIterator<Item = Entry>) -> Image {
     let mut image = Image::from_scratch(Platform::host());
     image.layers.push(Layer::new(entries));
     image

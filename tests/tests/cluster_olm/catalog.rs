@@ -72,7 +72,7 @@ pub(crate) fn serve(
             "containers": [{
                 "name": "registry",
                 "image": stage.olm.opm,
-                // There is no cache yet: it is made at the start.
+                // The cache does not exist yet; it is created at the start.
                 "args": ["serve", "/configs", "--cache-dir=/tmp/cache", "--cache-enforce-integrity=false"],
                 "command": ["/bin/opm"],
                 "volumeMounts": [
@@ -168,7 +168,7 @@ impl Subscription<'_> {
     }
 }
 
-/// What the subscription has led to, once it is as wanted.
+/// Waits until the subscription meets a condition, and returns it.
 #[track_caller]
 pub(crate) fn wait(namespace: &Namespace<'_>, is_wanted: impl Fn(&Value) -> bool) -> Value {
     namespace.wait("subscription.operators.coreos.com/subscription", PATIENCE, is_wanted)

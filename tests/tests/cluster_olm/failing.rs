@@ -1,4 +1,4 @@
-//! Every bundle that can't be installed is unpacked twice, by our image and by OLM's own: the
+//! Every bundle that cannot be installed is unpacked twice, by our image and by OLM's own: the
 //! cluster's administrator is to learn no less from ours.
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use crate::{PATIENCE, Stage, bundle, catalog, conditions, is, policy};
 
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// A bundle that can't be installed.
+/// A bundle that cannot be installed.
 struct Bad {
     package: &'static str,
     image: String,
@@ -26,9 +26,9 @@ struct Bad {
 enum End {
     /// The Job fails.
     Job,
-    /// What was unpacked is refused.
+    /// The unpacked content is refused.
     Content,
-    /// The same, and only the catalog-operator's log tells.
+    /// The content is refused, and only the log of the catalog-operator shows it.
     Log,
 }
 
@@ -43,8 +43,8 @@ fn cluster_bad_bundles_give_the_conditions_that_olms_own_images_give() {
     let all = [
         Bad { package: "missing", image: missing, end: End::Job },
         bad_annotations(&stage),
-        Bad::of(&stage, "unversioned", End::Content, [file(CSV, unversioned.to_string())]),
-        Bad::of(&stage, "broken", End::Log, [file(CSV, broken), map()]),
+        Bad::push(&stage, "unversioned", End::Content, [file(CSV, unversioned.to_string())]),
+        Bad::push(&stage, "broken", End::Log, [file(CSV, broken), map()]),
     ];
     compare(&stage, &all, Some("30s"));
 }
@@ -55,16 +55,21 @@ fn cluster_bad_bundles_without_a_deadline_give_the_conditions_that_olms_own_imag
     let stage = Stage::open();
     let all = [
         bad_annotations(&stage),
-        Bad::of(&stage, "oversized", End::Job, [csv("oversized"), file("noise.yaml", noise())]),
-        Bad::of(&stage, "folder", End::Job, [csv("folder"), file("folder/map.yaml", "{}".into())]),
-        Bad::of(&stage, "csvless", End::Log, [map()]),
+        Bad::push(&stage, "oversized", End::Job, [csv("oversized"), file("noise.yaml", noise())]),
+        Bad::push(
+            &stage,
+            "folder",
+            End::Job,
+            [csv("folder"), file("folder/map.yaml", "{}".into())],
+        ),
+        Bad::push(&stage, "csvless", End::Log, [map()]),
     ];
     compare(&stage, &all, None);
 }
 
 impl Bad {
-    /// A bundle with these manifests.
-    fn of(
+    /// Pushes a bundle with these manifests.
+    fn push(
         stage: &Stage,
         package: &'static str,
         end: End,
@@ -92,7 +97,7 @@ fn map() -> (String, String) {
 fn bad_annotations(stage: &Stage) -> Bad {
     let package = "annotations";
     let (path, text) = csv(package);
-    let image = bundle::of([
+    let image = bundle::with_entries([
         Entry::file("metadata/annotations.yaml", "annotations: [:"),
         Entry::file(path, text),
     ]);
@@ -140,7 +145,7 @@ fn compare(stage: &Stage, all: &[Bad], unpack_timeout: Option<&str>) {
 
     for ((bad, ours), theirs) in all.iter().zip(&ours).zip(&theirs) {
         let [ours, theirs] = [(ours, stage.ours), (theirs, &stage.olm.util)]
-            .map(|(namespace, image)| Outcome::of(stage, namespace, bad.end, image));
+            .map(|(namespace, image)| Outcome::wait(stage, namespace, bad.end, image));
         let both = format!("{}\nours: {ours:#?}\ntheirs: {theirs:#?}", bad.package);
         assert!(ours.conditions.is_superset(&theirs.conditions), "{both}");
         assert!(ours.job.is_superset(&theirs.job), "{both}");
@@ -162,15 +167,15 @@ struct Outcome {
     conditions: BTreeSet<[String; 4]>,
     /// Those of the Job.
     job: BTreeSet<[String; 4]>,
-    /// What the catalog-operator says in its log, if only that tells.
+    /// The message in the log of the catalog-operator, if only the log shows the failure.
     words: Option<String>,
     /// Whether a container of the Job has failed.
     has_container_failed: bool,
 }
 
 impl Outcome {
-    /// Waits for it. `image` is what has unpacked.
-    fn of(stage: &Stage, namespace: &Namespace<'_>, end: End, image: &str) -> Self {
+    /// Waits for the outcome. `image` is the image that unpacked the bundle.
+    fn wait(stage: &Stage, namespace: &Namespace<'_>, end: End, image: &str) -> Self {
         let words = (end == End::Log).then(|| refusal(stage, namespace));
         let subscription = catalog::wait(namespace, |subscription| {
             words.is_some() || is(subscription, "BundleUnpackFailed")
@@ -194,11 +199,16 @@ impl Outcome {
             keys.into_iter().flat_map(|key| pod["status"][key].as_array().into_iter().flatten())
         });
         let has_container_failed = statuses.into_iter().any(has_failed);
-        Self { conditions: told(&subscription), job: told(job), words, has_container_failed }
+        Self {
+            conditions: read_conditions(&subscription),
+            job: read_conditions(job),
+            words,
+            has_container_failed,
+        }
     }
 }
 
-fn told(object: &Value) -> BTreeSet<[String; 4]> {
+fn read_conditions(object: &Value) -> BTreeSet<[String; 4]> {
     let text =
         |condition: &Value, key: &str| condition[key].as_str().unwrap_or_default().to_owned();
     conditions(object)
@@ -206,7 +216,7 @@ fn told(object: &Value) -> BTreeSet<[String; 4]> {
         .collect()
 }
 
-/// What the catalog-operator says of what was unpacked in a namespace.
+/// Returns the error of the catalog-operator about the unpacked content in a namespace.
 fn refusal(stage: &Stage, namespace: &Namespace<'_>) -> String {
     let words = "failed to turn bundle into steps: ";
     let end = Instant::now() + PATIENCE;
@@ -221,7 +231,7 @@ fn refusal(stage: &Stage, namespace: &Namespace<'_>) -> String {
     }
 }
 
-/// A `ConfigMap` that doesn't fit compressed either.
+/// A `ConfigMap` that does not fit compressed either.
 fn noise() -> String {
     let mut state = 1_u64;
     // A linear congruential generator, whose higher bits are the better ones.

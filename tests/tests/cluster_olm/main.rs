@@ -12,7 +12,7 @@ mod beside;
 /// Bundles that the tests make.
 mod bundle;
 mod catalog;
-/// Bundles that can't be installed.
+/// Bundles that cannot be installed.
 mod failing;
 /// The example bundle, installed and upgraded.
 mod install;

@@ -52,7 +52,7 @@ pub(crate) fn stop(cluster: &Cluster, home: &Namespace<'_>) {
     let end = ["delete", "pod", CATALOG, OLM, "--namespace", home.name(), "--grace-period=1"];
     for command in [clean.to_vec(), end.map(str::to_owned).to_vec()] {
         if let Err(error) = cluster.kubectl().run(command) {
-            eprintln!("failed to {error}");
+            eprintln!("{error}");
         }
     }
 }

@@ -47,7 +47,7 @@ fn change(namespaces: &[&Namespace<'_>], expression: &str) {
     for object in [policy, binding] {
         first.apply_cluster_wide(&object);
     }
-    // The API server takes a moment to learn of it. Then it refuses what the patch doesn't fit.
+    // The API server takes a moment to learn of it. Then it refuses what the patch does not fit.
     let probe = ["run", "probe", "--image=probe", "--labels=olm.managed=true", "--dry-run=server"];
     let end = Instant::now() + PATIENCE;
     while namespaces.iter().any(|namespace| namespace.kubectl(probe).is_ok()) {

@@ -61,7 +61,7 @@ impl Drop for Stage {
             && let Some(home) = shared.home.take()
         {
             operator::stop(self.cluster, &home);
-            // It tells what is in it by itself if this test has failed.
+            // The namespace prints its content itself if this test has failed.
         } else if thread::panicking()
             && let Some(home) = &shared.home
         {

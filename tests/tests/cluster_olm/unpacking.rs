@@ -49,7 +49,7 @@ pub(crate) fn config_map(stage: &Stage, namespace: &Namespace<'_>, bundle: &str)
     namespace.get(&format!("configmap/{name}")).unwrap()
 }
 
-/// Somebody else's uid, a root file system that can't be written, no capability, and no folder to
+/// Somebody else's uid, a root file system that cannot be written, no capability, and no folder to
 /// write to but those of the Job.
 fn assert_is_confined(pod: &Value) {
     let context = json!({

@@ -45,7 +45,7 @@ fn cluster_olm_plans_an_awkward_image_under_pod_security_restricted() {
     let namespace = stage.cluster.namespace("olm-awkward");
     namespace.apply(&fault::restricted(namespace.name()));
     let csv = bundle::csv("awkward").to_string();
-    let mut image = bundle::of([
+    let mut image = bundle::with_entries([
         Entry::file("metadata/annotations.yaml", bundle::annotations("awkward", "deploy/olm/")),
         Entry::file("deploy/olm/csv.yaml", csv),
         Entry::file("deploy/olm/.hidden", bundle::config_map("hidden", "")),

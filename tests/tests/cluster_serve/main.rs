@@ -27,7 +27,7 @@ use awkward::Awkward;
 use ended::message;
 use stage::{Bundle, Stage, Way};
 
-/// How many of the sample's largest bundles are taken for sure.
+/// The number of the largest bundles of the sample that are always included.
 const LARGEST: usize = 3;
 /// Of the others, every so many-th.
 const STEP: usize = 10;
@@ -232,7 +232,7 @@ fn cluster_one_pod_unpacks_several_bundles() {
         let ways = [Way::ImageVolume];
         let bundles = images.iter().flat_map(|awkward| stage.push_awkward(awkward, &ways));
         let bundles: Vec<_> = bundles.collect();
-        stage.apply(&stage.several("several", &bundles));
+        stage.apply(&stage.job_for_bundles("several", &bundles));
         let ended = stage.ended();
         let outcomes = ended.outcomes("several-bundle");
         assert_eq!(outcomes.as_array().unwrap().len(), bundles.len(), "{outcomes}");

@@ -16,7 +16,7 @@ use crate::ended::Ended;
 /// For all Jobs of a test together.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// Most containers whose logs are read at once.
+/// The maximum number of containers whose logs are read at once.
 const MOST_LOGS: usize = 100;
 
 /// How the unpacker and the bundle come together.
@@ -125,8 +125,8 @@ impl Stage<'_> {
         Overlay::all(&kustomizations.collect::<Vec<_>>())
     }
 
-    /// One Job for several bundles, made of that for one.
-    pub(crate) fn several(&self, name: &str, bundles: &[Bundle]) -> Vec<Value> {
+    /// Creates a Job for several bundles, from the Job for one bundle.
+    pub(crate) fn job_for_bundles(&self, name: &str, bundles: &[Bundle]) -> Vec<Value> {
         let whole = Bundle::new(name, Way::ImageVolume, UNPACKER.to_owned(), Path::new(""));
         let mut objects = self.manifest(&whole);
         let mut arguments = vec![json!("serve")];

@@ -14,11 +14,11 @@ use unlade_oci::copy::{Destination, copy};
 use unlade_oci::{Descriptor, Source};
 use unlade_registry::tree;
 
-/// What an image is to those who run it.
+/// The properties of an image that matter when it runs.
 pub(crate) struct Built {
-    /// Platform, and how it is run.
+    /// The platform and the configuration.
     pub(crate) config: Value,
-    /// By path.
+    /// The files by path.
     pub(crate) files: BTreeMap<PathBuf, File>,
 }
 

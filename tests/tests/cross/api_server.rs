@@ -70,7 +70,7 @@ impl ApiServer {
              Connection: close\r\n\r\n",
             answer.len()
         );
-        // Who asked may have gone.
+        // The client may have disconnected.
         let _ =
             stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(answer.as_bytes()));
     }

@@ -60,7 +60,7 @@ impl Tree {
         let folder = self.path().join("util");
         fs::create_dir_all(&folder).unwrap();
         // By another process: a program that is open for writing, here or in a child that another
-        // test starts meanwhile, doesn't run.
+        // test starts meanwhile, does not run.
         let copy =
             Command::new("install").arg("-m755").arg(program).arg(folder.join("cpb")).status();
         assert!(copy.unwrap().success());

@@ -23,7 +23,7 @@ struct Bundle<'s> {
     rule: &'static str,
     sample: &'s Sample,
     image: String,
-    /// Whether the Job is told `-z`, as OLM's always is.
+    /// Whether the Job uses `-z`, as OLM's always does.
     is_compressed: bool,
 }
 

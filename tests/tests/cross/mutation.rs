@@ -10,7 +10,8 @@ use crate::Cross;
 
 /// How many are tried; `UNLADE_MUTATIONS` sets another number, `UNLADE_SEED` another beginning.
 const NUMBER: u64 = 120;
-/// Most bytes of a bundle that is mutated: small ones are as good, and many more can be tried.
+/// The maximum size of a bundle that is mutated, in bytes: small bundles are as useful, and many more
+/// of them can be tried.
 const LARGEST: usize = 100_000;
 
 /// What is written into files, at the beginning of lines or anywhere.
@@ -110,7 +111,7 @@ impl Chance {
         usize::try_from(self.0 >> 11).unwrap() % n.max(1)
     }
 
-    fn of<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
+    fn choose<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
         all[self.below(all.len())]
     }
 }
@@ -162,12 +163,12 @@ fn mutate(files: &mut Vec<File>, other: &[File], chance: &mut Chance) {
             }
         }
         3 | 4 => {
-            let text = chance.of(&TEXTS);
+            let text = chance.choose(&TEXTS);
             let place = chance.below(n_bytes + 1);
             files[at].bytes.splice(place..place, text.iter().copied());
         }
         5 => {
-            let text = chance.of(&TEXTS);
+            let text = chance.choose(&TEXTS);
             let bytes = &files[at].bytes;
             let ends: Vec<_> = (0..bytes.len()).filter(|&place| bytes[place] == b'\n').collect();
             let place = ends.get(chance.below(ends.len() + 1)).map_or(0, |end| end + 1);
@@ -180,7 +181,7 @@ fn mutate(files: &mut Vec<File>, other: &[File], chance: &mut Chance) {
                 lines.iter().take(chance.below(lines.len())).map(|line| line.len()).sum();
             files[at].bytes.splice(place..place, line.unwrap_or_default());
         }
-        7 => files[at].name = chance.of(&NAMES).to_owned(),
+        7 => files[at].name = chance.choose(&NAMES).to_owned(),
         8 => {
             let mut file = other[chance.below(other.len())].clone();
             if chance.below(3) == 0 {
@@ -205,7 +206,7 @@ fn value(files: &mut [File], chance: &mut Chance) {
         && let Some((key, _)) = line.split_once(": ")
     {
         let key = if chance.below(5) == 0 { key.to_uppercase() } else { key.to_owned() };
-        *line = format!("{key}: {}", chance.of(&VALUES));
+        *line = format!("{key}: {}", chance.choose(&VALUES));
     }
     file.bytes = (lines.join("\n") + "\n").into_bytes();
 }

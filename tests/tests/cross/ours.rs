@@ -41,7 +41,7 @@ impl Ours {
         Self { program, server, folder }
     }
 
-    /// Fills a ConfigMap that is there; the error is what the program said.
+    /// Fills an existing ConfigMap; the error is the output of the program.
     pub(crate) fn extract(
         &self,
         directory: &Path,

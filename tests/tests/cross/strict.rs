@@ -66,30 +66,34 @@ fn leniencies() -> Vec<Leniency> {
                 .with(&format!("manifests/{}", "n".repeat(254)), "2")
                 .with("manifests/kept.yaml", "3"),
             warnings: &["manifests/..data.yaml: the file is left out", "254 characters"],
-            refusal: "manifests/..data.yaml: a ConfigMap takes no key",
+            refusal: "manifests/..data.yaml: a ConfigMap key must not",
             is_upstreams: false,
         },
         Leniency {
             bundle: bundle()
                 .with("metadata/annotations.yaml", &annotations("a b: c\n  d: [e]\n  f: {g: h}")),
             warnings: &[
-                "a b: the annotation is left out: its name holds",
+                "a b: the annotation is left out: its name must",
                 "d: the annotation is left out: the value is a list",
                 "f: the annotation is left out: the value is a mapping",
             ],
-            refusal: "\"a b\": its name holds",
+            refusal: "\"a b\": its name must",
             is_upstreams: true,
         },
         Leniency {
             bundle: bundle().with("metadata/annotations.yaml", &annotations(&many(300))),
-            warnings: &["the annotations are more than Kubernetes takes: 300 of annotations.yaml"],
+            warnings: &[
+                "the annotations are larger than Kubernetes allows: 300 of annotations.yaml",
+            ],
             refusal: "the annotations have",
             is_upstreams: true,
         },
         Leniency {
             // They fit, but not with our marks.
             bundle: bundle().with("metadata/annotations.yaml", &annotations(&many(256))),
-            warnings: &["the annotations are more than Kubernetes takes: 256 of annotations.yaml"],
+            warnings: &[
+                "the annotations are larger than Kubernetes allows: 256 of annotations.yaml",
+            ],
             refusal: "the annotations have",
             is_upstreams: true,
         },
@@ -175,7 +179,7 @@ fn files_of_metadata_lie_where_upstream_writes_them() {
         let found = cross.differences(bundle.path(), is_compressed);
         assert!(found.is_empty(), "{found:?}");
     }
-    // Where nobody stands in for upstream it lies aside.
+    // Otherwise, it is in the field that upstream does not read.
     let served = cross.ours.serve(bundle.path()).unwrap();
     assert!(served.contains("binaryData:\n  object.yaml:"), "{served}");
 }

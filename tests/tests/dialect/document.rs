@@ -172,7 +172,7 @@ fn case(random: &mut Random) -> Case {
     let kinds = [('m', MANIFEST), ('i', INDEX), ('c', CONFIGURATION), ('d', DOCKER), ('l', LAYOUT)];
     let (kind, shape) = kinds[random.below(kinds.len())];
     let mut bytes = Vec::new();
-    // Few things are odd in one case, or nothing would be taken.
+    // A case has only a few odd values; otherwise no case would be accepted.
     let mut odd = Odd { every: [30, 100, 300][random.below(3)] };
     odd.value(random, shape, &mut bytes);
     match random.below(60) {
@@ -236,7 +236,7 @@ struct Odd {
 impl Odd {
     fn value(&mut self, random: &mut Random, shape: Shape, into: &mut Vec<u8>) {
         if random.once_in(self.every) {
-            into.extend(*random.of(&ODD.each_ref().map(|odd| *odd).each_ref()));
+            into.extend(*random.choose(&ODD.each_ref().map(|odd| *odd).each_ref()));
             return;
         }
         match shape {
@@ -244,23 +244,28 @@ impl Odd {
                 let known = if random.once_in(self.every) { TEXTS.len() } else { 8 };
                 into.extend(TEXTS[random.below(known)]);
             }
-            MediaType => into.extend(random.of::<[u8]>(&[
+            MediaType => into.extend(random.choose::<[u8]>(&[
                 br#""application/vnd.oci.image.manifest.v1+json""#,
                 br#""application/vnd.oci.image.layer.v1.tar+gzip""#,
                 br#""application/vnd.docker.container.image.v1+json""#,
                 br#""x/Y""#,
             ])),
             Digest => {
-                let digit = *random.of(&[&'0', &'a', &'f']);
+                let digit = *random.choose(&[&'0', &'a', &'f']);
                 let text = format!("\"sha256:{}\"", digit.to_string().repeat(64));
                 into.extend(text.as_bytes());
             }
             Size => {
-                into.extend(random.of::<[u8]>(&[b"2", b"0", b"1234567", b"9223372036854775807"]));
+                into.extend(random.choose::<[u8]>(&[
+                    b"2",
+                    b"0",
+                    b"1234567",
+                    b"9223372036854775807",
+                ]));
             }
-            Bool => into.extend(random.of::<[u8]>(&[b"true", b"false"])),
+            Bool => into.extend(random.choose::<[u8]>(&[b"true", b"false"])),
             Time => into.extend(if random.once_in(self.every / 10) {
-                random.of::<[u8]>(&[
+                random.choose::<[u8]>(&[
                     b"\"2024-02-30T00:00:00Z\"",
                     b"\"2024-01-01 00:00:00Z\"",
                     b"\"x\"",
@@ -273,17 +278,17 @@ impl Odd {
                     b"\"10000-01-01T00:00:00Z\"",
                 ])
             } else {
-                random.of::<[u8]>(&[
+                random.choose::<[u8]>(&[
                     b"\"2024-02-29T00:00:00Z\"",
                     b"\"0001-01-01T00:00:00Z\"",
                     b"\"2024-01-02T03:04:05.123456789+02:00\"",
                 ])
             }),
             Bytes if random.once_in(self.every / 10) => {
-                into.extend(random.of::<[u8]>(&[b"\"YW-_\"", b"\"=\"", b"\"YWI\""]));
+                into.extend(random.choose::<[u8]>(&[b"\"YW-_\"", b"\"=\"", b"\"YWI\""]));
             }
-            Bytes => into.extend(random.of::<[u8]>(&[b"\"\"", b"\"YWI=\"", b"\"YQ==\""])),
-            Any => into.extend(random.of::<[u8]>(&[
+            Bytes => into.extend(random.choose::<[u8]>(&[b"\"\"", b"\"YWI=\"", b"\"YQ==\""])),
+            Any => into.extend(random.choose::<[u8]>(&[
                 b"1.5e3",
                 b"[1,{\"a\":[]}]",
                 b"{\"a\":{},\"b\":null}",
@@ -301,7 +306,7 @@ impl Odd {
             Map(values) => {
                 let keys: Vec<_> = (0..random.below(4))
                     .map(|_| {
-                        *random.of(&[&"a", &"A", &"org.example/b", &"size", &"Size", &"Digest"])
+                        *random.choose(&[&"a", &"A", &"org.example/b", &"size", &"Size", &"Digest"])
                     })
                     .map(|key| (key, *values))
                     .collect();
@@ -333,7 +338,7 @@ impl Odd {
             into.extend(if at == 0 { &b""[..] } else { b"," });
             let key = if random.once_in(self.every) { folded(random, &key) } else { key };
             into.extend(json!(key).to_string().as_bytes());
-            into.extend(random.of::<[u8]>(&[b":", b" : "]));
+            into.extend(random.choose::<[u8]>(&[b":", b" : "]));
             self.value(random, shape, into);
         }
         into.push(b'}');

@@ -53,7 +53,7 @@ struct Tally {
     only_ours_refuses: u64,
 }
 
-/// Asks both for as many cases as are wanted, each made by `make` of numbers of its own.
+/// Compares both readers on the requested number of cases, which `make` creates from random numbers.
 fn compare(
     tests: &str,
     make: impl Fn(&mut Random) -> Case,

@@ -124,7 +124,7 @@ fn item(random: &mut Random, bytes: &mut Vec<u8>) {
         4 => long_name(random, b'L', bytes),
         5 => long_name(random, b'K', bytes),
         6 => {
-            let records = record(b"path", random.of(&NAMES));
+            let records = record(b"path", random.choose(&NAMES));
             special(random, b'x', &records, bytes);
             long_name(random, b'L', bytes);
         }
@@ -170,11 +170,11 @@ fn special(random: &mut Random, flag: u8, text: &[u8], bytes: &mut Vec<u8>) {
 }
 
 fn long_name(random: &mut Random, flag: u8, bytes: &mut Vec<u8>) {
-    let mut name = random.of(&NAMES).to_vec();
+    let mut name = random.choose(&NAMES).to_vec();
     if random.once_in(3) {
         name = format!("manifests/{}", "x".repeat(random.below(200))).into_bytes();
     }
-    name.extend(random.of::<[u8]>(&[b"\0", b"\0", b"\0", b"", b"\0\0", b"\0junk"]));
+    name.extend(random.choose::<[u8]>(&[b"\0", b"\0", b"\0", b"", b"\0\0", b"\0junk"]));
     special(random, flag, &name, bytes);
 }
 
@@ -191,12 +191,12 @@ fn record_by_chance(random: &mut Random, size: usize) -> Vec<u8> {
     let sizes =
         [size.to_string(), (size + 512).to_string(), format!("+{size}"), format!("0{size}")];
     let (key, value): (&[u8], &[u8]) = match random.below(20) {
-        0..4 => (b"path", random.of(&NAMES)),
-        4 | 5 => (b"linkpath", random.of(&NAMES)),
+        0..4 => (b"path", random.choose(&NAMES)),
+        4 | 5 => (b"linkpath", random.choose(&NAMES)),
         6 | 7 => (b"size", sizes[random.below(2)].as_bytes()),
         8 => (
             b"size",
-            random.of::<[u8]>(&[
+            random.choose::<[u8]>(&[
                 b"",
                 b"-3",
                 b" 2",
@@ -209,21 +209,22 @@ fn record_by_chance(random: &mut Random, size: usize) -> Vec<u8> {
             ]),
         ),
         9 | 10 => (
-            random.of::<[u8]>(&[b"mtime", b"atime", b"ctime"]),
-            random.of::<[u8]>(&[b"1.5", b"1", b"-1.25", b"1.", b".5", b"x", b"1.x", b""]),
+            random.choose::<[u8]>(&[b"mtime", b"atime", b"ctime"]),
+            random.choose::<[u8]>(&[b"1.5", b"1", b"-1.25", b"1.", b".5", b"x", b"1.x", b""]),
         ),
         11 => (
-            random.of::<[u8]>(&[b"uid", b"gid"]),
-            random.of::<[u8]>(&[b"1000", b"-1", b"x", b"", b"9223372036854775808"]),
+            random.choose::<[u8]>(&[b"uid", b"gid"]),
+            random.choose::<[u8]>(&[b"1000", b"-1", b"x", b"", b"9223372036854775808"]),
         ),
-        12 => {
-            (random.of::<[u8]>(&[b"uname", b"gname"]), random.of::<[u8]>(&[b"root", b"a\0b", b""]))
-        }
+        12 => (
+            random.choose::<[u8]>(&[b"uname", b"gname"]),
+            random.choose::<[u8]>(&[b"root", b"a\0b", b""]),
+        ),
         13 => (b"SCHILY.xattr.user.a", b"\0\x01="),
         14 => (b"hdrcharset", b"BINARY"),
         15 => (
-            random.of::<[u8]>(&[b"GNU.sparse.name", b"GNU.sparse.major", b"GNU.sparse.map"]),
-            random.of::<[u8]>(&[b"manifests/sparse", b"1", b"0,5"]),
+            random.choose::<[u8]>(&[b"GNU.sparse.name", b"GNU.sparse.major", b"GNU.sparse.map"]),
+            random.choose::<[u8]>(&[b"manifests/sparse", b"1", b"0,5"]),
         ),
         16 => (b"path\0", b"x"),
         17 => (b"", b"x"),
@@ -242,7 +243,7 @@ fn record_by_chance(random: &mut Random, size: usize) -> Vec<u8> {
 
 /// A sparse file of one of the three PAX formats, mostly sound.
 fn sparse_by_records(random: &mut Random, bytes: &mut Vec<u8>) -> (Header, Vec<u8>) {
-    let pieces: &[(u64, u64)] = random.of::<[(u64, u64)]>(&[
+    let pieces: &[(u64, u64)] = random.choose::<[(u64, u64)]>(&[
         &[(0, 5)],
         &[(0, 5), (100, 7)],
         &[(10, 0)],
@@ -260,7 +261,8 @@ fn sparse_by_records(random: &mut Random, bytes: &mut Vec<u8>) -> (Header, Vec<u
     let version = random.below(4);
     let size: &[u8] = if version < 2 { b"GNU.sparse.size" } else { b"GNU.sparse.realsize" };
     if !random.once_in(10) {
-        records.push(record(size, random.of::<[u8]>(&[b"1000", b"1000", b"1000", b"-1", b"x"])));
+        records
+            .push(record(size, random.choose::<[u8]>(&[b"1000", b"1000", b"1000", b"-1", b"x"])));
     }
     match version {
         0 => {
@@ -349,7 +351,7 @@ struct Header {
 impl Header {
     fn new(random: &mut Random, flag: u8, size: usize) -> Self {
         let mut header = Self { block: [0; 512] };
-        let name = random.of(&NAMES);
+        let name = random.choose(&NAMES);
         header.block[..name.len()].copy_from_slice(name);
         for (at, length, value) in [(100, 8, 0o644), (108, 8, 0), (116, 8, 0), (136, 12, 1)] {
             header.number(at, length, value);
@@ -357,10 +359,10 @@ impl Header {
         header.number(124, 12, size as u64);
         header.block[156] = flag;
         if matches!(flag, b'1' | b'2') {
-            let target = random.of(&NAMES);
+            let target = random.choose(&NAMES);
             header.block[157..157 + target.len()].copy_from_slice(target);
         }
-        header.block[257..265].copy_from_slice(random.of(&MAGICS));
+        header.block[257..265].copy_from_slice(random.choose(&MAGICS));
         match random.below(16) {
             0 => header.block[345..354].copy_from_slice(b"manifests"),
             1 => header.block[345..352].copy_from_slice(b"pre\xfffix"),
@@ -397,7 +399,7 @@ impl Header {
                 b"7777777\x005",
                 b"\0\0\x007",
             ];
-            let value = random.of(&values);
+            let value = random.choose(&values);
             let places = [(100, 8), (108, 8), (116, 8), (124, 12), (136, 12), (329, 8), (337, 8)];
             let (at, length) = places[random.below(places.len())];
             self.block[at..at + length].fill(0);
@@ -408,7 +410,7 @@ impl Header {
             for _ in 0..=random.below(3) {
                 let at = random.below(512);
                 self.block[at] = match random.below(3) {
-                    0 => *random.of(&[&0, &b' ', &b'0', &b'7', &0x80, &0xff, &b'/', &b'\n']),
+                    0 => *random.choose(&[&0, &b' ', &b'0', &b'7', &0x80, &0xff, &b'/', &b'\n']),
                     _ => random.byte(),
                 };
             }

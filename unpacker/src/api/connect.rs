@@ -1,8 +1,8 @@
-//! One HTTP exchange with one address.
+//! Sends HTTP requests to one address.
 //!
-//! The address is an IP from the beginning and no name is ever looked up: glibc's resolver would
-//! load libraries out of the file system that it runs in, which may be a hostile bundle's
-//! (`docs/decisions/0006-no-name-resolution.md`). Proxies are not known here.
+//! The address is an IP address, and names are never resolved: glibc's resolver would load
+//! libraries from the file system of the container, which may belong to a hostile bundle
+//! (`docs/decisions/0006-no-name-resolution.md`). Proxies are not supported.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -26,11 +26,12 @@ use tokio_rustls::TlsConnector;
 use super::credential::{Access, Tls, Token};
 use super::{Method, Request, Response, Server};
 
-/// Most bytes of an answer. A ConfigMap holds 1 MiB of values and 256 KiB of annotations; JSON
-/// may take six bytes for each of them.
-const ANSWER: usize = 8 << 20;
+/// The maximum size of a response, in bytes. A ConfigMap contains up to 1 MiB of values and 256 KiB
+/// of annotations, and JSON may need six bytes for each byte.
+const MAX_RESPONSE_SIZE: usize = 8 << 20;
 
-/// The way to the API server. Every request has its own connection: two are made for a bundle.
+/// A client for the API server. Each request has its own connection, because a bundle needs only
+/// two requests.
 #[derive(Debug)]
 pub(crate) struct Connection {
     runtime: Runtime,
@@ -41,30 +42,30 @@ pub(crate) struct Connection {
     tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
 }
 
-/// Why there was no answer.
+/// Why the API server did not respond.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum Error {
-    #[error("{address} cannot be connected to")]
+    #[error("failed to connect to {address}")]
     Connect { address: SocketAddr, source: io::Error },
-    #[error("{address} did not answer within {:.1} s", timeout.as_secs_f64())]
+    #[error("{address} did not respond within {:.1} s", timeout.as_secs_f64())]
     Timeout { address: SocketAddr, timeout: Duration },
-    #[error("{address} is not trusted")]
+    #[error("the certificate of {address} is not trusted")]
     Untrusted { address: SocketAddr, source: rustls::Error },
-    #[error("TLS with {address} failed")]
+    #[error("the TLS handshake with {address} failed")]
     Tls { address: SocketAddr, source: io::Error },
-    #[error("the exchange with {address} broke off")]
+    #[error("the HTTP request to {address} failed")]
     Http { address: SocketAddr, source: hyper::Error },
-    #[error("the answer of {address} is larger than {ANSWER} bytes")]
+    #[error("the response of {address} is larger than {MAX_RESPONSE_SIZE} bytes")]
     AnswerSize { address: SocketAddr },
-    #[error("the request cannot be made")]
+    #[error("failed to build the request")]
     Request { source: hyper::http::Error },
-    #[error("the token cannot be read")]
+    #[error("failed to read the token")]
     Token { source: super::credential::Error },
 }
 
 impl Error {
-    /// Whether another try may help.
+    /// Checks whether another attempt may succeed.
     pub(crate) fn is_temporary(&self) -> bool {
         match self {
             Self::Connect { .. } | Self::Timeout { .. } | Self::Tls { .. } | Self::Http { .. } => {
@@ -79,7 +80,7 @@ impl Error {
 }
 
 impl Connection {
-    /// A connection that `access` describes.
+    /// Creates a client for the server that `access` describes. Does not connect yet.
     pub(crate) fn new(access: Access) -> io::Result<Self> {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
@@ -93,7 +94,7 @@ impl Connection {
         let stream = TcpStream::connect(address)
             .await
             .map_err(|source| Error::Connect { address, source })?;
-        // The whole request is written at once; waiting for more gains nothing.
+        // The whole request is written at once, so Nagle's algorithm would only delay it.
         let _ = stream.set_nodelay(true);
         let request = self.prepare(request, token).map_err(|source| Error::Request { source })?;
         match &self.tls {
@@ -147,7 +148,7 @@ impl Connection {
         let exchange = async {
             let response = sender.send_request(request).await.map_err(failed)?;
             let (head, body) = response.into_parts();
-            let body = Limited::new(body, ANSWER).collect().await.map_err(|error| {
+            let body = Limited::new(body, MAX_RESPONSE_SIZE).collect().await.map_err(|error| {
                 match error.downcast::<hyper::Error>() {
                     Ok(source) => failed(*source),
                     Err(error) => {
@@ -166,8 +167,8 @@ impl Connection {
         let mut exchange = pin!(exchange);
         let mut connection = pin!(connection);
         let mut open = true;
-        // The connection moves the bytes while the exchange waits for them. It ends first when
-        // the server closes; what it has read is then there for the exchange.
+        // The connection transfers the bytes that the exchange waits for, so both are polled. If
+        // the server closes the connection, it ends first, and the exchange reads what is buffered.
         poll_fn(|context| {
             let answer = exchange.as_mut().poll(context);
             if answer.is_ready() || !open || connection.as_mut().poll(context).is_pending() {
@@ -192,7 +193,8 @@ impl Server for Connection {
     }
 }
 
-/// A certificate that is not right stays so; a handshake that broke off may not.
+/// Distinguishes an invalid certificate, which is permanent, from other failures of the handshake,
+/// which may be temporary.
 fn tls_error(address: SocketAddr, source: io::Error) -> Error {
     let cause = source.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
     match cause {

@@ -1,4 +1,4 @@
-//! Where the API server is, how it is recognised, and who we are to it.
+//! The address of the API server, the certificates that it must have, and the credentials for it.
 
 use std::ffi::OsString;
 use std::io;
@@ -12,76 +12,76 @@ use rustls::{ClientConfig, RootCertStore};
 
 use crate::{file, name};
 
-/// Where the kubelet mounts a service account.
+/// The directory in which the kubelet mounts the credentials of the service account.
 pub(crate) const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// Most bytes of a token, namespace, key or bundle of certificates. Tokens have about 1 KiB, the
-/// largest authority bundles some 250 KiB.
-pub(super) const SIZE: usize = 1 << 20;
+/// The maximum size of a token, namespace, key, kubeconfig or bundle of certificates, in bytes.
+/// Tokens have about 1 KiB, and the largest bundles of certificates about 250 KiB.
+pub(super) const MAX_SIZE: usize = 1 << 20;
 
-/// All that a connection needs to know.
+/// The server and the credentials of a connection.
 #[derive(Debug)]
 pub(crate) struct Access {
-    /// The address that is connected to, whatever its name is.
+    /// The address to connect to.
     pub(crate) address: SocketAddr,
     /// The `Host` header.
     pub(crate) host: String,
-    /// What every path begins with; empty for most servers.
+    /// The prefix of every path, which is empty for most servers.
     pub(crate) base: String,
     pub(crate) token: Token,
-    /// None for plain HTTP, which only a kubeconfig can ask for.
+    /// `None` for plain HTTP, which only a kubeconfig can request.
     pub(crate) tls: Option<Tls>,
 }
 
-/// How the server is recognised.
+/// How the server is authenticated.
 #[derive(Debug)]
 pub(crate) struct Tls {
     pub(crate) config: Arc<ClientConfig>,
-    /// The name or address that its certificate must bear.
+    /// The name or address that its certificate must contain.
     pub(crate) name: ServerName<'static>,
 }
 
-/// How we say who we are.
+/// The bearer token of the requests.
 pub(crate) enum Token {
-    /// Not by a token.
+    /// No token is sent.
     None,
-    /// By this one.
+    /// A token that never changes.
     Fixed(String),
-    /// By the one in this file, which is read for every request: the kubelet replaces it.
+    /// The token in this file, which is read for every request because the kubelet replaces it.
     File(PathBuf),
 }
 
-/// Why there is no way to the API server.
+/// Why the access to the API server is unknown.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum Error {
-    #[error("{variable} is not set, as it is in every pod, and no --kubeconfig is given")]
+    #[error("no --kubeconfig was given, and {variable} is not set, so this is not a pod")]
     NotInPod { variable: &'static str },
-    #[error("{variable} is {value:?}, which is no {expected}")]
+    #[error("{variable} is {value:?}, which is not a valid {expected}")]
     Variable { variable: &'static str, value: OsString, expected: &'static str },
-    #[error("{} cannot be read", path.display())]
+    #[error("failed to read {}", path.display())]
     File { path: PathBuf, source: io::Error },
-    #[error("{} is not text", path.display())]
+    #[error("{} is not UTF-8", path.display())]
     Text { path: PathBuf },
-    #[error("{namespace:?} is no name of a namespace")]
+    #[error("invalid namespace {namespace:?}")]
     Namespace { namespace: String },
-    #[error("{what} holds no certificate that can be used")]
+    #[error("{what} contains no usable certificate")]
     NoCertificate { what: String },
     #[error("{what} is not a private key in PEM")]
     NoKey { what: String },
-    #[error("TLS cannot be set up")]
+    #[error("failed to configure TLS")]
     Tls(#[from] rustls::Error),
 }
 
 impl Error {
-    /// What may help.
+    /// Returns what the user can do about the error, if that is known.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::NotInPod { .. } => Some("outside of a pod: --kubeconfig FILE, or --dry-run"),
+            Self::NotInPod { .. } => Some("outside a pod, use --kubeconfig FILE or --dry-run"),
             Self::File { path, source }
                 if path.starts_with(ACCOUNT) && source.kind() == io::ErrorKind::NotFound =>
             {
-                Some("the pod needs its service account: automountServiceAccountToken: true")
+                Some("set automountServiceAccountToken: true in the pod or its service account")
             }
             _ => None,
         }
@@ -89,11 +89,11 @@ impl Error {
 }
 
 impl Access {
-    /// The way that a pod has: the two variables of the `kubernetes` service, and the service
-    /// account in `account`.
+    /// Returns the access of a pod: the two variables of the `kubernetes` service, and the service
+    /// account in the directory `account`.
     ///
-    /// `variable` gives environment variables; no other one is asked for.
-    pub(crate) fn of_pod(
+    /// `variable` reads environment variables. It is called for these two only.
+    pub(crate) fn from_pod(
         variable: impl Fn(&str) -> Option<OsString>,
         account: &Path,
     ) -> Result<Self, Error> {
@@ -114,24 +114,24 @@ impl Access {
     }
 }
 
-/// The namespace of the pod that this is.
+/// Reads the namespace of the pod from the directory of its service account.
 pub(crate) fn namespace_of_pod(account: &Path) -> Result<String, Error> {
     let path = account.join("namespace");
     namespace(text(read(&path)?, path)?)
 }
 
-/// `namespace`, if it can be one: it becomes part of a URL.
+/// Checks that `namespace` is a valid name, because it becomes part of a URL.
 pub(super) fn namespace(namespace: String) -> Result<String, Error> {
     if name::is_label(&namespace) { Ok(namespace) } else { Err(Error::Namespace { namespace }) }
 }
 
 impl Token {
-    /// The token, freshly read.
+    /// Reads the current token.
     pub(crate) fn read(&self) -> Result<Option<String>, Error> {
         match self {
             Self::None => Ok(None),
             Self::Fixed(token) => Ok(Some(token.clone())),
-            // A second time, in case that the kubelet has just removed the old one.
+            // Reads again on failure, in case the kubelet is just replacing the file.
             Self::File(path) => {
                 let bytes = read(path).or_else(|_| read(path))?;
                 text(bytes, path.clone()).map(Some)
@@ -140,7 +140,7 @@ impl Token {
     }
 }
 
-/// No token gets into a log.
+/// Shows no token, so that none appears in a log.
 impl std::fmt::Debug for Token {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -151,14 +151,15 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// TLS that trusts the certificates of `authority` (PEM; `what` says where it comes from).
+/// Returns a TLS configuration that trusts the certificates of `authority` (PEM). `what` names
+/// their origin in messages.
 pub(super) fn tls_config(
     authority: &[u8],
     what: &str,
     client: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
 ) -> Result<ClientConfig, Error> {
     let mut roots = RootCertStore::empty();
-    // As Go does, odd certificates beside good ones are passed over.
+    // As in Go, unusable certificates are skipped if others are usable.
     let (usable, _) = roots.add_parsable_certificates(certificates(authority));
     if usable == 0 {
         return Err(Error::NoCertificate { what: what.to_owned() });
@@ -173,13 +174,13 @@ pub(super) fn tls_config(
     })
 }
 
-/// The certificates in a PEM text.
+/// Parses the certificates in a PEM text.
 pub(super) fn certificates(pem: &[u8]) -> Vec<CertificateDer<'static>> {
     CertificateDer::pem_slice_iter(pem).filter_map(Result::ok).collect()
 }
 
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    file::read(path, SIZE).map_err(|source| Error::File { path: path.to_owned(), source })
+    file::read(path, MAX_SIZE).map_err(|source| Error::File { path: path.to_owned(), source })
 }
 
 fn text(bytes: Vec<u8>, path: PathBuf) -> Result<String, Error> {

@@ -1,4 +1,4 @@
-//! The way to the API server from outside of a pod: a kubeconfig that a flag names.
+//! Reads a kubeconfig, for use outside a pod.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -11,34 +11,34 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use unlade_yaml::{self as yaml, Scalars, json::Value};
 
-use super::credential::{self, Access, SIZE, Tls, Token, certificates, read, tls_config};
+use super::credential::{self, Access, MAX_SIZE, Tls, Token, certificates, read, tls_config};
 
-/// What a context of a kubeconfig says.
+/// A context of a kubeconfig.
 #[derive(Debug)]
 pub(crate) struct Kubeconfig {
     pub(crate) access: Access,
     /// The namespace of the context.
     pub(crate) namespace: Option<String>,
-    /// Whether the user has credentials which are not used, because the way to the server has no
-    /// TLS. kubectl leaves them out as well (`ClientConfig` of client-go's clientcmd).
+    /// Whether the user has credentials that are not used, because the connection has no TLS.
+    /// kubectl does not send them either (`ClientConfig` of client-go's clientcmd).
     pub(crate) withholds_credentials: bool,
 }
 
-/// Why a kubeconfig is not used.
+/// Why a kubeconfig is not usable.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum Error {
     #[error("{} is not YAML", path.display())]
     Yaml { path: PathBuf, source: yaml::Error },
-    #[error("no current-context, and no --context is given")]
+    #[error("the kubeconfig has no current-context, and --context was not given")]
     NoContext,
-    #[error("{kind} {name:?} is not there")]
+    #[error("the kubeconfig has no {kind} {name:?}")]
     NoEntry { kind: &'static str, name: String },
-    #[error("cluster {cluster:?}: {field} is missing")]
+    #[error("the cluster {cluster:?} has no {field}")]
     NoField { cluster: String, field: &'static str },
     #[error("server {server:?} is not a URL")]
     Url { server: String },
-    #[error("server {server:?} is a name, and names are not looked up")]
+    #[error("server {server:?} has a host name, and the unpacker does not resolve names")]
     Name { server: String },
     #[error("{field} is not supported")]
     Unsupported { field: &'static str, hint: &'static str },
@@ -51,12 +51,12 @@ pub(crate) enum Error {
 }
 
 impl Error {
-    /// What may help.
+    /// Returns what the user can do about the error, if that is known.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Name { .. } => Some(
-                "use the server's IP address, and tls-server-name for the name in its certificate",
-            ),
+            Self::Name { .. } => {
+                Some("use the IP address, and put the name of the certificate into tls-server-name")
+            }
             Self::Unsupported { hint, .. } => Some(hint),
             Self::Credential(error) => error.hint(),
             _ => None,
@@ -64,21 +64,21 @@ impl Error {
     }
 }
 
-/// What needs another program or is not safe.
+/// The fields that need another program or are not safe, with hints.
 const UNSUPPORTED: [(&str, &str); 5] = [
     ("exec", "put a token into the kubeconfig: kubectl create token NAME"),
     ("auth-provider", "put a token into the kubeconfig: kubectl create token NAME"),
-    ("username", "Kubernetes has no basic authentication any more"),
-    ("insecure-skip-tls-verify", "give certificate-authority-data"),
-    ("proxy-url", "no proxy is used: give an address that can be reached"),
+    ("username", "Kubernetes no longer supports basic authentication"),
+    ("insecure-skip-tls-verify", "set certificate-authority-data"),
+    ("proxy-url", "use an address that can be reached without a proxy"),
 ];
 
 impl Kubeconfig {
-    /// Reads `context`, else the current one, of the kubeconfig at `path`.
+    /// Reads `context`, or the current context, from the kubeconfig at `path`.
     pub(crate) fn read(path: &Path, context: Option<&str>) -> Result<Self, Error> {
         let text = read(path)?;
         let mut limits = yaml::Limits::default();
-        limits.input = SIZE;
+        limits.input = MAX_SIZE;
         let document = yaml::read(&text, Scalars::Resolved, &limits)
             .map_err(|source| Error::Yaml { path: path.to_owned(), source })?;
         let root = document.tree.root();
@@ -158,14 +158,14 @@ fn access(
     })
 }
 
-/// The fields of a user that hold or name a secret.
+/// The fields of a user that contain or name a secret.
 const CREDENTIALS: [&str; 4] = ["token", "tokenFile", "client-certificate", CERTIFICATE_DATA];
 
 const AUTHORITY_DATA: &str = "certificate-authority-data";
 const CERTIFICATE_DATA: &str = "client-certificate-data";
 const KEY_DATA: &str = "client-key-data";
 
-/// The certificate that says who `user` is, and its key.
+/// A client certificate with its chain, and its key.
 type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
 fn client(user: Value<'_>, folder: &Path) -> Result<Option<Identity>, Error> {
@@ -183,7 +183,7 @@ fn client(user: Value<'_>, folder: &Path) -> Result<Option<Identity>, Error> {
     Ok(Some((chain, key)))
 }
 
-/// As in Kubernetes the file is preferred, because it may be rotated.
+/// Returns the token of `user`. As in Kubernetes, the file is preferred, because it may be rotated.
 fn token(user: Value<'_>, folder: &Path) -> Token {
     match (string(user, "tokenFile"), string(user, "token")) {
         (Some(file), _) if !file.is_empty() => Token::File(folder.join(file)),
@@ -192,7 +192,8 @@ fn token(user: Value<'_>, folder: &Path) -> Token {
     }
 }
 
-/// The bytes that `data` holds as base64, else those of the file that `file` names.
+/// Returns the bytes that the field `data` contains as base64, or those of the file that the field
+/// `file` names.
 fn bytes(
     entry: Value<'_>,
     file: &str,
@@ -209,7 +210,7 @@ fn bytes(
     }
 }
 
-/// The `kind` of the entry called `name` in `list`.
+/// Returns the field `kind` of the entry `name` in `list`.
 fn entry<'a>(
     root: Value<'a>,
     list: &str,

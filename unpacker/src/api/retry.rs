@@ -1,4 +1,4 @@
-//! When to try again.
+//! Decides whether and when a failed attempt is repeated.
 
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use super::Error;
 use crate::log;
 
-/// How long and how often to try.
+/// The time limits of the attempts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Policy {
-    /// When to give up, counted from the beginning.
+    /// The maximum time of the whole run.
     pub(crate) deadline: Duration,
-    /// How long 401 and 403 are taken for a Role that is just being created.
+    /// How long to retry after 401 and 403, because the Role may not be in effect yet.
     pub(crate) permission: Duration,
-    /// How long one answer may take, from connecting to its last byte.
+    /// The maximum time of one request, from connecting to the last byte of the response.
     pub(crate) request: Duration,
 }
 
@@ -28,15 +28,15 @@ impl Default for Policy {
     }
 }
 
-/// The time; tests have their own.
+/// A clock, which tests replace.
 pub(crate) trait Clock {
-    /// The time since some fixed moment.
+    /// Returns the time since the start of the clock.
     fn now(&self) -> Duration;
-    /// Waits.
+    /// Waits for this time.
     fn sleep(&self, time: Duration);
 }
 
-/// The machine's clock.
+/// The clock of the system.
 #[derive(Debug)]
 pub(crate) struct SystemClock(Instant);
 
@@ -56,39 +56,40 @@ impl Clock for SystemClock {
     }
 }
 
-/// The tries for one ConfigMap.
+/// The attempts to fill one ConfigMap.
 #[derive(Debug)]
 pub(crate) struct Pace<'a, C> {
     policy: &'a Policy,
     clock: &'a C,
-    /// Failed tries so far.
+    /// The number of failed attempts.
     tries: u32,
-    /// When access was first denied since the last answer of another kind.
+    /// When access was first denied since the last response of another kind.
     denied: Option<Duration>,
     random: Random,
 }
 
 impl<'a, C: Clock> Pace<'a, C> {
-    /// First wait; each further one may be twice as long.
+    /// The first wait. Each further wait may be twice as long.
     const FIRST: Duration = Duration::from_millis(200);
-    /// Longest wait of our own choice.
-    const LONGEST: Duration = Duration::from_secs(10);
-    /// Longest wait for a Role: a short window needs frequent tries.
-    const LONGEST_DENIED: Duration = Duration::from_secs(1);
-    /// Longest wait that a server can ask for.
-    const LONGEST_ASKED: Duration = Duration::from_secs(30);
+    /// The maximum wait, unless the server requests a longer one.
+    const MAX: Duration = Duration::from_secs(10);
+    /// The maximum wait for a Role, which usually takes effect within a second.
+    const MAX_DENIED: Duration = Duration::from_secs(1);
+    /// The maximum wait that a server can request.
+    const MAX_REQUESTED: Duration = Duration::from_secs(30);
 
-    /// `clock` began with the run: the deadline of the policy is for all ConfigMaps together.
+    /// Creates the pace for one ConfigMap. `clock` started with the run, because the deadline of
+    /// the policy applies to all ConfigMaps together.
     pub(crate) fn new(policy: &'a Policy, clock: &'a C) -> Self {
         Self { policy, clock, tries: 0, denied: None, random: Random::default() }
     }
 
-    /// How long the next answer may take.
+    /// Returns the maximum time of the next request.
     pub(crate) fn timeout(&self) -> Duration {
         self.policy.request.min(self.left())
     }
 
-    /// Waits after `error`, or gives it back if another try has no sense or no time is left.
+    /// Waits after `error`, or returns it if another attempt is pointless or no time is left.
     pub(crate) fn wait(&mut self, error: Error) -> Result<(), Error> {
         let Some(wait) = self.next_wait(&error) else { return Err(error) };
         self.tries += 1;
@@ -100,7 +101,8 @@ impl<'a, C: Clock> Pace<'a, C> {
         Ok(())
     }
 
-    /// How long to wait after `error`; none if another try has no sense or no time is left.
+    /// Returns how long to wait after `error`, or `None` if another attempt is pointless or no time
+    /// is left.
     pub(crate) fn next_wait(&mut self, error: &Error) -> Option<Duration> {
         if !matches!(error, Error::Denied { .. }) {
             // A server that is starting denies access until it has read its Roles, so an earlier
@@ -113,17 +115,17 @@ impl<'a, C: Clock> Pace<'a, C> {
                 let since = now.saturating_sub(*self.denied.get_or_insert(now));
                 let left =
                     self.policy.permission.checked_sub(since).filter(|left| !left.is_zero())?;
-                self.backoff(Self::LONGEST_DENIED).min(left)
+                self.backoff(Self::MAX_DENIED).min(left)
             }
-            // Nobody has to wait for a conflict: the next try has the newest version. Only if
-            // that does not help either, others write at the same pace.
+            // The next attempt reads the newest version, so the first conflict needs no wait. More
+            // conflicts mean that another client writes at the same pace.
             Error::Conflict { .. } if self.tries == 0 => Duration::ZERO,
-            Error::Conflict { .. } => self.backoff(Self::LONGEST),
+            Error::Conflict { .. } => self.backoff(Self::MAX),
             Error::Unavailable { retry_after, .. } => {
-                let asked = retry_after.unwrap_or_default().min(Self::LONGEST_ASKED);
-                self.backoff(Self::LONGEST).max(asked)
+                let requested = retry_after.unwrap_or_default().min(Self::MAX_REQUESTED);
+                self.backoff(Self::MAX).max(requested)
             }
-            Error::Connection(error) if error.is_temporary() => self.backoff(Self::LONGEST),
+            Error::Connection(error) if error.is_temporary() => self.backoff(Self::MAX),
             _ => return None,
         };
         (wait < self.left()).then_some(wait)
@@ -133,14 +135,15 @@ impl<'a, C: Clock> Pace<'a, C> {
         self.policy.deadline.saturating_sub(self.clock.now())
     }
 
-    /// Exponential, with the upper half left to chance so that many pods do not come together.
-    fn backoff(&self, longest: Duration) -> Duration {
-        let whole = Self::FIRST.saturating_mul(1 << self.tries.min(16)).min(longest);
+    /// Returns an exponential backoff. Its upper half is random, so that many pods do not send
+    /// their requests at the same time.
+    fn backoff(&self, max: Duration) -> Duration {
+        let whole = Self::FIRST.saturating_mul(1 << self.tries.min(16)).min(max);
         whole.mul_f64(0.5 + self.random.next() / 2.0)
     }
 }
 
-/// Chance enough to spread tries.
+/// A random number generator that is good enough to spread attempts.
 #[derive(Debug, Default)]
 struct Random {
     state: RandomState,
@@ -148,7 +151,7 @@ struct Random {
 }
 
 impl Random {
-    /// A number from 0 to 1.
+    /// Returns a number from 0 to 1.
     fn next(&self) -> f64 {
         self.n.set(self.n.get().wrapping_add(1));
         let bits = self.state.hash_one(self.n.get());

@@ -1,4 +1,4 @@
-//! The answers of the API server that are no success.
+//! Turns unsuccessful responses of the API server into errors.
 
 use std::time::Duration;
 
@@ -6,37 +6,38 @@ use serde::Deserialize;
 
 use super::{Error, Response};
 
-/// How the API server begins what an admission webhook said (apiserver `ToStatusErr`).
+/// The start of the API server's message if an admission webhook refused a request (apiserver
+/// `ToStatusErr`).
 const WEBHOOK: &str = "admission webhook ";
 
-/// `response` if it is a success, else what it says.
+/// Returns `response` if it is a success, and the error that it reports otherwise.
 pub(super) fn check(name: &str, response: Response) -> Result<Response, Error> {
     let status = response.status;
     if (200..300).contains(&status) {
         return Ok(response);
     }
-    let said = Status::of(&response);
-    let (name, message) = (name.to_owned(), said.message);
+    let reported = Status::from_response(&response);
+    let (name, message) = (name.to_owned(), reported.message);
     Err(match status {
-        // A webhook chooses the code, and most choose that of a missing permission.
+        // Most webhooks refuse with the code of a missing permission.
         403 if message.starts_with(WEBHOOK) => Error::Refused { name, status, message },
         401 | 403 => Error::Denied { name, status, message },
         404 => Error::Missing { name, message },
         409 => Error::Conflict { name },
         413 => Error::TooLarge { name, message },
-        422 if said.too_long => Error::TooLarge { name, message },
+        422 if reported.too_long => Error::TooLarge { name, message },
         408 | 429 | 500..=599 => {
-            Error::Unavailable { status, message, retry_after: said.retry_after }
+            Error::Unavailable { status, message, retry_after: reported.retry_after }
         }
         _ => Error::Refused { name, status, message },
     })
 }
 
-/// What is of use in a `v1` Status object.
+/// The useful fields of a `v1` Status object.
 struct Status {
     message: String,
-    /// A field is longer than allowed (`FieldValueTooLong`): for a ConfigMap that is its data as
-    /// a whole, or its annotations as a whole.
+    /// Whether a field is longer than allowed (`FieldValueTooLong`). For a ConfigMap, this applies
+    /// to its whole data or to all its annotations.
     too_long: bool,
     retry_after: Option<Duration>,
 }
@@ -62,17 +63,17 @@ struct Cause {
 }
 
 impl Status {
-    /// Longest text of an answer that is shown.
-    const MESSAGE: usize = 1024;
+    /// The maximum length of a message, in bytes.
+    const MAX_MESSAGE: usize = 1024;
 
-    fn of(response: &Response) -> Self {
+    fn from_response(response: &Response) -> Self {
         let body = serde_json::from_slice::<Body>(&response.body).unwrap_or_else(|_| Body {
-            // A proxy in between, perhaps.
+            // The response may be that of a proxy.
             message: String::from_utf8_lossy(&response.body).trim().to_owned(),
             details: None,
         });
         let mut message = body.message;
-        message.truncate(message.floor_char_boundary(Self::MESSAGE));
+        message.truncate(message.floor_char_boundary(Self::MAX_MESSAGE));
         if message.is_empty() {
             message.push_str("no reason given");
         }

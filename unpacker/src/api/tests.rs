@@ -9,13 +9,13 @@ use unlade_config_map::{ConfigMap, encode};
 
 use super::*;
 
-/// What a server does with a request.
+/// The response to a request.
 type Answer = Result<Response, connect::Error>;
 
 /// Whether an error is the expected one.
 type Check = fn(&Error) -> bool;
 
-/// Answers with what it was told to, in order, and keeps the requests.
+/// Returns the given responses in order, and records the requests.
 struct Script {
     answers: RefCell<VecDeque<Answer>>,
     requests: RefCell<Vec<Request>>,
@@ -70,7 +70,7 @@ impl Clock for StillClock {
     }
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "stands beside failures in lists of answers")]
+#[expect(clippy::unnecessary_wraps, reason = "lists of responses also contain failures")]
 fn answer(status: u16, body: &Value) -> Answer {
     Ok(Response { status, retry_after: None, body: body.to_string().into_bytes() })
 }
@@ -86,7 +86,7 @@ fn refused() -> Answer {
     })
 }
 
-/// The ConfigMap of a bundle with one manifest.
+/// Returns the ConfigMap of a bundle with one manifest.
 fn encoded() -> ConfigMap {
     let files = vec![
         File {
@@ -109,7 +109,7 @@ fn encoded() -> ConfigMap {
     encode(&content, &options).unwrap().remove(0)
 }
 
-/// The ConfigMap as OLM creates it.
+/// Returns the ConfigMap as OLM creates it.
 fn empty() -> Value {
     json!({
         "apiVersion": "v1",
@@ -127,7 +127,7 @@ fn existing() -> Answer {
     answer(200, &empty())
 }
 
-/// The result, and the time that it took.
+/// Fills the ConfigMap, and returns the result and the time that it took.
 fn run(script: &Script) -> (Result<Filled, Error>, Duration) {
     let clock = StillClock::default();
     let policy = Policy::default();
@@ -151,7 +151,7 @@ fn config_map_is_read_once_and_written_once() {
 }
 
 #[test]
-fn what_others_wrote_is_kept() {
+fn the_changes_of_other_clients_are_kept() {
     let script = Script::new(vec![existing(), answer(200, &json!({}))]);
     run(&script).0.unwrap();
     let put = script.put();
@@ -286,7 +286,7 @@ fn denial_is_a_late_role_for_ten_seconds() {
 
 /// A server that is starting answers 503, and then denies access until it has read its Roles.
 #[test]
-fn denial_counts_anew_after_an_answer_of_another_kind() {
+fn the_wait_after_a_denial_restarts_after_another_response() {
     let mut answers = vec![status(403, "no")];
     answers.extend((0..10).map(|_| status(503, "starting")));
     answers.extend((0..3).map(|_| status(403, "no")));
@@ -297,7 +297,7 @@ fn denial_counts_anew_after_an_answer_of_another_kind() {
 }
 
 #[test]
-fn what_no_retry_can_mend_ends_at_once() {
+fn permanent_failures_are_not_retried() {
     let too_long = json!({
         "message": "ConfigMap is invalid: must have at most 1048576 bytes",
         "details": {"causes": [{"reason": "FieldValueTooLong", "field": ""}]},

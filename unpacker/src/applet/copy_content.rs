@@ -13,18 +13,18 @@ use lexopt::prelude::*;
 
 use self::tree::Limits;
 
-/// Why a folder was not copied.
+/// Why the catalog was not copied.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
     #[error("{0}")]
     Syntax(#[from] lexopt::Error),
     #[error("--{0} is required")]
     Missing(&'static str),
-    #[error("copy {}", path.display())]
+    #[error("failed to copy {}", path.display())]
     Copy { path: PathBuf, source: tree::Error },
-    #[error("the working directory is not known")]
+    #[error("failed to determine the working directory")]
     WorkingDirectory(#[source] io::Error),
-    #[error("replace {}", path.display())]
+    #[error("failed to replace {}", path.display())]
     Replace { path: PathBuf, source: io::Error },
 }
 
@@ -32,7 +32,7 @@ pub(super) fn run(args: Vec<OsString>) -> Result<(), Error> {
     run_in(Path::new("/"), args)
 }
 
-/// Runs it with an image whose root is `root`.
+/// Runs the program in an image whose root is `root`.
 fn run_in(root: &Path, args: Vec<OsString>) -> Result<(), Error> {
     let mut parser = lexopt::Parser::from_args(args);
     let [mut catalog_from, mut catalog_to, mut cache_from, mut cache_to] = [const { None }; 4];
@@ -62,7 +62,7 @@ fn run_in(root: &Path, args: Vec<OsString>) -> Result<(), Error> {
                 return Err(Error::Replace { path: to, source: error });
             }
             _ => {
-                // Only the root is known to belong to the image, so the way begins there.
+                // Only the root certainly belongs to the image, so the path is resolved from there.
                 let path = path::absolute(&from).map_err(Error::WorkingDirectory)?;
                 tree::copy(root, &path, &to, &Limits::default())
                     .map_err(|source| Error::Copy { path: from, source })?;
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_catalog_replaces_what_was_there() {
+    fn a_catalog_replaces_its_destination() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::create_dir_all(at("configs/etcd")).unwrap();
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_pair_is_refused() {
+    fn a_source_without_a_destination_is_refused() {
         let error = run(vec!["--catalog.from=/a".into()]).unwrap_err();
         assert_eq!(error.to_string(), "--catalog.to is required");
         let args = ["--catalog.from=/a", "--catalog.to=/b", "--cache.to=/c"].map(Into::into);

@@ -1,4 +1,4 @@
-//! `cp -Rv SOURCE DESTINATION`, as OLM calls it: one file.
+//! `cp -Rv SOURCE DESTINATION` for a single file, which is how OLM calls it.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -11,18 +11,18 @@ use rustix::fs::OFlags;
 
 use crate::install;
 
-/// Why nothing was copied.
+/// Why the file was not copied.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
     #[error("{0}")]
     Syntax(#[from] lexopt::Error),
-    #[error("this cp is unlade's and copies one file: cp [-Rv] SOURCE DESTINATION")]
+    #[error("this is unlade's cp, which copies one file: cp [-Rv] SOURCE DESTINATION")]
     Usage,
-    #[error("{} is no regular file, and this cp is unlade's and copies nothing else", .0.display())]
+    #[error("{} is not a regular file; this is unlade's cp, which copies one file", .0.display())]
     NotAFile(PathBuf),
-    #[error("read {}", path.display())]
+    #[error("failed to read {}", path.display())]
     Read { path: PathBuf, source: io::Error },
-    #[error("write {}", path.display())]
+    #[error("failed to write {}", path.display())]
     Write { path: PathBuf, source: io::Error },
 }
 
@@ -33,7 +33,7 @@ pub(super) fn run(args: Vec<OsString>, stdout: &mut dyn Write) -> Result<(), Err
     while let Some(arg) = parser.next()? {
         match arg {
             Short('v') | Long("verbose") => is_verbose = true,
-            // Of a single file they change nothing that is wanted here.
+            // These flags do not matter for a single file.
             Short('R' | 'r' | 'f' | 'L' | 'p' | 'a') | Long("recursive" | "force") => {}
             Value(path) => paths.push(PathBuf::from(path)),
             other => return Err(other.unexpected().into()),
@@ -42,17 +42,18 @@ pub(super) fn run(args: Vec<OsString>, stdout: &mut dyn Write) -> Result<(), Err
     let [source, destination] = paths.as_slice() else { return Err(Error::Usage) };
     let copied = copy(source, destination)?;
     if is_verbose {
-        // Who reads may have gone.
+        // The reader may have closed the pipe, which does not matter.
         let _ = writeln!(stdout, "'{}' -> '{}'", source.display(), copied.display());
     }
     Ok(())
 }
 
-/// Copies what `source` leads to, which may be a link: the names in our image are. It may lie on any
-/// mount, because it is our image or a volume that OLM names, and never a bundle's or a catalog's.
+/// Copies the file that `source` names. Links are followed, because the programs of our image are
+/// links. The file may be on any mount, because OLM names our image or a volume here, and never a
+/// path of a bundle or catalog.
 fn copy(source: &Path, destination: &Path) -> Result<PathBuf, Error> {
     let read = |error| Error::Read { path: source.to_owned(), source: error };
-    // A FIFO is refused and not waited for.
+    // Opening a FIFO must not block; it is refused below.
     let mut options = File::options();
     let options = options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
     let file = options.open(source).map_err(read)?;
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_cannot_do_it_says() {
+    fn anything_but_one_regular_file_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().to_str().unwrap();
         assert!(matches!(cp(&["-R", path, "/nowhere"]), Err(Error::NotAFile(_))));

@@ -1,8 +1,8 @@
-//! `cpb DESTINATION`: copies a bundle out of its image, inside of that image's container.
+//! `cpb DESTINATION`: copies a bundle out of its image, inside the container of that image.
 //!
-//! Upstream's walks the whole file system for an `annotations.yaml`, ignores its argument and
-//! recreates links as they are (OLM `util/cpb/main.go`). Here the bundle is where the format says
-//! it is, and no link leads out of it.
+//! Upstream's `cpb` searches the whole file system for an `annotations.yaml`, ignores its argument
+//! and copies links as links (OLM `util/cpb/main.go`). This one reads the bundle from the paths
+//! that the bundle format defines, and follows no link that leads out of it.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,21 +13,21 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use unlade_bundle::Directory;
 
-use super::tell;
+use super::report_findings;
 use crate::directory::{self, Options};
 use crate::log;
 
-/// Where upstream's always writes, relative to the working directory.
+/// The directory that upstream's `cpb` always writes to, relative to the working directory.
 const DESTINATION: &str = "bundle";
 
-/// Why there is no copy.
+/// Why the bundle was not copied.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
-    #[error("{0:?} is no flag of this cpb, which is unlade's: cpb [DESTINATION]")]
+    #[error("unknown flag {0:?}: this is unlade's cpb, whose usage is cpb [DESTINATION]")]
     Flag(OsString),
-    #[error("read the bundle")]
+    #[error("failed to read the bundle")]
     Read(#[from] directory::Error),
-    #[error("write {}", path.display())]
+    #[error("failed to write {}", path.display())]
     Write { path: PathBuf, source: io::Error },
 }
 
@@ -36,21 +36,21 @@ pub(super) fn run(args: Vec<OsString>) -> Result<(), Error> {
         return Err(Error::Flag(flag.clone()));
     }
     let destination = args.into_iter().next().map_or_else(|| DESTINATION.into(), PathBuf::from);
-    // Not the working directory, which the image may have set.
+    // The bundle is at `/`. The image chooses the working directory.
     let n_files = copy(Path::new("/"), &destination)?;
     let destination = destination.display();
     log::line("info", format_args!("copied {n_files} files to {destination}"));
     Ok(())
 }
 
-/// Copies the bundle in `root`. Gives the number of files.
+/// Copies the bundle in `root`, and returns the number of files.
 fn copy(root: &Path, destination: &Path) -> Result<usize, Error> {
     let (files, findings) = directory::read_as_copier(root, &Options::default())?;
-    tell(&findings, |finding| log::line("warning", finding));
+    report_findings(&findings, |finding| log::line("warning", finding));
     for directory in [Directory::Manifests, Directory::Metadata] {
         let path = destination.join(directory.as_str());
         fs::create_dir_all(&path)
-            // Of the other container's user, too.
+            // The container that reads the copy may run as another user.
             .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o755)))
             .map_err(|source| Error::Write { path, source })?;
     }
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn links_within_become_files_and_links_out_end_it() {
+    fn links_within_become_files_and_links_out_are_errors() {
         let root = bundle("annotations: {a: b}", "manifests");
         symlink("csv.yaml", root.path().join("manifests/link.yaml")).unwrap();
         let to = tempfile::tempdir().unwrap();
@@ -128,10 +128,13 @@ mod tests {
     }
 
     #[test]
-    fn a_bundle_without_annotations_is_none() {
+    fn a_bundle_without_annotations_is_refused() {
         let root = bundle("", "manifests");
         fs::remove_file(root.path().join("metadata/annotations.yaml")).unwrap();
         let error = copy(root.path(), Path::new("/nowhere")).unwrap_err();
-        assert_eq!(log::chain(&error), "read the bundle: metadata/annotations.yaml is missing");
+        assert_eq!(
+            log::chain(&error),
+            "failed to read the bundle: metadata/annotations.yaml does not exist"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! `opm`, as far as OLM's unpack Job calls it: `opm alpha bundle extract` and `opm version`.
+//! The subcommands of `opm` that OLM's unpack Job needs: `opm alpha bundle extract` and
+//! `opm version`.
 
 mod extract;
 mod flag;
@@ -17,15 +18,15 @@ Usage:
   opm alpha bundle extract -m DIRECTORY -n NAMESPACE -c CONFIGMAP [-z] [-l BYTES] [-k KUBECONFIG]
   opm version
 
-Nothing else of opm is here: use the image of operator-registry for that.
+For all other commands of opm, use the image of operator-registry.
 ";
 
-/// As upstream's, which has its version in this place.
+/// The output of `opm version`, in upstream's format.
 const VERSION: &str =
     concat!("Version: version.Version{OpmVersion:\"unlade-", env!("CARGO_PKG_VERSION"), "\"}\n");
 
-/// Runs it with `args`, its name left out; `variable` gives environment variables. Gives the exit
-/// code: upstream's are 0 and 1.
+/// Runs `opm` with `args`, which do not include its name. `variable` reads environment variables.
+/// Returns the exit code, which is 0 or 1 as in upstream.
 pub(super) fn run(
     args: &[OsString],
     variable: impl Fn(&str) -> Option<OsString>,
@@ -34,7 +35,7 @@ pub(super) fn run(
     let (words, flags) = split(args);
     match words.as_slice() {
         [] | ["help" | "-h" | "--help", ..] => print(stdout, HELP),
-        ["version"] => match flag::asks_version_for_help(flags) {
+        ["version"] => match flag::is_version_help_requested(flags) {
             Ok(false) => print(stdout, VERSION),
             Ok(true) => print(stdout, HELP),
             Err(error) => failed(&error.to_string(), None),
@@ -47,7 +48,7 @@ pub(super) fn run(
             };
             let connection = match extract::connect(&options, &variable) {
                 Ok(connection) => connection,
-                // Upstream ends here by a line of its log.
+                // Upstream reports this error only in its log.
                 Err(failure) => return fatal(&failure),
             };
             let image = variable("CONTAINER_IMAGE").and_then(|image| image.into_string().ok());
@@ -63,14 +64,14 @@ pub(super) fn run(
         }
         other => {
             let command = other.iter().take(4).copied().collect::<Vec<_>>().join(" ");
-            let message = format!("this is unlade's opm, which has no command {command:?}");
-            failed(&message, Some("use the image of operator-registry for that"))
+            let message = format!("unknown command {command:?}: this is unlade's opm");
+            failed(&message, Some("use the image of operator-registry for this command"))
         }
     }
 }
 
-/// The words of the command, and its flags with what stands among them. Upstream's flags of
-/// registries are for every command, and stand before and between its words as well.
+/// Splits the arguments into the words of the command, and its flags and their values. Upstream's
+/// flags for registries may also stand before and between the words.
 fn split(args: &[OsString]) -> (Vec<&str>, Vec<&OsString>) {
     let (mut words, mut flags) = (Vec::new(), Vec::new());
     for arg in args {
@@ -103,7 +104,7 @@ fn fatal(failure: &Failure) -> u8 {
 }
 
 fn print(stdout: &mut dyn Write, text: &str) -> u8 {
-    // Who reads may have gone.
+    // The reader may have closed the pipe, which does not matter.
     let _ = stdout.write_all(text.as_bytes());
     0
 }
@@ -138,7 +139,7 @@ mod tests {
         assert_eq!(opm(&args), (1, String::new()), "its value counts there, too");
     }
 
-    /// As the real opm of operator-registry 1.73.
+    /// The opm of operator-registry 1.73 does the same.
     #[test]
     fn version_takes_any_argument_and_no_flag() {
         for args in [&["foo"][..], &["--use-http"], &["--", "-o"], &["-"]] {
@@ -152,11 +153,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_here_is_an_error() {
+    fn unknown_commands_and_flags_are_errors() {
         for args in [&["serve", "/configs"][..], &["alpha", "bundle", "unpack"], &["render"]] {
             assert_eq!(opm(args), (1, String::new()), "{args:?}");
         }
         assert_eq!(opm(&["alpha", "bundle", "extract", "--no-such"]).0, 1);
-        assert_eq!(opm(&["alpha", "bundle", "extract", "-c", "name"]).0, 1, "there is no server");
+        assert_eq!(opm(&["alpha", "bundle", "extract", "-c", "name"]).0, 1, "no server exists");
     }
 }

@@ -47,10 +47,10 @@ fn values_are_read_with_their_units() {
 #[test]
 fn wrong_command_lines_are_refused() {
     let cases = [
-        ("", "no command"),
-        ("frob", r#"no command "frob""#),
+        ("", "a command is required"),
+        ("frob", r#"unknown command "frob""#),
         ("--frob", "invalid option '--frob'"),
-        ("serve", "no --bundle"),
+        ("serve", "--bundle is required"),
         ("serve extra --bundle a", r#"argument "extra""#),
         ("serve --bundle", "missing argument for option '--bundle'"),
         ("serve --bundle A", r#"--bundle "A": "#),

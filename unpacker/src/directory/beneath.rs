@@ -1,4 +1,4 @@
-//! Opening what lies beneath a folder, and nothing else.
+//! Opens paths beneath a folder, and never any path outside it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -12,26 +12,26 @@ use super::{Error, walk};
 #[cfg(target_os = "linux")]
 mod kernel;
 
-/// Who resolves paths.
+/// How paths are resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Resolution {
-    /// The kernel, and where it refuses, [`walk`]: it works where `openat2` is missing (before
-    /// Linux 5.6, and on other systems) or filtered by seccomp, and names the link or mount that is
-    /// at fault.
+    /// By the kernel, and if that fails, by [`walk`]. The walk also works if `openat2` does not
+    /// exist (before Linux 5.6, and on other systems) or is filtered by seccomp, and its errors name
+    /// the link or mount.
     #[default]
     Auto,
-    /// The kernel alone, so that tests can compare the two.
+    /// Only by the kernel, so that tests can compare both.
     #[cfg(test)]
     Kernel,
-    /// The walk alone.
+    /// Only by the walk.
     #[cfg(test)]
     Walk,
-    /// The walk alone, as it is on systems other than Linux.
+    /// Only by the walk, as on systems other than Linux.
     #[cfg(test)]
     Portable,
 }
 
-/// An open folder, with its name for messages.
+/// An open folder and its path for messages.
 #[derive(Debug)]
 pub(crate) struct Folder {
     fd: OwnedFd,
@@ -40,37 +40,37 @@ pub(crate) struct Folder {
     resolution: Resolution,
 }
 
-/// The mount that something lies on.
+/// The mount that a file is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mount {
-    /// The kernel's id of the mount.
+    /// The ID of the mount.
     #[cfg(target_os = "linux")]
     Id(u64),
-    /// The device, where neither the kernel (before Linux 5.8) nor `/proc` gives the id. It
-    /// overlooks a bind mount of the same file system. The number is unsigned on Linux and signed on
-    /// macOS.
+    /// The device, if neither `statx` (since Linux 5.8) nor `/proc` returns the ID. It does not
+    /// distinguish a bind mount of the same file system. The number is unsigned on Linux and signed
+    /// on macOS.
     Device(i128),
 }
 
 impl Folder {
-    /// The folder that `path` names; its own links are followed, since the caller chose it.
+    /// Opens the folder at `path`. Links in `path` are followed, because the caller chose it.
     pub(crate) fn root(path: &Path, resolution: Resolution) -> Result<Self, Error> {
         let failed = |errno: Errno| Error::Root { path: path.to_owned(), source: errno.into() };
         let flags = SEARCH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = open(path, flags, Mode::empty()).map_err(failed)?;
         let mount = match resolution {
             #[cfg(test)]
-            Resolution::Portable => fstat(&fd).map(|stat| Mount::of_device(&stat)),
-            _ => Mount::of(fd.as_fd()),
+            Resolution::Portable => fstat(&fd).map(|stat| Mount::from_device(&stat)),
+            _ => Mount::from_fd(fd.as_fd()),
         };
         let mount = mount.map_err(failed)?;
         Ok(Self { fd, name: String::new(), mount, resolution })
     }
 
-    /// The folder at `path` beneath this one, opened for listing.
+    /// Opens the folder at `path` beneath this one for listing.
     pub(crate) fn folder(&self, path: &str) -> Result<Self, Error> {
         let place = self.place(path)?;
-        let name = self.name_of(path);
+        let name = self.path_of(path);
         if FileType::from_raw_mode(place.stat.st_mode) != FileType::Directory {
             return Err(Error::NotADirectory { path: name });
         }
@@ -78,7 +78,7 @@ impl Folder {
         Ok(Self { fd, name, mount: self.mount, resolution: self.resolution })
     }
 
-    /// What lies at `path` beneath this folder.
+    /// Finds the file at `path` beneath this folder.
     pub(crate) fn place(&self, path: &str) -> Result<Place, Error> {
         match self.resolution {
             #[cfg(target_os = "linux")]
@@ -87,27 +87,27 @@ impl Folder {
             Resolution::Auto => walk::place(self, path),
             #[cfg(test)]
             Resolution::Kernel => {
-                self.place_by_kernel(path).map_err(|errno| self.failed(path, errno))
+                self.place_by_kernel(path).map_err(|errno| self.system_error(path, errno))
             }
             #[cfg(test)]
             Resolution::Walk | Resolution::Portable => walk::place(self, path),
         }
     }
 
-    /// Opens `path` for reading, which was found to be `place`.
+    /// Opens `path` for reading, and checks that it is still `place`.
     pub(crate) fn open(&self, path: &str, place: &Place, flags: OFlags) -> Result<OwnedFd, Error> {
-        // Not blocking, in case that a FIFO takes its place in between.
+        // Nonblocking, in case a FIFO replaced the file in the meantime.
         let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let fd = self.resolve(path, flags | OFlags::CLOEXEC)?;
         match place.is(fd.as_fd()) {
             Ok(true) => Ok(fd),
-            Ok(false) => Err(Error::Changed { path: self.name_of(path) }),
-            Err(errno) => Err(self.failed(path, errno)),
+            Ok(false) => Err(Error::Changed { path: self.path_of(path) }),
+            Err(errno) => Err(self.system_error(path, errno)),
         }
     }
 
-    /// `path` as messages show it: relative to the bundle root.
-    pub(crate) fn name_of(&self, path: &str) -> String {
+    /// Returns `path` relative to the bundle root, for messages.
+    pub(crate) fn path_of(&self, path: &str) -> String {
         match (self.name.as_str(), path) {
             ("", "") => ".".to_owned(),
             ("", path) => path.to_owned(),
@@ -116,17 +116,19 @@ impl Folder {
         }
     }
 
-    /// The name of this folder as messages show it.
+    /// Returns the path of this folder relative to the bundle root, for messages.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
+    /// Returns the mount of the bundle root.
     pub(crate) fn mount(&self) -> Mount {
         self.mount
     }
 
-    pub(crate) fn failed(&self, path: &str, errno: Errno) -> Error {
-        Error::System { path: self.name_of(path), source: errno.into() }
+    /// Creates the error for a failure of the system at `path`.
+    pub(crate) fn system_error(&self, path: &str, errno: Errno) -> Error {
+        Error::System { path: self.path_of(path), source: errno.into() }
     }
 
     fn resolve(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Error> {
@@ -138,7 +140,7 @@ impl Folder {
             Resolution::Auto => walk::open(self, path, flags),
             #[cfg(test)]
             Resolution::Kernel => kernel::resolve(self.fd.as_fd(), path, flags)
-                .map_err(|errno| self.failed(path, errno)),
+                .map_err(|errno| self.system_error(path, errno)),
             #[cfg(test)]
             Resolution::Walk | Resolution::Portable => walk::open(self, path, flags),
         }
@@ -149,7 +151,7 @@ impl Folder {
         Place::hold(kernel::resolve(self.fd.as_fd(), path, SEARCH | OFlags::CLOEXEC)?)
     }
 
-    /// Looks at `name` in `folder`, which is this folder or one beneath it.
+    /// Finds `name` in `folder`, which is this folder or one beneath it.
     pub(super) fn look(&self, folder: BorrowedFd<'_>, name: &str) -> Result<Place, Errno> {
         match self.resolution {
             #[cfg(test)]
@@ -166,15 +168,17 @@ impl AsFd for Folder {
 }
 
 impl Mount {
-    pub(crate) fn of(fd: BorrowedFd<'_>) -> Result<Self, Errno> {
+    /// Returns the mount that `fd` is on.
+    pub(crate) fn from_fd(fd: BorrowedFd<'_>) -> Result<Self, Errno> {
         #[cfg(target_os = "linux")]
-        if let Some(id) = kernel::id_of_mount(fd) {
+        if let Some(id) = kernel::mount_id(fd) {
             return Ok(Self::Id(id));
         }
-        Ok(Self::of_device(&fstat(fd)?))
+        Ok(Self::from_device(&fstat(fd)?))
     }
 
-    pub(super) fn of_device(stat: &Stat) -> Self {
+    /// Returns the device of a file in place of its mount.
+    pub(super) fn from_device(stat: &Stat) -> Self {
         Self::Device(stat.st_dev.into())
     }
 }

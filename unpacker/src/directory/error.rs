@@ -1,71 +1,71 @@
-//! Why a bundle directory is not read.
+//! The errors of reading a bundle directory.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a bundle directory is not read. Paths are relative to the bundle root.
+/// Why a bundle directory was not read. Paths are relative to the bundle root.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The bundle root cannot be opened.
-    #[error("bundle root {} cannot be opened", path.display())]
+    #[error("failed to open the bundle root {}", path.display())]
     Root {
-        /// The root as it was given.
+        /// The root as the caller passed it.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A directory or file that the bundle needs is not there.
-    #[error("{path} is missing")]
+    /// A directory or file that the bundle needs does not exist.
+    #[error("{path} does not exist")]
     Missing {
-        /// What is missing.
+        /// The path that does not exist.
         path: String,
     },
-    /// Something else lies where a directory is needed.
+    /// A path that must be a directory is something else.
     #[error("{path} is not a directory")]
     NotADirectory {
-        /// What lies there.
+        /// Its path.
         path: String,
     },
-    /// A directory inside `manifests/` or `metadata/`: a bundle is flat (003.7), and upstream
-    /// fails on it too.
-    #[error("{path} is a directory inside a bundle's directory")]
+    /// `manifests/` or `metadata/` contains a directory. A bundle is flat (003.7), and upstream
+    /// fails too.
+    #[error("{path} is a nested directory")]
     NestedDirectory {
-        /// The inner directory, or the link to one.
+        /// The nested directory, or the link to one.
         path: String,
     },
-    /// A link that is not followed.
+    /// A link was not followed.
     #[error("link {path} -> {target} {fault}")]
     Link {
         /// The link.
         path: String,
-        /// Where it points to, as written.
+        /// Its target, as written.
         target: String,
-        /// What is wrong with it.
+        /// Why it was not followed.
         fault: LinkFault,
     },
-    /// A path that climbs out of the folder that it belongs to.
+    /// A path leads out of the bundle.
     #[error("path {path} leads out of the bundle")]
     Outside {
-        /// The path as it was given.
+        /// The path as the bundle names it.
         path: String,
     },
-    /// A mount inside the bundle: what lies there does not belong to the image.
+    /// A path is on a mount inside the bundle, so it does not belong to the image.
     #[error("{path} is on another mount than the bundle root")]
     Mount {
         /// The first path on the other mount.
         path: String,
     },
-    /// A device, FIFO or socket.
+    /// A file is a device, FIFO or socket.
     #[error("{path} is a {kind}, not a regular file")]
     Special {
         /// Its path.
         path: String,
-        /// What it is.
+        /// Its kind.
         kind: Kind,
     },
-    /// The user may not read a file or directory that is there.
+    /// The user may not read a file or directory.
     #[error("{path} (mode {mode:04o}) is not readable for uid {uid}")]
     Unreadable {
         /// Its path.
@@ -75,23 +75,23 @@ pub enum Error {
         /// Its permission bits.
         mode: u32,
     },
-    /// A file name that is not UTF-8.
+    /// A file name is not UTF-8.
     #[error("{directory}: file name {name} is not UTF-8")]
     Name {
-        /// The directory that it lies in.
+        /// The directory of the file.
         directory: String,
-        /// The name with its odd bytes escaped.
+        /// The name, with bytes that are not printable ASCII escaped.
         name: String,
     },
-    /// More files than the limit.
+    /// The bundle has too many files.
     #[error("{directory}: the bundle has more than {limit} files")]
     Files {
-        /// The directory in which the limit was passed.
+        /// The directory in which the limit was exceeded.
         directory: String,
         /// The limit, in files.
         limit: usize,
     },
-    /// A file larger than the limit for one.
+    /// A file is too large.
     #[error("{path} is larger than {limit} bytes")]
     FileSize {
         /// Its path.
@@ -99,85 +99,86 @@ pub enum Error {
         /// The limit, in bytes.
         limit: usize,
     },
-    /// All files together are larger than the limit.
+    /// All files together are too large.
     #[error("{path}: the files of the bundle are larger than {limit} bytes")]
     TotalSize {
-        /// The file with which the limit was passed.
+        /// The file that exceeds the limit.
         path: String,
         /// The limit, in bytes.
         limit: usize,
     },
-    /// A file was exchanged while it was opened.
+    /// A file was replaced while it was opened.
     #[error("{path} changed while it was read")]
     Changed {
         /// Its path.
         path: String,
     },
-    /// The system failed otherwise.
-    #[error("{path} cannot be read")]
+    /// The system failed to read a path.
+    #[error("failed to read {path}")]
     System {
-        /// The path that was read.
+        /// The path.
         path: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// annotations.yaml does not say where the bundle's directories are.
+    /// annotations.yaml does not name usable directories.
     #[error(transparent)]
     Layout(#[from] unlade_bundle::layout::Error),
-    /// The files were read, but are no bundle's content.
+    /// The files were read, but they are not the content of a bundle.
     #[error(transparent)]
     Content(#[from] unlade_bundle::content::Error),
 }
 
 impl Error {
-    /// What may help, where that is known.
+    /// Returns what the user can do about the error, if that is known.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Unreadable { .. } => Some("run as the user that owns the file, or as root"),
-            Self::NestedDirectory { .. } => {
-                Some("a bundle is flat: move the files up, or out of the directory")
-            }
+            Self::NestedDirectory { .. } => Some(
+                "a bundle is flat: move the files into its parent directory, or out of the \
+                     bundle",
+            ),
             Self::Content(error) => error.hint(),
-            Self::Mount { .. } => Some("mount the whole bundle at its root, not its directories"),
+            Self::Mount { .. } => {
+                Some("mount the whole bundle at its root instead of its directories")
+            }
             _ => None,
         }
     }
 }
 
-/// What is wrong with a link.
+/// Why a link was not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LinkFault {
     /// Its target starts with `/`.
     Absolute,
-    /// Its target climbs out of the directory that the link belongs to.
+    /// Its target is outside the directory that the link belongs to.
     Outside,
     /// Its target is on another mount.
     Mount,
-    /// Its target is not there.
+    /// Its target does not exist.
     Dangling,
-    /// Its target lies behind a file that is not a directory.
+    /// A component of its target other than the last one is not a directory.
     NotADirectory,
-    /// More than 40 links follow one another, as in a loop.
+    /// Its target needs more than 40 links to be followed, as in a loop.
     Loop,
 }
 
 impl fmt::Display for LinkFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Absolute => {
-                "is absolute; only relative links inside of the directory are followed"
-            }
+            Self::Absolute => "is absolute; only relative links inside the directory are followed",
             Self::Outside => "leads out of the directory that it belongs to",
             Self::Mount => "leads to another mount",
-            Self::Dangling => "leads nowhere",
-            Self::NotADirectory => "leads through something that is not a directory",
-            Self::Loop => "is part of a loop, or of more than 40 links in a row",
+            Self::Dangling => "leads to a file that does not exist",
+            Self::NotADirectory => "leads through a file that is not a directory",
+            Self::Loop => "is part of a loop, or of a chain of more than 40 links",
         })
     }
 }
 
-/// What lies where a regular file is needed.
+/// The kind of a file that is not a regular file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -187,7 +188,7 @@ pub enum Kind {
     Fifo,
     /// A socket.
     Socket,
-    /// Something that this version does not know.
+    /// A kind that this version does not know.
     Unknown,
 }
 

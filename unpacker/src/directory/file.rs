@@ -1,4 +1,4 @@
-//! The files of one folder, within limits.
+//! Reads the files of a folder within limits.
 
 use std::fs;
 use std::io::{self, Read};
@@ -9,7 +9,7 @@ use unlade_bundle::{Directory, File, Limits};
 use super::beneath::Folder;
 use super::{Error, Kind};
 
-/// What may still be read of a bundle.
+/// How many files and bytes of a bundle may still be read.
 #[derive(Debug)]
 pub(super) struct Budget<'a> {
     limits: &'a Limits,
@@ -22,7 +22,7 @@ impl<'a> Budget<'a> {
         Self { limits, files: limits.files, bytes: limits.total_size }
     }
 
-    /// What is left after `files`, which were read within the same limits.
+    /// Returns the budget that remains after `files` were read within the same limits.
     pub(super) fn after(limits: &'a Limits, files: &[File]) -> Self {
         let bytes: usize = files.iter().map(|file| file.bytes.len()).sum();
         Self {
@@ -33,32 +33,32 @@ impl<'a> Budget<'a> {
     }
 }
 
-/// Every file of `folder`, in the order of their names.
+/// Reads all files of `folder`, sorted by name.
 pub(super) fn read_all(
     folder: &Folder,
     directory: Directory,
     budget: &mut Budget<'_>,
 ) -> Result<Vec<File>, Error> {
-    let mut names = list(folder, budget)?;
+    let mut names = list_names(folder, budget)?;
     names.sort_unstable();
     names.into_iter().map(|name| read_file(folder, directory, &name, budget)).collect()
 }
 
-/// The file `name` of `folder`.
+/// Reads the file `name` of `folder`.
 pub(super) fn read_file(
     folder: &Folder,
     directory: Directory,
     name: &str,
     budget: &mut Budget<'_>,
 ) -> Result<File, Error> {
-    let bytes = read(folder, name, budget)?;
+    let bytes = read_bytes(folder, name, budget)?;
     Ok(File { directory, name: name.to_owned(), bytes })
 }
 
-fn list(folder: &Folder, budget: &mut Budget<'_>) -> Result<Vec<String>, Error> {
-    let failed = |errno| folder.failed("", errno);
+fn list_names(folder: &Folder, budget: &mut Budget<'_>) -> Result<Vec<String>, Error> {
+    let failed = |errno| folder.system_error("", errno);
     let mut names = Vec::new();
-    // Not `Dir::read_from`, which opens `.`: that takes the right to enter, listing does not.
+    // `Dir::read_from` would open `.`, which needs the permission to enter the folder.
     let fd = rustix::io::fcntl_dupfd_cloexec(folder, 0).map_err(failed)?;
     for entry in Dir::new(fd).map_err(failed)? {
         let entry = entry.map_err(failed)?;
@@ -78,21 +78,21 @@ fn list(folder: &Folder, budget: &mut Budget<'_>) -> Result<Vec<String>, Error> 
     Ok(names)
 }
 
-/// The bytes of the regular file `name`.
-fn read(folder: &Folder, name: &str, budget: &mut Budget<'_>) -> Result<Vec<u8>, Error> {
+/// Reads the bytes of the regular file `name`.
+fn read_bytes(folder: &Folder, name: &str, budget: &mut Budget<'_>) -> Result<Vec<u8>, Error> {
     let place = folder.place(name)?;
-    let path = folder.name_of(name);
+    let path = folder.path_of(name);
     match FileType::from_raw_mode(place.stat.st_mode) {
         FileType::RegularFile => {}
         FileType::Directory => return Err(Error::NestedDirectory { path }),
         other => return Err(Error::Special { path, kind: kind(other) }),
     }
     let file = fs::File::from(folder.open(name, &place, OFlags::empty())?);
-    let most = budget.bytes.min(budget.limits.file_size);
+    let max = budget.bytes.min(budget.limits.file_size);
     let bytes =
-        read_at_most(file, most).map_err(|source| Error::System { path: path.clone(), source })?;
+        read_at_most(file, max).map_err(|source| Error::System { path: path.clone(), source })?;
     let Some(bytes) = bytes else {
-        return Err(if most < budget.limits.file_size {
+        return Err(if max < budget.limits.file_size {
             Error::TotalSize { path, limit: budget.limits.total_size }
         } else {
             Error::FileSize { path, limit: budget.limits.file_size }
@@ -102,11 +102,11 @@ fn read(folder: &Folder, name: &str, budget: &mut Budget<'_>) -> Result<Vec<u8>,
     Ok(bytes)
 }
 
-/// All that `source` gives; none if that is more than `most` bytes.
-pub(crate) fn read_at_most(source: impl Read, most: usize) -> io::Result<Option<Vec<u8>>> {
+/// Reads `source` to its end. Returns `None` if it has more than `max` bytes.
+pub(crate) fn read_at_most(source: impl Read, max: usize) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
-    source.take(most as u64 + 1).read_to_end(&mut bytes)?;
-    Ok((bytes.len() <= most).then_some(bytes))
+    source.take(max as u64 + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() <= max).then_some(bytes))
 }
 
 fn kind(file_type: FileType) -> Kind {

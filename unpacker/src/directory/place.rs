@@ -1,4 +1,5 @@
-//! What lies at a name in a folder, without opening it: no device wakes up and no FIFO blocks.
+//! Finds files of any kind without opening them, which has no effect on devices and does not block
+//! on a FIFO.
 
 use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,54 +9,55 @@ use rustix::io::Errno;
 
 use super::beneath::Mount;
 
-/// How a folder is opened only to look beneath it. Linux then needs no right to list the folder.
+/// The flags with which a folder is opened to resolve paths beneath it. On Linux this does not need
+/// the right to list the folder.
 #[cfg(target_os = "linux")]
 pub(super) const SEARCH: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
 pub(super) const SEARCH: OFlags = OFlags::RDONLY;
 
-/// What was found at a name.
+/// A file of any kind that was found at a name in a folder.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(super) stat: Stat,
-    /// Keeps the inode's number from being used again, and is what a link is read from and a folder
-    /// is entered by, so that nothing can take its place in between. Only Linux has such
-    /// descriptors (`O_PATH`).
+    /// Prevents the inode number from being reused. Links are read and folders are entered through
+    /// it, so that nothing can replace them in the meantime. Only Linux has such descriptors
+    /// (`O_PATH`).
     fd: Option<OwnedFd>,
 }
 
 impl Place {
-    /// Looks at `name` in `folder`. A link is not followed.
+    /// Finds `name` in `folder`. Does not follow a link.
     #[cfg(target_os = "linux")]
     pub(super) fn find(folder: BorrowedFd<'_>, name: &str) -> Result<Self, Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Self::hold(openat(folder, name, flags, Mode::empty())?)
     }
 
-    /// Looks at `name` in `folder`. A link is not followed.
+    /// Finds `name` in `folder`. Does not follow a link.
     #[cfg(not(target_os = "linux"))]
     pub(super) fn find(folder: BorrowedFd<'_>, name: &str) -> Result<Self, Errno> {
         Self::find_portably(folder, name)
     }
 
-    /// The same on systems without `O_PATH`. Linux has it for the tests.
+    /// Does the same on systems without `O_PATH`. On Linux, only tests use it.
     #[cfg(any(test, not(target_os = "linux")))]
     pub(super) fn find_portably(folder: BorrowedFd<'_>, name: &str) -> Result<Self, Errno> {
         let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
         Ok(Self { stat, fd: None })
     }
 
-    /// The place that a descriptor was opened for.
+    /// Returns the place of a file that was opened with `O_PATH`.
     #[cfg(target_os = "linux")]
     pub(super) fn hold(fd: OwnedFd) -> Result<Self, Errno> {
         Ok(Self { stat: fstat(&fd)?, fd: Some(fd) })
     }
 
-    /// The mount that it lies on.
+    /// Returns the mount that the file is on.
     pub(super) fn mount(&self) -> Result<Mount, Errno> {
         match &self.fd {
-            Some(fd) => Mount::of(fd.as_fd()),
-            None => Ok(Mount::of_device(&self.stat)),
+            Some(fd) => Mount::from_fd(fd.as_fd()),
+            None => Ok(Mount::from_device(&self.stat)),
         }
     }
 
@@ -63,7 +65,7 @@ impl Place {
         FileType::from_raw_mode(self.stat.st_mode)
     }
 
-    /// The target of the link that was found at `name` in `folder`.
+    /// Reads the link that was found at `name` in `folder`.
     pub(super) fn read_link(&self, folder: BorrowedFd<'_>, name: &str) -> Result<CString, Errno> {
         match &self.fd {
             Some(fd) => readlinkat(fd, "", Vec::new()),
@@ -71,8 +73,8 @@ impl Place {
         }
     }
 
-    /// The descriptor of what was found at `name` in `folder`, if it is a folder. [`None`] if
-    /// something else has taken its place.
+    /// Opens the folder that was found at `name` in `folder`. Returns `None` if it was replaced in
+    /// the meantime.
     pub(super) fn enter(
         self,
         folder: BorrowedFd<'_>,
@@ -86,7 +88,7 @@ impl Place {
         Ok(self.is(fd.as_fd())?.then_some(fd))
     }
 
-    /// Whether `fd` is open for what was found.
+    /// Checks whether `fd` is a descriptor of this file.
     pub(super) fn is(&self, fd: BorrowedFd<'_>) -> Result<bool, Errno> {
         let stat = fstat(fd)?;
         Ok((stat.st_dev, stat.st_ino) == (self.stat.st_dev, self.stat.st_ino))

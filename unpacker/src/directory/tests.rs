@@ -11,7 +11,7 @@ use super::{Error, Kind, LinkFault, Options, read};
 
 mod hostile;
 
-/// A bundle with one manifest and the files that `add` puts into its root.
+/// Creates a bundle with one manifest and the files that `add` creates in its root.
 fn bundle(add: impl FnOnce(&Path)) -> TempDir {
     let root = tempfile::tempdir().unwrap();
     fs::create_dir(root.path().join("manifests")).unwrap();
@@ -313,7 +313,7 @@ fn file_name_that_is_not_utf8_is_an_error() {
     assert_eq!(error.to_string(), r"manifests: file name caf\xe9.yaml is not UTF-8");
 }
 
-/// A bundle whose annotations name other paths, and which has them.
+/// Creates a bundle whose annotations name other paths, which exist.
 fn laid_out(manifests: &str, metadata: &str) -> TempDir {
     bundle(|root| {
         let prefix = "operators.operatorframework.io.bundle";

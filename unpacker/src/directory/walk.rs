@@ -1,9 +1,9 @@
-//! `openat2(RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS)` for kernels without it:
-//! one component at a time, no link left to the kernel.
+//! Does what `openat2(RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS)` does, for kernels
+//! without it: opens one component at a time, and resolves links itself.
 //!
-//! `..` goes back to the folder that the walk came from and never asks the file system, so that
-//! nobody can lead it out by moving a folder meanwhile. A magic link (`/proc/self/fd/3`) is only
-//! ever read as text, which leads nowhere.
+//! For `..`, the walk returns to the folder that it came from without asking the file system, so
+//! that moving a folder in the meantime cannot lead it out. A magic link (`/proc/self/fd/3`) is
+//! resolved by its text, which does not name an existing file.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,15 +16,15 @@ use super::beneath::Folder;
 use super::place::Place;
 use super::{Error, LinkFault};
 
-/// As many links as the kernel follows (`MAXSYMLINKS`).
-const LINKS: usize = 40;
+/// The maximum number of links, which is that of the kernel (`MAXSYMLINKS`).
+const MAX_LINKS: usize = 40;
 
-/// Looks at what lies at `path` beneath `folder`.
+/// Finds the file at `path` beneath `folder`.
 pub(super) fn place(folder: &Folder, path: &str) -> Result<Place, Error> {
     let (walk, end) = Walk::to(folder, path)?;
     match end {
         Some((_, place)) => Ok(place),
-        None => folder.look(walk.here(), ".").map_err(|errno| walk.refused(".", errno)),
+        None => folder.look(walk.here(), ".").map_err(|errno| walk.system_error(".", errno)),
     }
 }
 
@@ -37,33 +37,35 @@ pub(super) fn open(folder: &Folder, path: &str, flags: OFlags) -> Result<OwnedFd
             (Errno::ACCESS, Some((name, place))) => {
                 unreadable(walk.path_of(name), place.stat.st_mode)
             }
-            _ => walk.refused(name, errno),
+            _ => walk.system_error(name, errno),
         }
     })
 }
 
+/// A path that is being resolved.
 struct Walk<'a> {
     folder: &'a Folder,
-    /// The folders from `folder` down to where the walk is, with their names.
+    /// The folders from `folder` to the current one, with their names.
     inside: Vec<(OwnedFd, String)>,
-    /// The components that are still to be walked.
+    /// The components that are not resolved yet.
     pending: VecDeque<String>,
-    /// How many links were followed.
+    /// The number of links that were followed.
     links: usize,
-    /// The link that the walk is following.
+    /// The link whose target is being resolved.
     link: Option<Link>,
 }
 
+/// A link whose target is being resolved.
 struct Link {
     path: String,
     target: String,
-    /// How many components stay pending when its target has been walked.
+    /// The number of components that are pending after its target is resolved.
     rest: usize,
 }
 
 impl<'a> Walk<'a> {
-    /// Walks to `path`. What lies there comes with its name, unless it is the folder that the walk
-    /// has entered.
+    /// Resolves `path`. Returns the name and the place of its end, or `None` if that is the current
+    /// folder, which is the case if the path ends with a folder, `.` or `..`.
     fn to(folder: &'a Folder, path: &str) -> Result<(Self, Option<(String, Place)>), Error> {
         if path.starts_with('/') {
             return Err(Error::Outside { path: path.to_owned() });
@@ -105,25 +107,26 @@ impl<'a> Walk<'a> {
         }
         Err(self
             .link_error(LinkFault::Outside)
-            .unwrap_or_else(|| Error::Outside { path: self.folder.name_of(path) }))
+            .unwrap_or_else(|| Error::Outside { path: self.folder.path_of(path) }))
     }
 
-    /// Goes to `name`. Returns what lies there if it is the end of the walk and not a folder.
+    /// Resolves the component `name`. Returns its place if it is the end of the path and not a
+    /// folder.
     fn step(&mut self, name: &str) -> Result<Option<Place>, Error> {
-        let refused = |errno| self.refused(name, errno);
-        let place = self.folder.look(self.here(), name).map_err(refused)?;
-        if place.mount().map_err(refused)? != self.folder.mount() {
+        let failed = |errno| self.system_error(name, errno);
+        let place = self.folder.look(self.here(), name).map_err(failed)?;
+        if place.mount().map_err(failed)? != self.folder.mount() {
             return Err(self
                 .link_error(LinkFault::Mount)
                 .unwrap_or_else(|| Error::Mount { path: self.path_of(name) }));
         }
         match place.file_type() {
             FileType::Symlink => self.follow(name, &place)?,
-            FileType::Directory => match place.enter(self.here(), name).map_err(refused)? {
+            FileType::Directory => match place.enter(self.here(), name).map_err(failed)? {
                 Some(fd) => self.inside.push((fd, name.to_owned())),
                 None => return Err(Error::Changed { path: self.path_of(name) }),
             },
-            _ if !self.pending.is_empty() => return Err(self.refused(name, Errno::NOTDIR)),
+            _ if !self.pending.is_empty() => return Err(self.system_error(name, Errno::NOTDIR)),
             _ => return Ok(Some(place)),
         }
         Ok(None)
@@ -131,12 +134,12 @@ impl<'a> Walk<'a> {
 
     fn follow(&mut self, name: &str, place: &Place) -> Result<(), Error> {
         let target = place.read_link(self.here(), name);
-        let target = target.map_err(|errno| self.refused(name, errno))?;
+        let target = target.map_err(|errno| self.system_error(name, errno))?;
         let text = target.to_string_lossy().into_owned();
         self.links += 1;
         self.link = Some(Link { path: self.path_of(name), target: text, rest: self.pending.len() });
         let fault = match target.to_str() {
-            _ if self.links > LINKS => LinkFault::Loop,
+            _ if self.links > MAX_LINKS => LinkFault::Loop,
             Ok(target) if target.starts_with('/') => LinkFault::Absolute,
             Ok(target) => {
                 for component in target.split('/').rev() {
@@ -144,13 +147,13 @@ impl<'a> Walk<'a> {
                 }
                 return Ok(());
             }
-            // A file of that name is refused anyway.
+            // A file name that is not UTF-8 is refused anyway.
             Err(_) => LinkFault::Dangling,
         };
-        Err(self.link_error(fault).unwrap_or_else(|| self.refused(name, Errno::LOOP)))
+        Err(self.link_error(fault).unwrap_or_else(|| self.system_error(name, Errno::LOOP)))
     }
 
-    fn refused(&self, name: &str, errno: Errno) -> Error {
+    fn system_error(&self, name: &str, errno: Errno) -> Error {
         let fault = match errno {
             Errno::NOENT => Some(LinkFault::Dangling),
             Errno::NOTDIR => Some(LinkFault::NotADirectory),
@@ -161,7 +164,7 @@ impl<'a> Walk<'a> {
         }
         let path = self.path_of(name);
         match errno {
-            // The folder may not be entered.
+            // The user may not enter the folder.
             Errno::ACCESS => match fstat(self.here()) {
                 Ok(stat) => unreadable(self.path_of(""), stat.st_mode),
                 Err(errno) => Error::System { path, source: errno.into() },
@@ -181,7 +184,7 @@ impl<'a> Walk<'a> {
         let folders = self.inside.iter().map(|(_, folder)| folder.as_str());
         let path = folders.chain(Some(name).filter(|name| !name.is_empty()));
         let path = path.collect::<Vec<_>>().join("/");
-        self.folder.name_of(&path)
+        self.folder.path_of(&path)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a failure is called, logged and reported as.
+//! The verdicts, log lines and outcomes of failures.
 
 use std::error::Error;
 use std::io;
@@ -11,7 +11,7 @@ use unlade_text as text;
 
 use crate::{api, directory, log};
 
-/// Why one bundle, or all, failed.
+/// Why one or all bundles failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     verdict: Verdict,
@@ -29,19 +29,19 @@ impl Failure {
         Self::new(Verdict::System, &error)
     }
 
-    /// The values pass a limit that the command line sets.
+    /// Creates the failure for values that exceed the limit of `opm -l`, in upstream's words.
     pub(crate) fn limit(limit: u64) -> Self {
         let message = format!("bundle files exceeded {limit} bytes limit");
         Self { verdict: Verdict::TooLarge, message, hint: None }
     }
 
-    /// A panic, which the hook has logged.
+    /// Creates the failure for a panic, which the panic hook has logged.
     pub(crate) fn panicked() -> Self {
-        let message = "a bug in the unpacker; the log names its place".to_owned();
+        let message = "bug in the unpacker; the log contains its location".to_owned();
         Self { verdict: Verdict::Internal, message, hint: None }
     }
 
-    /// What is wrong, in one line.
+    /// Returns the message, which is one line.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
@@ -76,16 +76,16 @@ impl From<directory::Error> for Failure {
             E::Content(error) if error.is_limit() => Verdict::TooLarge,
             E::Layout(error) if error.is_limit() => Verdict::TooLarge,
             E::System { .. } => Verdict::System,
-            E::Root { source, .. } if !is_of_path(source) => Verdict::System,
+            E::Root { source, .. } if !is_path_error(source) => Verdict::System,
             _ => Verdict::BadBundle,
         };
         Self { hint: error.hint(), ..Self::new(verdict, &error) }
     }
 }
 
-/// Whether the path alone is at fault, and not what the system can give at the moment, such as
-/// descriptors, memory or a disk that works. The latter is not the same in another attempt.
-fn is_of_path(error: &io::Error) -> bool {
+/// Checks whether the path itself causes the error. Otherwise the system lacks descriptors or
+/// memory, or a disk fails, and another attempt may succeed.
+fn is_path_error(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::NotFound

@@ -1,4 +1,4 @@
-//! Answers of something that is no API server, or of one that was taken over.
+//! Responses of servers that are not API servers, or of a compromised API server.
 
 use serde_json::json;
 
@@ -58,10 +58,10 @@ fn bodies_without_end_are_refused_at_the_limit() {
         ] {
             scope.spawn(move || {
                 let job = Job::always(Fault::Endless(head, rest));
-                // Time is not what ends it.
+                // The run must not end because of a timeout.
                 let mut command = job.command();
                 command.args(["--request-timeout", "60s", "--deadline", "90s"]);
-                let run = Run::of(&mut command);
+                let run = Run::execute(&mut command);
                 assert_eq!(run.verdicts(), ["refused"], "{head}: {}", run.stderr);
                 assert!(run.stderr.contains("is larger than 8388608 bytes"), "{}", run.stderr);
             });

@@ -1,4 +1,4 @@
-//! The program by other names: the containers of OLM's unpack Job, one after the other.
+//! The program under other names, as the containers of OLM's unpack Job run it.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -14,7 +14,7 @@ fn applet(name: &str, args: &[&str]) -> Run {
     let mut command = unpacker();
     command.arg0(name).args(args).env("CONTAINER_IMAGE", "registry.example/a:1");
     // Which upstream prefers to `-k`.
-    Run::of(command.env("KUBECONFIG", "/no/such/of-the-environment"))
+    Run::execute(command.env("KUBECONFIG", "/no/such/of-the-environment"))
 }
 
 fn extract(config: &str, root: &str, rest: &[&str]) -> Run {
@@ -91,8 +91,8 @@ fn a_missing_configuration_ends_it_as_upstream() {
 }
 
 #[test]
-fn what_opm_cannot_do_here_is_told() {
+fn unknown_commands_of_opm_are_reported() {
     let run = applet("opm", &["serve", "/configs"]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{run:?}");
-    assert!(run.stderr.starts_with("Error: this is unlade's opm"), "{run:?}");
+    assert!(run.stderr.starts_with("Error: unknown command "), "{run:?}");
 }

@@ -1,4 +1,4 @@
-//! A certificate authority, and what it signs.
+//! A certificate authority and the certificates that it signs.
 
 use std::sync::Arc;
 
@@ -28,12 +28,12 @@ impl Authority {
         Self { issuer }
     }
 
-    /// The certificate in PEM, as `ca.crt` holds it.
+    /// Returns the certificate in PEM, as `ca.crt` holds it.
     pub(crate) fn pem(&self) -> String {
         self.issuer.pem()
     }
 
-    /// A certificate for these names and addresses.
+    /// Signs a certificate for these names and addresses.
     pub(crate) fn sign(&self, names: &[&str]) -> Signed {
         let names: Vec<_> = names.iter().map(|&name| name.to_owned()).collect();
         let key = KeyPair::generate().unwrap();
@@ -42,13 +42,13 @@ impl Authority {
         Signed { certificate: certificate.pem(), key: key.serialize_pem() }
     }
 
-    /// A server whose certificate is for these names and addresses.
+    /// Configures a server whose certificate is for these names and addresses.
     pub(crate) fn server(&self, names: &[&str]) -> ServerConfig {
         let signed = self.sign(names);
         builder(None).with_single_cert(chain(&signed), key(&signed)).unwrap()
     }
 
-    /// The same, which asks for a certificate that this authority signed.
+    /// Configures such a server that requires a client certificate of this authority.
     pub(crate) fn demanding_server(&self, names: &[&str]) -> ServerConfig {
         let signed = self.sign(names);
         builder(Some(self)).with_single_cert(chain(&signed), key(&signed)).unwrap()

@@ -40,8 +40,8 @@ const HARMLESS: [(&str, &str); 14] = [
     ("MALLOC_TRACE", "/no/such"),
 ];
 
-/// The variables that a launched pod sets to fixed values.
-fn of_the_pod() -> Vec<(String, String)> {
+/// Returns the variables that a launched pod sets to fixed values.
+fn pod_variables() -> Vec<(String, String)> {
     let job = include_str!("../../../launcher/src/object/tests/inject.json");
     let job: Value = serde_json::from_str(job).unwrap();
     let variables = &job["spec"]["template"]["spec"]["containers"][0]["env"];
@@ -50,7 +50,7 @@ fn of_the_pod() -> Vec<(String, String)> {
     variables.as_array().unwrap().iter().filter_map(pair).collect()
 }
 
-/// A run of `program`, with `around` before it.
+/// Runs `program` with the command `around` before it.
 fn run(around: &[&str], program: &Path, variables: &[(&str, &str)]) -> Run {
     let bundle = bundle("one");
     let mut command = match around {
@@ -62,14 +62,14 @@ fn run(around: &[&str], program: &Path, variables: &[(&str, &str)]) -> Run {
         }
     };
     command.args(["serve", "--dry-run"]).envs(variables.iter().copied());
-    Run::of(command.arg(format!("--bundle={}=x", bundle.path().display())))
+    Run::execute(command.arg(format!("--bundle={}=x", bundle.path().display())))
 }
 
 #[test]
 #[ignore = "needs the static unpacker"]
 fn variables_of_the_c_library_change_nothing_once_the_pod_sets_its_own() {
     let program = shipped::unpacker();
-    let own = of_the_pod();
+    let own = pod_variables();
     let own = own.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     for (name, value) in ENDING.into_iter().chain(HARMLESS) {
         // The last one counts, as the pod's own does beside the image's.
@@ -103,7 +103,7 @@ fn closed_standard_streams_change_nothing() {
             format!("\"$0\" serve --dry-run --bundle=\"$1=x\" --termination-log=\"$2\" {closed}");
         let mut command = Command::new("sh");
         command.args(["-c", &script]).arg(&program).arg(bundle.path()).arg(log.path());
-        let run = Run::of(&mut command);
+        let run = Run::execute(&mut command);
         assert_eq!(run.code, Some(0), "{closed} {run:?}");
         let outcome = std::fs::read_to_string(log.path()).unwrap();
         assert!(outcome.contains("\"printed\""), "{closed} {outcome}");
@@ -149,7 +149,7 @@ fn a_file_that_may_not_grow_is_a_failure_and_no_signal() {
     let script = "ulimit -f 0; exec \"$0\" serve --dry-run --bundle=\"$1=x\" >\"$2\"";
     let mut command = Command::new("sh");
     command.args(["-c", script]).arg(&program).arg(bundle.path()).arg(output.path());
-    let run = Run::of(&mut command);
+    let run = Run::execute(&mut command);
     assert_eq!((run.code, run.verdicts()), (Some(31), vec!["system".into()]), "{run:?}");
 }
 
@@ -162,7 +162,7 @@ fn a_working_directory_that_is_gone_changes_nothing() {
                   exec \"$0\" serve --dry-run --bundle=\"$1=x\"";
     let mut command = Command::new("sh");
     command.args(["-c", script]).arg(&program).arg(bundle.path()).arg(folder.path());
-    assert_eq!(Run::of(&mut command).verdicts(), ["printed"]);
+    assert_eq!(Run::execute(&mut command).verdicts(), ["printed"]);
 }
 
 /// As a seccomp profile may refuse them.

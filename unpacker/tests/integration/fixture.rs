@@ -1,4 +1,4 @@
-//! Bundles, and runs of the program over them.
+//! Bundles, and runs of the program on them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A bundle whose package is `name`.
+/// Creates a bundle whose package is `name`.
 pub(crate) fn bundle(name: &str) -> TempDir {
     let root = tempfile::tempdir().unwrap();
     write_bundle(root.path(), name);
@@ -27,7 +27,7 @@ pub(crate) fn write_bundle(root: &Path, name: &str) {
     fs::write(root.join("metadata/annotations.yaml"), annotations).unwrap();
 }
 
-/// The program under test.
+/// Returns the program under test.
 pub(crate) fn unpacker() -> Command {
     Command::new(PathBuf::from(env!("CARGO_BIN_EXE_unlade-unpacker")))
 }
@@ -41,7 +41,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    pub(crate) fn of(command: &mut Command) -> Self {
+    pub(crate) fn execute(command: &mut Command) -> Self {
         let Output { status, stdout, stderr } = command.output().unwrap();
         Self {
             code: status.code(),
@@ -50,13 +50,13 @@ impl Run {
         }
     }
 
-    /// The list of outcomes, which is the last line.
+    /// Returns the list of outcomes, which is the last line.
     pub(crate) fn outcomes(&self) -> Vec<Value> {
         let line = self.stderr.lines().last().unwrap_or_default();
         serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {}", self.stderr))
     }
 
-    /// The verdicts, in order.
+    /// Returns the verdicts, in order.
     pub(crate) fn verdicts(&self) -> Vec<String> {
         let verdict = |outcome: &Value| outcome["verdict"].as_str().unwrap_or_default().to_owned();
         self.outcomes().iter().map(verdict).collect()

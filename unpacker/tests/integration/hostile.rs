@@ -1,5 +1,5 @@
-//! The program in a file system that is a hostile bundle's image: whatever a C library would load
-//! from there runs foreign code beside the token.
+//! The program in the file system of a hostile bundle's image: a library that the C library loads
+//! from there could read the token.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::server::Server;
 
 const ACCOUNT: &str = "var/run/secrets/kubernetes.io/serviceaccount";
 
-/// All that the program opens, beside the bundle.
+/// The files that the program opens besides the bundle.
 const OPENED: [&str; 8] = [
     "/",
     "/dev/termination-log",
@@ -64,7 +64,7 @@ fn nothing_of_the_image_but_the_bundle_is_opened_and_no_code_of_it_runs() {
     enter.splice(0..0, strace.chain([trace.display().to_string()]));
     let mut command = Command::new(enter.remove(0));
     command.args(enter).args(["/unlade-unpacker", "serve", "--bundle", "bundle"]);
-    let run = Run::of(command.envs(variables(&server)));
+    let run = Run::execute(command.envs(variables(&server)));
 
     assert_eq!(run.verdicts(), ["written"], "{}", run.stderr);
     assert!(!run.stderr.contains(MARK), "{}", run.stderr);
@@ -83,7 +83,7 @@ fn variables(server: &Server) -> Vec<(&'static str, String)> {
     variables
 }
 
-/// Everything that was opened is on the list, and the only connection is the one to the server.
+/// Asserts that only listed files were opened, and that the only connection is to the server.
 fn check(trace: &str, port: u16) {
     let (_, own) = trace.split_once("execve(\"/unlade-unpacker\"").expect("the program ran");
     let mut opened = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Signals in the middle of a run.
+//! Signals during a run.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -9,9 +9,8 @@ use crate::fixture::{Run, bundle, unpacker};
 use crate::serve::kubeconfig;
 use crate::server::{Fault, Server};
 
-/// What a process can send but not keep back (SIGKILL, SIGSTOP), what the C library keeps for
-/// itself, and what a failing program does to itself: SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV and
-/// SIGSYS.
+/// The signals that cannot be blocked (SIGKILL, SIGSTOP), that the C library reserves, and that a
+/// fault raises: SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV and SIGSYS.
 const NOT_TAKEN: [u32; 10] = [9, 19, 32, 33, 4, 5, 7, 8, 11, 31];
 
 #[test]
@@ -32,7 +31,7 @@ fn signal_ends_the_run_at_once_with_what_is_done() {
 #[test]
 fn what_ends_no_process_does_not_end_it_on_a_terminal() {
     run(unpacker(), "SIGTERM", |child| {
-        // But for those that stop a process, from which a test might not come back.
+        // Signals that stop a process are left out, because the test might hang.
         for signal in [17, 18, 23, 28] {
             kill(child.id(), signal);
         }
@@ -40,8 +39,8 @@ fn what_ends_no_process_does_not_end_it_on_a_terminal() {
     });
 }
 
-/// The kernel keeps signals without a handler from it, and which one a pod's end begins with is the
-/// image's choice (`STOPSIGNAL`).
+/// The kernel does not deliver signals without a handler to process 1, and the image chooses the
+/// signal that ends a pod (`STOPSIGNAL`).
 #[test]
 #[ignore = "needs namespaces"]
 fn process_1_ends_by_any_signal() {
@@ -53,7 +52,7 @@ fn process_1_ends_by_any_signal() {
             15 => "SIGTERM".to_owned(),
             28 => "SIGWINCH".to_owned(),
             34.. => format!("signal {signal}"),
-            _ => " came before the end".to_owned(),
+            _ => "interrupted by ".to_owned(),
         };
         let mut program = Command::new("unshare");
         program.args(&enter).arg(unpacker().get_program());
@@ -104,8 +103,8 @@ fn only_child(process: u32) -> u32 {
     fs::read_to_string(path).unwrap().trim().parse().unwrap()
 }
 
-/// Runs `program` over a broken bundle and one whose server never answers, and has `end` end it by
-/// the signal `name`.
+/// Runs `program` on a broken bundle and on one whose server never responds. `end` ends it with the
+/// signal `name`.
 fn run(mut program: Command, name: &str, end: impl FnOnce(&Child)) {
     let (broken, good) = (bundle("one"), bundle("two"));
     fs::remove_dir_all(broken.path().join("metadata")).unwrap();

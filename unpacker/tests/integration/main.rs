@@ -1,9 +1,8 @@
-//! The program `unlade-unpacker`, run as it is: [`serve`] and [`tls`] against an API server
-//! of our own, [`answer`] against one that was taken over, [`interrupt`] in the middle of it,
-//! [`volume`] with volumes inside of the bundle, [`install`], [`applet`] by its other names,
-//! [`corpus`] over the crafted bundles with links, [`hostile`] in a file system that tries to
-//! run its own code, [`mount`] where mounts are hard to notice, and [`environment`] under
-//! variables and limits that others set.
+//! Runs the real program `unlade-unpacker`: [`serve`] and [`tls`] with a test API server,
+//! [`answer`] with a compromised one, [`interrupt`] with signals, [`volume`] with volumes inside
+//! the bundle, [`install`], [`applet`] under its other names, [`corpus`] with the crafted bundles
+//! that contain links, [`hostile`] in a file system that tries to run its own code, [`mount`] where
+//! mounts are hard to detect, and [`environment`] with unusual variables and limits.
 
 #![expect(
     clippy::unwrap_used,

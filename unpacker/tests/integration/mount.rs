@@ -1,5 +1,5 @@
-//! What is mounted in the middle of an image, such as the token of a service account, isn't the
-//! image's.
+//! Files that are mounted into an image, such as the token of a service account, do not belong to
+//! the image.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use unlade_tests::shipped;
 
 use crate::fixture::{Run, unpacker, write_bundle};
 
-/// The command that runs `script` in its own mount namespace.
+/// Returns the command that runs `script` in its own mount namespace.
 fn with_mounts(script: &str) -> Command {
     let mut enter = vec!["--mount"];
     if !rustix::process::geteuid().is_root() {
@@ -20,8 +20,8 @@ fn with_mounts(script: &str) -> Command {
     command
 }
 
-/// Arguments of `strace` that take the calls from a program, as an old kernel or a seccomp filter
-/// would.
+/// Returns arguments of `strace` that make system calls fail, as in an old kernel or with a seccomp
+/// filter.
 fn without(calls: &[&str]) -> Vec<String> {
     let mut arguments = ["strace", "-f", "-qq", "-o", "/dev/null"].map(str::to_owned).to_vec();
     arguments.extend(calls.iter().map(|call| format!("--inject={call}:error=ENOSYS")));
@@ -44,7 +44,7 @@ fn a_bind_mount_of_the_same_file_system_is_noticed_by_old_kernels_too() {
             command.args(without(calls));
         }
         command.arg(unpacker().get_program()).args(["serve", "--dry-run"]);
-        let run = Run::of(command.arg(format!("--bundle={}=x", root.display())));
+        let run = Run::execute(command.arg(format!("--bundle={}=x", root.display())));
         assert_eq!(run.verdicts(), ["badBundle"], "{calls:?} {run:?}");
         assert!(run.stderr.contains("manifests is on another mount"), "{calls:?} {run:?}");
         assert!(!run.stdout.contains("secret"), "{calls:?} {run:?}");
@@ -56,7 +56,7 @@ fn a_bind_mount_of_the_same_file_system_is_noticed_by_old_kernels_too() {
 #[test]
 #[ignore = "needs the static unpacker, namespaces"]
 fn copy_content_copies_nothing_that_is_mounted_into_the_catalog() {
-    // A dynamic program doesn't run in an image.
+    // A dynamically linked program does not run in an image.
     let program = shipped::unpacker();
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
@@ -82,7 +82,7 @@ fn copy_content_copies_nothing_that_is_mounted_into_the_catalog() {
              ls \"$1/out/catalog\" 2>/dev/null || true; exit $code"
         );
         let mut command = with_mounts(&script);
-        let run = Run::of(command.arg("sh").arg(Path::new(root).canonicalize().unwrap()));
+        let run = Run::execute(command.arg("sh").arg(Path::new(root).canonicalize().unwrap()));
         if mount == "true" {
             assert_eq!((run.code, run.stdout.as_str()), (Some(0), "etcd\ntoken\n"), "{run:?}");
         } else {

@@ -1,4 +1,4 @@
-//! `serve` against an API server of our own.
+//! `serve` with a test API server.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::fixture::{Run, bundle, unpacker};
 use crate::server::{Fault, Server, closed_port};
 
-/// A kubeconfig for `address`, with `user` as its user.
+/// Writes a kubeconfig for `address`, with `user` as its user.
 pub(crate) fn kubeconfig(folder: &Path, address: SocketAddr, user: &Value) -> std::path::PathBuf {
     let config = json!({
         "current-context": "x",
@@ -64,14 +64,15 @@ impl Job {
     }
 
     pub(crate) fn run(&self) -> Run {
-        Run::of(&mut self.command())
+        Run::execute(&mut self.command())
     }
 }
 
 #[test]
 fn bundle_is_written_and_what_others_wrote_is_kept() {
     let job = Job::new();
-    let run = Run::of(job.command().args(["--source-image", "reg/i@sha256:1", "--attempt", "7"]));
+    let run =
+        Run::execute(job.command().args(["--source-image", "reg/i@sha256:1", "--attempt", "7"]));
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""), "{}", run.stderr);
     let object = job.server.object("olm", "bundle");
     let metadata = &object["metadata"];
@@ -176,7 +177,7 @@ fn conflict_is_resolved_with_the_newest_version() {
 #[test]
 fn write_whose_answer_was_lost_is_recognised() {
     let job = Job::new();
-    let first = Run::of(&mut job.command());
+    let first = Run::execute(&mut job.command());
     assert_eq!(first.verdicts(), ["written"]);
     job.server.create("olm", "bundle");
     job.server.with(|state| {
@@ -232,7 +233,7 @@ fn refused_connection_is_temporary() {
     let mut command = unpacker();
     command.arg("serve").arg("--kubeconfig").arg(config).args(["--deadline", "500ms"]);
     command.arg(format!("--bundle={}=bundle", bundle.path().display()));
-    let run = Run::of(&mut command);
+    let run = Run::execute(&mut command);
     assert_eq!((run.code, run.verdicts()), (Some(30), vec!["temporary".to_owned()]));
     assert!(
         run.stderr.contains("Connection refused (os error 111); trying again"),
@@ -252,7 +253,7 @@ fn bundle_that_fails_leaves_the_others_alone() {
     for (root, name) in [(&broken, "broken"), (&good, "missing"), (&good, "good")] {
         command.arg(format!("--bundle={}={name}", root.path().display()));
     }
-    let run = Run::of(&mut command);
+    let run = Run::execute(&mut command);
     assert_eq!(run.verdicts(), ["written", "badBundle", "noConfigMap", "written"]);
     // The first failure.
     assert_eq!(run.code, Some(11), "{}", run.stderr);
@@ -266,11 +267,11 @@ fn bundle_that_fails_leaves_the_others_alone() {
 fn outcomes_are_the_termination_message_too() {
     let job = Job::new();
     let log = job.bundle.path().join("termination-log");
-    let run = Run::of(job.command().arg("--termination-log").arg(&log));
+    let run = Run::execute(job.command().arg("--termination-log").arg(&log));
     assert!(!log.exists(), "the file is the kubelet's to make");
     assert!(run.stderr.contains("termination-log"), "{}", run.stderr);
     fs::write(&log, "").unwrap();
-    let run = Run::of(job.command().arg("--termination-log").arg(&log));
+    let run = Run::execute(job.command().arg("--termination-log").arg(&log));
     assert_eq!(fs::read_to_string(&log).unwrap(), run.stderr.lines().last().unwrap());
 }
 
@@ -282,13 +283,13 @@ fn dry_run_prints_what_would_be_written_and_needs_no_server() {
     let mut command = unpacker();
     command.arg("serve").arg(format!("--bundle={}=bundle", job.bundle.path().display()));
     command.args(["--dry-run", "-o", "json", "--namespace", "olm"]);
-    let run = Run::of(&mut command);
+    let run = Run::execute(&mut command);
     assert_eq!((run.code, run.verdicts()), (Some(0), vec!["printed".to_owned()]));
     let printed: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(printed["data"], written["data"]);
     assert_eq!(printed["metadata"]["namespace"], "olm");
 
-    let yaml = Run::of(command.args(["-o", "yaml"])).stdout;
+    let yaml = Run::execute(command.args(["-o", "yaml"])).stdout;
     assert!(yaml.starts_with("---\napiVersion: v1\n"), "{yaml}");
     let read = unlade_yaml::to_json(yaml.as_bytes(), &unlade_yaml::Limits::default());
     assert_eq!(serde_json::from_str::<Value>(&read.unwrap()).unwrap(), printed);
@@ -299,7 +300,7 @@ fn environment_decides_nothing_but_what_a_flag_allows() {
     let job = Job::new();
     let dry = |command: &mut Command| {
         command.args(["--dry-run", "-o", "json"]).env("CONTAINER_IMAGE", "reg/image:1");
-        let printed: Value = serde_json::from_str(&Run::of(command).stdout).unwrap();
+        let printed: Value = serde_json::from_str(&Run::execute(command).stdout).unwrap();
         printed["metadata"]["annotations"]["olm.sourceImage"].clone()
     };
     assert_eq!(dry(&mut job.command()), Value::Null);
@@ -309,7 +310,7 @@ fn environment_decides_nothing_but_what_a_flag_allows() {
 
     // Neither is KUBECONFIG read nor a proxy asked.
     let proxy = closed_port().to_string();
-    let run = Run::of(
+    let run = Run::execute(
         job.command()
             .env("KUBECONFIG", "/nowhere")
             .env("HTTP_PROXY", format!("http://{proxy}"))
@@ -323,7 +324,7 @@ fn environment_decides_nothing_but_what_a_flag_allows() {
     let mut command = unpacker();
     command.args(["serve", "--bundle", "x"]).env("KUBECONFIG", "/nowhere");
     command.env_remove("KUBERNETES_SERVICE_HOST");
-    let run = Run::of(&mut command);
+    let run = Run::execute(&mut command);
     assert_eq!((run.code, run.verdicts()), (Some(20), vec!["configuration".to_owned()]));
 }
 
@@ -333,12 +334,12 @@ fn service_host_must_be_an_address() {
         let mut command = unpacker();
         command.args(["serve", "--bundle", "x"]);
         command.env("KUBERNETES_SERVICE_HOST", host).env("KUBERNETES_SERVICE_PORT", "443");
-        Run::of(&mut command)
+        Run::execute(&mut command)
     };
     for host in ["kubernetes.default.svc", "localhost", "", "10.0.0.1:443", "10.0.0"] {
         let run = run(host);
         assert_eq!(run.code, Some(20));
-        assert!(run.stderr.contains("which is no IP address"), "{}", run.stderr);
+        assert!(run.stderr.contains("which is not a valid IP address"), "{}", run.stderr);
     }
     for host in ["10.96.0.1", "fd00::1"] {
         assert!(run(host).stderr.contains("ca.crt"), "{}", run(host).stderr);
@@ -347,9 +348,9 @@ fn service_host_must_be_an_address() {
 
 #[test]
 fn wrong_command_line_has_an_outcome_as_well() {
-    let run = Run::of(unpacker().args(["serve", "--frob"]));
+    let run = Run::execute(unpacker().args(["serve", "--frob"]));
     assert_eq!((run.code, run.verdicts()), (Some(10), vec!["usage".to_owned()]));
-    let run = Run::of(unpacker().arg("--help"));
+    let run = Run::execute(unpacker().arg("--help"));
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     assert!(run.stdout.contains("Usage: unlade-unpacker serve"));
 }
@@ -358,7 +359,7 @@ fn wrong_command_line_has_an_outcome_as_well() {
 fn file_that_the_user_may_not_read_is_an_outcome_of_its_own() {
     let bundle = bundle("one");
     let root = bundle.path();
-    assert_eq!(Run::of(unpacker().arg("install").arg(root)).code, Some(0));
+    assert_eq!(Run::execute(unpacker().arg("install").arg(root)).code, Some(0));
     let mode = |path: &str, mode| {
         let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
         fs::set_permissions(root.join(path), permissions).unwrap();
@@ -373,7 +374,7 @@ fn file_that_the_user_may_not_read_is_an_outcome_of_its_own() {
             Command::new(program)
         };
         command.args(["serve", "--dry-run"]).arg(format!("--bundle={}=x", root.display()));
-        Run::of(&mut command)
+        Run::execute(&mut command)
     };
     mode("", 0o755);
     assert_eq!(run().code, Some(0), "{}", run().stderr);

@@ -1,4 +1,4 @@
-//! An API server of our own: one ConfigMap store over HTTP or TLS, with faults on request.
+//! A test API server: it stores ConfigMaps, speaks HTTP or TLS, and has faults on request.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,10 +10,10 @@ use std::time::Duration;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
 
-/// What goes wrong with one request.
+/// A fault in one request.
 #[derive(Debug, Clone)]
 pub(crate) enum Fault {
-    /// Nothing: the request is answered as it should be.
+    /// No fault.
     None,
     /// These bytes, after which the connection is closed.
     Raw(Vec<u8>),
@@ -31,15 +31,15 @@ pub(crate) enum Fault {
     Flood,
     /// Headers without end.
     HeaderFlood,
-    /// Something that is no HTTP.
+    /// A response that is not HTTP.
     Noise,
     /// The write is done, but its answer is lost.
     LoseAnswer,
-    /// Somebody else writes first.
+    /// Another client writes first.
     Race,
 }
 
-/// What the server knows.
+/// The state of the server.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     /// ConfigMaps by path.
@@ -48,11 +48,11 @@ pub(crate) struct State {
     pub(crate) faults: VecDeque<Fault>,
     /// After the faults: this one for every request.
     pub(crate) always: Option<Fault>,
-    /// The token that is asked for; none lets everybody in.
+    /// The required token, if any.
     pub(crate) token: Option<String>,
     /// `METHOD path` of every request.
     pub(crate) requests: Vec<String>,
-    /// How many writes were made.
+    /// The number of writes.
     pub(crate) writes: usize,
 }
 
@@ -64,12 +64,12 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// A server without TLS.
+    /// Starts a server without TLS.
     pub(crate) fn start() -> Self {
         Self::listen("127.0.0.1:0", None)
     }
 
-    /// A server with TLS.
+    /// Starts a server with TLS.
     pub(crate) fn start_tls(address: &str, config: ServerConfig) -> Self {
         Self::listen(address, Some(Arc::new(config)))
     }
@@ -216,7 +216,7 @@ impl Request {
 }
 
 impl State {
-    /// As the API server does: 401, 404, 409 and a new version for every write.
+    /// Responds as the API server does: with 401, 404, 409 and a new version for every write.
     fn handle(&mut self, request: &Request) -> (u16, Value) {
         if self.token.is_some() && self.token != request.token {
             return (401, status(401, "Unauthorized"));
@@ -259,7 +259,7 @@ fn send(stream: &mut impl Write, (status, body): &(u16, Value)) -> std::io::Resu
     stream.write_all(b"0\r\n\r\n")
 }
 
-/// Until the other side has enough.
+/// Writes until the other side closes the connection.
 fn repeat(stream: &mut impl Write, bytes: &[u8], pause: Duration) -> std::io::Result<()> {
     loop {
         stream.write_all(bytes)?;
@@ -268,7 +268,7 @@ fn repeat(stream: &mut impl Write, bytes: &[u8], pause: Duration) -> std::io::Re
     }
 }
 
-/// Whether anybody listens at `address`: for a port that is to be refused.
+/// Returns an address on which no process listens.
 pub(crate) fn closed_port() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! Whom the program trusts, and by what it is known.
+//! Certificates and credentials of the connection to the API server.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -15,10 +15,11 @@ use crate::server::Server;
 /// Runs `serve` with a kubeconfig of this cluster and user.
 fn run(cluster: &Value, user: &Value) -> Run {
     let bundle = bundle("one");
-    Run::of(command(&bundle, cluster, user).args(["--deadline", "2s"]))
+    Run::execute(command(&bundle, cluster, user).args(["--deadline", "2s"]))
 }
 
-/// `serve` of a bundle, in whose root a kubeconfig of this cluster and user is.
+/// Returns the command `serve` for a bundle, with a kubeconfig of this cluster and user in its
+/// root.
 fn command(bundle: &TempDir, cluster: &Value, user: &Value) -> Command {
     let config = json!({
         "current-context": "x",
@@ -145,7 +146,7 @@ fn replaced_token_is_read_again() {
 
 #[test]
 fn credentials_are_not_sent_without_tls_and_that_is_said() {
-    const WARNING: &str = "without TLS; as kubectl does it, the credentials of the kubeconfig";
+    const WARNING: &str = "without TLS, so the credentials of the kubeconfig";
     let server = Server::start();
     server.create("olm", "bundle");
     let cluster = json!({"server": format!("http://{}", server.address)});
@@ -207,14 +208,18 @@ fn kubeconfig_that_would_need_more_is_refused_with_its_reason() {
     };
     let none = json!({});
     for (cluster, user, part) in [
-        (with("server", json!("https://api.example.com")), &none, "hint: use the server's IP"),
+        (with("server", json!("https://api.example.com")), &none, "hint: use the IP address"),
         (with("server", json!("127.0.0.1")), &none, "is not a URL"),
         (with("server", json!("ftp://127.0.0.1")), &none, "is not a URL"),
         (with("insecure-skip-tls-verify", json!(true)), &none, "insecure-skip-tls-verify is not"),
         (with("proxy-url", json!("http://127.0.0.1:1")), &none, "proxy-url is not supported"),
-        (with("certificate-authority-data", json!("")), &none, "certificate-authority is missing"),
+        (with("certificate-authority-data", json!("")), &none, "has no certificate-authority"),
         (with("certificate-authority-data", json!("%")), &none, "is not base64"),
-        (with("certificate-authority-data", json!("eA==")), &none, "holds no certificate"),
+        (
+            with("certificate-authority-data", json!("eA==")),
+            &none,
+            "contains no usable certificate",
+        ),
         (good.clone(), &json!({"exec": {"command": "aws"}}), "exec is not supported"),
         (good.clone(), &json!({"auth-provider": {"name": "gcp"}}), "auth-provider is not"),
         (good.clone(), &json!({"username": "u", "password": "p"}), "username is not supported"),

@@ -1,12 +1,12 @@
-//! Mounts inside of the bundle's directories: a pod has volumes, and where an image says that
-//! they lie there, they hold what is not the image's.
+//! Mounts inside the directories of a bundle: an image can make the kubelet mount a volume there,
+//! whose files do not belong to the image.
 
 use std::fs;
 use std::process::Command;
 
 use crate::fixture::{Run, bundle, unpacker};
 
-/// `unpacker` in a mount namespace of its own, in which `script` has mounted something. `$B` is
+/// Returns the unpacker in its own mount namespace, in which `script` mounts something. `$B` is
 /// the bundle.
 fn enter(script: &str) -> Command {
     let mut command = Command::new("unshare");
@@ -29,7 +29,7 @@ fn what_is_mounted_inside_of_the_bundle_is_not_read() {
         ("mount -t tmpfs token \"$B/metadata\"", "metadata"),
         ("mount --bind \"$B/secret\" \"$B/manifests/csv.yaml\"", "manifests/csv.yaml"),
         ("mount --bind /etc \"$B/manifests\"", "manifests"),
-        // Of the same file system, which the number of the device does not tell.
+        // The mount has the same file system, so the device number is the same.
         ("mount --bind \"$B/elsewhere\" \"$B/manifests\"", "manifests"),
     ] {
         let bundle = bundle("one");
@@ -40,7 +40,7 @@ fn what_is_mounted_inside_of_the_bundle_is_not_read() {
         command.env("B", bundle.path()).arg(unpacker().get_program());
         command.args(["serve", "--dry-run", "-o", "json"]);
         command.arg(format!("--bundle={}=x", bundle.path().display()));
-        let run = Run::of(&mut command);
+        let run = Run::execute(&mut command);
         assert_eq!((run.code, run.stdout.as_str()), (Some(11), ""), "{script}: {}", run.stderr);
         let message = run.outcomes()[0]["message"].to_string();
         let expected = format!("{named} is on another mount than the bundle root");

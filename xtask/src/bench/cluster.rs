@@ -1,4 +1,4 @@
-//! `cargo xtask bench cluster`.
+//! `cargo xtask bench cluster`: launches compared with OLM's own unpack Job.
 
 use std::env;
 
@@ -8,14 +8,14 @@ use crate::{
     dist,
 };
 
-/// Measures launches on a testbed of its own, from the first request to the loaded bundle, beside
+/// Measures launches on a new testbed, from the first request to the loaded bundle, compared with
 /// OLM's own unpack Job with the real `opm` and `cpb`, and prints Markdown tables.
 ///
-/// The first time it builds OLM's programs, which takes minutes. With `UNLADE_CLUSTER=testbed` the
-/// testbed that is up is used. Nothing else is to run on the machine meanwhile.
+/// The first run builds OLM's programs, which takes minutes. With `UNLADE_CLUSTER=testbed`, the
+/// testbed that is up is used. Nothing else may run on the machine meanwhile.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// How often each way is taken.
+    /// How many times each way is measured.
     #[arg(long, default_value_t = 20)]
     rounds: usize,
 }
@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<(), Error> {
     let rounds = arguments.rounds.to_string();
     let bench = || cargo(["bench", "--locked", "--package", "unlade-tests", "--bench", "cluster"]);
-    // Before there is a testbed that would wait for it.
+    // Compiled first, so that the testbed does not have to wait for it.
     command::run(bench().arg("--no-run"))?;
     let mut bench = bench();
     bench.env("UNLADE_UNPACKER", dist::build()?.program);

@@ -1,4 +1,4 @@
-//! `cargo xtask bench hostile`.
+//! `cargo xtask bench hostile`: the programs on hostile inputs.
 
 use std::{
     fs,
@@ -14,33 +14,33 @@ use crate::{
     dist, workspace,
 };
 
-/// Most processor time for an input, in seconds.
+/// The maximum processor time for an input, in seconds.
 const CPU: f64 = 5.0;
-/// Most resident memory for an input, in MiB.
+/// The maximum resident memory for an input, in MiB.
 const MEMORY: i64 = 256;
-/// A run is ended at so many seconds of processor time, and at so many MiB of address space: far
-/// above what is allowed, so that the table says by how much.
+/// The processor time in seconds, and the address space in MiB, at which a run is ended. They are
+/// far above the allowed maximum, so that the table shows the excess.
 const END: (u64, u64) = (60, 8 << 10);
 
-/// Gives every family of hostile inputs to the real programs, and measures processor time and
+/// Runs the real programs on every family of hostile inputs, and measures processor time and
 /// resident memory of each: `unlade unpack`, `unlade load`, `unlade-unpacker serve --dry-run`, and
-/// the readers alone where no program reads such input from a file.
+/// the readers alone if no program reads such an input from a file.
 ///
 /// Prints a Markdown table of the runs that take more than 5 seconds or 256 MiB, and fails if
 /// there are any.
 #[derive(clap::Args)]
 pub(super) struct Arguments {
-    /// Bytes of each input, in Mi.
+    /// The size of each input, in MiB.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 10])]
     size: Vec<usize>,
-    /// Every run in the table.
+    /// Show every run in the table.
     #[arg(long)]
     all: bool,
-    /// Only families whose name contains this.
+    /// Only run families whose name contains this text.
     filter: Option<String>,
 }
 
-/// How a program is run, as `hostile runs` prints it.
+/// A run of a program, as `hostile runs` prints it.
 #[derive(Deserialize)]
 struct Planned {
     program: String,
@@ -73,7 +73,7 @@ impl Programs {
         }
     }
 
-    /// What `hostile` prints.
+    /// Runs `hostile` and returns its output.
     fn hostile(&self, arguments: &[&str]) -> Result<String, Error> {
         let output = capture(Command::new(&self.hostile).args(arguments))?;
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
@@ -98,7 +98,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Error> {
         }
     }
     println!("\n{n_above} of {n_runs} runs take more than {CPU} s or {MEMORY} MiB.");
-    if n_above > 0 { Err(Error::Found("hostile inputs take too much".into())) } else { Ok(()) }
+    if n_above > 0 {
+        Err(Error::Found("hostile inputs exceed the maximum of time or memory".into()))
+    } else {
+        Ok(())
+    }
 }
 
 struct Row {

@@ -1,4 +1,4 @@
-//! Time and peak memory of one program.
+//! Measures time and peak memory of one program.
 
 use std::{
     fs::File,
@@ -13,29 +13,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::{Error, capture, describe};
 
-/// What one run of a program took.
+/// The time and memory of one run of a program.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Run {
-    /// From its start to its end, in seconds.
+    /// Wall time in seconds.
     pub(crate) seconds: f64,
-    /// Processor time of it and its children, in seconds.
+    /// Processor time of the program and its children, in seconds.
     pub(crate) cpu: f64,
-    /// The most memory that it, or one of its children, had resident, in KiB.
+    /// Peak resident memory of the program or one of its children, in KiB.
     pub(crate) memory: i64,
-    /// Its exit code; none if a signal ended it.
+    /// The exit code; `None` if a signal ended the program.
     pub(crate) code: Option<i32>,
 }
 
-/// How a program is measured.
+/// The limits and the command line of a measurement.
 #[derive(clap::Args, Debug, Default, Clone)]
 pub(crate) struct Arguments {
-    /// Ends it after so many seconds of processor time.
+    /// End the program after this processor time, in seconds.
     #[arg(long)]
     cpu_limit: Option<u64>,
-    /// Ends it when it asks for more address space than so many MiB.
+    /// End the program if it requests more address space than this, in MiB.
     #[arg(long)]
     memory_limit: Option<u64>,
-    /// Where its standard error goes; nowhere otherwise.
+    /// A file for the standard error of the program, which is discarded otherwise.
     #[arg(long)]
     log: Option<PathBuf>,
     /// The program and its arguments.
@@ -43,17 +43,17 @@ pub(crate) struct Arguments {
     program: Vec<String>,
 }
 
-/// Runs a program, and prints what it took as JSON.
+/// Runs a program, and prints its time and memory as JSON.
 ///
-/// The system tells the peak of all the children of a process together. So each run gets a process
-/// of its own around it: this one, which is called by [`run`].
+/// The system reports the peak memory of all children of a process together. [`run`] therefore
+/// starts a new process for each run, which calls this function.
 pub(crate) fn measure(arguments: &Arguments) -> Result<(), Error> {
     let [program, words @ ..] = arguments.program.as_slice() else {
         return Err(Error::Found("nothing to measure".into()));
     };
     let system =
         |errno: nix::Error| Error::Start { program: program.clone(), source: errno.into() };
-    // Limits are inherited; this process itself needs next to nothing.
+    // The program inherits the limits; this process itself needs almost nothing.
     if let Some(seconds) = arguments.cpu_limit {
         setrlimit(Resource::RLIMIT_CPU, seconds, seconds).map_err(system)?;
     }
@@ -82,7 +82,7 @@ pub(crate) fn measure(arguments: &Arguments) -> Result<(), Error> {
     Ok(())
 }
 
-/// Measures one run of a command, in a process of its own; fails if the command does.
+/// Measures one run of a command in a new process; fails if the command fails.
 pub(super) fn run(command: &Command) -> Result<Run, Error> {
     let run = run_within(command, &Arguments::default())?;
     match run.code {
@@ -91,9 +91,9 @@ pub(super) fn run(command: &Command) -> Result<Run, Error> {
     }
 }
 
-/// Measures one run of a command within limits, whatever its outcome.
+/// Measures one run of a command with limits, whatever its exit code is.
 pub(crate) fn run_within(command: &Command, arguments: &Arguments) -> Result<Run, Error> {
-    // By this name the program is found even if it was built anew in the meantime.
+    // This name finds the program even if it has been rebuilt in the meantime.
     let mut measure = Command::new("/proc/self/exe");
     measure.arg("measure");
     let limits = [("--cpu-limit", arguments.cpu_limit), ("--memory-limit", arguments.memory_limit)];

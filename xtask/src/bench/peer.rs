@@ -1,4 +1,4 @@
-//! The Go programs that we measure ourselves against, built from tests/peers.
+//! The Go programs of the comparison, built from tests/peers.
 
 use std::{path::PathBuf, process::Command};
 
@@ -9,20 +9,20 @@ use crate::{
     workspace,
 };
 
-/// Where the Go programs are.
+/// The paths of the Go programs.
 pub(super) struct Peers {
-    /// The writer and the loader alone.
+    /// The program with only the writer and the loader.
     pub(super) peer: PathBuf,
-    /// `opm`, whole.
+    /// The complete `opm`.
     pub(super) opm: PathBuf,
 }
 
 /// Builds the programs, which takes a minute on a fresh machine and seconds afterwards. Go's cache,
 /// next to the programs of the testbed, keeps the compiled packages, including those that OLM's
-/// programs have in common with these. Returns `None` and prints why if no suitable Go exists.
+/// programs share with these. Returns `None` and prints why if no suitable Go exists.
 pub(super) fn build() -> Option<Peers> {
-    if !command::is_there("go") {
-        eprintln!("LEFT OUT: the Go side: there is no `go` on PATH");
+    if !command::is_on_path("go") {
+        eprintln!("LEFT OUT: the Go side, because `go` is not on the PATH");
         return None;
     }
     match try_build() {
@@ -43,7 +43,7 @@ fn try_build() -> Result<Peers, Error> {
         go.current_dir(workspace::root().join("tests/peers")).env("CGO_ENABLED", "0");
         go.args(["build", "-trimpath", "-ldflags", "-s -w"]);
         go.env("GOMODCACHE", cache.join("go/mod")).env("GOCACHE", cache.join("go/build"));
-        // Both need C libraries, for image stores that aren't used here.
+        // Without these tags, both need C libraries, for image stores that are not used here.
         go.args(["-tags", "containers_image_openpgp,exclude_graphdriver_btrfs"]);
         go.arg("-o").arg(&program).arg(package);
         command::run(&mut go).map(|()| program)

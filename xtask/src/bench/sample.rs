@@ -7,16 +7,16 @@ use std::{
 
 use crate::{command::Error, corpus};
 
-/// One bundle.
+/// A bundle of the measurement.
 pub(super) struct Bundle {
-    /// Its name and size, for people.
+    /// Its name and size, as the table shows them.
     pub(super) label: String,
     /// Its directory.
     pub(super) path: PathBuf,
     size: u64,
 }
 
-/// The bundles that are measured, largest first.
+/// Returns the bundles to measure, largest first.
 pub(super) fn bundles() -> Result<Vec<Bundle>, Error> {
     let folder = corpus::folder().join("bundles");
     let mut all = Vec::new();
@@ -46,7 +46,7 @@ fn in_units(size: u64) -> String {
     }
 }
 
-/// Bytes of all files below.
+/// Returns the size of all files below a folder, in bytes.
 fn size(path: &Path) -> Result<u64, Error> {
     let mut sum = 0;
     for entry in entries(path)? {

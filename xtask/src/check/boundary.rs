@@ -1,25 +1,26 @@
-//! Which crate may know what: enforces the table in `docs/architecture.md`, and keeps it up to date.
+//! Which crate may know what: enforces the table in `docs/architecture.md`, and keeps it up to
+//! date.
 
 use std::{fmt::Write as _, fs, path::Path};
 
 use super::{package::Package, source};
 use crate::{command::Error, workspace};
 
-/// What one of our crates may be built from.
+/// What a crate of the workspace may depend on.
 struct Boundary {
     crate_name: &'static str,
-    /// What it is for.
+    /// Its purpose, as the table shows it.
     purpose: &'static str,
     /// What it reads and writes outside of the process.
     reach: &'static str,
-    /// Where its sources are.
+    /// The folder of its sources.
     folder: &'static str,
-    /// The crates of ours that it may name.
+    /// The crates of the workspace that it may name in its manifest.
     may_name: &'static [&'static str],
-    /// Its dependencies may not bring these in, however far away.
+    /// The crates that it may not depend on, directly or indirectly.
     without: &'static [&'static [&'static str]],
-    /// Its sources may not say these.
-    unsaid: &'static [&'static str],
+    /// The words that its sources may not contain.
+    forbidden_words: &'static [&'static str],
 }
 
 const ASYNC: &[&str] = &["tokio", "futures-core", "async-trait", "mio", "smol", "async-std"];
@@ -49,7 +50,7 @@ const BOUNDARIES: [Boundary; 15] = [
         folder: "crates/text",
         may_name: &[],
         without: &[ASYNC, NETWORK, KUBERNETES, SYSTEM, TERMINAL, YAML],
-        unsaid: OUTSIDE,
+        forbidden_words: OUTSIDE,
     },
     Boundary {
         crate_name: "unlade-yaml",
@@ -58,7 +59,7 @@ const BOUNDARIES: [Boundary; 15] = [
         folder: "crates/yaml",
         may_name: &["unlade-text"],
         without: &[ASYNC, NETWORK, KUBERNETES, SYSTEM, TERMINAL, YAML],
-        unsaid: OUTSIDE,
+        forbidden_words: OUTSIDE,
     },
     Boundary {
         crate_name: "unlade-bundle",
@@ -67,7 +68,7 @@ const BOUNDARIES: [Boundary; 15] = [
         folder: "crates/bundle",
         may_name: &["unlade-text", "unlade-yaml"],
         without: &[ASYNC, NETWORK, KUBERNETES, SYSTEM, TERMINAL, YAML],
-        unsaid: OUTSIDE,
+        forbidden_words: OUTSIDE,
     },
     Boundary {
         crate_name: "unlade-config-map",
@@ -76,7 +77,7 @@ const BOUNDARIES: [Boundary; 15] = [
         folder: "crates/config-map",
         may_name: &["unlade-bundle", "unlade-text", "unlade-yaml"],
         without: &[ASYNC, NETWORK, KUBERNETES, SYSTEM, TERMINAL, YAML],
-        unsaid: OUTSIDE,
+        forbidden_words: OUTSIDE,
     },
     Boundary {
         crate_name: "unlade-loader",
@@ -85,7 +86,7 @@ const BOUNDARIES: [Boundary; 15] = [
         folder: "loader",
         may_name: &["unlade-bundle", "unlade-config-map", "unlade-text", "unlade-yaml"],
         without: &[ASYNC, NETWORK, KUBERNETES, SYSTEM, TERMINAL, YAML],
-        unsaid: OUTSIDE,
+        forbidden_words: OUTSIDE,
     },
     Boundary {
         crate_name: "unlade-oci",
@@ -94,7 +95,7 @@ const BOUNDARIES: [Boundary; 15] = [
         folder: "oci",
         may_name: &["unlade-bundle", "unlade-text", "unlade-yaml"],
         without: &[ASYNC, NETWORK, KUBERNETES, TERMINAL, YAML],
-        unsaid: &["std::net", "std::process::Command"],
+        forbidden_words: &["std::net", "std::process::Command"],
     },
     Boundary {
         crate_name: "unlade-unpacker",
@@ -106,7 +107,7 @@ const BOUNDARIES: [Boundary; 15] = [
         // Host names are never looked up inside a bundle's file system. The program is copied into
         // each pod, so its sources do not use `tracing`. The dependency is not forbidden, because
         // hyper-util has it when kube's client is built too.
-        unsaid: &["ToSocketAddrs", "lookup_host", "tracing::"],
+        forbidden_words: &["ToSocketAddrs", "lookup_host", "tracing::"],
     },
     Boundary {
         crate_name: "unlade-launcher",
@@ -115,7 +116,7 @@ const BOUNDARIES: [Boundary; 15] = [
         folder: "launcher",
         may_name: &["unlade-bundle", "unlade-config-map", "unlade-loader"],
         without: &[&["openssl", "native-tls"], TERMINAL, OTHER_YAML],
-        unsaid: KUBECONFIG_YAML,
+        forbidden_words: KUBECONFIG_YAML,
     },
     Boundary {
         crate_name: "unlade",
@@ -133,7 +134,7 @@ const BOUNDARIES: [Boundary; 15] = [
             "unlade-yaml",
         ],
         without: &[&["openssl", "native-tls"], OTHER_YAML],
-        unsaid: KUBECONFIG_YAML,
+        forbidden_words: KUBECONFIG_YAML,
     },
     Boundary {
         crate_name: "unlade-tests",
@@ -152,7 +153,7 @@ const BOUNDARIES: [Boundary; 15] = [
             "unlade-yaml",
         ],
         without: &[OTHER_YAML],
-        unsaid: KUBECONFIG_YAML,
+        forbidden_words: KUBECONFIG_YAML,
     },
     Boundary {
         crate_name: "unlade-api-server",
@@ -161,7 +162,7 @@ const BOUNDARIES: [Boundary; 15] = [
         folder: "tests/api-server",
         may_name: &["unlade-bundle", "unlade-config-map"],
         without: &[&["openssl", "native-tls"], TERMINAL, OTHER_YAML],
-        unsaid: &["std::process::Command"],
+        forbidden_words: &["std::process::Command"],
     },
     Boundary {
         crate_name: "unlade-hostile",
@@ -178,7 +179,7 @@ const BOUNDARIES: [Boundary; 15] = [
             "unlade-yaml",
         ],
         without: &[TERMINAL, OTHER_YAML],
-        unsaid: &["std::net", "std::process::Command"],
+        forbidden_words: &["std::net", "std::process::Command"],
     },
     Boundary {
         crate_name: "unlade-registry",
@@ -187,9 +188,9 @@ const BOUNDARIES: [Boundary; 15] = [
         folder: "tests/registry",
         may_name: &["unlade-oci"],
         without: &[ASYNC, KUBERNETES, TERMINAL, YAML, &["openssl", "native-tls"]],
-        unsaid: &[],
+        forbidden_words: &[],
     },
-    // These two are built before everything else, on every machine: they stay small.
+    // These two are built before everything else, on every machine, so they must stay small.
     Boundary {
         crate_name: "unlade-testbed",
         purpose: "a real Kubernetes for the tests",
@@ -197,7 +198,7 @@ const BOUNDARIES: [Boundary; 15] = [
         folder: "tests/testbed",
         may_name: &["unlade-oci", "unlade-registry"],
         without: &[ASYNC, KUBERNETES, TERMINAL, YAML, &["openssl", "native-tls"]],
-        unsaid: &[],
+        forbidden_words: &[],
     },
     Boundary {
         crate_name: "xtask",
@@ -206,14 +207,14 @@ const BOUNDARIES: [Boundary; 15] = [
         folder: "xtask",
         may_name: &["unlade-oci", "unlade-registry", "unlade-testbed"],
         without: &[ASYNC, KUBERNETES, YAML, &["openssl", "native-tls"]],
-        unsaid: &[],
+        forbidden_words: &[],
     },
 ];
 
 /// The page with the table of crates.
 const PAGE: &str = "docs/architecture.md";
 
-/// The table of crates, as the page has it.
+/// Returns the table of crates for the page.
 fn table() -> String {
     let mut table =
         "| folder | what it is | reaches outside | may name |\n|---|---|---|---|\n".to_owned();
@@ -228,24 +229,27 @@ fn table() -> String {
     table
 }
 
-/// The crates that are built for others: not those of the tests, nor this program.
+/// Returns the names of the crates that are part of the product: not those of tests, and not this
+/// program.
 pub(super) fn shipped() -> impl Iterator<Item = &'static str> {
     let is_ours_alone = |folder: &str| folder.starts_with("tests") || folder == "xtask";
     let shipped = BOUNDARIES.iter().filter(move |boundary| !is_ours_alone(boundary.folder));
     shipped.map(|boundary| boundary.crate_name)
 }
 
-/// Where one of our crates is built from what its place forbids, and a table that does not say so.
+/// Returns the dependencies that a boundary forbids, and a table in the page that is out of date.
 pub(super) fn check(packages: &[Package]) -> Result<Vec<String>, Error> {
     let mut wrong = Vec::new();
     let (page, table) = (source::read(Path::new(PAGE))?, table());
     if !page.contains(&table) {
-        wrong.push(format!("{PAGE}: the table of crates is not this one:\n{table}"));
+        wrong.push(format!(
+            "{PAGE}: the table of crates is out of date; replace it by this one:\n{table}"
+        ));
     }
     for package in packages.iter().filter(|package| package.is_member) {
         match BOUNDARIES.iter().find(|boundary| boundary.crate_name == package.name) {
             Some(boundary) => wrong.extend(crossings(boundary, package)?),
-            None => wrong.push(format!("{} has no line in the table of boundaries", package.name)),
+            None => wrong.push(format!("{} is not in the table of boundaries", package.name)),
         }
     }
     Ok(wrong)
@@ -263,22 +267,22 @@ fn crossings(boundary: &Boundary, package: &Package) -> Result<Vec<String>, Erro
         }
     }
     for path in source::tracked(&format!("{}/src", boundary.folder))? {
-        // Tests may reach for the file system; the library may not.
+        // Tests may use the file system; the library may not.
         if path.extension().is_some_and(|extension| extension == "rs") && !is_test(&path) {
-            wrong.extend(said(boundary.unsaid, &path)?);
+            wrong.extend(find_words(boundary.forbidden_words, &path)?);
         }
     }
     Ok(wrong)
 }
 
-fn said(unsaid: &[&str], path: &Path) -> Result<Vec<String>, Error> {
+fn find_words(forbidden: &[&str], path: &Path) -> Result<Vec<String>, Error> {
     let text = fs::read_to_string(workspace::root().join(path))
         .map_err(|source| Error::File { path: path.display().to_string(), source })?;
     let library = text.split("#[cfg(test)]").next().unwrap_or_default();
-    let words = unsaid.iter().filter(|word| {
+    let words = forbidden.iter().filter(|word| {
         library.lines().any(|line| !line.trim_start().starts_with("//") && line.contains(**word))
     });
-    Ok(words.map(|word| format!("{}: {word} has no place in this crate", path.display())).collect())
+    Ok(words.map(|word| format!("{} may not contain {word}", path.display())).collect())
 }
 
 fn is_test(path: &Path) -> bool {
@@ -291,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_forbidden_is_found_however_far_away() {
+    fn direct_and_indirect_forbidden_dependencies_are_found() {
         let format = Package {
             name: "unlade-yaml".into(),
             is_member: true,
@@ -304,13 +308,13 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_without_a_line_is_found() {
+    fn a_crate_that_is_not_in_the_table_is_found() {
         let stranger = Package {
             name: "stranger".into(),
             is_member: true,
             members: [].into(),
             closure: [].into(),
         };
-        assert!(check(&[stranger]).unwrap().join("\n").contains("stranger has no line"));
+        assert!(check(&[stranger]).unwrap().join("\n").contains("stranger is not in the table"));
     }
 }

@@ -1,4 +1,4 @@
-//! The documents: what they point at must be there.
+//! The documents: what they refer to must exist.
 
 use std::path::Path;
 
@@ -8,7 +8,8 @@ use crate::{command::Error, suite::Suite, workspace};
 /// The table in which each row names its test.
 const COMPATIBILITY: &str = "docs/compatibility.md";
 
-/// Links to files that aren't there, and differences from upstream and attacks without a test.
+/// Returns links to files that do not exist, and differences from upstream and attacks without a
+/// test.
 pub(super) fn check(suite: &Suite) -> Result<Vec<String>, Error> {
     let mut wrong = Vec::new();
     for path in source::tracked(".")? {
@@ -16,8 +17,8 @@ pub(super) fn check(suite: &Suite) -> Result<Vec<String>, Error> {
             let text = source::read(&path)?;
             wrong.extend(
                 links(&text)
-                    .filter(|link| !is_there(&path, link))
-                    .map(|link| format!("{}: {link} isn't there", path.display())),
+                    .filter(|link| !exists(&path, link))
+                    .map(|link| format!("{}: {link} does not exist", path.display())),
             );
         }
     }
@@ -26,18 +27,19 @@ pub(super) fn check(suite: &Suite) -> Result<Vec<String>, Error> {
     Ok(wrong)
 }
 
-/// The targets of all inline links.
+/// Returns the targets of all inline links.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     text.split("](").skip(1).filter_map(|rest| rest.split(')').next())
 }
 
-fn is_there(document: &Path, link: &str) -> bool {
+/// Whether the target of a link in `document` exists; targets on the web are not checked.
+fn exists(document: &Path, link: &str) -> bool {
     let path = link.split('#').next().unwrap_or_default();
     let folder = document.parent().unwrap_or(Path::new(""));
     link.contains("://") || path.is_empty() || workspace::root().join(folder).join(path).exists()
 }
 
-/// The rows of the table of differences whose last cell names no test that there is.
+/// Returns the rows of the table of differences whose last cell names no existing test.
 fn untested(suite: &Suite) -> Result<Vec<String>, Error> {
     let table = source::read(Path::new(COMPATIBILITY))?;
     let differences = table.split_once("## What differs").map_or("", |(_, rest)| rest);
@@ -49,7 +51,9 @@ fn untested(suite: &Suite) -> Result<Vec<String>, Error> {
         let mut names = cell.split('`').skip(1).step_by(2).peekable();
         names.peek().is_none() || !names.all(|name| suite.has(name))
     });
-    Ok(untested.map(|row| format!("{COMPATIBILITY}: no such test: {row}")).collect())
+    Ok(untested
+        .map(|row| format!("{COMPATIBILITY}: the test of this row does not exist: {row}"))
+        .collect())
 }
 
 #[cfg(test)]
@@ -61,8 +65,8 @@ mod tests {
         let text = "See [one](one.md#part), [two](https://two.example) and `[0](x)`.";
         assert_eq!(links(text).collect::<Vec<_>>(), ["one.md#part", "https://two.example", "x"]);
         let document = Path::new("docs/architecture.md");
-        assert!(is_there(document, "../README.md#compatibility"));
-        assert!(is_there(document, "https://two.example"));
-        assert!(!is_there(document, "README.md"));
+        assert!(exists(document, "../README.md#compatibility"));
+        assert!(exists(document, "https://two.example"));
+        assert!(!exists(document, "README.md"));
     }
 }

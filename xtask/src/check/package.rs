@@ -1,4 +1,4 @@
-//! The packages of the build, as `cargo metadata` tells of them.
+//! The packages of the build, as `cargo metadata` reports them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,24 +9,25 @@ use crate::{
     metadata::{self, Resolve},
 };
 
-/// A package, and what it is built from.
+/// A package and its dependencies.
 pub(crate) struct Package {
     /// Its name.
     pub(crate) name: String,
-    /// Whether it is one of ours.
+    /// Whether it is a member of the workspace.
     pub(crate) is_member: bool,
-    /// The packages of ours that it names in its manifest, but for tests and build scripts.
+    /// The members of the workspace that it names in its manifest, except for tests and build
+    /// scripts.
     pub(crate) members: BTreeSet<String>,
-    /// Everything that ends in its library or program, however far away; itself left out.
+    /// All direct and indirect dependencies of its library or program.
     pub(crate) closure: BTreeSet<String>,
 }
 
-/// Where people run us: what crates want elsewhere, such as async in browsers, is in no build.
+/// The platforms of users. Dependencies for other platforms, such as browsers, are ignored.
 const PLATFORMS: [&str; 3] =
     ["x86_64-unknown-linux-gnu", "aarch64-apple-darwin", "x86_64-pc-windows-msvc"];
 
-/// Every package of the build, with every feature on.
-pub(crate) fn all() -> Result<Vec<Package>, Error> {
+/// Reads every package of the build, with every feature on.
+pub(crate) fn read_all() -> Result<Vec<Package>, Error> {
     let metadata: Metadata = metadata::read(&PLATFORMS)?;
     Ok(metadata.read())
 }

@@ -1,4 +1,4 @@
-//! What the compiler does not see in the sources: their size, and words that don't belong there.
+//! Checks of the sources that the compiler does not make: their size, and forbidden words.
 
 use std::{
     fs,
@@ -11,13 +11,13 @@ use crate::{
     workspace,
 };
 
-/// Lines from which a file is looked at again.
+/// The number of lines above which a file causes a warning.
 const LONG: usize = 400;
-/// Lines from which it is split.
+/// The number of lines above which a file is refused.
 const TOO_LONG: usize = 800;
 
-/// Hosts and paths that no file may name: nothing here reaches out to a registry of the world, or
-/// works on one machine only. `docker.io` isn't among them: names without a host mean it.
+/// Hosts and paths that no file may name, because nothing here may use a public registry, or work
+/// on one machine only. `docker.io` is allowed, because it is the host of names without a host.
 const WORDS: [&str; 7] = [
     "quay.io",
     "ghcr.io",
@@ -27,34 +27,34 @@ const WORDS: [&str; 7] = [
     "public.ecr.aws",
     "/work/",
 ];
-/// The file with the words.
+/// The file that contains these words.
 const HERE: &str = "xtask/src/check/source.rs";
 
-/// Warns of long files; returns too long ones, and words that don't belong in any.
+/// Warns about long files, and returns files that are too long or contain a forbidden word.
 pub(super) fn check() -> Result<Vec<String>, Error> {
     let mut wrong = Vec::new();
     for path in tracked(".")? {
-        // Files that come from others, such as bundles and answers, are kept as they are.
+        // Recorded data, such as bundles and answers, is not changed.
         if path.starts_with("tests/corpus") {
             continue;
         }
-        // Files that aren't text have neither lines nor words.
+        // Files that are not text are ignored.
         let Ok(text) = fs::read_to_string(workspace::root().join(&path)) else { continue };
         let is_rust = path.extension().is_some_and(|extension| extension == "rs");
         let name = path.display();
         let n_lines = if is_rust { text.lines().count() } else { 0 };
         if n_lines > TOO_LONG {
-            wrong.push(format!("{name}: {n_lines} lines, split it"));
+            wrong.push(format!("{name} has {n_lines} lines: split it"));
         } else if n_lines > LONG {
-            eprintln!("warning: {name}: {n_lines} lines");
+            eprintln!("warning: {name} has {n_lines} lines");
         }
         let words = WORDS.iter().filter(|word| path != Path::new(HERE) && text.contains(**word));
-        wrong.extend(words.map(|word| format!("{name}: names {word}")));
+        wrong.extend(words.map(|word| format!("{name} contains {word}")));
     }
     Ok(wrong)
 }
 
-/// The files that git knows below a folder, relative to the root.
+/// Returns the files below a folder that git tracks, relative to the root.
 pub(super) fn tracked(folder: &str) -> Result<Vec<PathBuf>, Error> {
     let mut git = Command::new("git");
     git.current_dir(workspace::root()).args(["ls-files", "-z", "--", folder]);
@@ -63,7 +63,7 @@ pub(super) fn tracked(folder: &str) -> Result<Vec<PathBuf>, Error> {
     Ok(names.map(|name| PathBuf::from(String::from_utf8_lossy(name).into_owned())).collect())
 }
 
-/// The text of a file, whose path is relative to the root.
+/// Reads a text file, whose path is relative to the root.
 pub(super) fn read(path: &Path) -> Result<String, Error> {
     fs::read_to_string(workspace::root().join(path))
         .map_err(|source| Error::File { path: path.display().to_string(), source })

@@ -1,4 +1,4 @@
-//! The threat model: each attack has a test that an ordinary run of `cargo xtask test` executes.
+//! The threat model: an ordinary run of `cargo xtask test` must execute a test for each attack.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -9,13 +9,13 @@ const PATH: &str = "docs/threat-model.md";
 /// The cells of a row: number, attack, attacker, defence, tests.
 const N_CELLS: usize = 5;
 
-/// Attacks without an existing test, and numbers that are missing or used twice.
+/// Returns attacks without an existing test, and numbers that are missing or used twice.
 pub(super) fn check(suite: &Suite) -> Result<Vec<String>, Error> {
     let wrong = rows(&source::read(Path::new(PATH))?, suite);
     Ok(wrong.into_iter().map(|wrong| format!("{PATH}: {wrong}")).collect())
 }
 
-/// What is wrong with the numbered rows of `text`.
+/// Returns the problems of the numbered rows of `text`.
 fn rows(text: &str, suite: &Suite) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut numbers = BTreeSet::new();
@@ -28,7 +28,7 @@ fn rows(text: &str, suite: &Suite) -> Vec<String> {
             wrong.push(format!("attack {number} has two rows"));
         }
         if cells.len() != N_CELLS || cells.iter().any(|cell| cell.is_empty()) {
-            wrong.push(format!("attack {number} does not have {N_CELLS} cells that are filled"));
+            wrong.push(format!("attack {number} does not have {N_CELLS} cells with text"));
             continue;
         }
         let mut tests =
@@ -37,9 +37,9 @@ fn rows(text: &str, suite: &Suite) -> Vec<String> {
             wrong.push(format!("attack {number} has no test"));
         }
         wrong.extend(
-            tests
-                .filter(|test| !suite.has_at(test))
-                .map(|test| format!("attack {number}: no test {test} exists, or it is slow")),
+            tests.filter(|test| !suite.has_at(test)).map(|test| {
+                format!("attack {number}: the test {test} does not exist, or it is slow")
+            }),
         );
     }
     let last = numbers.last().copied().unwrap_or_default();
@@ -81,10 +81,16 @@ mod tests {
             (&["| 1 | a | author | d | none |"], "attack 1 has no test"),
             (&["| 1 | a | author | `a/tests.rs::one` |"], "does not have 5 cells"),
             (&["| 1 | a |  | d | `a/tests.rs::one` |"], "does not have 5 cells"),
-            (&["| 1 | a | author | d | `a/tests.rs::three` |"], "no test a/tests.rs::three"),
-            (&["| 1 | a | author | d | `a/tests.rs::late` |"], "no test a/tests.rs::late"),
-            (&["| 1 | a | author | d | `b/tests.rs::one` |"], "no test b/tests.rs::one"),
-            (&["| 1 | a | author | d | `one` |"], "no test one"),
+            (
+                &["| 1 | a | author | d | `a/tests.rs::three` |"],
+                "the test a/tests.rs::three does not",
+            ),
+            (
+                &["| 1 | a | author | d | `a/tests.rs::late` |"],
+                "the test a/tests.rs::late does not",
+            ),
+            (&["| 1 | a | author | d | `b/tests.rs::one` |"], "the test b/tests.rs::one does not"),
+            (&["| 1 | a | author | d | `one` |"], "the test one does not"),
         ] {
             let wrong = wrong(rows);
             assert!(matches!(&wrong[..], [only] if only.contains(expected)), "{wrong:?}");

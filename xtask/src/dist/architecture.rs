@@ -1,4 +1,4 @@
-//! What the unpacker is built for, and whether this machine can.
+//! The architectures that the unpacker is built for, and the programs that build for them.
 
 use std::{
     env::{self, consts},
@@ -14,7 +14,7 @@ use crate::{
     workspace,
 };
 
-/// The architecture of nodes, in Go's names, as `unlade launch --architecture` has them.
+/// An architecture of nodes. Its names are Go's, as in `unlade launch --architecture`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Architecture {
     Amd64,
@@ -24,7 +24,7 @@ pub(crate) enum Architecture {
 }
 
 impl Architecture {
-    /// That of this machine.
+    /// Returns the architecture of this machine.
     pub(crate) fn host() -> Result<Self, Error> {
         match consts::ARCH {
             "x86_64" => Ok(Self::Amd64),
@@ -32,18 +32,20 @@ impl Architecture {
             "powerpc64" if cfg!(target_endian = "little") => Ok(Self::Ppc64le),
             "s390x" => Ok(Self::S390x),
             other => Err(Error::Missing {
-                what: format!("the unpacker isn't built for the {other} of this machine"),
+                what: format!(
+                    "the unpacker cannot be built for {other}, the architecture of this machine"
+                ),
                 hint: "name another with --architecture".to_owned(),
             }),
         }
     }
 
-    /// Go's name.
+    /// Returns the name in Go.
     pub(crate) fn name(self) -> &'static str {
         self.names().go
     }
 
-    /// Rust's name of the static build's target.
+    /// Returns the Rust target of the static build.
     pub(crate) fn target(self) -> &'static str {
         self.names().rust
     }
@@ -61,28 +63,29 @@ impl Architecture {
     }
 }
 
-/// What others call an architecture.
+/// The names of an architecture in other tools.
 struct Names {
     go: &'static str,
-    /// The target of the static build.
+    /// The Rust target of the static build.
     rust: &'static str,
-    /// The names of cross tools begin with it.
+    /// The prefix of the names of cross tools.
     gnu: &'static str,
     debian: &'static str,
 }
 
-/// The programs that build for an architecture; they are there.
+/// The programs that build for an architecture, all of which exist on this machine.
 #[derive(Debug)]
 pub(crate) struct Toolchain {
     pub(crate) architecture: Architecture,
     /// The C compiler, which links too.
     pub(crate) compiler: String,
-    /// What the names of the other tools begin with: nothing for this machine's own.
+    /// The prefix of the names of the other tools; empty for the architecture of this machine.
     prefix: String,
 }
 
 impl Toolchain {
-    /// Looks for all that the build needs, before it goes on for minutes.
+    /// Checks that the machine has everything that the build needs, because the build takes
+    /// minutes.
     pub(crate) fn find(architecture: Architecture) -> Result<Self, Error> {
         let is_host = Architecture::host().is_ok_and(|host| host == architecture);
         let prefix = if is_host { String::new() } else { format!("{}-", architecture.names().gnu) };
@@ -95,15 +98,15 @@ impl Toolchain {
         Ok(toolchain)
     }
 
-    /// One of the GNU tools.
+    /// Returns the command of one of the GNU tools.
     pub(crate) fn tool(&self, name: &str) -> Command {
         let mut tool = Command::new(format!("{}{name}", self.prefix));
         tool.env("LC_ALL", "C");
         tool
     }
 
-    /// Tells cargo, and what compiles C for it, which compiler it is, if that isn't their own.
-    pub(crate) fn tell(&self, cargo: &mut Command) {
+    /// Passes the compiler to cargo, and to build scripts that compile C, unless it is the default.
+    pub(crate) fn set_compiler(&self, cargo: &mut Command) {
         if self.prefix.is_empty() {
             return;
         }
@@ -138,16 +141,16 @@ impl Toolchain {
     fn programs(&self) -> Result<(), Error> {
         let others = ["readelf", "nm", "strip"].map(|name| format!("{}{name}", self.prefix));
         let all = [self.compiler.clone()].into_iter().chain(others);
-        match all.into_iter().find(|program| !command::is_there(program)) {
+        match all.into_iter().find(|program| !command::is_on_path(program)) {
             None => Ok(()),
             Some(program) => {
-                let what = format!("there is no {program} on the PATH");
+                let what = format!("{program} is not on the PATH");
                 Err(self.missing(&what, &self.compiler_hint()))
             }
         }
     }
 
-    /// A program of nothing shows whether there is a C library to be static with.
+    /// Checks for a static C library, by linking an empty program.
     fn static_libc(&self) -> Result<(), Error> {
         let folder = workspace::target().join("shipped");
         let file = |source| Error::File { path: folder.display().to_string(), source };
@@ -159,11 +162,11 @@ impl Toolchain {
         compiler.arg("-static").arg("-o").arg(&program).arg(&source);
         let outcome = capture(&mut compiler);
         for path in [&source, &program] {
-            // What is left over is overwritten by the next.
+            // The next run overwrites a file that stays.
             let _ = fs::remove_file(path);
         }
         outcome.map(|_| ()).map_err(|_| {
-            let what = format!("{} can't link a static program", self.compiler);
+            let what = format!("{} cannot link a static program", self.compiler);
             self.missing(&what, &self.compiler_hint())
         })
     }
@@ -171,7 +174,7 @@ impl Toolchain {
     fn missing(&self, what: &str, hint: &str) -> Error {
         let name = self.architecture.name();
         Error::Missing {
-            what: format!("this machine can't build for {name}: {what}"),
+            what: format!("this machine cannot build for {name}: {what}"),
             hint: hint.to_owned(),
         }
     }
@@ -185,13 +188,13 @@ impl Toolchain {
         let variable = linker_variable(self.architecture);
         let Names { gnu, debian, .. } = self.architecture.names();
         format!(
-            "install gcc-{gnu} and libc6-dev-{debian}-cross, as Debian calls them, \
-             or name a C compiler in {variable}"
+            "install gcc-{gnu} and libc6-dev-{debian}-cross (their names on Debian), \
+             or set the C compiler in {variable}"
         )
     }
 }
 
-/// Where cargo looks for the linker of a target.
+/// Returns the variable from which cargo takes the linker of a target.
 fn linker_variable(architecture: Architecture) -> String {
     let target = architecture.target().replace('-', "_").to_uppercase();
     format!("CARGO_TARGET_{target}_LINKER")
@@ -212,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_compiler_is_told_with_what_brings_it() {
+    fn an_error_about_a_missing_compiler_says_what_to_install() {
         let toolchain = Toolchain {
             architecture: Architecture::Arm64,
             compiler: "no-such-gcc".into(),
@@ -220,7 +223,7 @@ mod tests {
         };
         let error = toolchain.programs().unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("can't build for arm64") && text.contains("no-such-gcc"), "{text}");
+        assert!(text.contains("cannot build for arm64") && text.contains("no-such-gcc"), "{text}");
         let hint = error.hint().unwrap();
         for part in ["gcc-aarch64-linux-gnu", "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER"] {
             assert!(hint.contains(part), "{hint}");

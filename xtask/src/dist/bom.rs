@@ -1,6 +1,6 @@
 //! The bill of materials of the unpacker: CycloneDX 1.5, as JSON.
 //!
-//! It has neither a date nor a serial number: the same program has the same.
+//! It has neither a date nor a serial number, so that the same program has the same bill.
 
 use std::{fmt::Write as _, fs, path::Path, str::FromStr};
 
@@ -23,10 +23,10 @@ use sha2::{Digest, Sha256};
 use super::{PACKAGE, native::STANDARD_LIBRARY, part::Part};
 use crate::command::Error;
 
-/// Writes the bill of what `program` is linked from, to `path`.
+/// Writes the bill of materials of `program` to `path`.
 ///
-/// Fails if the program is among the parts no time or more than once, if the document isn't valid,
-/// or if the program tells of a crate that isn't in it.
+/// Fails unless the program occurs exactly once among the parts, if the document is not valid, or
+/// if the program names a crate that is not in the document.
 pub(super) fn write(
     program: &Path,
     target: &str,
@@ -38,22 +38,23 @@ pub(super) fn write(
         move |source| Error::File { path, source }
     };
     let bytes = fs::read(program).map_err(file(program))?;
-    named(&bytes, parts)?;
+    check_crates(&bytes, parts)?;
     let bom = bom(&bytes, target, parts)?;
     let result = bom.validate_version(SpecVersion::V1_5);
     if result.has_errors() {
-        return Err(Error::Found(format!("the bill of materials isn't valid: {result:?}")));
+        return Err(Error::Found(format!("the bill of materials is not valid: {result:?}")));
     }
     let mut json = Vec::new();
-    bom.output_as_json_v1_5(&mut json)
-        .map_err(|error| Error::Found(format!("the bill of materials has no JSON: {error}")))?;
+    bom.output_as_json_v1_5(&mut json).map_err(|error| {
+        Error::Found(format!("failed to write the bill of materials as JSON: {error}"))
+    })?;
     json.push(b'\n');
     fs::write(path, json).map_err(file(path))
 }
 
 fn bom(program: &[u8], target: &str, parts: &[Part]) -> Result<Bom, Error> {
     let whole = parts.iter().find(|part| part.name == PACKAGE);
-    let whole = whole.ok_or_else(|| Error::Found(format!("{PACKAGE} isn't among its parts")))?;
+    let whole = whole.ok_or_else(|| Error::Found(format!("{PACKAGE} is not one of its parts")))?;
     let mut root = component(whole, Classification::Application)?;
     let digest = Sha256::digest(program).iter().fold(String::new(), |mut hex, byte| {
         let _ = write!(hex, "{byte:02x}");
@@ -68,7 +69,7 @@ fn bom(program: &[u8], target: &str, parts: &[Part]) -> Result<Bom, Error> {
     let standard_library = parts.iter().find(|part| part.name == STANDARD_LIBRARY);
     let dependencies = parts.iter().map(|part| {
         let mut uses = part.uses.clone();
-        // Every crate is built on it; the program stands for all.
+        // Every crate depends on these; the program represents all crates.
         if part.name == PACKAGE {
             uses.extend(standard_library.map(Part::reference));
         }
@@ -85,17 +86,18 @@ fn bom(program: &[u8], target: &str, parts: &[Part]) -> Result<Bom, Error> {
 }
 
 fn component(part: &Part, kind: Classification) -> Result<Component, Error> {
-    let licence = SpdxExpression::try_from(part.licence.clone())
-        .map_err(|error| Error::Found(format!("the licence of {}: {error}", part.reference())))?;
+    let licence = SpdxExpression::try_from(part.licence.clone()).map_err(|error| {
+        Error::Found(format!("the licence of {} is not valid: {error}", part.reference()))
+    })?;
     let mut component = Component::new(kind, &part.name, &part.version, Some(part.reference()));
-    // Line breaks have no place in it.
+    // The format does not allow line breaks.
     component.description = part
         .description
         .as_deref()
         .map(|text| NormalizedString::new(&text.split_whitespace().collect::<Vec<_>>().join(" ")));
     component.licenses = Some(Licenses(vec![LicenseChoice::Expression(licence)]));
     component.purl = part.purl.as_deref().map(Purl::from_str).transpose().map_err(|()| {
-        Error::Found(format!("{} has a package URL that is none", part.reference()))
+        Error::Found(format!("the package URL of {} is not valid", part.reference()))
     })?;
     component.cpe = part.cpe.as_deref().map(Cpe::new);
     component.hashes = part.checksum.clone().map(sha256);
@@ -110,8 +112,8 @@ fn sha256(content: String) -> Hashes {
     Hashes(vec![Hash { alg: HashAlgorithm::SHA_256, content: HashValue(content) }])
 }
 
-/// What a program tells of its crates, by the places of their panics, must be among the parts.
-fn named(program: &[u8], parts: &[Part]) -> Result<(), Error> {
+/// Checks that every crate whose sources a panic message of the program names is one of the parts.
+fn check_crates(program: &[u8], parts: &[Part]) -> Result<(), Error> {
     const SOURCES: &[u8] = b"/cargo/registry/src/";
     let starts = program.windows(SOURCES.len()).enumerate();
     for (at, _) in starts.filter(|(_, window)| *window == SOURCES) {
@@ -122,7 +124,7 @@ fn named(program: &[u8], parts: &[Part]) -> Result<(), Error> {
             String::from_utf8_lossy(folder.get(..folder.len().min(200)).unwrap_or_default());
         if !parts.iter().any(|part| folder == format!("{}-{}", part.name, part.version)) {
             let what =
-                format!("the program is built from {folder}, which its bill of materials lacks");
+                format!("the program contains {folder}, which is missing in its bill of materials");
             return Err(Error::Found(what));
         }
     }
@@ -166,7 +168,7 @@ mod tests {
         let bom = json(b"program", &parts()).unwrap();
         assert_eq!((&bom["bomFormat"], &bom["specVersion"]), (&"CycloneDX".into(), &"1.5".into()));
         let root = &bom["metadata"]["component"];
-        // Of `printf program | sha256sum`.
+        // The output of `printf program | sha256sum`.
         let digest = "1310ca2c8932dbd118668bd97442558a3e1f546b5e15c69699dfbd6024f548d8";
         assert_eq!(root["hashes"][0]["content"], digest);
         let names: Vec<_> =
@@ -189,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_licence_that_is_no_expression_is_refused() {
+    fn a_licence_that_is_not_an_expression_is_refused() {
         let mut parts = parts();
         parts[0].licence = "ask the author".into();
         assert!(json(b"", &parts).unwrap_err().to_string().contains("ring@0.17.14"));

@@ -16,16 +16,16 @@ use super::{
 };
 use crate::command::Error;
 
-/// Most bytes of one file; GPL-3.0 has 35 kB.
+/// The maximum size of a file, in bytes; GPL-3.0 has 35 kB.
 const MOST: u64 = 1 << 20;
-/// Beginnings of the names of files that hold a licence or what it wants to be told.
+/// The beginnings of the names of files that contain a licence or a notice that it requires.
 const NAMES: [&str; 6] = ["licen", "unlicen", "copying", "copyright", "notice", "patents"];
-/// How far down a crate's folders they are looked for: what it took from others has its own.
+/// The depth to which the folders of a crate are searched: code from others has its own licence.
 const DEPTH: usize = 4;
 
-/// Writes it to `path`. Each text is there once, after the parts that it belongs to.
+/// Writes the licences to `path`. Each text occurs once, after the parts that it belongs to.
 ///
-/// Fails if a part brings none.
+/// Fails if a part has no text.
 pub(super) fn write(parts: &[Part], path: &Path) -> Result<(), Error> {
     let text = text(parts)?;
     fs::write(path, text).map_err(|source| Error::File { path: path.display().to_string(), source })
@@ -33,19 +33,19 @@ pub(super) fn write(parts: &[Part], path: &Path) -> Result<(), Error> {
 
 fn text(parts: &[Part]) -> Result<String, Error> {
     let mut list = String::new();
-    // By the text without its line breaks and indentation, which differ.
+    // The key is the text without line breaks and indentation, in which copies differ.
     let mut texts: BTreeMap<String, (Vec<String>, String)> = BTreeMap::new();
     for part in parts.iter().filter(|part| part.texts != Texts::Ours) {
         let _ = writeln!(list, "{} {}: {}", part.name, part.version, part.licence);
-        for (name, text) in of(part)? {
+        for (name, text) in read_texts(part)? {
             let key = text.split_whitespace().collect::<Vec<_>>().join(" ");
             let owners = &mut texts.entry(key).or_insert_with(|| (Vec::new(), text)).0;
             owners.push(format!("{} {}: {name}", part.name, part.version));
         }
     }
     let mut whole = format!(
-        "What {PACKAGE} is linked from, besides its own crates, whose licence is LICENSE beside\n\
-         this file. The texts of these licences and notices follow, each once.\n\n{list}"
+        "{PACKAGE} contains these parts, besides its own crates, whose licence is LICENSE beside\n\
+         this file. The texts of their licences and notices follow, each once.\n\n{list}"
     );
     let mut texts: Vec<_> = texts.into_values().collect();
     texts.sort();
@@ -60,15 +60,15 @@ fn text(parts: &[Part]) -> Result<String, Error> {
     Ok(whole)
 }
 
-/// Names and texts of a part's licences.
-fn of(part: &Part) -> Result<Vec<(String, String)>, Error> {
+/// Reads the names and texts of the licences of a part.
+fn read_texts(part: &Part) -> Result<Vec<(String, String)>, Error> {
     match &part.texts {
         Texts::Ours => Ok(Vec::new()),
         Texts::Folder(folder) => {
             let mut paths = Vec::new();
             find(folder, DEPTH, &mut paths)?;
             if paths.is_empty() {
-                let what = format!("{} brings no text of its licence", part.reference());
+                let what = format!("{} has no text of its licence", part.reference());
                 return Err(Error::Found(what));
             }
             paths.sort();
@@ -80,7 +80,9 @@ fn of(part: &Part) -> Result<Vec<(String, String)>, Error> {
             let named = names.iter().map(|name| {
                 let licence = spdx::license_id(name).map(LicenseId::text);
                 let text = licence.or_else(|| spdx::exception_id(name).map(ExceptionId::text));
-                let text = text.ok_or_else(|| Error::Found(format!("SPDX knows no {name}")))?;
+                let text = text.ok_or_else(|| {
+                    Error::Found(format!("SPDX does not have the licence {name}"))
+                })?;
                 Ok(((*name).to_owned(), text.to_owned()))
             });
             let notices = notices.iter().map(|path| Ok(("copyright".to_owned(), read(path)?)));
@@ -107,7 +109,7 @@ fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Err
     Ok(())
 }
 
-/// A module may be about licences.
+/// Whether a file is source code, such as a module about licences.
 fn has_code(name: &str) -> bool {
     [".rs", ".c", ".h", ".py"].iter().any(|end| name.ends_with(end))
 }
@@ -117,9 +119,9 @@ fn read(path: &Path) -> Result<String, Error> {
     File::open(path)
         .and_then(|file| file.take(MOST + 1).read_to_end(&mut bytes))
         .map_err(|source| Error::File { path: path.display().to_string(), source })?;
-    // A text that was cut off would be shipped as if it were whole.
+    // A truncated text would look complete.
     if bytes.len() as u64 > MOST {
-        return Err(Error::Found(format!("{}: over {MOST} bytes", path.display())));
+        return Err(Error::Found(format!("{} is larger than {MOST} bytes", path.display())));
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -133,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_two_share_is_there_once_with_both_names() {
+    fn a_text_that_two_parts_share_occurs_once_with_both_names() {
         let folder = tempfile::tempdir().unwrap();
         let parts = ["a", "b"].map(|name| {
             let home = folder.path().join(name);
@@ -154,7 +156,7 @@ mod tests {
     fn a_part_without_a_text_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let error = text(&[part("a", Texts::Folder(folder.path().into()))]).unwrap_err();
-        assert!(error.to_string().contains("a@1.0.0 brings no text"), "{error}");
+        assert!(error.to_string().contains("a@1.0.0 has no text"), "{error}");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What every static program is linked with besides its crates: the standard library of Rust, the
-//! C library, and the compiler's own.
+//! The parts of every static program besides its crates: the standard library of Rust, the C
+//! library, and the library of the C compiler.
 
 use std::{
     fs::{self, File},
@@ -17,12 +17,12 @@ use crate::{
     workspace,
 };
 
-/// Most bytes of a C library; the usual one has 6 MB.
+/// The maximum size of a C library, in bytes; the usual one has 6 MB.
 const MOST: u64 = 64 << 20;
 
 pub(super) const STANDARD_LIBRARY: &str = "rust-std";
 
-/// The three parts.
+/// Returns the three parts.
 pub(super) fn parts(toolchain: &Toolchain) -> Result<Vec<Part>, Error> {
     let (glibc, libgcc) = (glibc(toolchain)?, libgcc(toolchain)?);
     let mut standard_library = standard_library()?;
@@ -32,9 +32,9 @@ pub(super) fn parts(toolchain: &Toolchain) -> Result<Vec<Part>, Error> {
 
 fn standard_library() -> Result<Part, Error> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let version = answer(Command::new(rustc).current_dir(workspace::root()).arg("-vV"))?;
+    let version = capture_text(Command::new(rustc).current_dir(workspace::root()).arg("-vV"))?;
     let version = version.lines().find_map(|line| line.strip_prefix("release: "));
-    let version = version.ok_or_else(|| Error::Found("rustc doesn't tell its version".into()))?;
+    let version = version.ok_or_else(|| Error::Found("rustc does not print its version".into()))?;
     Ok(Part {
         name: STANDARD_LIBRARY.into(),
         version: version.to_owned(),
@@ -50,13 +50,13 @@ fn standard_library() -> Result<Part, Error> {
 }
 
 fn glibc(toolchain: &Toolchain) -> Result<Part, Error> {
-    let path = answer(Command::new(&toolchain.compiler).arg("-print-file-name=libc.a"))?;
+    let path = capture_text(Command::new(&toolchain.compiler).arg("-print-file-name=libc.a"))?;
     let file = |source| Error::File { path: path.clone(), source };
     let path = fs::canonicalize(&path).map_err(file)?;
     let mut bytes = Vec::new();
     File::open(&path).and_then(|file| file.take(MOST).read_to_end(&mut bytes)).map_err(file)?;
     let version = glibc_version(&bytes).ok_or_else(|| {
-        Error::Found(format!("{} doesn't tell which glibc it is", path.display()))
+        Error::Found(format!("{} does not contain the version of glibc", path.display()))
     })?;
     let package = debian_package(&path);
     let generic = || format!("pkg:generic/glibc@{version}");
@@ -78,8 +78,8 @@ fn glibc(toolchain: &Toolchain) -> Result<Part, Error> {
 }
 
 fn libgcc(toolchain: &Toolchain) -> Result<Part, Error> {
-    let version = answer(Command::new(&toolchain.compiler).arg("-dumpfullversion"))
-        .or_else(|_| answer(Command::new(&toolchain.compiler).arg("-dumpversion")))?;
+    let version = capture_text(Command::new(&toolchain.compiler).arg("-dumpfullversion"))
+        .or_else(|_| capture_text(Command::new(&toolchain.compiler).arg("-dumpversion")))?;
     Ok(Part {
         name: "libgcc".into(),
         licence: "GPL-3.0-or-later WITH GCC-exception-3.1".into(),
@@ -98,7 +98,8 @@ fn cpe(vendor: &str, product: &str, version: &str) -> String {
     format!("cpe:2.3:a:{vendor}:{product}:{version}:*:*:*:*:*:*:*")
 }
 
-/// `GNU C Library (Debian GLIBC 2.36-9+deb12u14) stable release version 2.36.` is in each of them.
+/// Finds the version in a text that every glibc contains, such as `GNU C Library (Debian GLIBC
+/// 2.36-9+deb12u14) stable release version 2.36.`.
 fn glibc_version(library: &[u8]) -> Option<String> {
     const BEGINNING: &[u8] = b"GNU C Library (";
     const BEFORE: &str = " release version ";
@@ -111,22 +112,22 @@ fn glibc_version(library: &[u8]) -> Option<String> {
     Some(version.trim_end_matches('.').to_owned()).filter(|version| !version.is_empty())
 }
 
-/// The package of Debian, or what is like it, that a file came in.
+/// A package of Debian, or of a distribution derived from it, that contains a file.
 struct DebianPackage {
     purl: String,
-    /// All notices of its authors.
+    /// The file with all notices of its authors.
     notices: Option<PathBuf>,
 }
 
 fn debian_package(path: &Path) -> Option<DebianPackage> {
-    if !command::is_there("dpkg-query") {
+    if !command::is_on_path("dpkg-query") {
         return None;
     }
     // `libc6-dev:amd64: /usr/lib/...`
-    let found = answer(Command::new("dpkg-query").arg("--search").arg(path)).ok()?;
+    let found = capture_text(Command::new("dpkg-query").arg("--search").arg(path)).ok()?;
     let (package, _) = found.lines().next()?.split_once(": ")?;
     let format = "--showformat=${Package} ${Version} ${Architecture} ${source:Package}";
-    let shown = answer(Command::new("dpkg-query").args(["--show", format, package])).ok()?;
+    let shown = capture_text(Command::new("dpkg-query").args(["--show", format, package])).ok()?;
     let mut words = shown.split(' ');
     let (name, version, architecture) = (words.next()?, words.next()?, words.next()?);
     let source = words.next()?;
@@ -141,7 +142,7 @@ fn debian_package(path: &Path) -> Option<DebianPackage> {
     let release = release.unwrap_or_default();
     let notices = PathBuf::from(format!("/usr/share/doc/{name}/copyright"));
     Some(DebianPackage {
-        // Vulnerabilities are told of the source package.
+        // Databases of vulnerabilities refer to the source package.
         purl: format!(
             "pkg:deb/{distribution}/{name}@{version}?arch={architecture}{release}&upstream={source}"
         ),
@@ -149,7 +150,7 @@ fn debian_package(path: &Path) -> Option<DebianPackage> {
     })
 }
 
-fn answer(command: &mut Command) -> Result<String, Error> {
+fn capture_text(command: &mut Command) -> Result<String, Error> {
     let output = capture(command.env("LC_ALL", "C"))?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
@@ -159,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_c_library_tells_its_version() {
+    fn the_version_of_a_c_library_is_found() {
         let library =
             b"\0\0GNU C Library (Some Vendor 2.36-9) stable release version 2.36.\nCopyright";
         assert_eq!(glibc_version(library).as_deref(), Some("2.36"));

@@ -1,4 +1,4 @@
-//! The crates that the unpacker is linked from, as the build itself tells of them.
+//! The crates that are linked into the unpacker, as the build itself reports them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,12 +19,13 @@ use crate::{
     workspace,
 };
 
-/// Crates that say no licence in their manifest; it is what the named file of theirs is.
+/// Crates without a licence in their manifest: name, file of the licence, and the licence.
 const CLARIFIED: [(&str, &str, &str); 1] = [("libyaml-safer", "LICENSE-MIT", "MIT")];
 
-/// The crates of a build for `target`, out of the messages that cargo wrote.
+/// Returns the crates of a build for `target`, from the messages of cargo.
 ///
-/// Fails if they aren't those that cargo means to link, or if one links a library of the system.
+/// Fails if they are not the crates of `cargo tree`, or if one of them links a library of the
+/// system.
 pub(super) fn crates(build: &Output, target: &str) -> Result<Vec<Part>, Error> {
     let linked = linked(&build.stdout, target)?;
     let metadata: Metadata = metadata::read(&[target])?;
@@ -32,7 +33,7 @@ pub(super) fn crates(build: &Output, target: &str) -> Result<Vec<Part>, Error> {
     let lock = fs::read_to_string(&lock)
         .map_err(|source| Error::File { path: lock.display().to_string(), source })?;
     let parts = metadata.parts(&linked, &checksums(&lock))?;
-    compare(&parts, &planned(target)?)?;
+    compare(&parts, &read_tree(target)?)?;
     Ok(parts)
 }
 
@@ -58,8 +59,8 @@ struct Target {
     kind: Vec<String>,
 }
 
-/// The ids of the packages that were compiled for the target, and neither to run while building
-/// nor for the compiler.
+/// Returns the ids of the packages that were compiled for the target, without those that run during
+/// the build or in the compiler.
 fn linked(messages: &[u8], target: &str) -> Result<BTreeSet<String>, Error> {
     let mut linked = BTreeSet::new();
     let mut libraries = Vec::new();
@@ -81,12 +82,12 @@ fn linked(messages: &[u8], target: &str) -> Result<BTreeSet<String>, Error> {
             Message::Other => {}
         }
     }
-    // What a build script compiles itself is `static`, and part of its crate.
+    // A library that a build script compiles is `static`, and part of its crate.
     let is_foreign = |(package, library): &&(String, String)| {
         linked.contains(package) && !library.starts_with("static")
     };
     if let Some((package, library)) = libraries.iter().find(is_foreign) {
-        let what = format!("{package} links {library}, which nothing tells the licence of");
+        let what = format!("{package} links {library}, whose licence is unknown");
         return Err(Error::Found(what));
     }
     Ok(linked)
@@ -155,7 +156,7 @@ impl Package {
     ) -> Result<Part, Error> {
         let (name, version) = (self.name.clone(), self.version.clone());
         let folder = self.manifest_path.parent().unwrap_or(&self.manifest_path).to_owned();
-        // Without a source it is a member of the workspace.
+        // A package without a source is a member of the workspace.
         let texts = if self.source.is_some() { Texts::Folder(folder) } else { Texts::Ours };
         Ok(Part {
             licence: self.licence()?,
@@ -173,19 +174,19 @@ impl Package {
 
     fn licence(&self) -> Result<String, Error> {
         if let Some(licence) = &self.license {
-            // Once a slash meant `OR`.
+            // In old manifests, a slash means `OR`.
             return Ok(licence.replace('/', " OR "));
         }
         let file = self.license_file.as_deref();
         let clarified =
             CLARIFIED.iter().find(|(name, path, _)| *name == self.name && Some(*path) == file);
         clarified.map(|(.., licence)| (*licence).to_owned()).ok_or_else(|| {
-            Error::Found(format!("{} {} doesn't say its licence", self.name, self.version))
+            Error::Found(format!("{} {} has no licence in its manifest", self.name, self.version))
         })
     }
 }
 
-/// The SHA-256 of each crate's archive, by name and version.
+/// Returns the SHA-256 of the archive of each crate, by name and version.
 fn checksums(lock: &str) -> BTreeMap<(String, String), String> {
     let field = |block: &str, name: &str| {
         let mut values = block.lines().filter_map(|line| line.strip_prefix(name));
@@ -198,13 +199,13 @@ fn checksums(lock: &str) -> BTreeMap<(String, String), String> {
     blocks.collect()
 }
 
-/// What cargo means to link: the same question, put in another way.
-fn planned(target: &str) -> Result<BTreeSet<String>, Error> {
+/// Returns the crates that cargo plans to link, from `cargo tree`.
+fn read_tree(target: &str) -> Result<BTreeSet<String>, Error> {
     let arguments = ["tree", "--locked", "--package", PACKAGE, "--features", FEATURES];
     let shape = ["--edges=normal,no-proc-macro", "--prefix=none", "--no-dedupe", "--format={p}"];
     let output = capture(cargo(arguments).args(shape).args(["--target", target]))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    // `name v1.2.3`, and where it is if it is ours.
+    // `name v1.2.3`, followed by the path for members of the workspace.
     let words = text.lines().filter_map(|line| {
         let mut words = line.split(' ');
         Some(format!("{}@{}", words.next()?, words.next()?.strip_prefix('v')?))
@@ -221,7 +222,7 @@ fn compare(parts: &[Part], planned: &BTreeSet<String>) -> Result<(), Error> {
         of.difference(without).cloned().collect::<Vec<_>>().join(", ")
     };
     Err(Error::Found(format!(
-        "the crates of the build aren't those of cargo tree: only built: {}; only in the tree: {}",
+        "the crates of the build are not those of cargo tree: only built: {}; only in the tree: {}",
         list(&built, planned),
         list(planned, &built),
     )))

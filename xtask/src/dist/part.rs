@@ -1,41 +1,41 @@
-//! What the unpacker is linked from.
+//! The parts of the unpacker.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
-/// Something that the unpacker is linked from.
+/// A crate or a library that is linked into the unpacker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) name: String,
     pub(crate) version: String,
-    /// An SPDX expression.
+    /// The licence, as an SPDX expression.
     pub(crate) licence: String,
     pub(crate) description: Option<String>,
-    /// Where its sources are developed.
+    /// The repository of its sources.
     pub(crate) repository: Option<String>,
-    /// Its name in the databases of vulnerabilities: a package URL, a CPE.
+    /// Its names in databases of vulnerabilities: a package URL and a CPE.
     pub(crate) purl: Option<String>,
     pub(crate) cpe: Option<String>,
-    /// The SHA-256 of the archive that it came in.
+    /// The SHA-256 of its archive.
     pub(crate) checksum: Option<String>,
-    /// The parts that it uses itself.
+    /// The parts that it depends on.
     pub(crate) uses: BTreeSet<String>,
-    /// Where its licences are.
+    /// The texts of its licences.
     pub(crate) texts: Texts,
 }
 
-/// Where the licences of a part are.
+/// The location of the licences of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Texts {
-    /// Files of this folder, known by their names.
+    /// The files with the usual names in this folder.
     Folder(PathBuf),
-    /// Those of SPDX by their names, and perhaps a file of notices.
+    /// Licences of SPDX by their names, and an optional file of notices.
     Named { names: &'static [&'static str], notices: Option<PathBuf> },
-    /// It is ours, and has the licence of the whole.
+    /// The part is a crate of the workspace, and has its licence.
     Ours,
 }
 
 impl Part {
-    /// What others refer to it by.
+    /// Returns the identifier that other parts refer to.
     pub(crate) fn reference(&self) -> String {
         format!("{}@{}", self.name, self.version)
     }
@@ -43,7 +43,7 @@ impl Part {
 
 #[cfg(test)]
 impl Part {
-    /// One that uses nothing, under MIT.
+    /// Creates a part without dependencies, under MIT.
     pub(crate) fn sample(name: &str, version: &str) -> Self {
         Self {
             name: name.to_owned(),

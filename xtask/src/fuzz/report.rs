@@ -1,4 +1,4 @@
-//! What a target did, out of libFuzzer's log.
+//! The result of a target, from the log of libFuzzer.
 
 use std::path::PathBuf;
 
@@ -7,12 +7,12 @@ pub(super) const HEADING: &str = "\
 | target | executions | slowest input | most memory of an input | CPU | findings |
 |---|--:|--:|--:|--:|--:|";
 
-/// What a target did.
+/// The result of a target.
 pub(super) struct Report {
     pub(super) target: String,
     pub(super) executions: u64,
     pub(super) cpu: f64,
-    /// Files with inputs that were not there before.
+    /// New files with inputs that caused a failure.
     pub(super) findings: Vec<PathBuf>,
     /// The largest costs of an input, as the target prints them.
     costs: String,
@@ -54,7 +54,7 @@ impl Report {
         format!("| {target} | {executions} | {slowest} | {memory} | {cpu:.0} s | {n} |")
     }
 
-    /// What to do about a finding.
+    /// Returns a text that says what to do about a finding.
     pub(super) fn explain(&self) -> String {
         let Self { target, log, .. } = self;
         let mut lines = vec![format!("\n{target}: {}", log.display())];

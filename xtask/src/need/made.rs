@@ -1,4 +1,4 @@
-//! What is prepared for tests: programs that are built, and bundles that are fetched.
+//! The programs that are built, and the bundles that are fetched, before tests run.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use unlade_testbed::{Olm, Peers, Programs, Settings, is_dialect_built};
 
 use crate::{cluster, command::Error, corpus, dist};
 
-/// What is built or fetched, in this order; a testbed is brought up last.
+/// Something that is built or fetched, in this order, before a testbed is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Made {
     Corpus,
@@ -18,10 +18,10 @@ pub(super) enum Made {
 }
 
 impl Made {
-    /// Whether there is nothing to do.
+    /// Whether it exists already.
     pub(super) fn is_made(self, settings: &Settings) -> bool {
         match self {
-            Self::Corpus => corpus::is_there(),
+            Self::Corpus => corpus::exists(),
             Self::Dialect => is_dialect_built(&settings.cache),
             Self::Peers => Peers::are_built(&settings.cache),
             Self::Olm => Olm::are_built(&settings.cache) && Olm::missing_packages().is_empty(),
@@ -33,7 +33,7 @@ impl Made {
         }
     }
 
-    /// The missing Debian packages that have to be installed first.
+    /// Returns the missing Debian packages that have to be installed first.
     pub(super) fn missing_packages(self) -> Vec<&'static str> {
         match self {
             Self::Olm => Olm::missing_packages(),
@@ -65,7 +65,7 @@ impl Made {
 
     /// Builds or fetches it. Returns the path of the program if it is the static unpacker.
     pub(super) fn make(self, settings: &Settings) -> Result<Option<PathBuf>, Error> {
-        let tell = &mut cluster::tell;
+        let tell = &mut cluster::print_line;
         match self {
             Self::Corpus => corpus::fetch(None)?,
             Self::Dialect => drop(unlade_testbed::dialect(&settings.cache, tell)?),

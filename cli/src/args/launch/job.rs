@@ -1,78 +1,80 @@
-//! What is settable of the Job.
+//! The arguments that configure the Job.
 
 use clap::{Args as Group, ValueEnum, builder::NonEmptyStringValueParser};
 use unlade_launcher as launcher;
 
 use crate::args::Time;
 
-/// The image of the unpacker that this program was built to use.
+/// The default image of the unpacker, which is set when this program is built.
 const TOOL_IMAGE: Option<&str> = option_env!("UNLADE_DEFAULT_TOOL_IMAGE");
 
 #[derive(Debug, Clone, Group)]
 #[command(next_help_heading = "Job")]
 pub(crate) struct JobArgs {
-    /// The image of unlade-unpacker
+    /// Image of unlade-unpacker
     #[arg(long, value_name = "IMAGE", env = "UNLADE_TOOL_IMAGE", hide_env_values = true)]
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     tool_image: Option<String>,
 
-    /// How the unpacker and the bundle come together
+    /// How the unpacker gets access to the bundle
     #[arg(long, value_enum, default_value_t, value_name = "STRATEGY")]
     strategy: Strategy,
 
-    /// Record the digest that a tag stands for
+    /// Record the digest of the image that a tag refers to
     ///
-    /// Tags are then injected: nothing tells the digest of an image volume.
+    /// Images that are named by a tag then use the strategy `inject`, because Kubernetes does not
+    /// report the digest of an image volume.
     #[arg(long, hide_short_help = true)]
     resolve_digest: bool,
 
-    /// Longest time until the pod has a node
+    /// Maximum time until the pod is scheduled to a node
     #[arg(long, value_name = "TIME", default_value = "2m", hide_short_help = true)]
     schedule_timeout: Time,
 
-    /// Longest time from there until both images are pulled
+    /// Maximum time from scheduling until both images are pulled
     #[arg(long, value_name = "TIME", default_value = "6m", hide_short_help = true)]
     pull_timeout: Time,
 
-    /// Longest time from there until the ConfigMap is written
+    /// Maximum time from the end of the pulls until the ConfigMap is written
     #[arg(long, value_name = "TIME", default_value = "2m", hide_short_help = true)]
     run_timeout: Time,
 
-    /// How long a Job stays after it succeeded
+    /// How long to keep a Job that succeeded
     #[arg(long, value_name = "TIME", default_value = "5m", hide_short_help = true)]
     ttl: Time,
 
-    /// How long a Job stays after it failed
+    /// How long to keep a Job that failed
     #[arg(long, value_name = "TIME", default_value = "1h", hide_short_help = true)]
     failure_ttl: Time,
 }
 
-/// How the unpacker and the bundle come together.
+/// How the unpacker gets access to the bundle.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Strategy {
-    /// An image volume where the cluster has them, else injected
+    /// Use an image volume if the cluster supports it, else inject
     #[default]
     Auto,
-    /// An init container copies the unpacker into the bundle image's own container
+    /// Copy the unpacker into a container of the bundle image with an init container
     Inject,
-    /// The bundle image is mounted beside the unpacker; nothing of it runs
+    /// Mount the bundle image as a volume; no program of the bundle image runs
     ImageVolume,
 }
 
-/// When content that is there already is taken.
+/// When existing content is reused.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Reuse {
-    /// If the image is named by its digest
+    /// Only if the image is named by its digest
     #[default]
     Digest,
-    /// Also for a tag whose digest was recorded, even if the tag has moved since
+    /// Also if the image is named by a tag whose digest was recorded, even if the tag has moved
     Tag,
-    /// There is always a Job
+    /// Always create a Job
     Never,
 }
 
 impl JobArgs {
-    /// What of the options these arguments settle; `None` without an image of the unpacker.
+    /// Returns the launcher's options for these arguments, or `None` if the image of the unpacker
+    /// is unknown.
     pub(crate) fn options(&self, reuse: Reuse) -> Option<launcher::Options> {
         let Self {
             tool_image,

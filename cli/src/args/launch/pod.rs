@@ -1,4 +1,4 @@
-//! What is settable of the pod.
+//! The arguments that configure the pod.
 
 use std::path::PathBuf;
 
@@ -11,19 +11,19 @@ use crate::args::{Amounts, Pair, Tolerated, pair};
 #[derive(Debug, Clone, Group)]
 #[command(next_help_heading = "Pod")]
 pub(crate) struct PodArgs {
-    /// A secret with credentials for the registry; can be given several times
+    /// Secret with credentials for the registry; can be given several times
     #[arg(long, value_name = "SECRET", value_parser = crate::name::parse)]
     pull_secret: Vec<String>,
 
-    /// A service account that may get and update the ConfigMap; by default one is made
+    /// Service account that may get and update the ConfigMap; by default one is created
     #[arg(long, value_name = "NAME", alias = "serviceaccount", value_parser = crate::name::parse)]
     service_account: Option<String>,
 
-    /// Labels that the node must have, besides kubernetes.io/os=linux
+    /// Labels that the node must have in addition to kubernetes.io/os=linux
     #[arg(long, value_name = "KEY=VALUE,...", value_delimiter = ',', hide_short_help = true)]
     node_selector: Vec<Pair>,
 
-    /// Architectures that the image of the unpacker has, such as amd64,arm64
+    /// Architectures that the image of the unpacker supports, such as amd64,arm64
     #[arg(
         long,
         value_name = "ARCH,...",
@@ -34,28 +34,28 @@ pub(crate) struct PodArgs {
     )]
     architecture: Vec<String>,
 
-    /// A file with an Affinity, as YAML or JSON
+    /// File that contains an Affinity, as YAML or JSON
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) affinity: Option<PathBuf>,
 
-    /// A taint that is borne, as `KEY[=VALUE][:EFFECT]` or `*`, in place of OLM's; can be given
-    /// several times
+    /// Taint that the pod tolerates, as `KEY[=VALUE][:EFFECT]` or `*`, in place of the taints that
+    /// OLM's pods tolerate; can be given several times
     #[arg(long, value_name = "TAINT", hide_short_help = true)]
     toleration: Vec<Tolerated>,
 
-    /// The PriorityClass
+    /// PriorityClass of the pod
     #[arg(long, value_name = "NAME", value_parser = crate::name::parse, hide_short_help = true)]
     priority_class: Option<String>,
 
-    /// What each container asks for, such as cpu=10m,memory=32Mi
+    /// Resource requests of each container, such as cpu=10m,memory=32Mi
     #[arg(long, value_name = "RESOURCE=AMOUNT,...", hide_short_help = true)]
     requests: Option<Amounts>,
 
-    /// What each container may have at most, such as memory=512Mi
+    /// Resource limits of each container, such as memory=512Mi
     #[arg(long, value_name = "RESOURCE=AMOUNT,...", hide_short_help = true)]
     limits: Option<Amounts>,
 
-    /// When the bundle image is pulled; by default Always for a tag, IfNotPresent for a digest
+    /// When to pull the bundle image; the default is Always for a tag and IfNotPresent for a digest
     #[arg(
         long,
         value_enum,
@@ -65,22 +65,22 @@ pub(crate) struct PodArgs {
     )]
     pull_policy: Option<PullPolicy>,
 
-    /// When the image of the unpacker is pulled; by default by the same rule
+    /// When to pull the image of the unpacker; the default is the same as for the bundle image
     #[arg(long, value_enum, value_name = "WHEN", hide_short_help = true)]
     tool_pull_policy: Option<PullPolicy>,
 
-    /// The user that the containers run as: a uid, `unset`, or `auto`
+    /// User that the containers run as: a uid, `unset`, or `auto`
     ///
-    /// `auto`: injected it is 65532, or whom OpenShift assigns; with an image volume it is the user
-    /// of the unpacker's image.
+    /// With the strategy `inject`, `auto` means 65532, or the uid that OpenShift assigns. With the
+    /// strategy `image-volume`, it means the user of the unpacker's image.
     #[arg(long, value_name = "UID", default_value = "auto", value_parser = user, hide_short_help = true)]
     user: launcher::User,
 
-    /// Further labels of everything that is made
+    /// Labels to add to all objects that are created
     #[arg(long, value_name = "KEY=VALUE,...", value_delimiter = ',', hide_short_help = true)]
     labels: Vec<Pair>,
 
-    /// A further annotation of everything that is made; can be given several times
+    /// Annotation to add to all objects that are created; can be given several times
     #[arg(long, value_name = "KEY=VALUE", hide_short_help = true)]
     annotations: Vec<Pair>,
 }
@@ -91,16 +91,17 @@ pub(crate) enum PullPolicy {
     /// Each time
     #[value(name = "Always")]
     Always,
-    /// If the node hasn't got it
+    /// If the node does not have the image
     #[value(name = "IfNotPresent")]
     IfNotPresent,
-    /// Never: the node has to have it
+    /// Never; the node must already have the image
     #[value(name = "Never")]
     Never,
 }
 
 impl PodArgs {
-    /// The options of the pod, with the affinity that was read.
+    /// Returns the options of the pod. `affinity` is the content of the file that `--affinity`
+    /// names.
     pub(crate) fn options(self, affinity: Option<Affinity>) -> PodOptions {
         let Self {
             pull_secret,
@@ -152,8 +153,8 @@ impl From<PullPolicy> for launcher::PullPolicy {
     }
 }
 
-/// The names that `uname -m` and Debian use are not those of the label `kubernetes.io/arch`, so that
-/// no node would be found.
+/// Parses an architecture. Names that `uname -m` and Debian use are refused, because they never
+/// match the label `kubernetes.io/arch`, and the pod would never be scheduled.
 fn architecture(text: &str) -> Result<String, String> {
     let name = match text {
         "x86_64" | "x64" => "amd64",
@@ -170,7 +171,8 @@ fn user(text: &str) -> Result<launcher::User, &'static str> {
     match text {
         "auto" => Ok(launcher::User::Auto),
         "unset" => Ok(launcher::User::Unset),
-        // What the API server takes (`runAsUser`); 0 is root, which the pod may not be.
+        // The range that the API server accepts for `runAsUser`, without 0: the pod sets
+        // `runAsNonRoot`.
         uid => match uid.parse() {
             Ok(uid @ 1..=2_147_483_647) => Ok(launcher::User::Fixed(uid)),
             _ => Err("expected a uid from 1 to 2147483647, `unset` or `auto`"),

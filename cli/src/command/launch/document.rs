@@ -1,4 +1,4 @@
-//! What `--output json` ends with.
+//! The JSON documents of `--output json`.
 
 use std::time::Duration;
 
@@ -12,20 +12,20 @@ use unlade_loader::Manifest;
 use super::one::name;
 use crate::error::{self, Error};
 
-/// A line of the output; `image` tells the launches of a list apart.
+/// A line of the output. `image` distinguishes the launches of several images.
 #[derive(Debug, Serialize)]
 pub(super) struct Line<'a, T> {
     pub(super) image: &'a str,
     pub(super) namespace: &'a str,
     #[serde(flatten)]
-    pub(super) what: T,
+    pub(super) payload: T,
 }
 
-/// The last line of a launch. Fields are only ever added.
+/// The last line of a launch. Fields are added but never removed.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(super) enum Result<'a> {
-    /// It went well.
+    /// The launch succeeded.
     Launched {
         #[serde(serialize_with = "progress::seconds")]
         seconds: Duration,
@@ -38,7 +38,7 @@ pub(super) enum Result<'a> {
         image_digest: Option<&'a str>,
         #[serde(skip_serializing_if = "Option::is_none")]
         image_digest_source: Option<DigestSource>,
-        /// The reference in the pod, as admission left it.
+        /// The reference in the pod, which admission may have changed.
         #[serde(skip_serializing_if = "Option::is_none")]
         admitted_image: Option<&'a str>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ pub(super) enum Result<'a> {
         bundle: Bundle<'a>,
         report: &'a [Finding],
     },
-    /// The ConfigMap is there, and no bundle could be loaded from it.
+    /// The ConfigMap was written, but no bundle could be loaded from it.
     NotLoaded {
         #[serde(serialize_with = "progress::seconds")]
         seconds: Duration,
@@ -55,7 +55,7 @@ pub(super) enum Result<'a> {
         exit_code: u8,
         message: String,
     },
-    /// It failed.
+    /// The launch failed.
     Failed {
         #[serde(serialize_with = "progress::seconds")]
         seconds: Duration,
@@ -68,7 +68,7 @@ pub(super) enum Result<'a> {
     },
 }
 
-/// What a bundle is, in short; `unlade load` has the whole.
+/// A short description of a bundle. `unlade load` returns the whole bundle.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Bundle<'a> {
@@ -130,6 +130,6 @@ impl<'a> Result<'a> {
 
 impl<'a> Line<'a, &'a Event> {
     pub(super) fn event(image: &'a str, namespace: &'a str, event: &'a Event) -> Self {
-        Self { image, namespace, what: event }
+        Self { image, namespace, payload: event }
     }
 }

@@ -1,4 +1,4 @@
-//! What would be made, printed instead of made.
+//! `--dry-run`: prints the objects without creating them.
 
 use serde_json::{Value, json};
 use unlade_launcher::{Launcher, Options, Request, objects};
@@ -9,7 +9,7 @@ use crate::{
     output::{self, Documents, Form},
 };
 
-/// As far as it is known without asking the cluster.
+/// Prints the objects as far as they are known without contacting the cluster.
 pub(super) fn client(
     requests: &[Request],
     options: &Options,
@@ -17,13 +17,13 @@ pub(super) fn client(
 ) -> Result<(), Error> {
     let mut all = Vec::new();
     for request in requests {
-        let made = objects(request, options);
-        all.extend(made.map_err(|failure| Error::launch(&request.image, failure))?);
+        let created = objects(request, options);
+        all.extend(created.map_err(|failure| Error::launch(&request.image, failure))?);
     }
     print(&all, output)
 }
 
-/// As the API server would take it.
+/// Prints the objects as the API server would store them.
 pub(super) async fn server(
     launcher: &Launcher,
     requests: &[Request],
@@ -31,13 +31,14 @@ pub(super) async fn server(
 ) -> Result<(), Error> {
     let mut all = Vec::new();
     for request in requests {
-        let made = launcher.dry_run(request).await;
-        all.extend(made.map_err(|failure| Error::launch(&request.image, failure))?);
+        let created = launcher.dry_run(request).await;
+        all.extend(created.map_err(|failure| Error::launch(&request.image, failure))?);
     }
     print(&all, output)
 }
 
-/// YAML documents, which `kubectl create -f -` takes as a List of JSON too, or names.
+/// Prints the objects as YAML documents, as a JSON List, or by their names. `kubectl create -f -`
+/// accepts YAML and JSON.
 fn print(objects: &[Value], output: Option<Output>) -> Result<(), Error> {
     match output {
         Some(Output::Name) => output::print_lines(objects.iter().map(name)),
@@ -55,7 +56,7 @@ fn print(objects: &[Value], output: Option<Output>) -> Result<(), Error> {
     .map_err(Error::Output)
 }
 
-/// As kubectl writes it: `role.rbac.authorization.k8s.io/NAME`.
+/// Formats the name of an object as kubectl does: `role.rbac.authorization.k8s.io/NAME`.
 fn name(object: &Value) -> String {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let kind = text("/kind").to_lowercase();

@@ -1,19 +1,20 @@
-//! The images that are launched.
+//! Reads the list of images to launch.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::{error::Error, input::Origin, name};
 
-/// Most bytes of a list: some ten thousand images.
-const SIZE: usize = 4 << 20;
+/// The maximum size of a list, in bytes: enough for tens of thousands of images.
+const MAX_SIZE: usize = 4 << 20;
 
-/// The images that were given and those of the list, each once, in their order.
-pub(super) fn images(given: Vec<String>, list: Option<&Path>) -> Result<Vec<String>, Error> {
-    let mut images = given;
+/// Returns the images of the command line, followed by those of the list. Each image is returned
+/// once.
+pub(super) fn images(arguments: Vec<String>, list: Option<&Path>) -> Result<Vec<String>, Error> {
+    let mut images = arguments;
     if let Some(path) = list {
         let origin = Origin::new(Some(path.to_owned()))?;
-        let bytes = origin.bytes(SIZE)?;
+        let bytes = origin.read(MAX_SIZE)?;
         let text = String::from_utf8(bytes)
             .map_err(|_| Error::Usage(format!("{} is not UTF-8", origin.name())))?;
         for image in parse(&text) {
@@ -22,7 +23,7 @@ pub(super) fn images(given: Vec<String>, list: Option<&Path>) -> Result<Vec<Stri
             })?);
         }
         if images.is_empty() {
-            return Err(Error::Usage(format!("no image in {}", origin.name())));
+            return Err(Error::Usage(format!("{} contains no image", origin.name())));
         }
     }
     let mut seen = BTreeSet::new();
@@ -30,7 +31,8 @@ pub(super) fn images(given: Vec<String>, list: Option<&Path>) -> Result<Vec<Stri
     Ok(images)
 }
 
-/// One image a line; `#` at the beginning of a line or behind a blank begins a comment.
+/// Parses a list with one image per line. `#` starts a comment at the start of a line or after a
+/// blank.
 fn parse(text: &str) -> impl Iterator<Item = &str> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     text.lines()
@@ -56,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_is_taken_once() {
+    fn a_repeated_image_is_returned_once() {
         let given = ["b", "a", "b"].map(str::to_owned).to_vec();
         assert_eq!(images(given, None).unwrap(), ["b", "a"]);
     }

@@ -1,4 +1,4 @@
-//! Many images.
+//! Launches many images.
 
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
@@ -13,7 +13,7 @@ use unlade_loader::Manifest;
 use super::{
     Job,
     document::{self, Line},
-    one::{TAKE_UP, load, name, note_removal},
+    one::{CONTINUE_HINT, load, name, note_removal},
     report::{Report, TURN},
     stop::Stop,
 };
@@ -23,7 +23,7 @@ use crate::{
     error::{self, Error},
     exit::Exit,
     output::{self, Documents, Form},
-    progress::{One, Progresses, Standing},
+    progress::{LaunchProgress, LaunchStatus, Progresses},
     summary::{self, Outcome},
 };
 
@@ -79,14 +79,14 @@ async fn follow(
     let mut turns = tokio::time::interval(TURN);
     while is_launching || !removals.is_empty() {
         tokio::select! {
-            // What happened before what came of it, and both before the end.
+            // Events are handled before the outcomes, and both before the end.
             biased;
             () = stop.asked() => {
                 // Launches that have ended are reported, and do not count as interrupted.
                 drain(job, report, progresses, finished, &mut events, &mut outcomes)?;
                 return Ok(false);
             }
-            Some(event) = events.next() => see(job, report, progresses, &event)?,
+            Some(event) = events.next() => record(job, report, progresses, &event)?,
             Some((place, outcome)) = outcomes.next() => {
                 removals.extend(finished.add(job, report, progresses, place, outcome)?.map(remove));
             }
@@ -121,7 +121,7 @@ fn drain(
     outcomes: &mut UnboundedReceiver<(usize, batch::Outcome)>,
 ) -> Result<Vec<String>, Error> {
     while let Ok(event) = events.try_recv() {
-        see(job, report, progresses, &event)?;
+        record(job, report, progresses, &event)?;
     }
     let mut names = Vec::new();
     while let Ok((place, outcome)) = outcomes.try_recv() {
@@ -131,24 +131,24 @@ fn drain(
 }
 
 /// Records an event and reports it.
-fn see(
+fn record(
     job: &Job<'_>,
     report: &mut Report,
     progresses: &mut Progresses,
     event: &BatchEvent,
 ) -> Result<(), Error> {
     let BatchEvent { image, namespace, event, .. } = event;
-    let Some(one) = progresses.see(image, event) else { return Ok(()) };
-    let Standing::Failed(failure) = &one.standing else {
+    let Some(launch) = progresses.record(image, event) else { return Ok(()) };
+    let LaunchStatus::Failed(failure) = &launch.status else {
         return report.event(image, namespace, event, true);
     };
     report.failure(image, failure, job.screen);
-    let (config_map, job) = (one.progress.config_map(), one.progress.job());
-    let what = document::Result::failed(failure, config_map, job, event.at);
-    report.json(&Line { image, namespace, what })
+    let (config_map, job) = (launch.progress.config_map(), launch.progress.job());
+    let payload = document::Result::failed(failure, config_map, job, event.at);
+    report.json(&Line { image, namespace, payload })
 }
 
-/// What became of those that are done.
+/// The outcomes of the launches that have ended.
 struct Finished {
     /// In the order of the images.
     rows: Vec<Option<Outcome>>,
@@ -174,8 +174,8 @@ impl Finished {
         place: usize,
         outcome: batch::Outcome,
     ) -> Result<Option<String>, Error> {
-        let Some(one) = progresses.all().get(place) else { return Ok(None) };
-        let mut row = row(one);
+        let Some(launch) = progresses.all().get(place) else { return Ok(None) };
+        let mut row = row(launch);
         let mut removed = None;
         report.clear();
         match outcome {
@@ -184,7 +184,7 @@ impl Finished {
                     row.config_map = Some(name(&launched).to_owned());
                     row.package = Some(manifest.bundle.package_name.clone());
                     row.version = Some(manifest.bundle.version.clone());
-                    self.take(job, report, one, &launched, &manifest)?;
+                    self.report_launched(job, report, launch, &launched, &manifest)?;
                     match row.config_map.clone().filter(|_| job.is_removed) {
                         Some(name) if launched.job.is_some() => {
                             self.n_removals += 1;
@@ -194,15 +194,16 @@ impl Finished {
                         None => {}
                     }
                 }
-                // Of this one alone: the others may be fine.
+                // The other bundles may still load.
                 Err(error) => {
-                    let what = document::Result::not_loaded(&launched, &error, one.took());
-                    report.json(&Line { image: &one.image, namespace: &job.namespace, what })?;
+                    let payload = document::Result::not_loaded(&launched, &error, launch.took());
+                    let (image, namespace) = (&launch.image, &job.namespace);
+                    report.json(&Line { image, namespace, payload })?;
                     self.fail(error::report(&error, job.screen));
                     "NotLoaded".clone_into(&mut row.status);
                 }
             },
-            // It was told of when it happened.
+            // The failure was reported when it happened.
             batch::Outcome::Failed(failure) => self.fail(Exit::Cluster(failure.reason)),
             batch::Outcome::NotBegun => self.n_failed += 1,
         }
@@ -212,18 +213,19 @@ impl Finished {
         Ok(removed)
     }
 
-    fn take(
+    /// Reports a launch that succeeded, and keeps its ConfigMap if it is to be written.
+    fn report_launched(
         &mut self,
         job: &Job<'_>,
         report: &Report,
-        one: &One,
+        launch: &LaunchProgress,
         launched: &Launched,
         manifest: &Manifest,
     ) -> Result<(), Error> {
-        let what = document::Result::launched(launched, manifest, one.took());
-        report.json(&Line { image: &one.image, namespace: &job.namespace, what })?;
+        let payload = document::Result::launched(launched, manifest, launch.took());
+        report.json(&Line { image: &launch.image, namespace: &job.namespace, payload })?;
         for finding in finding::listed(&manifest.report) {
-            error::warn([format!("{}: {finding}", one.image)], job.screen);
+            error::warn([format!("{}: {finding}", launch.image)], job.screen);
         }
         if job.output == Output::Yaml {
             let mut config_map = launched.config_map.clone();
@@ -243,11 +245,12 @@ impl Finished {
             Output::Json => Ok(()),
             Output::Summary => {
                 let rows: Vec<_> = self.rows.iter().flatten().cloned().collect();
-                output::print(summary::outcomes(&rows, job.screen).as_bytes())
+                output::print(summary::format_outcomes(&rows, job.screen).as_bytes())
             }
             Output::Yaml => {
                 let mut documents = Documents::new(Form::Yaml, output::stdout());
-                let written = self.config_maps.iter().try_for_each(|one| documents.write(one));
+                let mut config_maps = self.config_maps.iter();
+                let written = config_maps.try_for_each(|config_map| documents.write(config_map));
                 written.and_then(|()| documents.finish())
             }
             Output::Name => {
@@ -260,26 +263,26 @@ impl Finished {
     }
 }
 
-/// What is known of one of many by its events alone.
-fn row(one: &One) -> Outcome {
-    let status = match &one.standing {
-        Standing::NotBegun => "NotBegun".to_owned(),
-        Standing::AtWork => "Unpacking".to_owned(),
-        Standing::Unpacked if one.progress.is_reused() => "Reused".to_owned(),
-        Standing::Unpacked => "Unpacked".to_owned(),
-        Standing::Failed(failure) => format!("{:?}", failure.reason),
+/// Returns the row for a launch, as far as its events describe it.
+fn row(launch: &LaunchProgress) -> Outcome {
+    let status = match &launch.status {
+        LaunchStatus::NotBegun => "NotBegun".to_owned(),
+        LaunchStatus::Running => "Unpacking".to_owned(),
+        LaunchStatus::Unpacked if launch.progress.is_reused() => "Reused".to_owned(),
+        LaunchStatus::Unpacked => "Unpacked".to_owned(),
+        LaunchStatus::Failed(failure) => format!("{:?}", failure.reason),
     };
     Outcome {
-        image: one.image.clone(),
+        image: launch.image.clone(),
         status,
-        config_map: one.progress.config_map().map(str::to_owned),
+        config_map: launch.progress.config_map().map(str::to_owned),
         package: None,
         version: None,
-        took: Some(one.took()).filter(|took| !took.is_zero()),
+        took: Some(launch.took()).filter(|took| !took.is_zero()),
     }
 }
 
-/// What is left of interrupted launches.
+/// Reports what interrupted launches leave behind.
 async fn interrupted(
     job: &Job<'_>,
     progresses: &Progresses,
@@ -287,13 +290,14 @@ async fn interrupted(
     stop: &mut Stop,
 ) -> Result<(), Error> {
     let all = progresses.all();
-    let at_work: Vec<_> =
-        all.iter().filter(|one| matches!(one.standing, Standing::AtWork)).collect();
+    let running: Vec<_> =
+        all.iter().filter(|launch| matches!(launch.status, LaunchStatus::Running)).collect();
     // Launches whose Job is known, and launches whose request to create a Job may be in flight.
-    let mut going: Vec<_> = at_work.iter().filter(|one| one.progress.job().is_some()).collect();
-    let mut open: Vec<_> = at_work.iter().filter(|one| is_open(one)).collect();
+    let mut with_job: Vec<_> =
+        running.iter().filter(|launch| launch.progress.job().is_some()).collect();
+    let mut open: Vec<_> = running.iter().filter(|launch| is_open(launch)).collect();
     if job.is_cancelled_on_interrupt {
-        let names = at_work.iter().filter_map(|one| one.progress.config_map());
+        let names = running.iter().filter_map(|launch| launch.progress.config_map());
         let mut cancelled: FuturesUnordered<_> = names
             .map(|name| async move { (name, job.launcher.cancel(&job.namespace, name).await) })
             .collect();
@@ -306,8 +310,10 @@ async fn interrupted(
             match result {
                 // Only what the API server has confirmed counts as cancelled.
                 Ok(jobs) => {
-                    going.retain(|one| one.progress.config_map() != Some(name));
-                    open.retain(|one| jobs.is_empty() || one.progress.config_map() != Some(name));
+                    let is_other =
+                        |launch: &LaunchProgress| launch.progress.config_map() != Some(name);
+                    with_job.retain(|launch| is_other(launch));
+                    open.retain(|launch| jobs.is_empty() || is_other(launch));
                 }
                 Err(failure) => _ = error::report(&failure.into(), job.screen),
             }
@@ -315,11 +321,12 @@ async fn interrupted(
     }
     let Finished { n_removals, .. } = *finished;
     let namespace = &job.namespace;
-    let n_done = all.iter().filter(|one| matches!(one.standing, Standing::Unpacked)).count();
+    let is_unpacked = |launch: &&LaunchProgress| matches!(launch.status, LaunchStatus::Unpacked);
+    let n_done = all.iter().filter(is_unpacked).count();
     let mut message = format!(
         "interrupted: {n_done} of {} images are unpacked, {} Jobs are still running in namespace {namespace}",
         all.len(),
-        going.len()
+        with_job.len()
     );
     if !open.is_empty() {
         _ = write!(message, ", {} more may have been created", open.len());
@@ -330,14 +337,15 @@ async fn interrupted(
     stop.release();
     if job.output == Output::Summary {
         let rows: Vec<_> = all.iter().map(row).collect();
-        output::print(summary::outcomes(&rows, job.screen).as_bytes()).map_err(Error::Output)?;
+        output::print(summary::format_outcomes(&rows, job.screen).as_bytes())
+            .map_err(Error::Output)?;
     }
     let mut failure = Failure::new(Reason::Cancelled, message);
-    failure.hint = Some(TAKE_UP.to_owned());
+    failure.hint = Some(CONTINUE_HINT.to_owned());
     Err(failure.into())
 }
 
-/// Whether the request that creates a Job may be in flight.
-fn is_open(one: &One) -> bool {
-    one.progress.config_map().is_some() && one.progress.job().is_none()
+/// Checks whether the request that creates a Job may be in flight.
+fn is_open(launch: &LaunchProgress) -> bool {
+    launch.progress.config_map().is_some() && launch.progress.job().is_none()
 }

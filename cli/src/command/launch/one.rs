@@ -1,4 +1,4 @@
-//! One image.
+//! Launches one image.
 
 use std::pin::pin;
 
@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// The hint after an interruption.
-pub(super) const TAKE_UP: &str = "run the same command again to continue";
+pub(super) const CONTINUE_HINT: &str = "run the same command again to continue";
 
 pub(super) async fn launch(job: &Job<'_>, request: &Request) -> Result<(), Error> {
     let Request { image, namespace, .. } = request;
@@ -38,8 +38,8 @@ pub(super) async fn launch(job: &Job<'_>, request: &Request) -> Result<(), Error
                 progress.fail();
                 report.draw(|elapsed, turn, palette| progress.lines(elapsed, turn, palette));
                 let (config_map, job) = (progress.config_map(), progress.job());
-                let what = document::Result::failed(failure, config_map, job, took);
-                report.json(&Line { image, namespace, what })?;
+                let payload = document::Result::failed(failure, config_map, job, took);
+                report.json(&Line { image, namespace, payload })?;
             }
             return Err(error);
         }
@@ -52,18 +52,18 @@ pub(super) async fn launch(job: &Job<'_>, request: &Request) -> Result<(), Error
         Err(error) => {
             progress.fail();
             report.draw(|elapsed, turn, palette| progress.lines(elapsed, turn, palette));
-            let what = document::Result::not_loaded(&launched, &error, report.elapsed());
-            report.json(&Line { image, namespace, what })?;
+            let payload = document::Result::not_loaded(&launched, &error, report.elapsed());
+            report.json(&Line { image, namespace, payload })?;
             return Err(error);
         }
     };
     let event = Event::new(report.elapsed(), Step::Loaded);
-    progress.see(&event);
+    progress.record(&event);
     report.event(image, namespace, &event, false)?;
     report.draw(|elapsed, turn, palette| progress.lines(elapsed, turn, palette));
-    report.leave();
-    let what = document::Result::launched(&launched, &manifest, report.elapsed());
-    report.json(&Line { image, namespace, what })?;
+    report.keep();
+    let payload = document::Result::launched(&launched, &manifest, report.elapsed());
+    report.json(&Line { image, namespace, payload })?;
     write(job, image, &launched, &manifest)?;
     if job.is_removed {
         stop.handle();
@@ -78,7 +78,7 @@ pub(super) async fn launch(job: &Job<'_>, request: &Request) -> Result<(), Error
     Ok(())
 }
 
-/// The bundle in what was launched.
+/// Loads the bundle from the ConfigMap of a launch.
 pub(super) fn load(job: &Job<'_>, launched: &Launched) -> Result<Manifest, Error> {
     let namespace = &job.namespace;
     launched.load(&job.loader).map_err(|source| {
@@ -86,7 +86,7 @@ pub(super) fn load(job: &Job<'_>, launched: &Launched) -> Result<Manifest, Error
     })
 }
 
-/// The name of the ConfigMap.
+/// Returns the name of the ConfigMap.
 pub(super) fn name(launched: &Launched) -> &str {
     launched.config_map.metadata.name.as_deref().unwrap_or_default()
 }
@@ -107,7 +107,7 @@ async fn remove(job: &Job<'_>, namespace: &str, launched: &Launched) -> Result<(
 pub(super) fn note_removal(job: &Job<'_>, name: &str, is_deleted: bool) {
     if !job.is_quiet {
         let note = if is_deleted {
-            "is deleted with all that it owned"
+            "and all objects that it owned were deleted"
         } else {
             "existed before the launch and is kept"
         };
@@ -115,7 +115,7 @@ pub(super) fn note_removal(job: &Job<'_>, name: &str, is_deleted: bool) {
     }
 }
 
-/// Launches, and tells of what happens until it is done or interrupted.
+/// Launches the image, and reports events until the launch ends or is interrupted.
 async fn follow(
     job: &Job<'_>,
     request: &Request,
@@ -129,10 +129,10 @@ async fn follow(
     let mut turns = tokio::time::interval(TURN);
     let result = loop {
         tokio::select! {
-            // Events before the end, which comes in the same moment.
+            // Events that arrive together with the end are handled before it.
             biased;
             Some(event) = events.next() => {
-                progress.see(&event);
+                progress.record(&event);
                 report.event(image, namespace, &event, false)?;
             }
             result = &mut launching => break result,
@@ -143,9 +143,9 @@ async fn follow(
         }
         report.draw(|elapsed, turn, palette| progress.lines(elapsed, turn, palette));
     };
-    // Those of the launch's last step.
+    // The events of the last step may still be queued.
     while let Ok(event) = events.try_recv() {
-        progress.see(&event);
+        progress.record(&event);
         report.event(image, namespace, &event, false)?;
     }
     report.draw(|elapsed, turn, palette| progress.lines(elapsed, turn, palette));
@@ -157,19 +157,19 @@ async fn follow(
 async fn interrupted(job: &Job<'_>, image: &str, progress: &Progress, stop: &mut Stop) -> Error {
     let namespace = &job.namespace;
     let (message, hint) = match (progress.config_map(), progress.job()) {
-        (None, _) => ("interrupted before a Job was created".to_owned(), TAKE_UP),
+        (None, _) => ("interrupted before a Job was created".to_owned(), CONTINUE_HINT),
         (Some(config_map), seen) if job.is_cancelled_on_interrupt => {
             let cancelled = tokio::select! {
                 cancelled = job.launcher.cancel(namespace, config_map) => cancelled,
                 () = stop.asked() => Err(Failure::new(
                     Reason::Cancelled,
-                    format!("interrupted twice; a Job of configmap/{config_map} may go on"),
+                    format!("interrupted twice; a Job of configmap/{config_map} may still run"),
                 )),
             };
             match (cancelled, seen) {
                 // The creation of the Job was not answered: this is still an interruption.
                 (Err(failure), None) if failure.reason == Reason::ApiUnreachable => {
-                    (format!("interrupted; {}", failure.message), TAKE_UP)
+                    (format!("interrupted; {}", failure.message), CONTINUE_HINT)
                 }
                 (Err(failure), _) => return Error::launch(image, failure),
                 (Ok(jobs), None) if jobs.is_empty() => {
@@ -178,18 +178,19 @@ async fn interrupted(job: &Job<'_>, image: &str, progress: &Progress, stop: &mut
                 (Ok(jobs), Some(_)) if jobs.is_empty() => {
                     ("interrupted; the Job had already finished".to_owned(), "")
                 }
-                (Ok(_), _) => ("interrupted; the Job is deleted".to_owned(), ""),
+                (Ok(_), _) => ("interrupted; the Job was deleted".to_owned(), ""),
             }
         }
-        (Some(_), Some(name)) => {
-            (format!("interrupted; job/{name} is still running in namespace {namespace}"), TAKE_UP)
-        }
+        (Some(_), Some(name)) => (
+            format!("interrupted; job/{name} is still running in namespace {namespace}"),
+            CONTINUE_HINT,
+        ),
         (Some(config_map), None) => (
             format!(
                 "interrupted; a Job of configmap/{config_map} may have been created in namespace \
                  {namespace}"
             ),
-            TAKE_UP,
+            CONTINUE_HINT,
         ),
     };
     let mut failure = Failure::new(Reason::Cancelled, message);
@@ -215,7 +216,7 @@ fn write(
         }
         Output::Summary => {
             let heading = format!("ConfigMap {}/{}", job.namespace, name(launched));
-            let text = summary::launched(launched, image, manifest, &heading, job.screen);
+            let text = summary::format_launched(launched, image, manifest, &heading, job.screen);
             output::print(text.as_bytes())
         }
     }

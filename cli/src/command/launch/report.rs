@@ -1,4 +1,4 @@
-//! Telling of launches while they go on, in the way that was asked for.
+//! Reports the progress of launches in the requested format.
 
 use std::io::{self, Stderr};
 use std::time::{Duration, Instant};
@@ -15,56 +15,56 @@ use crate::{
     screen::{Palette, Screen},
 };
 
-/// How often what is shown on a terminal is drawn again.
+/// How often the lines on a terminal are redrawn.
 pub(super) const TURN: Duration = Duration::from_millis(100);
 
-/// Where events go.
-enum Way {
-    /// Nowhere.
+/// How events are reported.
+enum Mode {
+    /// Events are not reported.
     Quiet,
-    /// Standard output, a JSON document each.
+    /// Each event is a JSON document on standard output.
     Json,
-    /// Standard error, a line each.
+    /// Each event is a line on standard error.
     Lines,
-    /// The last lines of the terminal.
+    /// The last lines of the terminal show the progress.
     Live(Live<Stderr>),
 }
 
-/// Tells of launches.
+/// Reports the progress of launches.
 pub(super) struct Report {
-    way: Way,
+    mode: Mode,
     start: Instant,
     turn: usize,
     palette: Palette,
     /// Whether it was already reported that the cluster cannot be reached.
-    is_cluster_told: bool,
+    is_cluster_failure_reported: bool,
 }
 
 impl Report {
-    /// Begins now.
+    /// Starts the clock of the report.
     pub(super) fn new(job: &Job<'_>) -> Self {
-        let way = match job.screen.live {
-            _ if job.output == Output::Json => Way::Json,
+        let mode = match job.screen.live {
+            _ if job.output == Output::Json => Mode::Json,
             // Lines that are redrawn and log lines would overwrite each other.
-            _ if job.is_quiet || job.is_logged => Way::Quiet,
-            Some(width) => Way::Live(Live::new(io::stderr(), width)),
-            None => Way::Lines,
+            _ if job.is_quiet || job.is_logged => Mode::Quiet,
+            Some(width) => Mode::Live(Live::new(io::stderr(), width)),
+            None => Mode::Lines,
         };
         Self {
-            way,
+            mode,
             start: Instant::now(),
             turn: 0,
             palette: job.screen.err,
-            is_cluster_told: false,
+            is_cluster_failure_reported: false,
         }
     }
 
-    /// The time since the beginning.
+    /// Returns the time since the start.
     pub(super) fn elapsed(&self) -> Duration {
         self.start.elapsed()
     }
 
-    /// Tells of an event of `image`.
+    /// Reports an event of `image`.
     pub(super) fn event(
         &self,
         image: &str,
@@ -72,10 +72,10 @@ impl Report {
         event: &Event,
         is_one_of_many: bool,
     ) -> Result<(), Error> {
-        match &self.way {
-            Way::Json => return self.json(&Line::event(image, namespace, event)),
-            Way::Lines => error::note(&progress::line(is_one_of_many.then_some(image), event)),
-            Way::Quiet | Way::Live(_) => {}
+        match &self.mode {
+            Mode::Json => return self.json(&Line::event(image, namespace, event)),
+            Mode::Lines => error::note(&progress::line(is_one_of_many.then_some(image), event)),
+            Mode::Quiet | Mode::Live(_) => {}
         }
         Ok(())
     }
@@ -86,45 +86,45 @@ impl Report {
         self.clear();
         if !failure.is_of_cluster() {
             error::report(&Error::launch(image, failure.clone()), screen);
-        } else if !self.is_cluster_told {
-            self.is_cluster_told = true;
+        } else if !self.is_cluster_failure_reported {
+            self.is_cluster_failure_reported = true;
             error::report(&failure.clone().into(), screen);
         }
     }
 
-    /// Writes a document, where documents are written.
+    /// Writes a document if the output is JSON.
     pub(super) fn json(&self, document: &impl Serialize) -> Result<(), Error> {
-        if !matches!(self.way, Way::Json) {
+        if !matches!(self.mode, Mode::Json) {
             return Ok(());
         }
-        // Each is to be read as soon as it is there.
+        // Flushed each time, so that readers see each event at once.
         let mut documents = Documents::new(Form::JsonLines, io::stdout().lock());
         documents.write(document).and_then(|()| documents.finish()).map_err(Error::Output)
     }
 
-    /// Draws the lines for a time since the beginning, where lines can be drawn.
+    /// Draws the lines for the time since the start, if the terminal can redraw lines.
     pub(super) fn draw(
         &mut self,
         lines: impl FnOnce(Duration, usize, &Palette) -> Vec<progress::Line>,
     ) {
-        if let Way::Live(live) = &mut self.way {
+        if let Mode::Live(live) = &mut self.mode {
             self.turn = self.turn.wrapping_add(1);
-            // Nobody is left to see it if standard error fails.
+            // If standard error fails, the error cannot be reported anywhere.
             _ = live.draw(&lines(self.start.elapsed(), self.turn, &self.palette));
         }
     }
 
-    /// Takes what is drawn away, for other lines that stay.
+    /// Removes the lines from the terminal, so that other lines can be written.
     pub(super) fn clear(&mut self) {
-        if let Way::Live(live) = &mut self.way {
+        if let Mode::Live(live) = &mut self.mode {
             _ = live.clear();
         }
     }
 
-    /// Leaves what is drawn as it is.
-    pub(super) fn leave(&mut self) {
-        if let Way::Live(live) = &mut self.way {
-            _ = live.leave();
+    /// Leaves the lines on the terminal.
+    pub(super) fn keep(&mut self) {
+        if let Mode::Live(live) = &mut self.mode {
+            _ = live.keep();
         }
     }
 }

@@ -55,12 +55,12 @@ impl Stop {
         }
     }
 
-    /// From now on, the next signal is delivered to [`Stop::asked`] again.
+    /// Makes the next signal arrive at [`Stop::asked`] again.
     pub(super) fn handle(&self) {
         self.is_handled.store(true, Ordering::Relaxed);
     }
 
-    /// Nothing waits for a signal any more, so the next one ends the program.
+    /// Makes the next signal end the program, because nothing waits for signals any longer.
     pub(super) fn release(&self) {
         self.is_handled.store(false, Ordering::Relaxed);
     }

@@ -8,7 +8,7 @@ pub(super) struct Right {
     pub(super) resource: &'static str,
     pub(super) verb: &'static str,
     pub(super) usage: Usage,
-    /// The exit code, and a part of what is told.
+    /// The exit code, and a part of the output.
     pub(super) without: (i32, &'static str),
 }
 
@@ -17,27 +17,27 @@ pub(super) struct Right {
 pub(super) enum Usage {
     /// A launch that takes longer than a watch may be refused.
     Awaited,
-    /// A launch of a pod that isn't admitted: events tell why.
+    /// A launch whose pod is not admitted: events contain the reason.
     Denied,
     /// A launch.
     Launch,
-    /// A launch of something whose account is there already, and isn't as wanted.
+    /// A launch whose service account already exists with other properties.
     Remade,
-    /// A launch into a ConfigMap that was made for another image.
+    /// A launch into a ConfigMap that was created for another image.
     Adapted,
     /// A launch of what was launched before.
     Sealed,
     /// A launch whose Job's name is taken.
     Taken,
-    /// A launch of an image that there isn't: its Job is ended.
+    /// A launch of an image that does not exist: its Job is ended.
     Ended,
-    /// A launch of an image that is no bundle: its log tells why.
+    /// A launch of an image that is not a bundle: its log contains the reason.
     Logged,
-    /// A launch with a pull secret that is none.
+    /// A launch with a pull secret of another type.
     Refused,
     /// What a launch would make where OpenShift assigns uids.
     Assigned,
-    /// A launch of which nothing is to stay.
+    /// A launch with `--rm`.
     Removed,
     /// A launch that is cancelled.
     Cancelled,
@@ -47,7 +47,7 @@ pub(super) enum Usage {
     Watched,
 }
 
-/// The repository that lets nobody in.
+/// The repository that denies all access.
 pub(super) const REFUSED: &str = "cli/right-refused";
 
 const FORBIDDEN: i32 = 75;
@@ -63,33 +63,43 @@ const fn right(
 
 /// Those of all manifests for launchers.
 pub(super) const RIGHTS: [Right; 31] = [
-    right("configmaps", "create", Usage::Launch, (FORBIDDEN, "cannot create ConfigMap")),
-    right("configmaps", "get", Usage::Adapted, (FORBIDDEN, "cannot read ConfigMap")),
-    right("configmaps", "list", Usage::Launch, (FORBIDDEN, "cannot watch configmaps")),
-    right("configmaps", "watch", Usage::Awaited, (FORBIDDEN, "cannot watch configmaps")),
-    right("configmaps", "patch", Usage::Adapted, (FORBIDDEN, "cannot annotate ConfigMap")),
-    right("configmaps", "delete", Usage::Removed, (FORBIDDEN, "cannot delete ConfigMap")),
+    right("configmaps", "create", Usage::Launch, (FORBIDDEN, "failed to create ConfigMap")),
+    right("configmaps", "get", Usage::Adapted, (FORBIDDEN, "failed to read ConfigMap")),
+    right("configmaps", "list", Usage::Launch, (FORBIDDEN, "failed to watch configmaps")),
+    right("configmaps", "watch", Usage::Awaited, (FORBIDDEN, "failed to watch configmaps")),
+    right("configmaps", "patch", Usage::Adapted, (FORBIDDEN, "failed to annotate ConfigMap")),
+    right("configmaps", "delete", Usage::Removed, (FORBIDDEN, "failed to delete ConfigMap")),
     right("configmaps", "update", Usage::Launch, (FORBIDDEN, "hold get and update on ConfigMaps")),
-    right("serviceaccounts", "create", Usage::Launch, (FORBIDDEN, "cannot create ServiceAccount")),
-    right("serviceaccounts", "get", Usage::Remade, (FORBIDDEN, "cannot read ServiceAccount")),
-    right("serviceaccounts", "delete", Usage::Remade, (FORBIDDEN, "cannot delete ServiceAccount")),
-    right("roles", "create", Usage::Launch, (FORBIDDEN, "cannot create Role ")),
-    right("roles", "get", Usage::Remade, (FORBIDDEN, "cannot read Role ")),
-    right("roles", "patch", Usage::Sealed, (0, "made anew")),
-    right("roles", "delete", Usage::Remade, (FORBIDDEN, "cannot delete Role ")),
-    right("rolebindings", "create", Usage::Launch, (FORBIDDEN, "cannot create RoleBinding")),
-    right("rolebindings", "get", Usage::Remade, (FORBIDDEN, "cannot read RoleBinding")),
-    right("rolebindings", "delete", Usage::Remade, (FORBIDDEN, "cannot delete RoleBinding")),
-    right("jobs", "create", Usage::Launch, (FORBIDDEN, "cannot create Job")),
-    right("jobs", "get", Usage::Taken, (FORBIDDEN, "cannot read Job")),
-    right("jobs", "list", Usage::Launch, (FORBIDDEN, "cannot watch jobs")),
-    right("jobs", "watch", Usage::Awaited, (FORBIDDEN, "cannot watch jobs")),
+    right(
+        "serviceaccounts",
+        "create",
+        Usage::Launch,
+        (FORBIDDEN, "failed to create ServiceAccount"),
+    ),
+    right("serviceaccounts", "get", Usage::Remade, (FORBIDDEN, "failed to read ServiceAccount")),
+    right(
+        "serviceaccounts",
+        "delete",
+        Usage::Remade,
+        (FORBIDDEN, "failed to delete ServiceAccount"),
+    ),
+    right("roles", "create", Usage::Launch, (FORBIDDEN, "failed to create Role ")),
+    right("roles", "get", Usage::Remade, (FORBIDDEN, "failed to read Role ")),
+    right("roles", "patch", Usage::Sealed, (0, "is created again")),
+    right("roles", "delete", Usage::Remade, (FORBIDDEN, "failed to delete Role ")),
+    right("rolebindings", "create", Usage::Launch, (FORBIDDEN, "failed to create RoleBinding")),
+    right("rolebindings", "get", Usage::Remade, (FORBIDDEN, "failed to read RoleBinding")),
+    right("rolebindings", "delete", Usage::Remade, (FORBIDDEN, "failed to delete RoleBinding")),
+    right("jobs", "create", Usage::Launch, (FORBIDDEN, "failed to create Job")),
+    right("jobs", "get", Usage::Taken, (FORBIDDEN, "failed to read Job")),
+    right("jobs", "list", Usage::Launch, (FORBIDDEN, "failed to watch jobs")),
+    right("jobs", "watch", Usage::Awaited, (FORBIDDEN, "failed to watch jobs")),
     right("jobs", "patch", Usage::Ended, (41, "the Job goes on")),
-    right("jobs", "delete", Usage::Cancelled, (FORBIDDEN, "cannot delete Job")),
-    right("pods", "list", Usage::Launch, (FORBIDDEN, "cannot watch pods")),
-    right("pods", "watch", Usage::Awaited, (FORBIDDEN, "cannot watch pods")),
+    right("jobs", "delete", Usage::Cancelled, (FORBIDDEN, "failed to delete Job")),
+    right("pods", "list", Usage::Launch, (FORBIDDEN, "failed to watch pods")),
+    right("pods", "watch", Usage::Awaited, (FORBIDDEN, "failed to watch pods")),
     right("pods", "create", Usage::Tried, (0, "pod-inject is left-out")),
-    // The launch goes on without these, and tells less.
+    // The launch works without these, but reports less.
     right("pods/log", "get", Usage::Logged, (11, "without the log")),
     right("events", "list", Usage::Denied, (67, "")),
     right("events", "watch", Usage::Watched, (0, "may not watch events")),
@@ -116,25 +126,25 @@ impl Usage {
         Self::Watched,
     ];
 
-    /// The exit code, and a part of what is told, where nothing is forbidden.
+    /// Returns the exit code, and a part of the output, if nothing is forbidden.
     pub(super) fn with_all_rights(self) -> (i32, &'static str) {
         match self {
             Self::Launch | Self::Remade | Self::Adapted | Self::Removed => (0, ""),
             Self::Sealed => (0, "is reused"),
             Self::Awaited => (58, "gave up after 25 s"),
-            Self::Taken => (76, "that unlade hasn't made"),
+            Self::Taken => (76, "was not created by unlade"),
             Self::Ended => (41, "the Job is over"),
             Self::Logged => (11, "with the log"),
             Self::Denied => (77, "no PriorityClass"),
             Self::Refused => (57, "no-pull-secret"),
             Self::Assigned => (0, "runAsUser: none"),
-            Self::Cancelled => (73, "the Job is deleted"),
+            Self::Cancelled => (73, "the Job was deleted"),
             Self::Tried => (0, "pod-inject is ok"),
             Self::Watched => (0, "may list and watch events"),
         }
     }
 
-    /// What is there before it, made of what a launch would make.
+    /// Returns the objects that exist before it, derived from those that a launch would create.
     pub(super) fn prepared(self, launched: &[Value], name: &str) -> Vec<Value> {
         let mut objects: Vec<_> = match self {
             Self::Remade => {
@@ -167,7 +177,7 @@ impl Usage {
         objects
     }
 
-    /// Does it, and gives the exit code and what was told or is to be seen.
+    /// Runs the commands, and returns the exit code with the output or the visible effect.
     pub(super) fn run(
         self,
         stage: &Stage<'_>,
@@ -200,27 +210,27 @@ impl Usage {
                 // A tag is injected for it, and the namespace has a range of uids.
                 let flags = ["--reuse=tag", "--user=65532"];
                 let _ = launch("right", &flags);
-                let (code, told) = launch("right", &flags);
-                let is_reused = told.contains("it holds the content already");
-                let becomes = if is_reused { "is reused" } else { "is made anew" };
-                (code, format!("{told}\nthe content {becomes}"))
+                let (code, output) = launch("right", &flags);
+                let is_reused = output.contains("already holds the content");
+                let becomes = if is_reused { "is reused" } else { "is created again" };
+                (code, format!("{output}\nthe content {becomes}"))
             }
             Self::Removed => launch("right", &["--rm"]),
             Self::Ended => {
-                let (code, told) = launch("right-missing", &[]);
+                let (code, output) = launch("right-missing", &[]);
                 let job = stage.namespace.get(&format!("job/{}", first_job(name))).unwrap();
                 let is_over = job["spec"]["activeDeadlineSeconds"] == 1;
                 let becomes = if is_over { "is over" } else { "goes on" };
-                (code, format!("{told}\nthe Job {becomes}"))
+                (code, format!("{output}\nthe Job {becomes}"))
             }
             Self::Logged => {
-                let (code, told) = launch("right-bad", &["-o", "json"]);
-                let last = told.lines().rfind(|line| line.starts_with('{')).unwrap_or("{}");
+                let (code, output) = launch("right-bad", &["-o", "json"]);
+                let last = output.lines().rfind(|line| line.starts_with('{')).unwrap_or("{}");
                 let last: Value = serde_json::from_str(last).unwrap();
                 let log = last["failure"]["evidence"]["log"].as_array();
                 let has_log = log.is_some_and(|lines| !lines.is_empty());
                 let with = if has_log { "with" } else { "without" };
-                (code, format!("{told}\n{with} the log"))
+                (code, format!("{output}\n{with} the log"))
             }
             Self::Denied => {
                 launch("right", &["--priority-class=no-such", "--schedule-timeout=15s"])
@@ -228,8 +238,8 @@ impl Usage {
             Self::Refused => launch("right-refused", &["--pull-secret=no-pull-secret"]),
             Self::Assigned => {
                 let flags = ["--dry-run=server", "--strategy=inject", "-o", "json"];
-                let (code, told) = launch("right", &flags);
-                let list: Value = serde_json::from_str(&told).unwrap();
+                let (code, output) = launch("right", &flags);
+                let list: Value = serde_json::from_str(&output).unwrap();
                 let items = list["items"].as_array().unwrap();
                 let job = items.iter().find(|it| it["kind"] == "Job").unwrap();
                 let uid = &job["spec"]["template"]["spec"]["securityContext"]["runAsUser"];

@@ -1,4 +1,5 @@
-//! `annotations.yaml`, as upstream's writer decodes it and further.
+//! Reads `annotations.yaml`: upstream's six annotations as upstream does, and all others as
+//! written.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,65 +16,65 @@ use crate::{Finding, Findings, Limits, Reason};
 #[cfg(test)]
 mod tests;
 
-/// What `annotations.yaml` gives.
+/// The result of reading `annotations.yaml`.
 #[derive(Debug, Default)]
 pub(crate) struct AnnotationsFile {
-    /// The annotations that are taken, upstream's six among them in any case.
+    /// The annotations. Upstream's six are always among them.
     pub(crate) annotations: BTreeMap<String, String>,
-    /// What is not taken.
+    /// Findings about entries that were left out.
     pub(crate) findings: Findings,
 }
 
-/// Why annotations are not taken.
+/// An error in the annotations of a bundle.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The file is no YAML.
-    #[error("read {path}")]
+    /// The file is not YAML.
+    #[error("failed to read {path}")]
     Yaml {
         /// The file.
         path: String,
-        /// What the reader says.
+        /// The error of the YAML reader.
         #[source]
         source: yaml::Error,
     },
-    /// The file, or `annotations` in it, is no mapping.
-    #[error("{path}: {what} is no mapping")]
+    /// The file, or `annotations` in it, is not a mapping.
+    #[error("{path}: {what} is not a mapping")]
     NotMapping {
         /// The file.
         path: String,
         /// `the document` or the key.
         what: String,
     },
-    /// Entries that cannot be annotations: all of them.
+    /// Some entries cannot be annotations.
     #[error("{path}: {}", excerpt::list(.problems, "; "))]
     Entries {
         /// The file.
         path: String,
-        /// One for each such entry.
+        /// All problems, one for each such entry.
         problems: Vec<EntryProblem>,
     },
-    /// Together they are more than Kubernetes takes.
-    #[error("the annotations have {size} bytes, Kubernetes takes {SIZE}")]
+    /// All annotations together are larger than Kubernetes allows.
+    #[error("the annotations have {size} bytes, but Kubernetes allows {SIZE}")]
     TooLarge {
-        /// Bytes in their keys and values.
+        /// The size of their keys and values in bytes.
         size: usize,
     },
 }
 
-/// What becomes of entries that cannot be annotations, upstream's six excepted: those must be
-/// legal for upstream too.
+/// What to do with entries that cannot be annotations. This does not apply to upstream's six, which
+/// must always be legal, because upstream rejects the bundle otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Illegal {
-    /// They are an error.
+    /// Return an error.
     Refused,
-    /// They are left out, with a finding: upstream keeps the six alone. That all together may be
-    /// too large for Kubernetes is seen when they are written.
+    /// Leave them out, with a finding, because upstream ignores them anyway. The total size is not
+    /// checked here. The writer of the ConfigMap checks it.
     LeftOut,
 }
 
 impl Error {
-    /// Whether the file or the annotations are too large, rather than wrong.
+    /// Whether the file or the annotations are too large, as opposed to invalid.
     pub fn is_limit(&self) -> bool {
         match self {
             Self::Yaml { source, .. } => source.is_limit(),
@@ -89,7 +90,7 @@ impl Error {
 pub struct EntryProblem {
     /// Its key.
     pub key: String,
-    /// Why: a lowercase fragment.
+    /// The reason: a lowercase fragment.
     pub reason: &'static str,
 }
 
@@ -101,9 +102,9 @@ impl fmt::Display for EntryProblem {
 
 /// Reads the `annotations.yaml` at `path`.
 ///
-/// As Go's `encoding/json` does it for upstream, the top key and the six are matched in any letter
-/// case, in bytewise order of their spellings, the last one wins and `null` leaves what was there.
-/// Other keys are taken as they are written, values as their source text.
+/// The top-level key and upstream's six annotations are matched as Go's `encoding/json` does: in
+/// any letter case. Of several spellings, the last one in bytewise order takes precedence, and
+/// `null` keeps the earlier value. Other keys are kept as written. Values are kept as source text.
 pub(crate) fn read(
     path: &str,
     text: &[u8],
@@ -112,7 +113,8 @@ pub(crate) fn read(
 ) -> Result<AnnotationsFile, Error> {
     let mut yaml_limits = limits.yaml.clone();
     yaml_limits.input = yaml_limits.input.min(limits.annotations_file_size);
-    // The file is read twice, for the layout of a bundle and for its content, beside all others.
+    // The file is read twice, for the layout of the bundle and for its content. Its budget is
+    // separate from the budget for all other files.
     let work = limits.annotations_file_size as u64 * WORK_PER_BYTE;
     yaml_limits.work = yaml_limits.work.min(work);
     let document = yaml::read(text, Scalars::Source, &yaml_limits)
@@ -120,9 +122,9 @@ pub(crate) fn read(
     let mut reader =
         Reader { path, illegal, file: AnnotationsFile::default(), problems: Vec::new() };
     reader.file.annotations = UPSTREAM.map(|key| (key.to_owned(), String::new())).into();
-    reader.document(document.tree.root())?;
+    reader.read_document(document.tree.root())?;
     if let Some(unread) = document.unread {
-        reader.notice(format!("{unread} is not read"));
+        reader.report(format!("{unread} is not read"));
     }
     if !reader.problems.is_empty() {
         return Err(Error::Entries { path: path.to_owned(), problems: reader.problems });
@@ -133,7 +135,7 @@ pub(crate) fn read(
     Ok(reader.file)
 }
 
-/// Most work for each byte that the file may have: one attempt in the worst case.
+/// The maximum work for each byte of the file. The worst case of one parse needs this much.
 const WORK_PER_BYTE: u64 = 32;
 
 struct Reader<'a> {
@@ -144,44 +146,46 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn document(&mut self, document: Value<'_>) -> Result<(), Error> {
+    fn read_document(&mut self, document: Value<'_>) -> Result<(), Error> {
         match document.kind() {
-            Kind::Null => self.notice("the file is empty".to_owned()),
+            Kind::Null => self.report("the file is empty".to_owned()),
             Kind::Object => {
                 let mut found = false;
                 for (key, value) in document.entries() {
                     if fold(key) == "annotations" {
                         found = true;
-                        self.mapping(key, value)?;
+                        self.read_annotations(key, value)?;
                     } else {
-                        self.notice(format!("nobody reads its key {:?}", excerpt::cut(key)));
+                        self.report(format!("OLM ignores the key {:?}", excerpt::cut(key)));
                     }
                 }
                 if !found {
-                    self.notice("the file has no key \"annotations\"".to_owned());
+                    self.report(
+                        "the file has no key \"annotations\", so it sets no annotations".to_owned(),
+                    );
                 }
             }
-            _ => return Err(self.not_mapping("the document".to_owned())),
+            _ => return Err(self.not_a_mapping("the document".to_owned())),
         }
         Ok(())
     }
 
-    fn mapping(&mut self, name: &str, mapping: Value<'_>) -> Result<(), Error> {
+    fn read_annotations(&mut self, name: &str, mapping: Value<'_>) -> Result<(), Error> {
         match mapping.kind() {
-            Kind::Null => self.notice(format!("its key {:?} is empty", excerpt::cut(name))),
+            Kind::Null => self.report(format!("the key {:?} is empty", excerpt::cut(name))),
             Kind::Object => {
                 let mut spellings = BTreeMap::new();
                 for (key, value) in mapping.entries() {
-                    self.entry(key, value, &mut spellings);
+                    self.add_entry(key, value, &mut spellings);
                 }
             }
-            _ => return Err(self.not_mapping(format!("{:?}", excerpt::cut(name)))),
+            _ => return Err(self.not_a_mapping(format!("{:?}", excerpt::cut(name)))),
         }
         Ok(())
     }
 
-    /// Takes one annotation; `spellings` holds those of the six that were there before.
-    fn entry(
+    /// Adds one annotation. `spellings` has the spellings of upstream's six that were already seen.
+    fn add_entry(
         &mut self,
         key: &str,
         value: Value<'_>,
@@ -193,33 +197,35 @@ impl Reader<'_> {
             self.file.findings.push(Finding::new(
                 Reason::ReservedAnnotation,
                 key,
-                "this annotation is not taken from a bundle: its key is reserved",
+                "the annotation is left out: its key is reserved for Kubernetes, OLM or unlade",
             ));
             return;
         }
         let text = match value.kind() {
             Kind::Null => None,
             Kind::String(text) => Some(text.to_owned()),
-            Kind::Array => return self.refuse(key, upstream, "the value is a list"),
-            Kind::Object => return self.refuse(key, upstream, "the value is a mapping"),
+            Kind::Array => return self.reject(key, upstream, "the value is a list"),
+            Kind::Object => return self.reject(key, upstream, "the value is a mapping"),
             Kind::Bool(_) | Kind::Int(_) | Kind::Uint(_) | Kind::Float(_) => Some(value.to_json()),
         };
         let Some(known) = upstream else {
             if let Some(reason) = name_problem(key) {
-                return self.refuse(key, upstream, reason);
+                return self.reject(key, upstream, reason);
             }
             self.file.annotations.insert(key.to_owned(), text.unwrap_or_default());
             return;
         };
         if let Some(earlier) = spellings.insert(known, key.to_owned()) {
-            self.notice(format!("{earlier:?} and {key:?} are one key: the latter wins"));
+            self.report(format!(
+                "{earlier:?} and {key:?} are the same key to OLM, which uses the latter"
+            ));
         }
         if let Some(text) = text {
             self.file.annotations.insert(known.to_owned(), text);
         }
     }
 
-    fn refuse(&mut self, key: &str, upstream: Option<&str>, reason: &'static str) {
+    fn reject(&mut self, key: &str, upstream: Option<&str>, reason: &'static str) {
         if self.illegal == Illegal::LeftOut && upstream.is_none() {
             let message = format!("the annotation is left out: {reason}");
             self.file.findings.push(Finding::new(Reason::IllegalAnnotation, key, message));
@@ -228,17 +234,17 @@ impl Reader<'_> {
         self.problems.push(EntryProblem { key: key.to_owned(), reason });
     }
 
-    fn notice(&mut self, message: String) {
+    fn report(&mut self, message: String) {
         self.file.findings.push(Finding::new(Reason::AnnotationsFile, self.path, message));
     }
 
-    fn not_mapping(&self, what: String) -> Error {
+    fn not_a_mapping(&self, what: String) -> Error {
         Error::NotMapping { path: self.path.to_owned(), what }
     }
 }
 
-/// `name` as Go's `encoding/json` compares it with a field: letter case aside, where U+017F folds
-/// to `s` and U+212A to `k`.
+/// Folds `name` as Go's `encoding/json` does before it compares it with the name of a field: all
+/// letters become lower case, U+017F becomes `s`, and U+212A becomes `k`.
 fn fold(name: &str) -> String {
     name.replace('\u{17f}', "s").replace('\u{212a}', "k").to_ascii_lowercase()
 }

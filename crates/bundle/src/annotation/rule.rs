@@ -1,21 +1,24 @@
-//! What Kubernetes and we say of an annotation.
+//! The rules for annotations: those of Kubernetes, and the reserved keys.
 
 use std::collections::BTreeMap;
 
 use super::Error;
 
-/// Most bytes in the keys and values of all annotations of an object (apimachinery
+/// The maximum size of all annotations of an object, keys and values, in bytes (apimachinery
 /// `TotalAnnotationSizeLimitB`).
 pub const SIZE: usize = 256 << 10;
 
-/// Most bytes in the part of a key after the slash (apimachinery `IsLabelKey`).
+/// The maximum length of the part of a key after the slash, in bytes (apimachinery `IsLabelKey`).
 const NAME_LENGTH: usize = 63;
-/// Most bytes in the part of a key before the slash (apimachinery `IsDNS1123Subdomain`).
+/// The maximum length of the part of a key before the slash, in bytes (apimachinery
+/// `IsDNS1123Subdomain`).
 const PREFIX_LENGTH: usize = 253;
 
-/// Whether `key` belongs to Kubernetes (`kubernetes.io/`, `k8s.io/` and what ends so), OLM
-/// (`olm.`) or unlade ([`PREFIX`](super::PREFIX)), in any letter case: such annotations change
-/// what a cluster does with the ConfigMap and are never taken from a bundle.
+/// Whether `key` is reserved for Kubernetes, OLM or unlade.
+///
+/// Reserved prefixes are `kubernetes.io/`, `k8s.io/` and their subdomains, `olm.`, and
+/// [`PREFIX`](super::PREFIX), in any letter case. These annotations change what a cluster does with
+/// the ConfigMap, so they are never copied from a bundle.
 pub fn is_reserved(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
     if key.starts_with(super::PREFIX) || key.starts_with("olm.") {
@@ -27,10 +30,11 @@ pub fn is_reserved(key: &str) -> bool {
     })
 }
 
-/// Why Kubernetes refuses an annotation of this key; none if it takes it (apimachinery
-/// `ValidateAnnotations`: a label key, letter case aside).
+/// Returns the reason why Kubernetes rejects an annotation with this key, or `None` if the key is
+/// legal (apimachinery `ValidateAnnotations`: the rules for a label key, but in any letter case).
 pub(crate) fn name_problem(key: &str) -> Option<&'static str> {
-    // The two characters beyond ASCII whose lower case is ASCII: Go lowers before it looks.
+    // Go converts the key to lower case before it validates it. These are the two characters
+    // outside ASCII whose lower case is in ASCII.
     let key = key.replace('\u{212a}', "k").replace('\u{130}', "i").to_ascii_lowercase();
     let name = match key.split_once('/') {
         None => key.as_str(),
@@ -40,7 +44,7 @@ pub(crate) fn name_problem(key: &str) -> Option<&'static str> {
             return Some("its prefix is longer than 253 characters");
         }
         Some((prefix, _)) if !prefix.split('.').all(is_label) => {
-            return Some("its prefix is no DNS subdomain");
+            return Some("its prefix is not a DNS subdomain");
         }
         Some((_, name)) => name,
     };
@@ -48,35 +52,35 @@ pub(crate) fn name_problem(key: &str) -> Option<&'static str> {
         Some("its name is empty")
     } else if name.len() > NAME_LENGTH {
         Some("its name is longer than 63 characters")
-    } else if !encloses(name, |byte| matches!(byte, b'-' | b'_' | b'.')) {
-        Some("its name holds other characters than letters, digits and inner '-', '_', '.'")
+    } else if !is_alphanumeric_with(name, |byte| matches!(byte, b'-' | b'_' | b'.')) {
+        Some("its name must consist of letters and digits, with '-', '_' or '.' between them")
     } else {
         None
     }
 }
 
-/// Refuses more annotations than Kubernetes takes on one object.
+/// Checks that Kubernetes accepts the total size of `annotations` on one object.
 ///
 /// # Errors
 ///
-/// [`Error::TooLarge`] if their [`size`] is more than [`SIZE`].
+/// Returns [`Error::TooLarge`] if their [`size`] exceeds [`SIZE`].
 pub fn check_size(annotations: &BTreeMap<String, String>) -> Result<(), Error> {
     let size = size(annotations);
     if size > SIZE { Err(Error::TooLarge { size }) } else { Ok(()) }
 }
 
-/// Bytes in the keys and values of `annotations`, as Kubernetes counts them.
+/// Returns the size of the keys and values of `annotations` in bytes, as Kubernetes counts it.
 pub fn size(annotations: &BTreeMap<String, String>) -> usize {
     annotations.iter().map(|(key, value)| key.len() + value.len()).sum()
 }
 
-/// A DNS label in lower case; its length is not checked (as in Go).
+/// Whether `label` is a DNS label in lower case. As in Go, the length is not checked.
 fn is_label(label: &str) -> bool {
-    encloses(label, |byte| byte == b'-')
+    is_alphanumeric_with(label, |byte| byte == b'-')
 }
 
-/// Whether `text` is letters and digits, with what `inner` allows between them.
-fn encloses(text: &str, inner: impl Fn(u8) -> bool) -> bool {
+/// Whether `text` consists of letters and digits, with bytes that `inner` allows between them.
+fn is_alphanumeric_with(text: &str, inner: impl Fn(u8) -> bool) -> bool {
     let bytes = text.as_bytes();
     bytes.first().is_some_and(u8::is_ascii_alphanumeric)
         && bytes.last().is_some_and(u8::is_ascii_alphanumeric)

@@ -73,7 +73,7 @@ fn a_missing_annotations_file_is_found_and_yml_is_none() {
     assert!(reading.content.annotations().is_empty());
     assert_eq!(reading.content.files().len(), 1);
     assert_eq!(reading.findings[0].reason, Reason::AnnotationsFile);
-    assert!(reading.findings[0].message.contains("missing"));
+    assert!(reading.findings[0].message.contains("does not exist"));
 }
 
 #[test]

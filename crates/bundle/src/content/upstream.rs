@@ -1,16 +1,16 @@
-//! What of a bundle upstream's writer leaves in the ConfigMap.
+//! Selects the files that upstream's writer leaves in the ConfigMap.
 
 use std::collections::BTreeMap;
 
 use super::File;
 use crate::{Finding, Findings, Reason, key::ConfigMapKey};
 
-/// The files that one ConfigMap can hold, and what is said of the others.
+/// Returns the files that one ConfigMap can contain, and findings about the others.
 ///
 /// Upstream writes manifests/ and then metadata/, each in the order of the names, so the last file
-/// of a key stays (operator-registry `pkg/configmap/configmap_writer.go`). An illegal key it leaves
-/// to the API server, which refuses the whole.
-pub(super) fn fitting(mut files: Vec<File>) -> (Vec<File>, Findings) {
+/// with a key stays (operator-registry `pkg/configmap/configmap_writer.go`). Upstream also writes
+/// illegal keys, and the API server then rejects the whole ConfigMap.
+pub(super) fn select_files(mut files: Vec<File>) -> (Vec<File>, Findings) {
     files.sort_unstable();
     let mut kept: BTreeMap<ConfigMapKey, File> = BTreeMap::new();
     let mut findings = Findings::default();

@@ -1,20 +1,22 @@
-//! Lists of findings, as people are shown them.
+//! Lists of findings for people, with a maximum length.
 
 use std::fmt::Display;
 use std::iter;
 
 use super::{Finding, count};
 
-/// Most findings of one bundle that are listed. Programs get all of them.
+/// The maximum number of findings of one bundle in a list for people. Output for programs has all
+/// of them.
 pub const LISTED: usize = 1_000;
 
-/// The first [`LISTED`] of `findings`, and the number of the others, including those that were
-/// not kept.
+/// Returns the first [`LISTED`] of `findings`, and a line with the number of the others, including
+/// those that were not kept.
 pub fn listed<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> impl Iterator<Item = String> {
     listed_with(findings, |finding| count([*finding]))
 }
 
-/// The first [`LISTED`] of `items`, each of which is one finding, and the number of the others.
+/// Returns the first [`LISTED`] of `items`, and a line with the number of the others. Each item is
+/// one finding.
 ///
 /// ```
 /// let lines = unlade_bundle::finding::listed_items(1..=1_003);

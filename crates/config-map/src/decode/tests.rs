@@ -94,9 +94,9 @@ fn every_change_of_a_filled_config_map_is_an_error() {
         assert!(message.contains("digest"), "{message}");
     }
     let missing = changed(|c| c.data.remove("csv--.yaml").map_or((), drop));
-    assert_eq!(missing, "the ConfigMap holds 2 files, 3 were written");
+    assert_eq!(missing, "the ConfigMap contains 2 files, but 3 were written");
     let further = changed(|c| c.data.insert("x".to_owned(), String::new()).map_or((), drop));
-    assert_eq!(further, "the ConfigMap holds 4 files, 3 were written");
+    assert_eq!(further, "the ConfigMap contains 4 files, but 3 were written");
     let annotation = changed(|c| c.metadata.annotations.remove("a").map_or((), drop));
     assert!(annotation.contains("\"a\""), "{annotation}");
 }
@@ -142,7 +142,7 @@ fn unmarked_config_maps_are_read_as_upstream_reads_them() {
         let decoded = decode(
             &[unmarked(&[
                 (CONTENT_ENCODING, encoding),
-                (SOURCE_IMAGE_OF_DESIGN, "old"),
+                (LEGACY_SOURCE_IMAGE, "old"),
                 (unlade_bundle::annotation::PACKAGE, "p"),
                 ("other", "x"),
             ])],

@@ -26,7 +26,7 @@ fn is_gzip(config_map: &ConfigMap) -> bool {
     config_map.metadata.annotations.contains_key(CONTENT_ENCODING)
 }
 
-/// Bytes that do not compress: a xorshift generator.
+/// Returns incompressible bytes from a xorshift generator.
 fn noise(length: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let step = || {
@@ -141,7 +141,7 @@ fn too_large_a_bundle_is_refused_and_its_largest_files_are_named() {
     assert!(error.hint().is_some());
     assert_eq!(
         error.to_string(),
-        "the files have 1057612 bytes in plain encoding, a ConfigMap takes 1048576; the largest: \
+        "the files have 1057612 bytes in plain encoding, but a ConfigMap allows 1048576; the largest: \
          manifests/a (1048576), manifests/file 8 (1008), manifests/file 7 (1007), \
          manifests/file 6 (1006), manifests/file 5 (1005)"
     );

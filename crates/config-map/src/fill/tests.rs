@@ -79,7 +79,7 @@ fn what_upstream_wrote_goes() {
         (PACKAGE, "p"),
         (CHANNELS, "c"),
         (SOURCE_IMAGE, "i"),
-        (SOURCE_IMAGE_OF_DESIGN, "i"),
+        (LEGACY_SOURCE_IMAGE, "i"),
         (CONTENT_ENCODING, "gzip+base64"),
     ]);
     let encoded = encoded(&[(PACKAGE, "q")], Encoding::Plain);
@@ -154,7 +154,7 @@ fn filling_twice_is_filling_once() {
     }
 }
 
-/// Annotations of anyone, some of them under keys that a bundle may bring or a filling owns.
+/// Generates annotations, some of them with keys of a bundle or of an earlier fill.
 fn annotations() -> impl Strategy<Value = BTreeMap<String, String>> {
     let key = prop_oneof![
         "[a-d]",

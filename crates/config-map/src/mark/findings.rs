@@ -1,7 +1,7 @@
-//! The mark [`FINDINGS`]: what the reader of a bundle noticed.
+//! The mark [`FINDINGS`]: the findings of the reader of a bundle.
 //!
-//! The loader finds everything that the files show by itself. Without this mark, whatever was left
-//! out before the ConfigMap existed, such as a reserved annotation, would never be reported.
+//! The loader repeats the findings about the files in the ConfigMap. Without this mark, a user of
+//! the ConfigMap would never learn what was left out before, such as a reserved annotation.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use unlade_bundle::{
 use unlade_text::excerpt;
 
 /// The maximum number of findings in the mark; the others are counted.
-const MOST: usize = 100;
+const MAX_FINDINGS: usize = 100;
 /// The maximum size of the mark in bytes: a sixteenth of what Kubernetes allows for all
 /// annotations.
 const SIZE: usize = 16 << 10;
@@ -64,7 +64,7 @@ fn to_json(findings: &[Finding], room: usize) -> Option<String> {
     }
     let mut entries = Vec::new();
     let mut used = "[]".len() + REST;
-    for finding in findings.iter().filter(|finding| finding.omitted == 0).take(MOST) {
+    for finding in findings.iter().filter(|finding| finding.omitted == 0).take(MAX_FINDINGS) {
         let entry = serde_json::to_string(finding).ok()?;
         used += entry.len() + ",".len();
         if used > room {
@@ -107,7 +107,7 @@ mod tests {
             let findings = found(number, message);
             let back = around(&findings, &mut annotations);
             assert!(annotations[FINDINGS].len() <= SIZE);
-            assert!(back.len() > least && back.len() <= MOST + 1, "{}", back.len());
+            assert!(back.len() > least && back.len() <= MAX_FINDINGS + 1, "{}", back.len());
             assert!(back[..least] == findings[..least], "{:?}", back[0]);
             assert_eq!(back[back.len() - 1].omitted, number - (back.len() - 1));
             assert_eq!(finding::count(&back), number);

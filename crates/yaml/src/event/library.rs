@@ -1,4 +1,4 @@
-//! libyaml-safer as a [`Parser`].
+//! Implements [`Parser`] with libyaml-safer.
 
 use std::collections::VecDeque;
 
@@ -16,17 +16,18 @@ pub(super) struct Library<'r, 's> {
     source: &'s Source<'s>,
     reader: &'s Reader,
     depth: Depth,
-    /// Whether an event has been given.
+    /// Whether an event was returned.
     begun: bool,
-    /// Events that are read, but not given yet.
+    /// The events that are parsed, but not yet returned.
     held: VecDeque<Event>,
 }
 
-/// Most `%` lines before the first document: the library compares each `%TAG` with all others, and
-/// each tag with each of them.
+/// The maximum number of `%` lines before the first document. The library compares each `%TAG` with
+/// all others, and each tag with each `%TAG`.
 const MAX_DIRECTIVES: usize = 64;
 
-/// Most bytes in such a line: the prefix of a `%TAG` is copied into each tag that uses it.
+/// The maximum length of such a line, in bytes. The prefix of a `%TAG` is copied into each tag that
+/// uses it.
 const MAX_DIRECTIVE: usize = 256;
 
 impl<'r, 's> Library<'r, 's> {
@@ -43,7 +44,7 @@ impl<'r, 's> Library<'r, 's> {
         Ok(Self { parser, source, reader, depth, begun: false, held: VecDeque::new() })
     }
 
-    /// The event as ours; none if it is of no use to us.
+    /// Converts an event of the library. Returns `None` if the event is not needed.
     fn convert(
         &mut self,
         data: EventData,
@@ -71,8 +72,8 @@ impl<'r, 's> Library<'r, 's> {
                 Data::Scalar(scalar)
             }
             EventData::SequenceStart { anchor, style, .. } => {
-                // The first dash belongs to a sequence at its key's indentation; else a token of
-                // no width comes before it.
+                // A sequence at the indentation of its key starts at its first dash. Other
+                // sequences start at a token without width before the dash.
                 let opened = match style {
                     SequenceStyle::Flow => Opened::Bracket,
                     _ if self.byte_before(span.1) == Some(b'-') => Opened::Unindented,
@@ -98,7 +99,7 @@ impl<'r, 's> Library<'r, 's> {
         }))
     }
 
-    /// Makes of a scalar what Go reads.
+    /// Changes a scalar to what Go reads.
     fn adapt(
         &self,
         scalar: &mut Scalar,
@@ -130,7 +131,7 @@ impl<'r, 's> Library<'r, 's> {
         Ok(())
     }
 
-    /// The next event that is of use, and the bytes it stands at.
+    /// Returns the next needed event, and its position in bytes.
     fn read(&mut self) -> Result<(Event, (usize, usize)), Failure> {
         loop {
             let event = self.parser.parse().map_err(|error| self.failure(&error))?;
@@ -177,8 +178,8 @@ impl Parser for Library<'_, '_> {
         if !first || !is_block || !matches!(event.data, Data::MappingStart { anchor: None }) {
             return Ok(event);
         }
-        // For Go an empty flow collection is no key where the document begins: in `{}: 1` the
-        // document is `{}`, and the rest is not read. The library begins a mapping there.
+        // In Go, an empty flow collection at the start of a document is not a key: in `{}: 1`, the
+        // document is `{}`, and the rest is not read. The library starts a mapping there.
         let (key, key_span) = self.read()?;
         let is_flow = matches!(
             key.data,
@@ -204,7 +205,7 @@ fn place(index: u64) -> usize {
     usize::try_from(index).unwrap_or(usize::MAX)
 }
 
-/// Looks at the lines before the first document, which end where the library ends them.
+/// Checks the lines before the first document, with the line breaks of the library.
 fn check_directives(text: &str) -> Result<(), Error> {
     let mut n_directives = 0;
     for (at, line) in text.split(is_break).enumerate() {

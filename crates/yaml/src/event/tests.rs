@@ -22,7 +22,7 @@ fn a_real_panic_of_the_library_is_an_error() {
     assert!(matches!(error, Error::Parser { .. }), "{error}");
 }
 
-/// The same panic: Go takes the comma for the end of the tag.
+/// The same panic. In Go, the comma ends the tag.
 #[test]
 fn a_comma_behind_a_tag_is_refused() {
     use crate::{Limits, to_json};
@@ -31,13 +31,13 @@ fn a_comma_behind_a_tag_is_refused() {
         assert!(matches!(error, Error::Parser { .. }), "{text}: {error}");
     }
     assert!(to_json(b"[!!str , b]", &Limits::default()).is_ok());
-    // Nor is it a mistake in JSON, for which it was taken first.
+    // It is not reported as an error in JSON either, although JSON is tried first.
     let object = b"{kind: A, a: !!str, b: c}";
     let error = crate::decode_unstructured(object, &Limits::default()).unwrap_err();
     assert!(matches!(error, Error::Parser { .. }), "{error}");
 }
 
-/// The library counts bytes where Go counts characters.
+/// The library counts bytes, but Go counts characters.
 #[test]
 fn simple_keys_have_at_most_1024_bytes() {
     use crate::{Limits, to_json};

@@ -1,8 +1,8 @@
-//! Filling the arena: children always before their parent.
+//! Builds a tree. Children are always added before their parent.
 
 use super::{Node, Run, Span, Tree, float_text, go_lossy, key_text};
 
-/// The place of a value in its tree. A value's children have smaller ids.
+/// The index of a value in its tree. The children of a value have lower indexes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct NodeId(u32);
 
@@ -19,33 +19,33 @@ pub(crate) enum Key {
     Text(Span),
     /// As [`Node::Mended`].
     Mended(Span),
-    /// YAML's null: an error only if the entry is still there when the document is complete.
+    /// Null in YAML. It is an error only if the complete document contains the entry.
     Null {
         line: u32,
     },
-    /// An integer above i64: likewise.
+    /// An integer above the range of i64. It is an error in the same case.
     Uint {
         line: u32,
     },
 }
 
-/// What a tree becomes when all that is shared is written out.
+/// The size of the JSON of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Weight {
-    /// Containers within each other.
+    /// The number of nested containers.
     pub(crate) depth: u64,
-    /// Bytes of JSON, counted up to `u64::MAX`.
+    /// The size of the JSON in bytes. Saturates at `u64::MAX`.
     pub(crate) bytes: u64,
 }
 
-/// A tree in the making.
+/// A builder for a [`Tree`].
 #[derive(Debug)]
 pub(crate) struct Builder {
     tree: Tree,
 }
 
 impl Key {
-    /// The text of a key that JSON can express.
+    /// Returns the text of a key, if JSON can express it.
     pub(super) fn span(self) -> Option<Span> {
         match self {
             Self::Text(span) | Self::Mended(span) => Some(span),
@@ -53,7 +53,7 @@ impl Key {
         }
     }
 
-    /// Bytes of its text.
+    /// Returns the length of its text in bytes.
     pub(crate) fn len(self) -> u64 {
         self.span().map_or(0, |span| u64::from(span.len))
     }
@@ -66,7 +66,7 @@ impl NodeId {
 }
 
 impl Builder {
-    /// A builder with room for `text` bytes of strings.
+    /// Creates a builder with a capacity of `text` bytes for strings.
     pub(crate) fn new(text: usize) -> Self {
         let tree = Tree {
             nodes: Vec::new(),
@@ -78,7 +78,7 @@ impl Builder {
         Self { tree }
     }
 
-    /// Bytes that the tree takes in memory so far.
+    /// Returns the memory for the tree so far, in bytes.
     pub(crate) fn held(&self) -> usize {
         size_of_val(self.tree.nodes.as_slice())
             + size_of_val(self.tree.items.as_slice())
@@ -111,21 +111,21 @@ impl Builder {
         self.push(Node::String(span))
     }
 
-    /// A string of bytes, those that are no UTF-8 replaced.
+    /// Adds a string of bytes. Bytes that are not UTF-8 are replaced.
     pub(crate) fn bytes(&mut self, value: &[u8]) -> NodeId {
         let span = self.text(&go_lossy(value));
         let valid = std::str::from_utf8(value).is_ok();
         self.push(if valid { Node::String(span) } else { Node::Mended(span) })
     }
 
-    /// Stores `value` and tells where.
+    /// Stores `value`, and returns its range.
     pub(crate) fn text(&mut self, value: &str) -> Span {
         let start = place(self.tree.text.len());
         self.tree.text.push_str(value);
         Span { start, len: place(value.len()) }
     }
 
-    /// An array of the values from `from` on, which leave `items`.
+    /// Adds an array of the values from index `from`, which are removed from `items`.
     pub(crate) fn array(&mut self, items: &mut Vec<NodeId>, from: usize) -> NodeId {
         let start = place(self.tree.items.len());
         self.tree.items.extend(items.drain(from..));
@@ -133,8 +133,8 @@ impl Builder {
         self.push(Node::Array(Run { start, len }))
     }
 
-    /// An object of the entries from `from` on, which leave `fields`. Of entries with one key the
-    /// last stays.
+    /// Adds an object of the entries from index `from`, which are removed from `fields`. Of several
+    /// entries with the same key, the last one is kept.
     pub(crate) fn object(&mut self, fields: &mut Vec<Field>, from: usize) -> NodeId {
         let text = &self.tree.text;
         let bytes = |field: &Field| {
@@ -167,7 +167,7 @@ impl Builder {
         self.push(Node::Object(Run { start, len }))
     }
 
-    /// The entries of an object, to copy them; none for other kinds.
+    /// Returns the entries of an object. Empty for other kinds.
     pub(crate) fn fields_of(&self, id: NodeId) -> &[Field] {
         match self.tree.node(id) {
             Node::Object(run) => self.tree.run_fields(run),
@@ -175,7 +175,11 @@ impl Builder {
         }
     }
 
-    /// A scalar as a key, as sigs.k8s.io/yaml writes it; else what the value is.
+    /// Converts a scalar into a key, as sigs.k8s.io/yaml does.
+    ///
+    /// # Errors
+    ///
+    /// Returns the kind of value if it is not a scalar.
     pub(crate) fn as_key(&mut self, id: NodeId, line: u64) -> Result<Key, &'static str> {
         let line = u32::try_from(line).unwrap_or(u32::MAX);
         let text = match self.tree.node(id) {
@@ -196,8 +200,8 @@ impl Builder {
         matches!(self.tree.node(id), Node::Object(_))
     }
 
-    /// The first value, in the order of writing, that JSON has no form for, each value looked at
-    /// once.
+    /// Returns the first value or key that JSON cannot express, in the order of writing. Visits
+    /// each value once.
     pub(crate) fn unwritable(&self, root: NodeId) -> Option<Unwritable> {
         let mut seen = vec![false; self.tree.nodes.len()];
         let mut open = vec![root];
@@ -222,7 +226,7 @@ impl Builder {
         None
     }
 
-    /// What `root` becomes when written; takes one look at each value, however often it is shared.
+    /// Returns the size of the JSON of `root`. Visits each value once, even if it is shared.
     pub(crate) fn weight(&self, root: NodeId) -> Weight {
         let mut weights: Vec<Weight> = Vec::with_capacity(self.tree.nodes.len());
         for node in self.tree.nodes.iter().take(root.index() + 1) {
@@ -253,15 +257,15 @@ impl Builder {
         weight_of(&weights, root)
     }
 
-    /// The key of an entry of which bytes were text; see [`Key::Mended`].
+    /// Creates a key from the bytes of `!!binary`. See [`Key::Mended`].
     pub(crate) fn byte_key(&mut self, value: &[u8]) -> Key {
         let span = self.text(&go_lossy(value));
         if std::str::from_utf8(value).is_ok() { Key::Text(span) } else { Key::Mended(span) }
     }
 
-    /// A bound of the bytes that the tree can become if nothing in it is shared.
+    /// Returns an upper bound for the size of the JSON in bytes, if no value is shared.
     pub(crate) fn unshared_bound(&self) -> u64 {
-        // A character becomes six bytes at most; a number 26, a field's punctuation four.
+        // A character needs at most 6 bytes, a number 26, and the punctuation of a field 4.
         let text = self.tree.text.len() as u64 * 6;
         text + (self.tree.nodes.len() as u64) * 28 + (self.tree.fields.len() as u64) * 4
     }
@@ -279,8 +283,8 @@ impl Builder {
 }
 
 impl Tree {
-    /// Values as they are after being written and read again, which upstream's decoder does:
-    /// whole floats become integers, integers above i64 floats.
+    /// Changes the values as if they were written and read again, which upstream's decoder does:
+    /// whole floats become integers, and integers above the range of i64 become floats.
     pub(crate) fn reread(&mut self) {
         for field in &mut self.fields {
             if let Key::Mended(span) = field.key {
@@ -306,9 +310,9 @@ impl Tree {
 /// A value or key that JSON cannot express.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unwritable {
-    /// Infinity or not a number.
+    /// Infinity or NaN.
     Value(NodeId),
-    /// A key that is no string, integer, float or boolean.
+    /// A key that is not a string, an integer, a float or a boolean.
     Key(Key),
 }
 
@@ -320,7 +324,7 @@ fn weight_of(weights: &[Weight], id: NodeId) -> Weight {
     weights.get(id.index()).copied().unwrap_or(leaf(0))
 }
 
-/// A container of children that each have `own` bytes before them.
+/// Returns the size of a container. Each child comes with the number of bytes before it.
 fn container(children: impl Iterator<Item = (u64, Weight)>, n_children: usize) -> Weight {
     let mut weight = leaf(2 + (n_children as u64).saturating_sub(1));
     for (own, child) in children {
@@ -331,7 +335,7 @@ fn container(children: impl Iterator<Item = (u64, Weight)>, n_children: usize) -
     weight
 }
 
-/// Offsets are 32 bits wide; the readers refuse inputs that could pass them ([`MAX_INPUT`]).
+/// Converts an offset to 32 bits. The readers reject inputs with larger offsets ([`MAX_INPUT`]).
 ///
 /// [`MAX_INPUT`]: crate
 fn place(at: usize) -> u32 {

@@ -1,15 +1,15 @@
-//! Names of fields as Go's `encoding/json` compares them.
+//! Compares the names of fields as Go's `encoding/json` does.
 
-/// `name` with its letters folded as Go's `foldName` does: two names that fold to the same text
-/// are one field to Go.
+/// Folds `name` as Go's `foldName` does. Go treats two names with the same result as the same
+/// field.
 ///
-/// Go folds by Unicode's simple folding, but the names of the fields of its types are ASCII. So
-/// only ASCII letters and the two others that fold into ASCII matter: U+017F and U+212A.
+/// Go uses Unicode simple folding, but the names of the fields of its types are ASCII. So only the
+/// ASCII letters and the two other characters that fold to ASCII matter: U+017F and U+212A.
 pub fn fold(name: &str) -> String {
     letters(name).collect()
 }
 
-/// Whether `key` is `name` but for letter case, as [`fold`] compares them.
+/// Whether `key` and `name` are equal after [folding](fold).
 pub fn is_folded(key: &str, name: &str) -> bool {
     letters(key).eq(letters(name))
 }

@@ -1,7 +1,7 @@
-//! Numbers as Go writes them.
+//! Formats numbers as Go does.
 
-/// A float in JSON: `encoding/json`'s `floatEncoder`. Shortest digits that read back; an exponent
-/// below 1e-6 and from 1e21 up.
+/// Formats a float for JSON, as `floatEncoder` of `encoding/json` does: with the shortest digits
+/// that read back, and with an exponent below 1e-6 and from 1e21.
 pub(crate) fn float_text(value: f64) -> String {
     let size = value.abs();
     if size != 0.0 && (!(1e-6..1e21).contains(&size)) {
@@ -12,8 +12,8 @@ pub(crate) fn float_text(value: f64) -> String {
     }
 }
 
-/// A float as a mapping's key: `strconv.FormatFloat(f, 'g', -1, 32)`, which sigs.k8s.io/yaml uses,
-/// with YAML's names of the special values.
+/// Formats a float as the key of a mapping, as sigs.k8s.io/yaml does: with
+/// `strconv.FormatFloat(f, 'g', -1, 32)`, and the names of special values in YAML.
 pub(crate) fn key_text(value: f64) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "upstream formats keys with 32 bits")]
     let value = value as f32;

@@ -1,26 +1,29 @@
-//! JSON as Go's `encoding/json` reads it, into a [`Builder`].
+//! Parses JSON as Go's `encoding/json` does, into a [`Builder`].
 
 use super::{Builder, Field, Key, NodeId};
 
-/// Why a text has no value.
+/// An error that prevents a text from being parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It is not JSON.
+    /// The text is not JSON.
     Syntax {
-        /// Where, in bytes.
+        /// The position in bytes.
         at: usize,
         problem: &'static str,
     },
-    /// Its tree is larger than the limit.
+    /// The tree is larger than the limit.
     TooLarge,
 }
 
-/// Go's own bound of nesting (`encoding/json`, `maxNestingDepth`).
+/// The nesting limit of Go (`encoding/json`, `maxNestingDepth`).
 const MAX_DEPTH: usize = 10_000;
 
-/// The first value of `text`: the tree and how many bytes it takes. Bytes that are no UTF-8 become
-/// U+FFFD, unpaired surrogates too; of equal keys the last stays; an integer that fits i64 is one,
-/// other numbers are floats. The tree takes at most `limit` bytes.
+/// Parses the first value of `text`. Returns the builder of its tree, its root, and its length in
+/// bytes.
+///
+/// Bytes that are not UTF-8 and unpaired surrogates become U+FFFD. Of equal keys, the last one is
+/// kept. Integers that fit i64 are integers, and other numbers are floats. The tree needs at most
+/// `limit` bytes of memory.
 pub(crate) fn parse(text: &[u8], limit: usize) -> Result<(Builder, NodeId, usize), Fault> {
     let builder = Builder::new(text.len());
     let mut parser = Parser { text, at: 0, builder, limit, scratch: String::new() };
@@ -32,12 +35,12 @@ struct Parser<'a> {
     text: &'a [u8],
     at: usize,
     builder: Builder,
-    /// Most bytes of the tree.
+    /// The maximum memory for the tree, in bytes.
     limit: usize,
     scratch: String,
 }
 
-/// A container whose end is not read yet, and where its children begin.
+/// An open container, and the index of its first child.
 enum Open {
     Array { from: usize },
     Object { from: usize, key: Key },
@@ -53,7 +56,7 @@ impl Parser<'_> {
             if self.builder.held() + waiting > self.limit {
                 return Err(Fault::TooLarge);
             }
-            // A value begins here.
+            // A value starts here.
             let mut value = match self.peek() {
                 Some(b'[') => {
                     self.at += 1;
@@ -84,7 +87,7 @@ impl Parser<'_> {
                 }
                 _ => self.scalar()?,
             };
-            // A value ends here, and with it perhaps what is around it.
+            // A value ends here. The containers around it may end, too.
             loop {
                 let Some(parent) = open.last_mut() else { return Ok(value) };
                 let end = match parent {
@@ -192,7 +195,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads a string into the scratch.
+    /// Reads a string into `scratch`.
     fn string(&mut self) -> Result<(), Fault> {
         self.at += 1;
         self.scratch.clear();
@@ -248,7 +251,7 @@ impl Parser<'_> {
         if let Some(c) = char::from_u32(first) {
             return Ok(c);
         }
-        // A high surrogate takes the low one that follows with it, and else stands alone.
+        // A high surrogate forms a pair with a following low surrogate. Otherwise, it is unpaired.
         if first < 0xdc00
             && self.text.get(self.at..self.at + 2) == Some(b"\\u")
             && let Some(second @ 0xdc00..0xe000) = self.hex4(self.at + 2)
@@ -268,7 +271,7 @@ impl Parser<'_> {
         Some(value)
     }
 
-    /// The next byte that is no white space, which is left there.
+    /// Skips white space, and returns the next byte without consuming it.
     fn peek(&mut self) -> Option<u8> {
         while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.text.get(self.at) {
             self.at += 1;
@@ -295,8 +298,8 @@ impl Parser<'_> {
     }
 }
 
-/// Appends `bytes` with each byte that belongs to no character as one U+FFFD: Go replaces single
-/// bytes, `from_utf8_lossy` whole sequences.
+/// Appends `bytes` with each invalid byte replaced by U+FFFD. Unlike Go, `from_utf8_lossy` replaces
+/// a whole invalid sequence by one U+FFFD.
 fn push_go_lossy(out: &mut String, bytes: &[u8]) {
     for chunk in bytes.utf8_chunks() {
         out.push_str(chunk.valid());
@@ -306,7 +309,7 @@ fn push_go_lossy(out: &mut String, bytes: &[u8]) {
     }
 }
 
-/// [`push_go_lossy`] as a text of its own.
+/// Converts `bytes` into text as [`push_go_lossy`] does.
 pub(crate) fn go_lossy(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     push_go_lossy(&mut text, bytes);

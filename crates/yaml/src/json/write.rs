@@ -1,4 +1,4 @@
-//! Go's `json.Marshal`.
+//! Writes JSON as Go's `json.Marshal` does.
 
 use std::fmt::Write as _;
 
@@ -54,7 +54,7 @@ pub(super) fn json(tree: &Tree, root: NodeId) -> String {
     }
 }
 
-/// How many bytes `text` takes as a JSON string.
+/// Returns the length of `text` as a JSON string, in bytes.
 pub(super) fn string_len(text: &str) -> u64 {
     let mut len = text.len() as u64 + 2;
     for (at, byte) in text.bytes().enumerate() {
@@ -68,7 +68,7 @@ pub(super) fn string_len(text: &str) -> u64 {
     len
 }
 
-/// How many bytes an entry's key takes.
+/// Returns the length of the key of an entry in JSON, in bytes.
 pub(super) fn key_len(tree: &Tree, field: &Field) -> u64 {
     match field.key {
         Key::Mended(_) => mended(tree.key(field)).len() as u64,
@@ -76,10 +76,9 @@ pub(super) fn key_len(tree: &Tree, field: &Field) -> u64 {
     }
 }
 
-/// A comma, but for the first child.
+/// Writes a comma, except before the first child.
 ///
-/// A container's bracket is only ever the last character right after it was opened: what follows
-/// it is a child or the closing bracket.
+/// The opening bracket of a container is the last character only before its first child.
 fn comma(out: &mut String, bracket: char) {
     if !out.ends_with(bracket) {
         out.push(',');
@@ -110,7 +109,7 @@ fn write_leaf(out: &mut String, tree: &Tree, node: Node) {
     };
 }
 
-/// A string whose U+FFFD stand for bytes that are no UTF-8.
+/// Encodes a string in which U+FFFD replaces bytes that are not UTF-8.
 pub(super) fn mended(text: &str) -> String {
     let mut out = String::new();
     write_string(&mut out, text);
@@ -149,7 +148,7 @@ fn write_string(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// U+2028 or U+2029, which JavaScript takes for line ends.
+/// Whether U+2028 or U+2029 is at this position, which are line breaks in JavaScript.
 fn is_separator(text: &str, at: usize) -> bool {
     matches!(text.as_bytes().get(at..at + 3), Some([0xe2, 0x80, 0xa8 | 0xa9]))
 }

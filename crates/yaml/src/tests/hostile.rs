@@ -1,4 +1,4 @@
-//! Inputs that want to be deep, large or slow.
+//! Malicious inputs, which are deep, large or slow.
 
 #![expect(clippy::format_collect, clippy::format_push_string, reason = "inputs read best so")]
 
@@ -12,12 +12,12 @@ fn repeat(head: &str, n: usize, tail: &str, m: usize) -> String {
     head.repeat(n) + &tail.repeat(m)
 }
 
-/// `a:` in `a:` in `a:`, each on its own line.
+/// Returns nested mappings with the key `a`, one on each line.
 fn block_mappings(n: usize) -> String {
     (0..n).map(|depth| format!("{:depth$}a:\n", "")).collect()
 }
 
-/// A name, and a text of so many levels.
+/// A name, and a function that creates a text with a number of levels.
 type Shape = (&'static str, fn(usize) -> String);
 
 const SHAPES: [Shape; 3] = [
@@ -44,7 +44,7 @@ fn the_limit_of_depth_is_gos() {
     assert!(matches!(dashes(10_001), Err(Error::TooDeep { limit: 10_000, .. })));
 }
 
-/// The parser looks at each open bracket at each token.
+/// The parser visits each open bracket at each token.
 #[test]
 fn flow_collections_nest_at_most_128_deep() {
     for (open, close) in [("[", "]"), ("{a: ", "}")] {
@@ -58,7 +58,7 @@ fn flow_collections_nest_at_most_128_deep() {
 fn brackets_and_indentations_count_each_for_themselves() {
     let text = repeat("- ", 9_950, "", 0) + &repeat("[", 100, "]", 100);
     assert!(json(&text).is_ok());
-    // The object's JSON may be no deeper than Go's JSON decoder goes.
+    // The nesting limit of Go's JSON decoder also applies to the JSON of the object.
     let object = format!("kind: A\na:\n- {text}");
     let error = decode(&object).unwrap_err();
     assert_eq!(error.to_string(), "nested deeper than 10000 levels");
@@ -145,7 +145,7 @@ fn the_input_is_bounded_before_it_is_parsed() {
     }
 }
 
-/// What a text costs, whatever becomes of it.
+/// Returns the work for a text, whether it is valid or not.
 fn work(text: &str) -> u64 {
     let reader = Reader::new(&Limits::default());
     let _ = reader.file(text.as_bytes());
@@ -160,7 +160,7 @@ fn open_brackets_count_as_work_at_each_event() {
     assert!(deep > flat + 1_000 * 99, "{flat} {deep}");
 }
 
-/// Each of these families was parsed again from its beginning for each place to patch.
+/// A text of these kinds is parsed again from its start for each patch.
 #[test]
 fn work_grows_with_the_size_only() {
     type Shape = fn(usize) -> String;
@@ -187,7 +187,7 @@ fn work_grows_with_the_size_only() {
             dear <= cheap * sizes as u64 * 11 / 10,
             "{name}: {cheap}, {dear} for {sizes} times"
         );
-        // Sixteen attempts in vain, and 25 units for each byte where each is an event.
+        // Sixteen failed attempts, with 25 units for each byte if each byte is an event.
         assert!(dear <= 17 * 26 * large.len() as u64, "{name}: {dear} for {} bytes", large.len());
     }
 }
@@ -202,7 +202,7 @@ fn the_work_of_all_texts_together_is_bounded() {
     assert!(matches!(error, Error::Exhausted { limit: 60_000, .. }), "{error}");
 }
 
-/// A key that merges copy is compared each time.
+/// A key is compared each time that a merge copies it.
 #[test]
 fn merged_keys_count_as_work() {
     let key = "k".repeat(10_000);
@@ -228,7 +228,7 @@ fn escaped_quotes_are_patched_all_at_once() {
 fn many_directives_are_refused() {
     let text: String = (0..100).map(|n| format!("%TAG !a{n}! b\n")).collect();
     assert!(matches!(json(&(text + "---\na: 1\n")), Err(Error::TooComplex { line: 65, .. })));
-    // Lines end where the parser ends them.
+    // The line breaks are those of the parser.
     let text: String = (0..100).map(|n| format!("%TAG !a{n}! b\r")).collect();
     assert!(matches!(json(&(text + "---\na: 1\n")), Err(Error::TooComplex { line: 65, .. })));
 }
@@ -241,8 +241,8 @@ fn long_directives_are_refused() {
     assert!(matches!(json(&text(248)), Err(Error::TooComplex { line: 1, .. })));
 }
 
-/// Eight times the input may take eight times the processor's time, with room for noise; a parser
-/// that goes quadratic takes 64 times.
+/// Eight times the input may need eight times the CPU time, with some tolerance. A quadratic parser
+/// would need 64 times the time.
 #[test]
 fn time_grows_with_the_size_only() {
     type Shape = fn(usize) -> String;
@@ -278,13 +278,13 @@ fn time_grows_with_the_size_only() {
     }
 }
 
-/// The time that this thread has run, however busy the machine is.
+/// Returns the CPU time of this thread, which does not depend on the load of the machine.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.try_into().unwrap(), time.tv_nsec.try_into().unwrap())
 }
 
-/// A thread with a stack of 128 KiB, where recursion over the document would overflow.
+/// Runs a thread with a stack of 128 KiB, in which a recursion over the document would overflow.
 #[test]
 fn deep_documents_need_no_deep_stack() {
     let work = || {

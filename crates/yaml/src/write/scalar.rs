@@ -1,4 +1,4 @@
-//! How single values are written.
+//! Writes scalars, keys and flow values.
 
 use std::fmt::Write as _;
 
@@ -8,8 +8,8 @@ use unlade_text::is_printable;
 
 use crate::resolve;
 
-/// Text in block context, behind `key:` or `-`; lines of a literal block are indented by `indent`,
-/// which is two more than what is around it.
+/// Writes text in block context, after `key:` or `-`. The lines of a literal block have the
+/// indentation `indent`, which is two more than that of the parent.
 pub(super) fn text(out: &mut String, text: &str, indent: usize) {
     if is_literal(text) {
         literal(out, text, indent);
@@ -18,12 +18,13 @@ pub(super) fn text(out: &mut String, text: &str, indent: usize) {
     }
 }
 
-/// A key in block context.
+/// Writes a key in block context.
 pub(super) fn key(out: &mut String, key: &str) {
     line(out, key);
 }
 
-/// A value on one line: JSON, but for the characters that YAML or a terminal minds.
+/// Writes a value on one line, as JSON with more escapes, so that it is also valid YAML and safe
+/// for a terminal.
 pub(super) fn flow(out: &mut String, value: &Value) {
     match value {
         Value::Null => out.push_str("null"),
@@ -67,11 +68,11 @@ fn line(out: &mut String, text: &str) {
     }
 }
 
-/// Whether a literal block holds `text` to the letter, in every reader.
+/// Whether all readers read `text` unchanged from a literal block.
 fn is_literal(text: &str) -> bool {
     let Some(last) = text.trim_end_matches('\n').lines().last() else { return false };
     text.contains('\n')
-        // Some readers take white space at the end for part of the indentation.
+        // Some readers treat white space on the last line as part of the indentation.
         && !last.trim_start_matches([' ', '\t']).is_empty()
         && text.chars().all(|c| is_printable(c) || c == '\n' || c == '\t')
 }
@@ -94,11 +95,11 @@ fn literal(out: &mut String, text: &str, indent: usize) {
             out.push_str(line);
         }
     }
-    // The line's own end comes from the caller.
+    // The caller writes the last line break.
     out.extend(std::iter::repeat_n('\n', (text.len() - body.len()).saturating_sub(1)));
 }
 
-/// Whether `text` without quotes is the same text in YAML 1.1 and 1.2, whoever reads it.
+/// Whether all readers of YAML 1.1 and 1.2 read `text` unchanged without quotes.
 fn is_plain(text: &str) -> bool {
     let Some(first) = text.chars().next() else { return false };
     let begins_well = first.is_alphanumeric() || first == '/' || first == '_';
@@ -117,8 +118,8 @@ fn is_word(text: &str) -> bool {
     WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
-/// Whether some reader could take `text` for a number, a date or a time. Versions like `1.2.3` are
-/// none.
+/// Whether some reader could read `text` as a number, a date or a time. Versions like `1.2.3` are
+/// not such texts.
 fn is_like_number(text: &str) -> bool {
     let digit = text.starts_with(|c: char| c.is_numeric());
     let date = text.bytes().take_while(u8::is_ascii_digit).count() == 4

@@ -9,7 +9,7 @@ fn refused(reason: Reason) -> Answer<()> {
 }
 
 #[test]
-fn what_is_not_taken_is_told() {
+fn rejected_objects_are_reported() {
     let outcome = |answer| judge(CONFIG_MAP, answer, Outcome::Failed).outcome;
     assert_eq!(outcome(Ok(())), Outcome::Ok);
     assert_eq!(outcome(refused(Reason::Quota)), Outcome::Failed);
@@ -18,7 +18,7 @@ fn what_is_not_taken_is_told() {
 }
 
 #[test]
-fn one_pod_that_is_taken_is_enough() {
+fn one_accepted_pod_is_enough() {
     use Outcome::{Failed, LeftOut, Ok as Well, Warning};
     let pod = || Some(Ok(()));
     let denied = || Some(refused(Reason::PodSecurity));
@@ -39,7 +39,7 @@ fn one_pod_that_is_taken_is_enough() {
 }
 
 #[test]
-fn image_volumes_are_there_if_they_are_kept() {
+fn image_volumes_are_supported_if_they_are_kept() {
     for (by_pod, by_job, strategy, outcome) in [
         (Some(true), Some(false), Strategy::Auto, Outcome::Ok),
         (Some(false), Some(true), Strategy::Auto, Outcome::Warning),

@@ -1,4 +1,4 @@
-//! Which nodes a pod fits on, by the scheduler's rules of labels and taints.
+//! The nodes that a pod fits on, by the scheduler's rules for labels and taints.
 
 use std::fmt;
 
@@ -8,16 +8,17 @@ use k8s_openapi::api::core::v1::{
 
 const ARCHITECTURE: &str = "kubernetes.io/arch";
 
-/// Why a pod doesn't fit on a node.
+/// Why a pod does not fit on a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Misfit {
-    /// A label that the pod's node selector wants.
+    /// A label that the pod's node selector requires is missing.
     Label(String),
-    /// The required affinity, which has the architectures in it.
+    /// The required affinity, which includes the architectures, does not match. The field is the
+    /// node's architecture.
     Affinity(Option<String>),
-    /// A taint that isn't tolerated.
+    /// A taint is not tolerated.
     Taint(String),
-    /// Someone has cordoned it.
+    /// The node is cordoned.
     Cordoned,
 }
 
@@ -35,7 +36,7 @@ impl fmt::Display for Misfit {
     }
 }
 
-/// The nodes that the pod fits on, and why it doesn't on the others.
+/// Returns the nodes that the pod fits on, and why it does not fit on the others.
 pub(super) fn split<'n>(nodes: &'n [Node], pod: &PodSpec) -> (Vec<&'n Node>, Vec<Misfit>) {
     let mut fitting = Vec::new();
     let mut misfits = Vec::new();
@@ -48,7 +49,7 @@ pub(super) fn split<'n>(nodes: &'n [Node], pod: &PodSpec) -> (Vec<&'n Node>, Vec
     (fitting, misfits)
 }
 
-/// The architecture of a node, in Go's names.
+/// Returns the architecture of a node, as Go names it.
 pub(super) fn architecture(node: &Node) -> Option<&str> {
     let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
     label(node, ARCHITECTURE)
@@ -77,24 +78,25 @@ fn misfit(node: &Node, pod: &PodSpec) -> Option<Misfit> {
     let tolerations: Vec<_> = pod.tolerations.iter().flatten().collect();
     let taints = spec.and_then(|spec| spec.taints.as_ref()).into_iter().flatten();
     let is_tolerated = |taint: &Taint| tolerations.iter().any(|it| tolerates(it, taint));
-    // PreferNoSchedule keeps nothing away.
+    // A taint with the effect PreferNoSchedule does not prevent scheduling.
     let mut taints = taints.filter(|taint| ["NoSchedule", "NoExecute"].contains(&&*taint.effect));
     let cordoned = |taint: &Taint| taint.key == "node.kubernetes.io/unschedulable";
     match taints.find(|taint| !is_tolerated(taint)) {
         Some(taint) if cordoned(taint) => Some(Misfit::Cordoned),
-        Some(taint) => Some(Misfit::Taint(told(taint))),
+        Some(taint) => Some(Misfit::Taint(format_taint(taint))),
         None => None,
     }
 }
 
-fn told(taint: &Taint) -> String {
+fn format_taint(taint: &Taint) -> String {
     match taint.value.as_deref().filter(|value| !value.is_empty()) {
         Some(value) => format!("{}={value}:{}", taint.key, taint.effect),
         None => format!("{}:{}", taint.key, taint.effect),
     }
 }
 
-/// `Toleration.ToleratesTaint`; comparisons of numbers (1.35, off by default) aside.
+/// Checks whether a toleration matches a taint, as `Toleration.ToleratesTaint` does. Numeric
+/// comparisons, which are off by default in Kubernetes 1.35, are not implemented.
 fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     if given(&toleration.effect).is_some_and(|effect| effect != taint.effect)
@@ -112,7 +114,7 @@ fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     }
 }
 
-/// Whether a node is as a term wants; an empty one wants no node (component-helpers
+/// Checks whether a node matches a term. An empty term matches no node (component-helpers
 /// `nodeaffinity`).
 fn matches(term: &NodeSelectorTerm, node: &Node) -> bool {
     let labels: Vec<_> = term.match_expressions.iter().flatten().collect();

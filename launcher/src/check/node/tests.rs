@@ -32,7 +32,7 @@ fn affinity(terms: &Value) -> Value {
 }
 
 #[test]
-fn labels_are_those_that_the_pod_wants() {
+fn nodes_have_the_labels_that_the_pod_requires() {
     let none = &json!([]);
     assert!(fits(json!({}), none));
     assert!(fits(json!({"nodeSelector": {"kubernetes.io/os": "linux", "zone": "a"}}), none));
@@ -41,7 +41,7 @@ fn labels_are_those_that_the_pod_wants() {
 }
 
 #[test]
-fn affinity_is_that_of_the_scheduler() {
+fn affinity_matches_as_in_the_scheduler() {
     let is = |key: &str, operator: &str, values: &[&str]| json!({"matchExpressions": [{"key": key, "operator": operator, "values": values}]});
     for (terms, expected) in [
         (json!([is("kubernetes.io/arch", "In", &["arm64", "amd64"])]), true),
@@ -58,7 +58,7 @@ fn affinity_is_that_of_the_scheduler() {
         (json!([is("cores", "Gt", &["8"])]), false),
         (json!([is("cores", "Lt", &["9"])]), true),
         (json!([is("zone", "Lt", &["9"])]), false),
-        // One term of several is enough; an empty one is none.
+        // One matching term is enough, and an empty term matches no node.
         (json!([is("zone", "In", &["b"]), is("zone", "In", &["a"])]), true),
         (json!([{}]), false),
         (json!([]), false),
@@ -97,19 +97,22 @@ fn taints_are_tolerated_as_by_the_scheduler() {
 }
 
 #[test]
-fn why_no_node_matches_is_counted() {
+fn reasons_why_no_node_matches_are_counted() {
     let pod =
         serde_json::from_value(json!({"containers": [], "nodeSelector": {"zone": "b"}})).unwrap();
     let nodes = [node("amd64", &json!([])), node("arm64", &json!([]))];
     let [check] = &*judge(&nodes, &pod, &[], None) else { panic!() };
     assert_eq!(check.outcome, Outcome::Failed);
-    assert_eq!(check.message, "none of 2 nodes matches: 2 without the label zone=b");
+    assert_eq!(
+        check.message,
+        "none of 2 nodes matches the requirements of the pod: 2 without the label zone=b"
+    );
     let [check] = &*judge(&[], &pod, &[], None) else { panic!() };
-    assert_eq!(check.message, "none of 0 nodes matches");
+    assert_eq!(check.message, "none of 0 nodes matches the requirements of the pod");
 }
 
 #[test]
-fn several_architectures_are_one_too_many_unless_they_were_asked_for() {
+fn several_architectures_are_a_warning_unless_they_are_given() {
     let nodes = [node("amd64", &json!([])), node("arm64", &json!([]))];
     let outcome = |nodes: &[Node], wanted: &[&str]| {
         let nodes: Vec<_> = nodes.iter().collect();

@@ -43,17 +43,17 @@ fn a_quota_has_room_or_not() {
 }
 
 #[test]
-fn what_a_quota_wants_set_may_come_from_a_limit_range() {
+fn a_limit_range_may_set_what_a_quota_requires() {
     let quotas = [quota(&json!({"limits.cpu": "9"}), &json!({}))];
     assert_eq!(judge(&quotas, &usual(), true).outcome, Outcome::Failed);
     assert_eq!(judge(&quotas, &usual(), false).outcome, Outcome::Warning);
     let set = ours(&json!({"limits": {"cpu": "1"}}));
     assert_eq!(judge(&quotas, &set, false).outcome, Outcome::Ok);
-    assert_eq!(set["requests.cpu"], Amount::ONE, "what has only a limit asks for it");
+    assert_eq!(set["requests.cpu"], Amount::ONE, "the limit is the default of the request");
 }
 
 #[test]
-fn what_no_account_needs_is_not_counted_for_a_given_one() {
+fn objects_of_an_account_are_not_counted_with_a_given_one() {
     let full = json!({"count/roles.rbac.authorization.k8s.io": "0"});
     let quotas = [quota(&full, &json!({}))];
     assert_eq!(judge(&quotas, &usual(), true).outcome, Outcome::Failed);

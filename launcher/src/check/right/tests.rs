@@ -8,7 +8,7 @@ fn judged(resource: &str, denied: &[&str]) -> Check {
 }
 
 #[test]
-fn what_a_launch_needs_fails_and_what_it_wants_warns() {
+fn missing_needed_permissions_fail_and_wanted_ones_warn() {
     for (resource, denied, outcome, message) in [
         ("jobs", &[][..], Outcome::Ok, "may create, get, list, watch, patch and delete jobs"),
         ("jobs", &["create"], Outcome::Failed, "may not create jobs"),
@@ -32,7 +32,7 @@ fn what_a_launch_needs_fails_and_what_it_wants_warns() {
     ] {
         let check = judged(resource, denied);
         assert_eq!(check.outcome, Outcome::Warning, "{check:?}");
-        assert!(check.message.contains(": "), "what doesn't go well is said: {check:?}");
+        assert!(check.message.contains(": "), "the effect is missing: {check:?}");
     }
 }
 
@@ -44,7 +44,7 @@ fn the_hint_is_a_rule_for_a_role() {
 }
 
 #[test]
-fn who_grants_a_right_has_it_or_may_escalate() {
+fn granting_requires_the_permission_or_escalation() {
     for (held, escalate, bind, outcome) in [
         ([true, true], false, false, Outcome::Ok),
         ([false, false], true, true, Outcome::Ok),
@@ -64,7 +64,7 @@ fn who_grants_a_right_has_it_or_may_escalate() {
 }
 
 #[test]
-fn each_right_is_asked_for_once() {
+fn each_resource_is_listed_once() {
     let mut resources: Vec<_> = ALWAYS.iter().chain(&ACCOUNT).map(|right| right.resource).collect();
     resources.sort_unstable();
     resources.dedup();

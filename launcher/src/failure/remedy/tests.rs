@@ -21,7 +21,7 @@ fn a_remedy_depends_on_the_reason_and_on_what_was_done() {
         };
         for (strategy, expected) in [(Strategy::Inject, injected), (Strategy::ImageVolume, mounted)]
         {
-            let failure = Failure::new(reason, "it failed").under(strategy);
+            let failure = Failure::new(reason, "it failed").without_remedies_of(strategy);
             assert_eq!(failure.remedies, expected, "{reason:?} under {strategy:?}");
         }
     }

@@ -104,7 +104,7 @@ const SAMPLES: &[(&str, Reason, bool)] = &[
 #[test]
 fn refusals_are_known_by_their_messages() {
     for (said, reason, is_transient) in SAMPLES {
-        let failure = admission::of_message(said, "the pod of job/etcd-1")
+        let failure = admission::classify(said, "the pod of job/etcd-1")
             .unwrap_or_else(|| panic!("unknown: {said}"));
         assert_eq!((failure.reason, failure.is_transient), (*reason, *is_transient), "{said}");
     }
@@ -117,20 +117,20 @@ fn every_phrase_about_admission_is_needed() {
 }
 
 #[test]
-fn other_missing_objects_are_no_missing_namespace() {
+fn other_missing_objects_are_not_a_missing_namespace() {
     for said in [
         "configmaps \"etcd\" not found",
         "roles.rbac.authorization.k8s.io \"namespaces\" not found",
     ] {
-        assert_eq!(admission::of_message(said, "configmap/etcd"), None, "{said}");
+        assert_eq!(admission::classify(said, "configmap/etcd"), None, "{said}");
     }
 }
 
 #[test]
-fn sentence_leaves_the_name_of_a_pod_out_that_never_was() {
-    let failure = admission::of_message(SAMPLES[0].0, "the pod of job/etcd-1").unwrap();
+fn message_leaves_out_the_name_of_a_pod_that_was_never_created() {
+    let failure = admission::classify(SAMPLES[0].0, "the pod of job/etcd-1").unwrap();
     assert_eq!(
         failure.message,
-        "a quota doesn't allow the pod of job/etcd-1: \"exceeded quota: full, requested: pods=1, used: pods=0, limited: pods=0\""
+        "a quota does not allow the pod of job/etcd-1: \"exceeded quota: full, requested: pods=1, used: pods=0, limited: pods=0\""
     );
 }

@@ -3,7 +3,8 @@ use kube::core::Status;
 use crate::Reason;
 use crate::failure::of_api;
 
-/// Code, reason, message, what it is, whether it may pass.
+/// The code, the reason and the message of the status; the reason of the failure, and whether it is
+/// transient.
 const ANSWERS: &[(u16, &str, &str, Reason, bool)] = &[
     (
         400,
@@ -112,7 +113,7 @@ const ANSWERS: &[(u16, &str, &str, Reason, bool)] = &[
 ];
 
 #[test]
-fn answers_of_the_api_server_have_their_reasons() {
+fn replies_of_the_api_server_have_their_reasons() {
     for (code, state, said, reason, is_transient) in ANSWERS {
         let status = Status::failure(said, state).with_code(*code);
         let failure = of_api(&kube::Error::Api(status.boxed()), "create Job etcd-1");
@@ -127,7 +128,7 @@ fn answers_of_the_api_server_have_their_reasons() {
 }
 
 #[test]
-fn namespace_that_ends_is_known_by_the_cause_that_the_answer_names() {
+fn a_terminating_namespace_is_known_by_the_cause_in_the_status() {
     let json = r#"{"code": 403, "message": "no", "reason": "Forbidden",
         "details": {"causes": [{"reason": "NamespaceTerminating", "message": "", "field": ""}]}}"#;
     let status: Status = serde_json::from_str(json).unwrap();
@@ -136,7 +137,7 @@ fn namespace_that_ends_is_known_by_the_cause_that_the_answer_names() {
 }
 
 #[test]
-fn server_that_does_not_answer_may_come_back_and_one_that_is_not_trusted_may_not() {
+fn an_unreachable_server_is_transient_and_an_untrusted_one_is_not() {
     let error = |said: &str| kube::Error::Service(said.into());
     let silent = of_api(
         &error("client error (Connect): tcp connect error: Connection refused"),
@@ -145,7 +146,7 @@ fn server_that_does_not_answer_may_come_back_and_one_that_is_not_trusted_may_not
     assert_eq!((silent.reason, silent.is_transient), (Reason::ApiUnreachable, true));
     assert_eq!(
         silent.message,
-        "cannot get ConfigMap etcd: the API server doesn't answer: \"ServiceError: client error (Connect): tcp connect error: Connection refused\""
+        "failed to get ConfigMap etcd: the API server does not answer: \"ServiceError: client error (Connect): tcp connect error: Connection refused\""
     );
     let foreign = of_api(&error("invalid peer certificate: UnknownIssuer"), "get ConfigMap etcd");
     assert_eq!((foreign.reason, foreign.is_transient), (Reason::ApiUnreachable, false));

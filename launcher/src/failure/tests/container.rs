@@ -6,7 +6,7 @@ use crate::failure::container::{self, RULES};
 
 const IMAGE: &str = "registry.example/team/etcd:1.0";
 
-/// State, message, reason, whether it may pass.
+/// The state, the message, the reason, and whether the failure is transient.
 const WAITING: &[(&str, &str, Reason, bool)] = &[
     (
         "InvalidImageName",
@@ -125,7 +125,7 @@ const WAITING: &[(&str, &str, Reason, bool)] = &[
         Reason::ContainerConfig,
         false,
     ),
-    // The kubelet puts its error into the state.
+    // The kubelet sets the error itself as the state.
     (
         "illegal base64 data at input byte 0",
         "illegal base64 data at input byte 0",
@@ -144,7 +144,7 @@ const WAITING: &[(&str, &str, Reason, bool)] = &[
     ("PostStartHookError", "", Reason::ContainerConfig, true),
 ];
 
-/// State, exit code, message, reason, whether it may pass.
+/// The state, the exit code, the message, the reason, and whether the failure is transient.
 const ENDED: &[(&str, i32, &str, Reason, bool)] = &[
     (
         "Error",
@@ -163,11 +163,11 @@ const ENDED: &[(&str, i32, &str, Reason, bool)] = &[
     (
         "Error",
         30,
-        "[{\"configMap\":\"etcd\",\"verdict\":\"temporary\",\"message\":\"ConfigMap etcd was changed by others each time that it was to be written\"}]",
+        "[{\"configMap\":\"etcd\",\"verdict\":\"temporary\",\"message\":\"ConfigMap etcd was changed by another client before each attempt to write it\"}]",
         Reason::Conflict,
         true,
     ),
-    // The kubelet kept the end of the log only.
+    // The kubelet kept only the end of the log.
     ("Error", 13, "...\"tooLarge\",\"message\":\"x\"}]", Reason::TooLarge, false),
     ("OOMKilled", 137, "", Reason::OutOfMemory, false),
     ("Error", 137, "", Reason::Killed, true),
@@ -232,17 +232,17 @@ fn ended(state: &str, exit_code: i32, said: &str) -> ContainerStateTerminated {
 }
 
 #[test]
-fn containers_that_cannot_start_are_known_by_their_messages() {
+fn containers_that_cannot_start_are_classified_by_their_messages() {
     for (state, said, reason, is_transient) in WAITING {
-        let failure = container::stuck(&waiting(state, said), "unpack", IMAGE);
+        let failure = container::classify_waiting(&waiting(state, said), "unpack", IMAGE);
         assert_eq!((failure.reason, failure.is_transient), (*reason, *is_transient), "{said}");
     }
 }
 
 #[test]
-fn containers_that_ended_are_known_by_verdict_state_and_exit_code() {
+fn containers_that_exited_are_classified_by_verdict_state_and_exit_code() {
     for (state, code, said, reason, is_transient) in ENDED {
-        let failure = container::ended(&ended(state, *code, said), "unpack", IMAGE);
+        let failure = container::classify_terminated(&ended(state, *code, said), "unpack", IMAGE);
         assert_eq!(
             (failure.reason, failure.is_transient),
             (*reason, *is_transient),
@@ -252,8 +252,8 @@ fn containers_that_ended_are_known_by_verdict_state_and_exit_code() {
 }
 
 #[test]
-fn exit_code_of_a_container_that_is_not_ours_is_no_verdict() {
-    let failure = container::ended(&ended("Error", 11, "oops"), "istio-proxy", IMAGE);
+fn the_exit_code_of_a_foreign_container_is_not_a_verdict() {
+    let failure = container::classify_terminated(&ended("Error", 11, "oops"), "istio-proxy", IMAGE);
     assert_eq!(failure.reason, Reason::Killed);
 }
 

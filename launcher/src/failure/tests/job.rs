@@ -11,7 +11,7 @@ fn job(kind: &str, reason: &str, message: &str) -> Job {
 }
 
 #[test]
-fn conditions_tell_what_they_can_once_the_pods_are_gone() {
+fn conditions_are_classified_without_pods() {
     let policy = |code: u8| {
         format!(
             "Container unpack for pod ns/etcd-1-x7k2p failed with exit code {code} matching FailJob rule at index 1"
@@ -50,7 +50,7 @@ fn job_that_succeeds_or_runs_has_no_failure() {
 }
 
 #[test]
-fn refusal_that_is_not_known_is_waited_for() {
+fn an_unknown_rejection_is_transient() {
     let event = json!({
         "metadata": {}, "involvedObject": {"name": "etcd-1"},
         "reason": "FailedCreate", "message": "Error creating: something new",

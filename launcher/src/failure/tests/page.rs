@@ -4,7 +4,8 @@ use crate::Reason;
 
 const PAGE: &str = include_str!("../../../../docs/reference/exit-codes.md");
 
-/// The rows of the table of launches: the reason, its exit code and whether another launch helps.
+/// Returns the rows of the table of launches: the reason, its exit code and whether another launch
+/// helps.
 fn rows() -> BTreeMap<String, (u8, String)> {
     let (_, launches) = PAGE.split_once("## `unlade launch`").unwrap();
     let rows = launches.lines().filter_map(|line| {
@@ -25,7 +26,7 @@ fn every_reason_is_documented_with_its_exit_code_and_nothing_else_is() {
 }
 
 #[test]
-fn page_promises_of_another_launch_what_the_reasons_do() {
+fn the_page_and_the_reasons_agree_on_whether_another_launch_helps() {
     for reason in Reason::ALL {
         let name = serde_json::to_value(reason).unwrap();
         let (_, helps) = &rows()[name.as_str().unwrap()];

@@ -12,7 +12,7 @@ fn pod(status: &Value) -> Pod {
     serde_json::from_value(pod).unwrap()
 }
 
-/// A pod whose container was killed, as happens when the pod is taken down.
+/// Returns a pod whose container was killed, as happens when the pod is terminated.
 fn killed(status: &Value) -> Pod {
     let mut status = status.clone();
     let state = json!({"terminated": {"exitCode": 137, "reason": "Error"}});
@@ -24,7 +24,7 @@ fn killed(status: &Value) -> Pod {
 }
 
 #[test]
-fn what_took_a_pod_down_is_told_before_that_its_container_was_killed() {
+fn the_end_of_a_pod_is_reported_before_that_of_its_container() {
     for (state, expected) in [
         ("Evicted", Reason::Evicted),
         ("Preempting", Reason::Evicted),
@@ -44,7 +44,7 @@ fn what_took_a_pod_down_is_told_before_that_its_container_was_killed() {
 }
 
 #[test]
-fn disruptions_are_told_apart() {
+fn disruptions_have_their_reasons() {
     for (state, expected) in [
         ("PreemptionByScheduler", Reason::Evicted),
         ("EvictionByEvictionAPI", Reason::Evicted),
@@ -59,7 +59,7 @@ fn disruptions_are_told_apart() {
 }
 
 #[test]
-fn pods_that_succeeded_or_are_on_their_way_have_no_failure() {
+fn pods_that_succeeded_or_make_progress_have_no_failure() {
     let scheduled = json!({"type": "PodScheduled", "status": "True"});
     for status in [
         json!({"phase": "Succeeded", "reason": "Evicted"}),
@@ -71,7 +71,7 @@ fn pods_that_succeeded_or_are_on_their_way_have_no_failure() {
 }
 
 #[test]
-fn hint_says_what_keeps_the_nodes_from_taking_a_pod() {
+fn the_hint_says_why_no_node_accepts_a_pod() {
     for (said, part) in [
         ("0/1 nodes are available: 1 node(s) had untolerated taint {a: b}.", "taints"),
         ("0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.", "labels"),

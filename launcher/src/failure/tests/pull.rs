@@ -1,6 +1,6 @@
 use super::assert_every_phrase_decides;
 use crate::Reason;
-use crate::failure::pull::{self, RULES, words};
+use crate::failure::pull::{self, RULES, normalize};
 
 const IMAGE: &str = "registry.example/team/etcd:1.0";
 
@@ -438,7 +438,7 @@ const CRIO: &[(&str, Reason, bool)] = &[
     ),
 ];
 
-/// What the kubelet says by itself.
+/// Messages of the kubelet itself.
 const KUBELET: &[(&str, Reason, bool)] = &[
     ("pull QPS exceeded", Reason::RateLimited, true),
     (
@@ -457,16 +457,16 @@ fn samples() -> impl Iterator<Item = &'static (&'static str, Reason, bool)> {
 }
 
 #[test]
-fn pull_failures_are_known_by_their_messages() {
+fn pull_failures_are_classified_by_their_messages() {
     for (said, reason, is_transient) in samples() {
-        let failure = pull::of_message("ErrImagePull", said, IMAGE)
+        let failure = pull::classify("ErrImagePull", said, IMAGE)
             .unwrap_or_else(|| panic!("unknown: {said}"));
         assert_eq!((failure.reason, failure.is_transient), (*reason, *is_transient), "{said}");
     }
 }
 
 #[test]
-fn pull_failures_are_known_in_whatever_the_kubelet_wraps_them() {
+fn pull_failures_are_classified_whatever_the_kubelet_wraps_them_in() {
     for (said, reason, _) in samples() {
         for wrapped in [
             format!("failed to pull and unpack image {IMAGE:?}: {said}"),
@@ -476,7 +476,7 @@ fn pull_failures_are_known_in_whatever_the_kubelet_wraps_them() {
             format!("Failed to pull image {IMAGE:?}: {said}"),
             format!("Back-off pulling image {IMAGE:?}: ErrImagePull: {said}"),
         ] {
-            let failure = pull::of_message("ImagePullBackOff", &wrapped, IMAGE);
+            let failure = pull::classify("ImagePullBackOff", &wrapped, IMAGE);
             assert_eq!(failure.map(|failure| failure.reason), Some(*reason), "{wrapped}");
         }
     }
@@ -484,12 +484,13 @@ fn pull_failures_are_known_in_whatever_the_kubelet_wraps_them() {
 
 #[test]
 fn every_phrase_about_pulls_is_needed() {
-    let samples: Vec<_> = samples().map(|(said, ..)| words(said, IMAGE).to_lowercase()).collect();
+    let samples: Vec<_> =
+        samples().map(|(said, ..)| normalize(said, IMAGE).to_lowercase()).collect();
     assert_every_phrase_decides(RULES, &samples);
 }
 
 #[test]
-fn names_of_images_and_hosts_are_no_reasons() {
+fn names_of_images_and_hosts_do_not_match_rules() {
     for image in [
         "registry.example/denied/not-found:503",
         "unauthorized:latest",
@@ -497,11 +498,11 @@ fn names_of_images_and_hosts_are_no_reasons() {
         "x509.example:5000/forbidden/manifest_unknown:1",
     ] {
         let back_off = format!("Back-off pulling image {image:?}");
-        assert_eq!(pull::of_message("ImagePullBackOff", &back_off, image), None, "{image}");
+        assert_eq!(pull::classify("ImagePullBackOff", &back_off, image), None, "{image}");
         let said = format!(
             "failed to pull and unpack image {image:?}: failed to resolve image: unexpected status from HEAD request to https://{image}: 502 Bad Gateway"
         );
-        let failure = pull::of_message("ErrImagePull", &said, image).unwrap();
+        let failure = pull::classify("ErrImagePull", &said, image).unwrap();
         assert_eq!(failure.reason, Reason::RegistryFailing, "{image}");
     }
 }
@@ -511,16 +512,16 @@ fn sentence_quotes_the_cause_without_what_wraps_it() {
     let said = format!(
         "Back-off pulling image {IMAGE:?}: ErrImagePull: rpc error: code = Unavailable desc = failed to pull and unpack image {IMAGE:?}: failed to resolve image: unexpected status from HEAD request to https://registry.example/v2/team/etcd/manifests/1.0: 503 Service Unavailable"
     );
-    let failure = pull::of_message("ImagePullBackOff", &said, IMAGE).unwrap();
+    let failure = pull::classify("ImagePullBackOff", &said, IMAGE).unwrap();
     assert_eq!(
         failure.message,
-        "the registry fails to give image registry.example/team/etcd:1.0: \"unexpected status from HEAD request to https://registry.example/v2/team/etcd/manifests/1.0: 503 Service Unavailable\""
+        "the registry failed to serve image registry.example/team/etcd:1.0: \"unexpected status from HEAD request to https://registry.example/v2/team/etcd/manifests/1.0: 503 Service Unavailable\""
     );
 }
 
 #[test]
-fn refusal_says_that_the_image_may_not_exist() {
+fn denied_access_has_a_hint_that_the_image_may_not_exist() {
     let said = "failed to resolve image: pull access denied, repository does not exist or may require authorization";
-    let failure = pull::of_message("ErrImagePull", said, IMAGE).unwrap();
+    let failure = pull::classify("ErrImagePull", said, IMAGE).unwrap();
     assert!(failure.hint.unwrap().contains("does not exist"));
 }

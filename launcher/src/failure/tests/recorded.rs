@@ -1,5 +1,5 @@
-//! Jobs and pods as a cluster showed them, one file for each way to make them fail. A file says how
-//! that was done, and on which Kubernetes.
+//! Jobs and pods that were recorded on a cluster, one file for each way to make them fail. A file
+//! says how that was done, and on which version of Kubernetes.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,12 +11,12 @@ use serde::Deserialize;
 use crate::failure::{of_job, of_pod, worst};
 use crate::{Failure, Reason};
 
-/// File, reason, whether it may pass, and a part of the message.
+/// The file, the reason, whether the failure is transient, and a part of the message.
 const RECORDED: &[(&str, Reason, bool, &str)] = &[
     ("account-deleted", Reason::NoServiceAccount, false, "serviceaccounts \"gone\" not found"),
     ("account-missing", Reason::NoServiceAccount, false, "serviceaccount \"nope\" not found"),
     ("backoff-limit", Reason::Killed, true, "exit code 3"),
-    ("drained", Reason::Evicted, true, "pod/etcd-1-x7k2p had to leave its node"),
+    ("drained", Reason::Evicted, true, "pod/etcd-1-x7k2p was evicted from its node"),
     ("evicted", Reason::Evicted, true, "exceeds the limit"),
     ("exec-forbidden", Reason::ContainerConfig, false, "permission denied"),
     ("exec-foreign", Reason::ExecFormat, false, "container unpack"),
@@ -28,7 +28,7 @@ const RECORDED: &[(&str, Reason, bool, &str)] = &[
     ("job-deadline", Reason::Deadline, true, "job/etcd-1"),
     ("limit-range", Reason::LimitRange, false, "maximum memory usage per Container is 64Mi"),
     ("mount-missing", Reason::Sandbox, true, "configmap \"nope\" not found"),
-    ("node-silent", Reason::NodeLost, true, "node node0 of pod/etcd-1-x7k2p doesn't answer"),
+    ("node-silent", Reason::NodeLost, true, "node node0 of pod/etcd-1-x7k2p does not respond"),
     ("node-tainted", Reason::NodeLost, true, "NoExecute taint"),
     ("out-of-memory", Reason::OutOfMemory, false, "container unpack"),
     ("pod-security", Reason::PodSecurity, false, "restricted:latest"),
@@ -57,7 +57,7 @@ const RECORDED: &[(&str, Reason, bool, &str)] = &[
         "secret-missing",
         Reason::NoPullSecret,
         false,
-        "pull secret pull is missing, and the registry doesn't give",
+        "pull secret pull does not exist, and the registry denied access",
     ),
     ("secret-opaque", Reason::Unauthorized, false, "registry.example/lab/private:1"),
     ("unschedulable-resources", Reason::Unschedulable, true, "Insufficient memory"),
@@ -66,7 +66,7 @@ const RECORDED: &[(&str, Reason, bool, &str)] = &[
     ("volume-backing-off", Reason::ImageNotFound, false, "registry.example/lab/tool:none"),
     ("volume-missing", Reason::ImageNotFound, false, "registry.example/lab/tool:none"),
     ("volume-other-platform", Reason::NoMatchingPlatform, false, "registry.example/lab/arm:1"),
-    ("volume-subpath", Reason::VolumeUnsupported, false, "can't mount the bundle image"),
+    ("volume-subpath", Reason::VolumeUnsupported, false, "cannot mount the bundle image"),
     ("webhook-dead", Reason::Webhook, true, "dead.lab.example"),
 ];
 

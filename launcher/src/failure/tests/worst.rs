@@ -7,15 +7,15 @@ fn worst_of(reasons: &[Reason]) -> Option<Reason> {
 }
 
 #[test]
-fn worst_failure_is_the_lasting_one_that_names_a_cause() {
+fn the_worst_failure_is_permanent_and_names_a_cause() {
     let cases: [(&[Reason], Reason); 9] = [
         (&[Reason::Killed], Reason::Killed),
         // A container that was killed because its pod was evicted.
         (&[Reason::Killed, Reason::Evicted], Reason::Evicted),
         (&[Reason::Interrupted, Reason::Evicted], Reason::Evicted),
-        // The bundle is at fault, whatever befell the pod.
+        // The bundle is the cause, whatever happened to the pod.
         (&[Reason::Evicted, Reason::BadBundle], Reason::BadBundle),
-        // The Job's deadline says less than what it waited for.
+        // The Job's deadline says less than the problem that it waited for.
         (&[Reason::Deadline, Reason::RateLimited], Reason::RateLimited),
         (&[Reason::Killed, Reason::Deadline], Reason::Deadline),
         (&[Reason::PullFailed, Reason::RegistryFailing], Reason::RegistryFailing),

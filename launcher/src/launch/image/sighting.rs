@@ -1,4 +1,4 @@
-//! What the versions of one pod, or the template of a Job, show of the images.
+//! [`Sighting`]: the images in the versions of one pod, or in the template of a Job.
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
@@ -9,31 +9,32 @@ use crate::ImageReference;
 use crate::object::pod::{BUNDLE, BUNDLE_PATH, INSTALL, UNPACK};
 use crate::strategy::WithPod;
 
-/// What the versions of one pod showed, since it was seen first. It outlives the pod.
+/// The images in all observed versions of one pod. It is kept after the pod was deleted.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(in crate::launch) struct Sighting {
-    /// Such as `pod/NAME`.
+    /// The object, such as `pod/NAME`.
     pub(super) object: String,
-    /// The uids of its owners.
+    /// The uids of the owners.
     owners: Vec<String>,
     pub(in crate::launch) created: Option<Timestamp>,
-    /// Whether its specification was changed after it was created (Kubernetes 1.33 counts that).
+    /// Whether the specification was changed after the pod was created, which Kubernetes counts
+    /// since 1.33.
     pub(super) is_changed: bool,
     /// The container that installs the unpacker.
     pub(super) install: Said,
-    /// The container that writes.
+    /// The container that writes the ConfigMap.
     pub(super) unpack: Said,
     /// The image volume.
     pub(super) volume: Said,
 }
 
-/// What is said of one image. Of several different values the first two are kept: that they differ
-/// is enough.
+/// The references and reports of one image. Only the first two different values are kept, because
+/// it is enough to know that there are several.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Said {
     references: Values,
     reports: Values,
-    /// Whether the node has reported all that it will.
+    /// Whether the node will report nothing more.
     pub(super) has_reported: bool,
 }
 
@@ -44,8 +45,8 @@ struct Values {
 }
 
 impl Sighting {
-    /// Of the template of a Job.
-    pub(in crate::launch) fn of_job(job: &Job) -> Self {
+    /// Returns the images in the template of a Job.
+    pub(in crate::launch) fn from_job(job: &Job) -> Self {
         let mut seen = Self { object: format!("job/{}", job.name_any()), ..Self::default() };
         if let Some(spec) = job.pod() {
             seen.note_spec(spec);
@@ -53,12 +54,12 @@ impl Sighting {
         seen
     }
 
-    /// Takes in a version of the pod.
+    /// Adds a version of the pod.
     pub(in crate::launch) fn note(&mut self, pod: &Pod) {
         self.object = format!("pod/{}", pod.name_any());
         self.owners = pod.owner_references().iter().map(|owner| owner.uid.clone()).collect();
         self.created = pod.creation_timestamp().map(|time| time.0);
-        // A deletion counts as a change too.
+        // The generation also grows when a pod is deleted.
         let is_going = pod.metadata.deletion_timestamp.is_some();
         self.is_changed |= !is_going && pod.metadata.generation.is_some_and(|it| it > 1);
         if let Some(spec) = &pod.spec {
@@ -76,7 +77,7 @@ impl Sighting {
         }
     }
 
-    /// Whether the object with this uid owns the pod.
+    /// Checks whether the object with this uid owns the pod.
     pub(in crate::launch) fn is_owned_by(&self, uid: &str) -> bool {
         self.owners.iter().any(|owner| owner == uid)
     }
@@ -93,7 +94,7 @@ impl Sighting {
     }
 }
 
-/// The reference of the image volume, if it is mounted where the unpacker looks for it.
+/// Returns the reference of the image volume, if it is mounted at the path that the unpacker reads.
 fn mounted(spec: &PodSpec, main: Option<&Container>) -> Option<String> {
     let mut mounts = main?.volume_mounts.iter().flatten();
     mounts.find(|mount| mount.name == BUNDLE && mount.mount_path == BUNDLE_PATH)?;
@@ -116,32 +117,32 @@ impl Said {
         if let Some(image) = image.filter(|image| !image.image_ref.is_empty()) {
             self.reports.note(&image.image_ref);
         }
-        // Both come with the container's own report, if the node has the feature.
+        // A node with this feature reports the volume together with the container's own image.
         self.has_reported |= !status.image_id.is_empty();
     }
 
-    /// The references of the pod's versions; an empty one where there was none.
+    /// Returns the references in the versions of the pod. A missing one is empty.
     pub(super) fn references(&self) -> impl Iterator<Item = &str> {
         self.references.all()
     }
 
-    /// What the node reported.
+    /// Returns the reports of the node.
     pub(super) fn reports(&self) -> impl Iterator<Item = &str> {
         self.reports.all()
     }
 
-    /// The reference, if there is one.
+    /// Returns the first reference, if there is one.
     pub(super) fn reference(&self) -> Option<&str> {
         self.references.first.as_deref().filter(|reference| !reference.is_empty())
     }
 
-    /// The digest that the reference names, if it has always been the same.
+    /// Returns the digest in the reference, if the reference has never changed.
     pub(super) fn named(&self) -> Option<String> {
         let reference = self.reference().filter(|_| self.references.other.is_none())?;
         ImageReference::parse(reference).ok()?.digest().map(str::to_owned)
     }
 
-    /// The digest that the node reported, if it has always been the same.
+    /// Returns the digest that the node reported, if the report has never changed.
     pub(super) fn reported(&self) -> Option<String> {
         let report = self.reports.first.as_deref().filter(|_| self.reports.other.is_none())?;
         digest_of(report).map(str::to_owned)
@@ -164,8 +165,8 @@ impl Values {
     }
 }
 
-/// The digest in what a node reports, such as `registry.example/etcd@sha256:...`. What stands alone
-/// is the id of an image in the runtime, and no digest in a registry.
+/// Returns the manifest digest in a report of a node, such as `registry.example/etcd@sha256:...`. A
+/// digest without a name is only the id of an image in the container runtime.
 pub(in crate::launch) fn digest_of(report: &str) -> Option<&str> {
     let (_, digest) = report.rsplit_once('@')?;
     let hex = digest.strip_prefix("sha256:")?;

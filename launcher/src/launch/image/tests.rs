@@ -10,13 +10,14 @@ fn reference(text: &str) -> String {
     text.replace("ONE", ONE).replace("TWO", TWO)
 }
 
-/// A version of a pod that was made by a strategy.
+/// A version of a pod that was created with a strategy.
 #[derive(Clone, Copy)]
 struct Shown {
     strategy: Strategy,
     bundle: &'static str,
     tool: &'static str,
-    /// What the node reports of the bundle image, and of the tool image; none before it does.
+    /// The node's reports of the bundle image and of the tool image. `None` before the node reports
+    /// them.
     reports: Option<(&'static str, &'static str)>,
     generation: i64,
 }
@@ -82,7 +83,7 @@ fn seen(versions: &[Shown]) -> Sighting {
     seen
 }
 
-/// In short: `same DIGEST SOURCE`, `open`, `open unverified` or `replaced`.
+/// Formats a comparison briefly: `same DIGEST SOURCE`, `open`, `open unverified` or `replaced`.
 fn short(comparison: &Comparison) -> String {
     match comparison {
         Comparison::Same(Observed { bundle, .. }) => {
@@ -115,7 +116,7 @@ fn compared(image: &str, tool: &str, resolves: bool, versions: &[Shown]) -> Comp
 }
 
 #[test]
-fn an_image_is_compared_with_the_one_that_was_asked_for() {
+fn an_image_is_compared_with_the_requested_one() {
     const BY_DIGEST: &str = "registry.example/one@ONE";
     const BY_TAG: &str = "registry.example/one:1";
     let bundle = |shown, bundle| Shown { bundle, ..shown };
@@ -125,7 +126,7 @@ fn an_image_is_compared_with_the_one_that_was_asked_for() {
     let of_one = "registry.example/one@ONE";
     let of_two = "registry.example/two@TWO";
     let cases: Vec<(&str, &str, Vec<Shown>, &str)> = vec![
-        // By digest, injected: the node has to report.
+        // By digest, injected: the node must report the image.
         ("admitted", BY_DIGEST, vec![INJECTED], "open unverified"),
         ("reported", BY_DIGEST, vec![report(INJECTED, of_one)], "same ONE ContainerStatus"),
         ("another at once", BY_DIGEST, vec![bundle(INJECTED, of_two)], "replaced"),
@@ -222,7 +223,7 @@ fn an_image_is_compared_with_the_one_that_was_asked_for() {
 }
 
 #[test]
-fn the_digest_behind_a_tag_is_waited_for_only_where_it_is_asked_for() {
+fn the_digest_of_a_tag_is_awaited_only_if_requested() {
     let by_tag = "registry.example/one:1";
     let mounted = [Shown { bundle: by_tag, ..MOUNTED }];
     let found = compared(by_tag, "registry.example/tool:1", false, &mounted);
@@ -276,6 +277,6 @@ fn a_pod_without_the_bundle_is_another_image_where_the_job_has_it() {
         Wanted { bundle: image, tool: None, strategy: Strategy::ImageVolume, resolves: false };
     let (with, without) = (seen(&[MOUNTED]), seen(&[Shown { bundle: "", ..MOUNTED }]));
     assert_eq!(short(&compare(&wanted, Some(&with), &[&without])), "replaced");
-    // An API server without image volumes drops them from both.
+    // An API server without image volumes drops them from the Job and from the pod.
     assert_eq!(short(&compare(&wanted, Some(&without), &[&without])), "same unknown");
 }

@@ -1,21 +1,21 @@
-//! The time that each phase may take, over all attempts of a launch.
+//! [`Budget`]: the time that is left for each phase, over all attempts of a launch.
 
 use std::time::Duration;
 
 use crate::{Deadlines, Failure, Reason};
 
-/// What an attempt is at.
+/// The phase of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::launch) enum Phase {
     /// There is no pod, or it has no node.
     Schedule,
-    /// The images are pulled and the containers made.
+    /// The images are pulled, and the containers created.
     Pull,
-    /// The unpacker runs.
+    /// The unpacker is running.
     Run,
 }
 
-/// What is left of the deadlines. A phase that is come to again goes on where it was left.
+/// The remaining time of each phase. Re-entering a phase resumes its remaining budget.
 #[derive(Debug)]
 pub(in crate::launch) struct Budget {
     deadlines: Deadlines,
@@ -25,12 +25,12 @@ pub(in crate::launch) struct Budget {
 }
 
 impl Budget {
-    /// All of them, at the time `now`.
+    /// Returns the whole budget, starting at the time `now`.
     pub(in crate::launch) fn new(deadlines: Deadlines, now: Duration) -> Self {
         Self { deadlines, spent: [Duration::ZERO; 3], phase: Phase::Schedule, since: now }
     }
 
-    /// The phase begins, or goes on.
+    /// Enters or continues a phase.
     pub(in crate::launch) fn enter(&mut self, phase: Phase, now: Duration) {
         if phase != self.phase {
             let spent = now.saturating_sub(self.since);
@@ -40,7 +40,7 @@ impl Budget {
         }
     }
 
-    /// What is left for the phase.
+    /// Returns the remaining time of the current phase.
     pub(in crate::launch) fn left(&self, now: Duration) -> Duration {
         let [schedule, pull, run] = self.spent;
         let (deadline, spent) = match self.phase {
@@ -51,8 +51,8 @@ impl Budget {
         deadline.saturating_sub(spent + now.saturating_sub(self.since))
     }
 
-    /// The failure when nothing is left: what was waited for, or the deadline where that isn't
-    /// known.
+    /// Returns the failure of a phase whose time has expired: the problem that it waited for or, if
+    /// none is known, the deadline.
     pub(in crate::launch) fn deadline(&self, job: &str, on: Option<Failure>) -> Failure {
         let (time, what) = match self.phase {
             Phase::Schedule => (self.deadlines.schedule, "a pod with a node"),

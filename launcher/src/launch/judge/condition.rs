@@ -1,34 +1,35 @@
-//! How a Job stands.
+//! The conditions of a Job.
 
 use k8s_openapi::api::batch::v1::Job;
 
 use crate::condition::holding;
 
-/// Whether all that it was to do is done.
+/// Checks whether the Job has succeeded.
 pub(in crate::launch) fn is_complete(job: &Job) -> bool {
     has(job, &["Complete", "SuccessCriteriaMet"])
 }
 
-/// Whether it makes no more pods because it failed. `FailureTarget` comes while the last ones end.
+/// Checks whether the Job has failed and creates no more pods. `FailureTarget` is set while its
+/// last pods terminate.
 pub(in crate::launch) fn has_failed(job: &Job) -> bool {
     has(job, &["Failed", "FailureTarget"])
 }
 
-/// Whether none of its pods runs any more.
+/// Checks whether no pod of the Job is running any more.
 pub(crate) fn is_finished(job: &Job) -> bool {
     has(job, &["Complete", "Failed"])
 }
 
-/// The deadline of a Job that was ended where it stood, in seconds. No launch asks for it.
+/// The deadline that ends a Job in place, in seconds. No launch creates a Job with this deadline.
 pub(in crate::launch) const ENDED: i64 = 1;
 
-/// Whether it makes no more pods, or is about to be gone.
+/// Checks whether the Job creates no more pods, or is being deleted.
 pub(in crate::launch) fn is_over(job: &Job) -> bool {
     let deadline = job.spec.as_ref().and_then(|spec| spec.active_deadline_seconds);
     is_complete(job)
         || has_failed(job)
         || job.metadata.deletion_timestamp.is_some()
-        // The controller says so a moment later.
+        // The controller sets the condition a moment later.
         || deadline == Some(ENDED)
 }
 

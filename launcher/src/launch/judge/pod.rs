@@ -1,4 +1,4 @@
-//! How far a pod has come.
+//! The progress of a pod.
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ContainerStatus, Event, Pod};
@@ -10,15 +10,15 @@ use crate::Strategy;
 use crate::launch::watch::Seen;
 use crate::object::pod::{INSTALL, UNPACK};
 
-/// What is on the node.
+/// Whether the images are on the node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::launch) struct Pulled {
     pub(in crate::launch) tool: bool,
     pub(in crate::launch) bundle: bool,
 }
 
-/// How a Job's pod is made, also one that someone else asked for.
-pub(in crate::launch) fn strategy_of(job: &Job) -> Strategy {
+/// Returns the strategy of a Job, which another launch may have created.
+pub(in crate::launch) fn job_strategy(job: &Job) -> Strategy {
     let pod = job.spec.as_ref().and_then(|spec| spec.template.spec.as_ref());
     let containers = pod.and_then(|pod| pod.init_containers.as_ref());
     let is_injected = containers
@@ -26,7 +26,7 @@ pub(in crate::launch) fn strategy_of(job: &Job) -> Strategy {
     if is_injected { Strategy::Inject } else { Strategy::ImageVolume }
 }
 
-/// The phase that it is in.
+/// Returns the phase of a pod.
 pub(super) fn phase(pod: &Pod) -> Phase {
     if has_started(pod) {
         Phase::Run
@@ -37,37 +37,38 @@ pub(super) fn phase(pod: &Pod) -> Phase {
     }
 }
 
-/// The pods of an attempt's Job, the newest first.
-pub(in crate::launch) fn of_attempt<'s>(seen: &'s Seen, attempt: &Attempt) -> Vec<&'s Pod> {
+/// Returns the pods of an attempt's Job, the newest first.
+pub(in crate::launch) fn attempt_pods<'s>(seen: &'s Seen, attempt: &Attempt) -> Vec<&'s Pod> {
     let is_ours = |pod: &&Pod| pod.owner_references().iter().any(|owner| owner.uid == attempt.uid);
     let mut pods: Vec<_> = seen.pods.values().filter(is_ours).collect();
     pods.sort_by_key(|pod| std::cmp::Reverse(pod.creation_timestamp().map(|time| time.0)));
     pods
 }
 
-/// The node that it is bound to.
+/// Returns the node that the pod is bound to.
 pub(super) fn node(pod: &Pod) -> Option<&str> {
     pod.spec.as_ref()?.node_name.as_deref().filter(|node| !node.is_empty())
 }
 
-/// Whether it has ended badly, or is about to be gone.
+/// Checks whether the pod has failed or is being deleted.
 pub(in crate::launch) fn has_failed(pod: &Pod) -> bool {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
     phase == Some("Failed") || pod.metadata.deletion_timestamp.is_some()
 }
 
-/// Whether none of its containers runs any more.
+/// Checks whether no container of the pod is running any more.
 pub(super) fn is_over(pod: &Pod) -> bool {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
     matches!(phase, Some("Failed" | "Succeeded"))
 }
 
-/// Whether the container that writes has started.
+/// Checks whether the container that writes the ConfigMap has started.
 pub(super) fn has_started(pod: &Pod) -> bool {
     unpack(pod).is_some_and(was_created)
 }
 
-/// Which images are on the node, by the containers made of them and by what the kubelet said.
+/// Finds out which images are on the node, from the state of their containers and the kubelet's
+/// events.
 pub(super) fn pulled(pod: &Pod, strategy: Strategy, events: &[Event]) -> Pulled {
     let spec = pod.spec.as_ref();
     let is_pulled = |image: Option<&str>| {

@@ -30,7 +30,7 @@ fn read<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
 }
 
-/// The ConfigMap, filled by the attempt `by`.
+/// Returns the ConfigMap that the attempt `by` has filled.
 fn filled(by: &str) -> ConfigMap {
     let file = File {
         directory: Directory::Manifests,
@@ -75,7 +75,7 @@ fn pod(name: &str, spec: &Value, status: &Value) -> Pod {
     }))
 }
 
-/// An injected pod whose container is in this state.
+/// Returns an injected pod whose container is in this state.
 fn unpacking(name: &str, phase: &str, state: &Value) -> Pod {
     let spec = json!({
         "nodeName": "node0",
@@ -127,8 +127,8 @@ fn judged(seen: &Seen, now: u64) -> Judgement {
     Judge::new(&attempt, &mut budget, Duration::ZERO).judge(seen, Duration::from_secs(now))
 }
 
-/// A state in short form: `written`, `fatal REASON`, `retryable REASON`, `waiting` or
-/// `waiting REASON`.
+/// Formats a state briefly: `written`, `fatal REASON`, `retryable REASON`, `waiting` or `waiting
+/// REASON`.
 fn short(state: &State) -> String {
     match state {
         State::Ended(Verdict::Written(_)) => "written".into(),
@@ -150,7 +150,7 @@ fn short(state: &State) -> String {
 }
 
 #[test]
-fn what_is_seen_is_judged() {
+fn observations_lead_to_these_verdicts() {
     let none = || job(&json!([]));
     let complete = job(&json!([{"type": "Complete", "status": "True"}]));
     let with = |value: Value| -> ConfigMap {
@@ -237,11 +237,11 @@ fn what_is_seen_is_judged() {
 }
 
 #[test]
-fn what_another_launcher_saw_counts_where_nothing_else_is_left() {
+fn a_record_of_another_launcher_counts_without_other_evidence() {
     let record = Record {
         attempt: Some(JOB.into()),
         job: Some("etcd-1".into()),
-        failure: Failure::new(Reason::ImageNotFound, "there is no such image"),
+        failure: Failure::new(Reason::ImageNotFound, "the image does not exist"),
     };
     let mut config_map = empty();
     let text = serde_json::to_string(&record).unwrap();
@@ -255,11 +255,11 @@ fn what_another_launcher_saw_counts_where_nothing_else_is_left() {
 }
 
 #[test]
-fn steps_are_told_once_for_each_pod() {
+fn steps_are_reported_once_for_each_pod() {
     let attempt = attempt(Strategy::Inject);
     let mut budget = Budget::new(deadlines(), Duration::ZERO);
     let mut judge = Judge::new(&attempt, &mut budget, Duration::ZERO);
-    let mut told = |pod: Pod| -> Vec<String> {
+    let mut steps = |pod: Pod| -> Vec<String> {
         let seen = seen(empty(), job(&json!([])), vec![pod]);
         let steps = judge.judge(&seen, Duration::from_secs(1)).steps;
         steps.iter().map(|step| serde_json::to_value(step).unwrap().to_string()).collect()
@@ -269,19 +269,19 @@ fn steps_are_told_once_for_each_pod() {
     let tool = r#"{"event":"toolPulled"}"#;
     let bundle = format!(r#"{{"digest":"{digest}","event":"bundlePulled"}}"#);
     let waiting = json!({"waiting": {"reason": "PodInitializing"}});
-    assert_eq!(told(pod("a", &json!({"containers": []}), &json!({}))), [""; 0]);
-    assert_eq!(told(unpacking("a", "Pending", &waiting)), [scheduled, tool]);
-    assert_eq!(told(unpacking("a", "Pending", &waiting)), [""; 0]);
+    assert_eq!(steps(pod("a", &json!({"containers": []}), &json!({}))), [""; 0]);
+    assert_eq!(steps(unpacking("a", "Pending", &waiting)), [scheduled, tool]);
+    assert_eq!(steps(unpacking("a", "Pending", &waiting)), [""; 0]);
     let running = || json!({"running": {}});
     assert_eq!(
-        told(unpacking("a", "Running", &running())),
+        steps(unpacking("a", "Running", &running())),
         [bundle.as_str(), r#"{"event":"running"}"#]
     );
-    assert_eq!(told(unpacking("b", "Running", &running())).len(), 4);
+    assert_eq!(steps(unpacking("b", "Running", &running())).len(), 4);
 }
 
 #[test]
-fn a_phase_goes_on_where_it_was_left_until_its_deadline() {
+fn a_phase_resumes_its_remaining_budget() {
     let attempt = attempt(Strategy::Inject);
     let mut budget = Budget::new(deadlines(), Duration::ZERO);
     let mut judge = Judge::new(&attempt, &mut budget, Duration::ZERO);
@@ -328,7 +328,7 @@ fn a_deadline_says_what_was_waited_for() {
 }
 
 #[test]
-fn events_are_asked_for_where_something_takes_long_or_looks_wrong() {
+fn events_are_watched_after_a_while_or_after_a_problem() {
     let events_of = |seen: &Seen, now: u64| match judged(seen, now).state {
         State::Waiting(waiting) => waiting.events_of,
         state @ State::Ended(_) => panic!("{state:?}"),
@@ -342,7 +342,7 @@ fn events_are_asked_for_where_something_takes_long_or_looks_wrong() {
 }
 
 #[test]
-fn what_other_options_may_mend_ends_the_wait_for_a_job_with_other_options() {
+fn a_problem_of_the_options_ends_the_wait_for_a_job_with_other_options() {
     let status = json!({"phase": "Pending", "conditions": [{
         "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
         "message": "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.",
@@ -361,7 +361,7 @@ fn what_other_options_may_mend_ends_the_wait_for_a_job_with_other_options() {
 }
 
 #[test]
-fn what_only_an_event_says_ends_nothing_by_itself() {
+fn an_event_alone_ends_nothing() {
     let mut seen = seen(empty(), job(&json!([])), vec![]);
     seen.events.note(read(json!({
         "metadata": {"name": "refused", "creationTimestamp": "2026-01-01T00:00:00Z"},

@@ -1,4 +1,4 @@
-//! Whether the content that an attempt wrote came from the images that were asked for.
+//! Judgement of the content: whether it came from the requested images.
 
 use std::time::Duration;
 
@@ -14,13 +14,13 @@ use crate::launch::next::Ending;
 use crate::launch::watch::{Presence, Seen};
 use crate::{Failure, Reason};
 
-/// How long the kubelet may take to report the image of a container whose work is done already. It
-/// reports about once a second, and later on a node that is busy.
+/// How long the kubelet may take to report the image of a container that has already exited. It
+/// reports about once a second, and less often on a busy node.
 const REPORT: Duration = Duration::from_secs(30);
 
 impl Judge<'_> {
-    /// Another image in the Job or in one of its pods, which needn't run for that.
-    pub(super) fn replaced(&self, seen: &Seen) -> Option<State> {
+    /// Judges the images of the Job and its pods, before any pod runs.
+    pub(super) fn judge_images(&self, seen: &Seen) -> Option<State> {
         match compared(seen, self.attempt) {
             Comparison::Replaced(failure) => {
                 Some(State::Ended(Verdict::Failed(Ending::Fatal, failure)))
@@ -29,9 +29,9 @@ impl Judge<'_> {
         }
     }
 
-    /// What the mark of the attempt means. The ConfigMap is often seen before the last status of the
-    /// pod that wrote it, which is waited for.
-    pub(super) fn written(&mut self, seen: &Seen, now: Duration) -> Option<State> {
+    /// Judges content with the mark of the attempt. The change of the ConfigMap is often observed
+    /// before the last status of the pod that wrote it, so the judge waits for that status.
+    pub(super) fn judge_content(&mut self, seen: &Seen, now: Duration) -> Option<State> {
         let config_map = marked(seen, self.attempt)?;
         if let Err(error) = decode(&[of_format(config_map)], &Limits::default()) {
             let name = config_map.name_any();
@@ -58,27 +58,28 @@ impl Judge<'_> {
     }
 }
 
-/// Whether the ConfigMap bears the mark of this attempt.
+/// Checks whether the ConfigMap has the mark of this attempt.
 pub(in crate::launch) fn bears_mark(config_map: &ConfigMap, uid: &str) -> bool {
     config_map.annotations().get(mark::ATTEMPT).is_some_and(|attempt| attempt == uid)
 }
 
 fn marked<'s>(seen: &'s Seen, attempt: &Attempt) -> Option<&'s ConfigMap> {
-    seen.config_map.there().filter(|there| bears_mark(there, &attempt.uid))
+    seen.config_map.object().filter(|there| bears_mark(there, &attempt.uid))
 }
 
-/// The images of the attempt, beside those that were asked for.
+/// Compares the images of the attempt with the requested ones.
 pub(in crate::launch) fn compared(seen: &Seen, attempt: &Attempt) -> Comparison {
-    let job = seen.job.there().map(Sighting::of_job);
+    let job = seen.job.object().map(Sighting::from_job);
     let mut pods: Vec<_> =
         seen.images.values().filter(|image| image.is_owned_by(&attempt.uid)).collect();
     pods.sort_by_key(|pod| std::cmp::Reverse(pod.created));
     compare(&attempt.wanted, job.as_ref(), &pods)
 }
 
-/// Whether a node may still report of a pod of the attempt: none was seen yet, or one isn't over.
+/// Checks whether a node may still report the image of a pod: no pod of the attempt was observed
+/// yet, or one has not ended.
 fn may_report(seen: &Seen, attempt: &Attempt) -> bool {
     let is_known = seen.images.values().any(|image| image.is_owned_by(&attempt.uid));
-    let is_to_come = !is_known && seen.job != Presence::Gone;
-    is_to_come || pod::of_attempt(seen, attempt).into_iter().any(|pod| !pod::is_over(pod))
+    let may_start = !is_known && seen.job != Presence::Gone;
+    may_start || pod::attempt_pods(seen, attempt).into_iter().any(|pod| !pod::is_over(pod))
 }

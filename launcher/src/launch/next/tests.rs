@@ -126,7 +126,7 @@ fn short(next: Next) -> String {
 }
 
 #[test]
-fn what_follows_from_ending_ownership_and_reason_is_this_table() {
+fn ending_ownership_and_reason_decide_what_follows() {
     let rows: Vec<(Vec<_>, Vec<_>)> = TABLE
         .lines()
         .skip(3)

@@ -25,7 +25,7 @@ fn jobs_are_created_late(arrival: &Arrival<'_>) -> Option<Disturbance> {
     is_creation.then(|| Disturbance::Delay(Duration::from_secs(3)))
 }
 
-/// A pod that no node accepts.
+/// Returns a pod that no node accepts.
 fn unschedulable(job: &Value) -> Value {
     let mut pod = pod(job, "Pending", &json!({}));
     pod["status"] = json!({"phase": "Pending", "conditions": [{

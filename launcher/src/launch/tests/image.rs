@@ -1,4 +1,4 @@
-//! What becomes of content whose image isn't the one that was asked for.
+//! Content whose image is not the requested one.
 
 use unlade_config_map::Encoding;
 
@@ -22,14 +22,14 @@ fn inject() -> Options {
     Options { strategy: Strategy::Inject, ..options() }
 }
 
-/// A pod of the Job that has written, and whose node reports this image.
+/// Returns a pod of the Job that has written the ConfigMap, and whose node reports this image.
 fn reported(job: &Value, report: &str) -> Value {
     let mut pod = pod(job, "Succeeded", &json!({"terminated": {"exitCode": 0}}));
     pod["status"]["containerStatuses"][0]["imageID"] = json!(report);
     pod
 }
 
-/// The same, and admission has put another image in place of the bundle.
+/// Returns the same pod after admission has replaced the bundle image.
 fn replaced(job: &Value, image: &str) -> Value {
     let mut pod = reported(job, image);
     for container in pod["spec"]["containers"].as_array_mut().unwrap() {
@@ -39,7 +39,7 @@ fn replaced(job: &Value, image: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_image_that_was_replaced_fails_and_leaves_no_content() {
+async fn a_replaced_image_fails_and_leaves_no_content() {
     let other = format!("registry.example/two@{TWO}");
     let server = Server::new({
         let other = other.clone();
@@ -63,7 +63,7 @@ async fn an_image_that_was_replaced_fails_and_leaves_no_content() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_image_that_was_replaced_fails_before_it_runs() {
+async fn a_replaced_image_fails_before_it_runs() {
     let other = format!("registry.example/two@{TWO}");
     let server = Server::new(move |server, job| {
         let mut pod = replaced(job, &other);
@@ -83,8 +83,8 @@ async fn an_image_that_was_replaced_fails_before_it_runs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn content_of_a_pod_that_was_replaced_is_no_success_in_the_last_moment() {
-    // The watch doesn't tell of the filling before it tells of the failure.
+async fn content_of_a_replaced_image_is_not_a_success_at_the_last_moment() {
+    // The watch reports the failure before the filled ConfigMap.
     let server = Server::new(|server, job| {
         server.fill_unseen(job);
         let mut pod =
@@ -102,7 +102,7 @@ async fn content_of_a_pod_that_was_replaced_is_no_success_in_the_last_moment() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_is_gone_before_it_was_seen_is_followed_by_another() {
+async fn a_pod_that_is_deleted_before_it_was_observed_is_followed_by_another() {
     let server = Server::new(|server, job| {
         server.fill(job);
         if server.count("jobs") > 1 {
@@ -127,7 +127,7 @@ async fn only_content_that_a_launch_has_verified_is_reused() {
     assert_eq!(again.image.digest.as_deref(), Some(ONE));
     assert_eq!(again.image.digest_source, Some(DigestSource::EarlierLaunch));
 
-    // The same ConfigMap on another cluster, where no launch has made it.
+    // The same ConfigMap on another cluster, where no launch has created it.
     let forged = Server::new(|server, job| {
         server.fill(job);
         server.put("pods", reported(job, &by_digest()));
@@ -138,14 +138,14 @@ async fn only_content_that_a_launch_has_verified_is_reused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_an_interrupted_launch_has_not_verified_is_not_reused() {
+async fn unverified_content_of_an_interrupted_launch_is_not_reused() {
     let server = Server::new(|server, job| {
         server.fill(job);
         if server.count("jobs") > 1 {
             server.put("pods", reported(job, &by_digest()));
         }
     });
-    // It waits for the pod, which doesn't come in this time.
+    // The launch waits for the pod, which does not appear in this time.
     let image = by_digest();
     let interrupted =
         tokio::time::timeout(Duration::from_secs(5), launch(&server, inject(), &image));
@@ -171,7 +171,7 @@ async fn the_digest_behind_a_tag_is_recorded_where_the_node_reports_it() {
     let server = Server::new(State::fill);
     let mounted = Options { strategy: Strategy::ImageVolume, ..options() };
     let launched = launch(&server, mounted, IMAGE).await.unwrap();
-    assert_eq!(launched.image.digest, None, "it isn't guessed");
+    assert_eq!(launched.image.digest, None, "it is not guessed");
 }
 
 #[tokio::test(start_paused = true)]
@@ -196,7 +196,7 @@ async fn a_config_map_of_another_image_is_left_alone() {
     assert_eq!(config_map["metadata"]["resourceVersion"], "1", "nothing was written");
 }
 
-/// An event of a Job's controller, or so it says.
+/// Returns an event that claims to come from the Job controller.
 fn refusal(job: &Value) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Event", "type": "Warning", "reason": "FailedCreate",

@@ -1,4 +1,4 @@
-//! Objects under the names and labels of a launch that someone else in the namespace made.
+//! Objects with the names and labels of a launch that someone else in the namespace created.
 
 use super::*;
 use crate::Reuse;
@@ -10,7 +10,7 @@ fn request() -> Request {
     Request { name: Name::Given(NAME.into()), ..Request::new(IMAGE, "default") }
 }
 
-/// An object with the labels of a launcher, that is owned by the ConfigMap of the launch.
+/// Returns an object with the labels of a launcher that the ConfigMap of the launch owns.
 fn in_disguise(kind: &str, name: &str, rest: &Value) -> Value {
     let mut object = json!({
         "kind": kind,
@@ -21,7 +21,7 @@ fn in_disguise(kind: &str, name: &str, rest: &Value) -> Value {
             "labels": crate::object::label::ours(NAME),
             "ownerReferences": [{
                 "apiVersion": "v1", "kind": "ConfigMap", "name": NAME,
-                // The server in memory gives it this one.
+                // The server in memory assigns this uid.
                 "uid": format!("uid of configmaps/{NAME}"),
             }],
         },
@@ -31,7 +31,7 @@ fn in_disguise(kind: &str, name: &str, rest: &Value) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn objects_of_someone_else_under_our_names_are_left_alone() {
+async fn foreign_objects_with_our_names_are_left_alone() {
     for (kind, plural) in [
         ("ConfigMap", "configmaps"),
         ("ServiceAccount", "serviceaccounts"),
@@ -54,7 +54,7 @@ async fn objects_of_someone_else_under_our_names_are_left_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rights_that_someone_widened_are_made_anew() {
+async fn widened_permissions_are_recreated() {
     let server = Server::new(State::fill);
     let role = json!({"rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]});
     server.put("roles", in_disguise("Role", NAME, &role));
@@ -75,7 +75,7 @@ async fn rights_that_someone_widened_are_made_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rights_that_are_added_to_ours_are_left_alone() {
+async fn permissions_that_are_added_to_ours_are_kept() {
     let server = Server::new(|server, job| {
         server.fill(job);
         let mut complete = job.clone();
@@ -97,7 +97,7 @@ async fn rights_that_are_added_to_ours_are_left_alone() {
     assert_eq!(server.object("roles", NAME)["rules"].as_array().unwrap().len(), 2);
     assert_eq!(server.object("rolebindings", NAME)["subjects"].as_array().unwrap().len(), 2);
 
-    // What the pod needs is restored.
+    // The permissions that the pod needs are restored.
     let mut role = server.object("roles", NAME);
     role["rules"].as_array_mut().unwrap().remove(0);
     server.put("roles", role);
@@ -106,8 +106,8 @@ async fn rights_that_are_added_to_ours_are_left_alone() {
     assert_eq!(role["rules"][0]["resourceNames"], json!([NAME]), "{role}");
 }
 
-/// Who may create Jobs can use the account of the launch anyway. Such a Job is waited for as long
-/// as one's own, and then replaced.
+/// A user who may create Jobs can use the account of the launch anyway. The launch waits for such a
+/// Job as long as for its own, and then replaces it.
 #[tokio::test(start_paused = true)]
 async fn a_job_that_only_looks_like_ours_is_replaced_at_the_deadline() {
     let server = Server::new(State::fill);
@@ -119,7 +119,7 @@ async fn a_job_that_only_looks_like_ours_is_replaced_at_the_deadline() {
     let begin = tokio::time::Instant::now();
     let done = launcher.launch(&request()).await.unwrap();
     assert_eq!(done.job.as_deref(), Some("etcd-2"));
-    // The time of the test, which only the launcher's own waiting moves.
+    // Time is paused in this test and advances only while the launcher waits.
     assert!(begin.elapsed() < Duration::from_mins(20), "{:?}", begin.elapsed());
     let job = server.object("jobs", "-2");
     let config_map = server.object("configmaps", NAME);

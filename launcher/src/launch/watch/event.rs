@@ -1,32 +1,32 @@
-//! The events that are kept.
+//! [`Events`]: a bounded collection of events.
 
 use std::collections::VecDeque;
 
 use k8s_openapi::api::core::v1::Event;
 use kube::ResourceExt;
 
-/// Most events that are kept. Repeated ones are one object with a count.
-const MOST: usize = 100;
+/// The maximum number of events. Repetitions are one object with a count.
+const MAX_EVENTS: usize = 100;
 
-/// The events that came last. Anyone who may create events may make any number of them, and give
-/// them any time, so the order of arrival decides which ones go.
+/// The events that arrived last. Anyone who may create events can create any number of them with
+/// any time, so the order of arrival decides which ones are dropped.
 #[derive(Debug, Default)]
 pub(in crate::launch) struct Events(VecDeque<Event>);
 
 impl Events {
-    /// Takes in an event, new or repeated. What was said stays said, though the API server forgets
-    /// events.
+    /// Adds an event, or replaces it if it is a repetition. An event is kept even if the API server
+    /// has deleted it.
     pub(in crate::launch) fn note(&mut self, event: Event) {
         let name = event.name_any();
         self.0.retain(|known| known.name_any() != name);
-        if self.0.len() >= MOST {
+        if self.0.len() >= MAX_EVENTS {
             self.0.pop_front();
         }
         self.0.push_back(event);
     }
 
-    /// Those about the object with this uid.
-    pub(in crate::launch) fn of(&self, uid: Option<&String>) -> Vec<Event> {
+    /// Returns the events about the object with this uid.
+    pub(in crate::launch) fn about(&self, uid: Option<&String>) -> Vec<Event> {
         let about = self.0.iter().filter(|event| event.involved_object.uid.as_ref() == uid);
         about.cloned().collect()
     }
@@ -49,12 +49,12 @@ mod tests {
     #[test]
     fn forged_events_do_not_keep_a_later_one_out() {
         let mut events = Events::default();
-        for number in 0..2 * MOST {
+        for number in 0..2 * MAX_EVENTS {
             events.note(event(&format!("forged-{number}")));
         }
         events.note(event("real"));
-        let kept = events.of(Some(&"job".to_owned()));
-        assert_eq!(kept.len(), MOST);
+        let kept = events.about(Some(&"job".to_owned()));
+        assert_eq!(kept.len(), MAX_EVENTS);
         assert_eq!(kept.last().map(ResourceExt::name_any).as_deref(), Some("real"));
     }
 
@@ -63,7 +63,7 @@ mod tests {
         let mut events = Events::default();
         events.note(event("a"));
         events.note(Event { count: Some(2), ..event("a") });
-        let kept = events.of(Some(&"job".to_owned()));
+        let kept = events.about(Some(&"job".to_owned()));
         assert_eq!(kept.iter().map(|event| event.count).collect::<Vec<_>>(), [Some(2)]);
     }
 }

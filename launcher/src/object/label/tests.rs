@@ -13,7 +13,7 @@ fn annotation(key: &str, value: &str) -> Result<(), Error> {
 }
 
 #[test]
-fn labels_are_those_that_kubernetes_takes() {
+fn labels_are_those_that_kubernetes_accepts() {
     let long = "a".repeat(63);
     let longer = "a".repeat(64);
     let prefix = |length: usize| format!("{}/a", "p".repeat(length));
@@ -49,20 +49,20 @@ fn labels_are_those_that_kubernetes_takes() {
         ("a", longer.as_str()),
     ] {
         let error = label(key, value).unwrap_err();
-        assert!(matches!(&error, Error::Illegal { kind: "label", .. }), "{key}={value}: {error}");
+        assert!(matches!(&error, Error::Invalid { kind: "label", .. }), "{key}={value}: {error}");
         let error = check_node_selector(&one(key, value)).unwrap_err().to_string();
         assert!(error.starts_with("the node selector"), "{error}");
     }
 }
 
 #[test]
-fn annotations_are_those_that_kubernetes_takes() {
+fn annotations_are_those_that_kubernetes_accepts() {
     for key in ["a", "Example.COM/Name", "cluster-autoscaler.kubernetes.io/safe-to-evict"] {
         assert_eq!(annotation(key, "any\nvalue ä"), Ok(()), "{key}");
     }
     for key in ["", "a b", "a/b/c", "-a", "ä"] {
         let error = annotation(key, "").unwrap_err();
-        assert!(matches!(error, Error::Illegal { kind: "annotation", .. }), "{key}: {error}");
+        assert!(matches!(error, Error::Invalid { kind: "annotation", .. }), "{key}: {error}");
     }
     assert_eq!(annotation("a", &"x".repeat(annotation::SIZE - 1)), Ok(()));
     let error = annotation("a", &"x".repeat(annotation::SIZE)).unwrap_err();
@@ -70,25 +70,25 @@ fn annotations_are_those_that_kubernetes_takes() {
 }
 
 #[test]
-fn what_marks_our_objects_cannot_be_given() {
+fn reserved_labels_and_annotations_are_errors() {
     let ours = ours("etcd");
-    let labels = ours.keys().map(String::as_str).chain(OF_JOBS);
+    let labels = ours.keys().map(String::as_str).chain(JOB_LABELS);
     for key in labels.chain([ISTIO.0, "unlade.dev/spec-hash", "unlade.dev/x"]) {
         let error = label(key, "true").unwrap_err();
-        assert!(matches!(error, Error::Taken { kind: "label", .. }), "{key}: {error}");
+        assert!(matches!(error, Error::Reserved { kind: "label", .. }), "{key}: {error}");
     }
     let marks = unlade_config_map::mark::ALL.into_iter().chain(annotation::UPSTREAM);
     let records = [unlade_config_map::record::IMAGE, unlade_config_map::record::SPEC_HASH];
     let others = [ISTIO.0, LINKERD.0, annotation::SOURCE_IMAGE, "Unlade.dev/format"];
     for key in marks.chain(records).chain(others) {
         let error = annotation(key, "x").unwrap_err();
-        assert!(matches!(error, Error::Taken { kind: "annotation", .. }), "{key}: {error}");
+        assert!(matches!(error, Error::Reserved { kind: "annotation", .. }), "{key}: {error}");
     }
 }
 
 #[test]
-fn our_own_labels_are_legal_and_select_our_objects() {
-    let name = "a".repeat(crate::name::LENGTH);
+fn our_own_labels_are_valid_and_select_our_objects() {
+    let name = "a".repeat(crate::name::MAX_LENGTH);
     let labels = ours(&name);
     assert_eq!(check_node_selector(&labels), Ok(()));
     assert!(is_ours(Some(&labels)));

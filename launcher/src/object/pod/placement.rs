@@ -1,4 +1,4 @@
-//! Which nodes take the pod.
+//! Selection of the nodes for the pod.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use k8s_openapi::api::core::v1::{
 
 use crate::PodOptions;
 
-/// The label of a node's operating system.
+/// The label with the operating system of a node.
 pub(crate) const OS: &str = "kubernetes.io/os";
-/// The system that the unpacker runs on.
+/// The operating system that the unpacker runs on.
 pub(crate) const LINUX: &str = "linux";
 
 const ARCHITECTURE: &str = "kubernetes.io/arch";
 
-/// The architectures that OLM tolerates as taints.
+/// The architectures that OLM's pods tolerate as taints.
 const TAINTED: [&str; 4] = ["amd64", "arm64", "ppc64le", "s390x"];
-/// How long OLM's pods stay on a node that went away, in seconds.
+/// How long OLM's pods tolerate an unreachable node, in seconds.
 const ABSENCE: i64 = 120;
 
 pub(super) fn node_selector(options: &PodOptions) -> BTreeMap<String, String> {
@@ -26,7 +26,7 @@ pub(super) fn node_selector(options: &PodOptions) -> BTreeMap<String, String> {
     labels
 }
 
-/// The user's affinity, and that to the architectures of the tool image.
+/// Returns the affinity of the options, extended by the architectures of the tool image.
 pub(super) fn affinity(options: &PodOptions) -> Option<Affinity> {
     if options.architectures.is_empty() {
         return options.affinity.clone();
@@ -40,7 +40,8 @@ pub(super) fn affinity(options: &PodOptions) -> Option<Affinity> {
     let node = affinity.node_affinity.get_or_insert_default();
     let required = &mut node.required_during_scheduling_ignored_during_execution;
     match required {
-        // One term of several is enough for a node, so each needs it. An empty one matches none.
+        // A node has to match only one term, so every term needs the requirement. An empty term
+        // matches no node, and must stay empty.
         Some(NodeSelector { node_selector_terms: terms }) if !terms.is_empty() => {
             let is_empty = |term: &NodeSelectorTerm| {
                 term.match_expressions.as_ref().is_none_or(Vec::is_empty)
@@ -59,7 +60,8 @@ pub(super) fn affinity(options: &PodOptions) -> Option<Affinity> {
     Some(affinity)
 }
 
-/// The user's, or OLM's: its Jobs run on these nodes, so ours do.
+/// Returns the tolerations of the options, or else those of OLM, so that launches can use the same
+/// nodes as OLM's Jobs.
 pub(super) fn tolerations(options: &PodOptions) -> Vec<Toleration> {
     if let Some(tolerations) = &options.tolerations {
         return tolerations.clone();

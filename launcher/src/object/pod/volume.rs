@@ -9,16 +9,16 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::Plan;
 
-/// The bundle image.
+/// The volume of the bundle image.
 pub(crate) const BUNDLE: &str = "bundle";
-/// Where the unpacker is copied to.
+/// The volume that the unpacker is copied to.
 pub(super) const INJECTED: &str = "injected";
-/// The token of the service account, and what goes with it.
+/// The volume with the token of the service account, the certificate authority and the namespace.
 pub(super) const ACCOUNT: &str = "service-account";
-/// Where a pod looks for that.
+/// The standard path of these files in a pod.
 pub(super) const ACCOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// How long the token is valid, in seconds: the least that there is. The kubelet renews it.
+/// The validity of the token in seconds, which is the minimum. The kubelet renews the token.
 const EXPIRATION: i64 = 600;
 
 pub(super) fn bundle(plan: &Plan<'_>) -> Volume {
@@ -36,7 +36,7 @@ pub(super) fn injected() -> Volume {
     Volume {
         name: INJECTED.into(),
         empty_dir: Some(EmptyDirVolumeSource {
-            // The unpacker is some 3 MiB long.
+            // The unpacker is about 3 MiB large.
             size_limit: Some(Quantity("16Mi".into())),
             ..EmptyDirVolumeSource::default()
         }),
@@ -44,7 +44,8 @@ pub(super) fn injected() -> Volume {
     }
 }
 
-/// What the kubelet would mount into every container, for one of them.
+/// Returns the volume that the kubelet would mount into every container, so that only one container
+/// gets it.
 pub(super) fn account() -> Volume {
     let token = ServiceAccountTokenProjection {
         path: "token".into(),

@@ -48,7 +48,7 @@ fn wildcards_are_their_interval() {
     assert!(matches(">1.2.x", "1.3.0") && !matches(">1.2.x", "1.2.9"));
     assert!(matches("<=1.x", "1.9.9") && !matches("<=1.x", "2.0.0"));
     assert!(!matches("<1.2.x", "1.2.0") && matches(">=1.2.x", "1.2.0"));
-    // Below and above at once: nothing is both, as upstream has it.
+    // As in upstream, no version is both below and above.
     assert!(!matches("!=1.2.x", "1.1.0") && !matches("!=1.2.x", "1.3.0"));
 }
 
@@ -114,7 +114,7 @@ fn what_is_no_range_is_refused() {
 
 #[test]
 fn an_empty_alternative_is_refused() {
-    // Upstream parses it and panics when it comes to be evaluated.
+    // Upstream parses it, but panics when it evaluates it.
     assert!(matches!("1.0.0 || || 2.0.0".parse::<Range>(), Err(Error::Empty(_))));
 }
 

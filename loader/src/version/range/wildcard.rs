@@ -1,8 +1,8 @@
-//! `1.2.x` and `1.x` as comparisons (`blang/semver`'s `expandWildcardVersion`).
+//! Expands the wildcards `1.2.x` and `1.x` (`expandWildcardVersion` of `blang/semver`).
 
 use super::{Error, split_operator};
 
-/// The one or two comparisons that `token` stands for; itself if it holds no `x`.
+/// Expands `token` into one or two comparisons. Returns it unchanged if it contains no `x`.
 pub(super) fn expand(token: &str) -> Result<Vec<String>, Error> {
     if !token.contains('x') {
         return Ok(vec![token.to_owned()]);
@@ -10,24 +10,27 @@ pub(super) fn expand(token: &str) -> Result<Vec<String>, Error> {
     let (operator, version) = split_operator(token)?;
     let lowest = lowest(version);
     Ok(match operator {
-        ">" => vec![format!(">={}", next(version, &lowest))],
-        "<=" => vec![format!("<{}", next(version, &lowest))],
+        ">" => vec![format!(">={}", next_above(version, &lowest))],
+        "<=" => vec![format!("<{}", next_above(version, &lowest))],
         ">=" | "<" => vec![format!("{operator}{lowest}")],
-        "" | "=" | "==" => vec![format!(">={lowest}"), format!("<{}", next(version, &lowest))],
-        "!" | "!=" => vec![format!("<{lowest}"), format!(">={}", next(version, &lowest))],
-        // Upstream forgets an operator that it does not know.
+        "" | "=" | "==" => {
+            vec![format!(">={lowest}"), format!("<{}", next_above(version, &lowest))]
+        }
+        "!" | "!=" => vec![format!("<{lowest}"), format!(">={}", next_above(version, &lowest))],
+        // Upstream drops an unknown operator.
         _ => vec![lowest],
     })
 }
 
-/// The lowest version under a wildcard.
+/// Returns the lowest version that matches a wildcard.
 fn lowest(version: &str) -> String {
     let version = version.replacen(".x.x", ".x", 1).replacen(".x", ".0", 1);
     if version.split('.').count() == 2 { version + ".0" } else { version }
 }
 
-/// The first version above a wildcard; nothing if `version` is none, which parsing then refuses.
-fn next(version: &str, lowest: &str) -> String {
+/// Returns the first version above a wildcard. Empty if `version` is not a version, which the
+/// parser then rejects.
+fn next_above(version: &str, lowest: &str) -> String {
     let n_parts = version.split('.').count();
     let is_wildcard = version.rsplit('.').next() == Some("x");
     let raised = match n_parts {

@@ -118,7 +118,7 @@ fn manifest(loaded: Result<unlade_loader::Manifest, unlade_loader::Error>) {
     match loaded {
         Ok(manifest) => {
             let json = serde_json::to_string(&manifest);
-            assert!(json.is_ok(), "the manifest can't be written: {json:?}");
+            assert!(json.is_ok(), "failed to write the manifest: {json:?}");
         }
         Err(error) => {
             explain(&error);

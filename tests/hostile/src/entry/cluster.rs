@@ -1,4 +1,4 @@
-//! What clusters say: API servers, pods, pull secrets.
+//! Data of clusters: answers of API servers, pods and pull secrets.
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Event, Pod, Secret};
@@ -9,10 +9,10 @@ use unlade_unpacker::fuzz;
 
 use crate::image::parts;
 
-/// Most bytes of an answer that the unpacker reads.
+/// The maximum size of an answer that the unpacker reads, in bytes.
 const ANSWER: usize = 8 << 20;
 
-/// Most bytes of a failure, as JSON.
+/// The maximum size of a failure as JSON, in bytes.
 const FAILURE: usize = 4 << 10;
 
 /// Types of pull secrets, and the keys of their entries.

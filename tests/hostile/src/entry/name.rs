@@ -35,7 +35,7 @@ pub(super) fn reference(input: &[u8]) {
         }
         let _ = line.parse::<Platform>();
         if let Ok(key) = ConfigMapKey::of_file(line) {
-            assert!(ConfigMapKey::parse(key.as_str()).is_ok(), "{key:?} is no key");
+            assert!(ConfigMapKey::parse(key.as_str()).is_ok(), "{key:?} is not a key");
         }
     }
     let _ = fuzz::arguments(text.lines().map(OsString::from));

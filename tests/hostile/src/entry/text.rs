@@ -24,9 +24,9 @@ pub(super) fn yaml(input: &[u8]) {
     decoded_is_json(input, &limits);
 }
 
-/// What our writer makes of a value is that value for our reader.
+/// Checks that our reader reads the value that our writer wrote.
 fn written_and_read_again(json: &str, limits: &yaml::Limits) {
-    // Nothing else writes so deep, and neither does the writer read so deep.
+    // Nothing writes such deep values, and the reader does not read them.
     let Ok(value) = serde_json::from_str::<serde_json::Value>(json) else { return };
     let written = yaml::write(&value);
     match yaml::to_json(written.as_bytes(), limits) {
@@ -50,7 +50,7 @@ fn decoded_is_json(input: &[u8], limits: &yaml::Limits) {
             Err(error) => {
                 let text = error.to_string();
                 let is_known = text.contains("recursion limit") || text.contains("out of range");
-                assert!(is_known, "the object isn't JSON: {error}");
+                assert!(is_known, "the object is not JSON: {error}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What clusters say.
+//! Data of clusters.
 
 use super::{FROM_BOUNDED, Family, count, repeat};
 use crate::Entry;

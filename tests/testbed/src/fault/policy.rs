@@ -1,4 +1,4 @@
-//! The egress of a NetworkPolicy, imitated: nothing on a testbed enforces such policies.
+//! An imitation of the egress of a NetworkPolicy, because nothing on a testbed enforces policies.
 
 use serde_json::{Value, json};
 
@@ -19,15 +19,15 @@ pub struct ImitatedEgress<'t> {
 impl Drop for ImitatedEgress<'_> {
     fn drop(&mut self) {
         if let Err(error) = self.testbed.end_imitation(self.index) {
-            eprintln!("failed to {error}");
+            eprintln!("{error}");
         }
     }
 }
 
 impl Testbed {
-    /// Drops all that the pods of a node send, but for what the egress of a NetworkPolicy allows.
-    /// It concerns all pods of the node, whatever the policy selects, and each packet by itself:
-    /// unlike a network plugin it knows no connections, and drops a pod's answers too.
+    /// Drops everything that the pods of a node send, except what the egress of a NetworkPolicy
+    /// allows. It applies to all pods of the node, whatever the policy selects. Unlike a network
+    /// plugin, it does not track connections, so it also drops the answers of pods.
     ///
     /// # Errors
     ///
@@ -43,7 +43,7 @@ impl Testbed {
             value: policy.to_string(),
             rule: "only address ranges and numbers of ports are imitated",
         })?;
-        // One that was killed leaves its own.
+        // A process that was killed leaves its rules.
         self.end_imitation(index)?;
         let imitated = ImitatedEgress { testbed: self, index };
         let (chain, pods) = (chain(index), pod_range(index));
@@ -78,7 +78,7 @@ fn chain(index: usize) -> String {
     format!("unlade-egress-{index}")
 }
 
-/// What is allowed, as matches of iptables.
+/// Returns the allowed traffic, as matches of iptables.
 fn allowed(policy: &Value) -> Option<Vec<Vec<String>>> {
     let mut allowed = Vec::new();
     for rule in policy.pointer("/spec/egress")?.as_array()? {
@@ -100,8 +100,8 @@ fn allowed(policy: &Value) -> Option<Vec<Vec<String>>> {
     Some(allowed)
 }
 
-/// One match for each entry, or one for anything where there is no entry: for a NetworkPolicy a
-/// list that is empty is one that is missing.
+/// Returns a match for each entry, or one that matches everything for an empty list, because a
+/// NetworkPolicy treats an empty list like a missing one.
 fn alternatives(
     entries: Option<&Value>,
     matching: impl Fn(&Value) -> Option<Vec<String>>,

@@ -15,7 +15,7 @@ impl Testbed {
     /// Makes a node carry the label of another architecture.
     ///
     /// The kubelet puts its own back every ten seconds (`kubelet_node_status.go`, `updateNode`),
-    /// so an admission policy changes the label on the way in.
+    /// so an admission policy changes the label on admission.
     pub(crate) fn claim_architecture(&self, index: usize, architecture: &str) -> Result<(), Error> {
         let node = name(index);
         let labels = json!({LABEL: architecture}).to_string();
@@ -37,7 +37,7 @@ impl Testbed {
             let arguments = ["patch", "node", &node, "--patch", &patch, dry_run];
             self.kubectl(arguments.into_iter().chain(["--output=jsonpath={.metadata.labels}"]))
         };
-        let what = format!("{node} claiming {architecture}");
+        let what = format!("{node} to have the label of {architecture}");
         wait_for(&what, Duration::from_secs(30), || {
             let labels = label("another", "--dry-run=server")?;
             Ok(labels.contains(&format!("\"{LABEL}\":\"{architecture}\"")).then_some(()))

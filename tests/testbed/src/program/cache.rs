@@ -1,4 +1,4 @@
-//! What goes out of the cache of built programs.
+//! Removes old programs from the cache of built programs.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -6,21 +6,21 @@ use std::time::{Duration, SystemTime};
 
 use crate::{Error, file};
 
-/// How long programs are kept that no testbed was brought up with.
+/// The time for which programs are kept that no testbed uses.
 const KEPT: Duration = Duration::from_hours(30 * 24);
 
-/// Keeps a folder of the cache for another while.
+/// Marks a folder of the cache as used.
 pub(super) fn touch(folder: &Path) {
-    // Whoever may not write there doesn't prune there either.
+    // Whoever may not write there does not prune there either.
     let _ = File::open(folder).and_then(|folder| folder.set_modified(SystemTime::now()));
 }
 
-/// Makes an empty folder to build `name` in, beside its place in the cache, and clears what builds
-/// left that were interrupted and programs that weren't used for long. Only for who holds the
-/// cache's lock.
+/// Creates an empty folder to build `name` in, beside its place in the cache, and removes the files
+/// of interrupted builds, and programs that have not been used for long. The caller must hold the
+/// lock of the cache.
 ///
-/// The folder is another one each time: after a kill the compiler may still write into the last.
-pub(super) fn aside(cache: &Path, name: &str) -> Result<PathBuf, Error> {
+/// The folder has a new name each time, because a killed compiler may still write into the last one.
+pub(super) fn create_build_folder(cache: &Path, name: &str) -> Result<PathBuf, Error> {
     for entry in fs::read_dir(cache).map_err(Error::file("read", cache))?.flatten() {
         let file_name = entry.file_name();
         let Some(rest) = file_name.to_str().and_then(|text| text.strip_prefix(name)) else {
@@ -35,9 +35,9 @@ pub(super) fn aside(cache: &Path, name: &str) -> Result<PathBuf, Error> {
             fs::remove_dir_all(&path).map_err(Error::file("remove", &path))?;
         }
     }
-    let aside = cache.join(format!("{name}.{}.new", std::process::id()));
-    file::create_folder(&aside)?;
-    Ok(aside)
+    let build_folder = cache.join(format!("{name}.{}.new", std::process::id()));
+    file::create_folder(&build_folder)?;
+    Ok(build_folder)
 }
 
 #[cfg(test)]
@@ -56,9 +56,9 @@ mod tests {
             File::open(path).unwrap().set_modified(long_ago).unwrap();
         }
         touch(&cache.path().join("a-2"));
-        let aside = aside(cache.path(), "a").unwrap();
+        let build_folder = create_build_folder(cache.path(), "a").unwrap();
         let left: Vec<_> = folders.iter().filter(|name| cache.path().join(name).exists()).collect();
         assert_eq!(left, [&"a-2", &"b-1", &"b.7.new"]);
-        assert!(aside.starts_with(cache.path()) && aside.is_dir());
+        assert!(build_folder.starts_with(cache.path()) && build_folder.is_dir());
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn find(program: &'static str) -> Result<PathBuf, Error> {
     let found = folders.map(|folder: PathBuf| folder.join(program)).find(|path| path.is_file());
     let package = PACKAGES.iter().chain(&OLM).find(|(name, _)| *name == program);
     let missing = Error::Missing { program, package: package.map_or(program, |(_, name)| name) };
-    // Links such as `alternatives` are followed, for the sake of who reads the record.
+    // Links such as `alternatives` are followed, so that the record has the real path.
     found.map(|path| fs::canonicalize(&path).unwrap_or(path)).ok_or(missing)
 }
 

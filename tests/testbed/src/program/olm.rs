@@ -1,4 +1,4 @@
-//! OLM's own programs: no part of a testbed, but what is measured and tested beside us on one.
+//! OLM's own programs. They are not part of a testbed, but are measured and tested on one.
 
 use std::path::{Path, PathBuf};
 
@@ -7,8 +7,9 @@ use super::module::{self, Source};
 use crate::Error;
 use crate::network::outside;
 
-/// As `cargo xtask bench` builds `opm` of the same module, so that Go compiles it once: optimized,
-/// because it is measured, and without the C libraries of image stores that nobody uses here.
+/// The flags are the same as those for `opm` in `cargo xtask bench`, so that Go compiles it once.
+/// The programs are optimized, because they are measured, and built without the C libraries of
+/// image stores that are not used here.
 const SOURCE: Source = Source {
     name: "olm",
     folder: "../peers",
@@ -17,7 +18,7 @@ const SOURCE: Source = Source {
     data: Some(("github.com/operator-framework/api", "crds")),
 };
 
-/// The peers are built with the same ones, so that all share what is compiled.
+/// The peers are built with the same tags, so that all of them share compiled packages.
 pub(super) const FLAGS: &[&str] = &["-tags", "containers_image_openpgp,exclude_graphdriver_btrfs"];
 
 /// OLM's own programs, and the kinds of objects that it works with.
@@ -33,7 +34,7 @@ impl Olm {
     ///
     /// # Errors
     ///
-    /// [`Error::Missing`] if busybox is missing and can't be installed; [`Error::Ended`] with the
+    /// [`Error::Missing`] if busybox is missing and cannot be installed; [`Error::Ended`] with the
     /// end of its output if a build fails.
     pub fn prepare(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<Self, Error> {
         outside(|| {
@@ -43,28 +44,28 @@ impl Olm {
         })
     }
 
-    /// Whether [`Olm::prepare`] would have nothing to build.
+    /// Whether [`Olm::prepare`] would not have to build anything.
     pub fn are_built(cache: &Path) -> bool {
         module::are_built(cache, &SOURCE)
     }
 
-    /// The Debian packages that [`Olm::prepare`] would have to install.
+    /// Returns the Debian packages that [`Olm::prepare`] would have to install.
     pub fn missing_packages() -> Vec<&'static str> {
         debian::missing(&debian::OLM)
     }
 
-    /// One of `opm`, `cpb`, `catalog` (the catalog-operator) and `olm` (the olm-operator), all of
-    /// them static.
+    /// Returns the path of `opm`, `cpb`, `catalog` (the catalog-operator) or `olm` (the
+    /// olm-operator), all of which are static.
     pub fn program(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// The static program that OLM's image has as `cp`.
+    /// Returns the path of the static program that OLM's image contains as `cp`.
     pub fn busybox(&self) -> &Path {
         &self.busybox
     }
 
-    /// The folder with a YAML file for each CustomResourceDefinition.
+    /// Returns the folder with a YAML file for each CustomResourceDefinition.
     pub fn crds(&self) -> PathBuf {
         self.folder.join("crds")
     }

@@ -1,5 +1,5 @@
-//! The Go code that ours is compared with, without a cluster: no part of a testbed, but built as
-//! its programs are.
+//! The Go code that ours is compared with, without a cluster. It is not part of a testbed, but is
+//! built like the programs of a testbed.
 
 use std::path::{Path, PathBuf};
 
@@ -24,8 +24,9 @@ const DIALECT: Source = Source {
     data: None,
 };
 
-/// Finds the program that says what Go reads in layers and documents of images
-/// (`tests/peers/dialect`), or builds it, which takes seconds: it is made of Go's own library.
+/// Finds the program that reports how Go reads layers and documents of images
+/// (`tests/peers/dialect`), or builds it, which takes seconds, because it only uses Go's own
+/// library.
 ///
 /// # Errors
 ///
@@ -37,7 +38,7 @@ pub fn dialect(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<PathBuf, Erro
     })
 }
 
-/// Whether [`dialect`] would have nothing to build.
+/// Whether [`dialect`] would not have to build anything.
 pub fn is_dialect_built(cache: &Path) -> bool {
     module::are_built(cache, &DIALECT)
 }
@@ -54,8 +55,8 @@ impl Peers {
     ///
     /// # Errors
     ///
-    /// [`Error::Ended`] with the end of its output if a build fails, or there is no Go and none
-    /// can be fetched.
+    /// [`Error::Ended`] with the end of its output if a build fails, or if Go is missing and
+    /// cannot be fetched.
     pub fn prepare(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<Self, Error> {
         outside(|| {
             let (folder, _) = module::programs(cache, &SOURCE, tell)?;
@@ -63,17 +64,18 @@ impl Peers {
         })
     }
 
-    /// Whether [`Peers::prepare`] would have nothing to build.
+    /// Whether [`Peers::prepare`] would not have to build anything.
     pub fn are_built(cache: &Path) -> bool {
         module::are_built(cache, &SOURCE)
     }
 
-    /// operator-registry's writer and loader of ConfigMaps: `tests/peers/main.go`.
+    /// Returns the path of operator-registry's writer and loader of ConfigMaps:
+    /// `tests/peers/main.go`.
     pub fn peer(&self) -> PathBuf {
         self.folder.join("peers")
     }
 
-    /// OLM's copier, which is static.
+    /// Returns the path of OLM's copier, which is static.
     pub fn cpb(&self) -> PathBuf {
         self.folder.join("cpb")
     }

@@ -1,4 +1,4 @@
-//! What can be wrong with a registry.
+//! The faults of a registry.
 
 use std::collections::BTreeMap;
 
@@ -7,34 +7,34 @@ use serde::{Deserialize, Serialize};
 /// A fault of one repository in the registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// What happens to a request.
+    /// The answer to a request.
     pub answer: Answer,
-    /// After so many requests the repository is well again; `None`: never.
+    /// The number of requests after which the repository works again; `None` means never.
     pub times: Option<u32>,
 }
 
-/// What a faulty repository answers a request with.
+/// The answer of a faulty repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Answer {
-    /// This HTTP status, with what a real registry sends along: 401 asks for a login, 429 says
-    /// when to come back.
+    /// This HTTP status, with the headers of a real registry: a login for 401, and `Retry-After`
+    /// for 429.
     Status(u16),
-    /// Nothing; the connection stays open until the fault ends.
+    /// No answer; the connection stays open until the fault ends.
     Hang,
-    /// The real answer, at so many bytes a second.
+    /// The real answer, at this number of bytes a second.
     Trickle(u32),
-    /// The real answer, cut off after so many bytes, headers included.
+    /// The real answer, truncated after this number of bytes, including the headers.
     Cut(u64),
 }
 
 impl Fault {
-    /// A fault that stays.
+    /// Creates a permanent fault.
     pub fn always(answer: Answer) -> Self {
         Self { answer, times: None }
     }
 
-    /// A fault that only so many requests see.
+    /// Creates a fault that affects only this number of requests.
     pub fn times(times: u32, answer: Answer) -> Self {
         Self { answer, times: Some(times) }
     }
@@ -48,7 +48,7 @@ pub(super) struct Faults {
     repositories: BTreeMap<String, Numbered>,
 }
 
-/// A fault that is told apart from an equal one that is set later.
+/// A fault with a number, which distinguishes it from an equal one that is set later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Numbered {
     pub(super) number: u64,
@@ -66,13 +66,13 @@ impl Faults {
 
     /// Ends the fault of a repository if it is still the one with this number.
     pub(super) fn heal(&mut self, repository: &str, number: u64) {
-        if self.of(repository).is_some_and(|fault| fault.number == number) {
+        if self.get(repository).is_some_and(|fault| fault.number == number) {
             self.repositories.remove(repository);
         }
     }
 
-    /// The fault of a repository.
-    pub(super) fn of(&self, repository: &str) -> Option<Numbered> {
+    /// Returns the fault of a repository.
+    pub(super) fn get(&self, repository: &str) -> Option<Numbered> {
         self.repositories.get(repository).copied()
     }
 }

@@ -1,7 +1,7 @@
-//! The proxy before the registry, which plays its faults.
+//! The proxy in front of the registry, which causes its faults.
 //!
-//! One request per connection: it tells both sides to close after it, so that after the head of
-//! the request bytes are just passed on, whatever their framing.
+//! Each connection has one request: the proxy requests both sides to close the connection after it,
+//! so that it can forward all bytes after the head of the request, whatever their framing.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -81,7 +81,7 @@ impl Proxy {
         }
     }
 
-    /// Says nothing until the client gives up or the fault ends: then the client may ask anew.
+    /// Does not answer until the client gives up or the fault ends; the client may then retry.
     fn hang(
         &self,
         mut reader: BufReader<&TcpStream>,
@@ -104,7 +104,7 @@ impl Proxy {
     /// The fault that is set for a repository.
     fn set(&self, repository: &str) -> Option<Numbered> {
         match file::read_json::<Faults>(&self.faults) {
-            Ok(faults) => faults?.of(repository),
+            Ok(faults) => faults?.get(repository),
             Err(error) => {
                 println!("the faults are not played: {error}");
                 None
@@ -231,7 +231,7 @@ fn trickle(from: &mut TcpStream, to: &mut TcpStream, rate: u32) -> io::Result<()
             return Ok(());
         }
         to.write_all(buffer.get(..n_bytes).unwrap_or_default())?;
-        // It isn't waiting for anything: slowness is what is wanted.
+        // This does not wait for a condition: the answer must be slow.
         thread::sleep(Duration::from_secs(1) / PIECES);
     }
 }

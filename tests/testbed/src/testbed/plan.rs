@@ -1,4 +1,4 @@
-//! Building a testbed, from nothing or from what is there.
+//! Building a new testbed, or completing an existing one.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::place::Place;
 use crate::wait::wait_for;
 use crate::{Error, Kubectl, Node, Part, Programs, State, file, node, registry};
 
-/// What a testbed is built of while it is brought up.
+/// The state of a testbed while it is built.
 pub(crate) struct Plan<'a> {
     pub(crate) place: &'a Place,
     pub(crate) programs: &'a Programs,
@@ -19,7 +19,7 @@ pub(crate) struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// Makes a testbed from nothing.
+    /// Builds a new testbed.
     pub(super) fn create(&self, nodes: &[Node], helper: &Path) -> Result<Record, Error> {
         let place = self.place;
         for folder in [place.processes(), place.logs()] {
@@ -31,7 +31,7 @@ impl Plan<'_> {
         folders.dedup();
         let nodes = nodes.to_vec();
         let record = Record { programs: self.programs.clone(), nodes, folders, complete: false };
-        // Before anything of it exists, so that `down` knows.
+        // Written before anything else exists, so that `down` can remove everything.
         file::write_json(&place.record(), &record)?;
         fs::copy(helper, place.launcher()).map_err(Error::file("copy", helper))?;
         self.group.create(&node_names(0..record.nodes.len()))?;
@@ -51,7 +51,7 @@ impl Plan<'_> {
         Ok(record)
     }
 
-    /// Starts what is missing of a testbed that was up.
+    /// Starts the missing parts of a testbed that was up.
     pub(super) fn complete(
         &self,
         mut record: Record,
@@ -77,7 +77,8 @@ impl Plan<'_> {
             self.place.signal(part, rustix::process::Signal::CONT)?;
         }
         if record.nodes.len() < nodes.len() {
-            // Interrupted, it is half a testbed: what is there of a node can't be added again.
+            // If this is interrupted, the testbed is incomplete, because the existing objects of a
+            // node cannot be added again.
             record.complete = false;
             file::write_json(&self.place.record(), &record)?;
         }
@@ -97,7 +98,7 @@ impl Plan<'_> {
     /// (`WaitForAPIServer`), which a busy machine needs.
     fn wait_for_api(&self) -> Result<(), Error> {
         let kubectl = Kubectl::for_testbed(self.place, self.programs);
-        wait_for("the API server healthy", Duration::from_mins(2), || {
+        wait_for("the API server to be healthy", Duration::from_mins(2), || {
             [Part::Etcd, Part::ApiServer]
                 .iter()
                 .try_for_each(|&part| self.place.check_alive(part))?;
@@ -113,7 +114,7 @@ impl Plan<'_> {
         program: &Path,
         args: &[String],
     ) -> Result<(), Error> {
-        // Some programs want a HOME; none should find anything there.
+        // Some programs require a HOME, in which they must not find anything.
         let home = self.place.folder.display().to_string();
         let path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned();
         let mounts_of = match part {

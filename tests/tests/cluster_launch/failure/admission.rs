@@ -1,4 +1,4 @@
-//! Objects that aren't admitted.
+//! Objects that are not admitted.
 
 use serde_json::{Value, json};
 use unlade_launcher::Reason;
@@ -11,7 +11,7 @@ use super::webhook::DenyingWebhook;
 use super::{Case, run};
 use crate::stage::{Stage, job};
 
-/// What the Job controller says when a pod of its isn't admitted.
+/// What the Job controller says when a pod of its is not admitted.
 const REFUSED: Knows = Knows::Event("FailedCreate");
 
 /// A namespace with these objects in it, or about it.

@@ -1,4 +1,4 @@
-//! Bundles that can't be unpacked.
+//! Bundles that cannot be unpacked.
 
 use unlade_launcher::{Reason, Strategy};
 use unlade_oci::Platform;
@@ -59,7 +59,7 @@ fn cluster_what_is_wrong_with_a_bundle_is_told_before_any_deadline() {
             case.with(|options| options.strategy = strategy)
         };
         run([
-            bad("nothing", &empty, "metadata is missing"),
+            bad("nothing", &empty, "metadata does not exist"),
             bad("bad-annotations", &annotations, "annotations.yaml"),
             bad("leaving-link", &leaving, "a.yaml"),
             bad("nested", &nested, "more"),

@@ -34,7 +34,7 @@ pub(crate) enum Knows {
     Job(&'static str),
     /// The test has done something.
     Meddled,
-    /// So long after the launch told this step.
+    /// This time after the launch reported the step.
     After(fn(&Step) -> bool, Duration),
 }
 
@@ -114,7 +114,7 @@ impl Observer {
         }));
     }
 
-    /// Notes what the launch tells.
+    /// Records a step that the launch reports.
     pub(crate) fn step(&self, step: &Step) {
         self.seen.lock().unwrap().push((Instant::now(), Seen::Step(step.clone())));
     }
@@ -142,7 +142,7 @@ impl Observer {
             return Some(begun);
         }
         let seen = self.seen.lock().unwrap();
-        seen.iter().find_map(|(at, seen)| knows.by(seen).map(|later| *at + later))
+        seen.iter().find_map(|(at, seen)| knows.delay_after(seen).map(|later| *at + later))
     }
 }
 
@@ -166,8 +166,8 @@ impl fmt::Debug for Observer {
 }
 
 impl Knows {
-    /// How long after this was seen it is known; none if this doesn't tell it.
-    fn by(self, seen: &Seen) -> Option<Duration> {
+    /// Returns the time after which this observation shows the failure; `None` if it does not.
+    fn delay_after(self, seen: &Seen) -> Option<Duration> {
         let is_known = match (self, seen) {
             (Self::Stuck, Seen::Pod(pod)) => states(pod).any(is_stuck),
             (Self::Ended, Seen::Pod(pod)) => states(pod)

@@ -44,11 +44,11 @@ fn cluster_what_others_do_to_the_objects_is_told_before_any_deadline() {
             case("new-map", Reason::ConfigMapDeleted).meddled(async {
                 made("new-map").await;
                 let api = stage.api::<ConfigMap>();
-                let mut anew = api.get("new-map").await.unwrap();
-                anew.metadata.resource_version = None;
-                anew.metadata.uid = None;
+                let mut recreated = api.get("new-map").await.unwrap();
+                recreated.metadata.resource_version = None;
+                recreated.metadata.uid = None;
                 api.delete("new-map", &background()).await.unwrap();
-                api.create(&kube::api::PostParams::default(), &anew).await.unwrap();
+                api.create(&kube::api::PostParams::default(), &recreated).await.unwrap();
             }),
             case("immutable", Reason::ConfigMapImmutable).meddled(async {
                 made("immutable").await;

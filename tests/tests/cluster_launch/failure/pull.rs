@@ -1,4 +1,4 @@
-//! Images that can't be pulled.
+//! Images that cannot be pulled.
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -125,7 +125,7 @@ fn cluster_a_pull_secret_that_is_of_no_use_is_named() {
             case.with(|options| options.pod.pull_secrets = vec![secret])
         };
         run([
-            case("secret-missing", "none", Reason::NoPullSecret, "none is missing"),
+            case("secret-missing", "none", Reason::NoPullSecret, "none does not exist"),
             case("secret-type", "opaque", Reason::BadPullSecret, "is of type Opaque"),
             case("secret-entry", "other", Reason::BadPullSecret, "has no entry for image"),
             case("secret-broken", "broken", Reason::BadPullSecret, ""),

@@ -1,4 +1,4 @@
-//! What the launcher or its pod may not do, or can't reach.
+//! What the launcher or its pod may not do, or cannot reach.
 
 use std::time::Duration;
 

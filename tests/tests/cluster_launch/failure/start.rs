@@ -1,4 +1,4 @@
-//! Pods that get no node, and containers that don't start.
+//! Pods that get no node, and containers that do not start.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -85,7 +85,7 @@ fn cluster_a_container_that_can_not_start_is_told_before_any_deadline() {
 fn cluster_a_pod_that_no_node_takes_is_told_before_any_deadline() {
     Stage::open("failure-schedule", async |stage| {
         let image = stage.push_example("schedule").by_tag;
-        // A node that nobody runs: the scheduler doesn't know.
+        // A node that nobody runs: the scheduler does not know.
         let name = format!("tainted-{}", std::process::id());
         stage.namespace.apply_cluster_wide(&json!({
             "apiVersion": "v1",

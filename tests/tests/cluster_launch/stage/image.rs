@@ -10,7 +10,7 @@ use unlade_tests::example;
 
 use super::Stage;
 
-/// A static program that waits for its end, and ignores what it isn't told; the testbed needs it.
+/// A static program that waits until it is killed; the testbed needs it.
 const WAITING: &str = "/usr/bin/catatonit";
 
 /// An image in the registry.

@@ -1,4 +1,4 @@
-//! Waiting until the cluster is as wanted.
+//! Waits for conditions of the cluster.
 
 use std::fmt::Debug;
 use std::future::pending;
@@ -17,11 +17,11 @@ use tokio::time::{sleep, timeout};
 
 use super::{PATIENCE, Stage};
 
-/// How often a test asks for what can't be watched.
+/// How often a test asks for what cannot be watched.
 const INTERVAL: Duration = Duration::from_millis(250);
 
 impl Stage<'_> {
-    /// Waits until an object is as wanted.
+    /// Waits until an object meets a condition.
     pub(crate) async fn wait<K>(&self, name: &str, is_wanted: impl Fn(&K) -> bool) -> K
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -41,7 +41,7 @@ impl Stage<'_> {
         self.wait_for(config, &format!("the pod of {job}"), |_: &Pod| true).await
     }
 
-    /// Waits until one of these objects is as wanted.
+    /// Waits until one of these objects meets a condition.
     pub(crate) async fn wait_for<K>(
         &self,
         config: watcher::Config,
@@ -58,7 +58,7 @@ impl Stage<'_> {
     {
         let mut last = None;
         let found = async {
-            // What goes wrong with a watch is begun anew.
+            // A watch that fails is started again.
             let objects = watcher(self.api::<K>(), config).default_backoff().applied_objects();
             let mut objects = pin!(objects.filter_map(async |object| object.ok()));
             while let Some(object) = objects.next().await {
@@ -70,7 +70,7 @@ impl Stage<'_> {
             pending().await
         };
         let found = timeout(PATIENCE, found).await;
-        found.unwrap_or_else(|_| panic!("{what} isn't as wanted: {last:?}"))
+        found.unwrap_or_else(|_| panic!("{what} is not as wanted: {last:?}"))
     }
 
     /// Waits until no object of a kind has a name that begins so.
@@ -104,7 +104,7 @@ impl Stage<'_> {
         self.wait_until_answered(namespace, object, |answer| answer.is_err()).await;
     }
 
-    /// Waits until the API server answers so to an object that isn't kept.
+    /// Waits until the API server answers so to an object that is not kept.
     pub(crate) async fn wait_until_answered<K>(
         &self,
         namespace: &str,

@@ -2,7 +2,7 @@ use std::fs;
 
 use super::*;
 
-/// A service account as the kubelet mounts it.
+/// Creates a service account as the kubelet mounts it.
 fn account() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let params = rcgen::CertificateParams::default();
@@ -28,17 +28,17 @@ fn pod_connects_to_the_address_of_the_service_only() {
     for (host, port, expected) in
         [("10.96.0.1", "443", "10.96.0.1:443"), ("fd00::1", "6443", "[fd00::1]:6443")]
     {
-        let access = Access::of_pod(variables(host, port), account.path()).unwrap();
+        let access = Access::from_pod(variables(host, port), account.path()).unwrap();
         assert_eq!(access.address.to_string(), expected);
         assert_eq!(access.host, expected);
         let name = access.tls.unwrap().name;
         assert_eq!(name, ServerName::from(host.parse::<IpAddr>().unwrap()));
     }
     for (host, port) in [("kubernetes", "443"), ("", "443"), ("10.0.0.1", "https"), ("::1", "")] {
-        let error = Access::of_pod(variables(host, port), account.path()).unwrap_err();
+        let error = Access::from_pod(variables(host, port), account.path()).unwrap_err();
         assert!(matches!(error, Error::Variable { .. }), "{error}");
     }
-    let error = Access::of_pod(|_| None, account.path()).unwrap_err();
+    let error = Access::from_pod(|_| None, account.path()).unwrap_err();
     assert!(matches!(error, Error::NotInPod { variable: "KUBERNETES_SERVICE_HOST" }), "{error}");
     assert_eq!(namespace_of_pod(account.path()).unwrap(), "olm");
     for namespace in ["", "a/../b", "a b", "A"] {
@@ -49,9 +49,9 @@ fn pod_connects_to_the_address_of_the_service_only() {
 }
 
 #[test]
-fn pod_without_its_service_account_is_told_what_it_needs() {
+fn a_pod_without_its_service_account_gets_a_hint() {
     let missing = Path::new(ACCOUNT).join("no-such-folder");
-    let error = Access::of_pod(variables("10.96.0.1", "443"), &missing).unwrap_err();
+    let error = Access::from_pod(variables("10.96.0.1", "443"), &missing).unwrap_err();
     assert!(error.hint().unwrap().contains("automountServiceAccountToken"), "{error}");
     assert!(read(Path::new("/no-such-file")).unwrap_err().hint().is_none());
 }
@@ -73,7 +73,7 @@ fn authority_without_a_certificate_is_an_error() {
     let account = account();
     for text in ["", "not PEM", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
         fs::write(account.path().join("ca.crt"), text).unwrap();
-        let error = Access::of_pod(variables("10.0.0.1", "443"), account.path()).unwrap_err();
+        let error = Access::from_pod(variables("10.0.0.1", "443"), account.path()).unwrap_err();
         assert!(matches!(error, Error::NoCertificate { .. }), "{error}");
     }
 }

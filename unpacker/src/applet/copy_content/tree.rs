@@ -1,9 +1,9 @@
-//! A tree of folders, files and links of an image, copied within limits and without leaving the
-//! image.
+//! Copies a tree of directories, files and links within limits and without leaving the image.
 //!
-//! A catalog's image chooses what lies at each path, and can have the token of a service account
-//! mounted beneath its catalog by a link at the mount point. So the tree is opened beneath the
-//! root and every entry has to be on the root's own mount, as in [`crate::directory`].
+//! The image of a catalog decides what each path contains. With a link at the mount point, it can
+//! make the kubelet mount the token of a service account inside the catalog. So the tree is opened
+//! beneath the root, and each entry must be on the same mount as the root, as in
+//! [`crate::directory`].
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -18,21 +18,21 @@ use rustix::io::Errno;
 
 use crate::directory::{self, Folder, Mount, Resolution};
 
-/// What a copy may take at most.
+/// The limits of a copy.
 #[derive(Debug, Clone)]
 pub(super) struct Limits {
-    /// Files, folders and links.
+    /// The maximum number of files, directories and links.
     entries: usize,
-    /// Bytes of all files.
+    /// The maximum size of all files, in bytes.
     bytes: u64,
-    /// Folders within one another.
+    /// The maximum nesting depth of directories.
     depth: usize,
 }
 
 impl Default for Limits {
     /// The largest published catalogs have tens of thousands of files, and about 1 GB with the
-    /// cache of `opm`; both limits leave room for more than ten times that. A catalog has a handful
-    /// of folders within one another, and each of them takes an open descriptor.
+    /// cache of `opm`; both limits are more than ten times as large. Directories of a catalog are
+    /// nested a few levels deep, and each level needs an open descriptor.
     fn default() -> Self {
         Self { entries: 1_000_000, bytes: 16 << 30, depth: 100 }
     }
@@ -41,16 +41,16 @@ impl Default for Limits {
 /// Why a tree was not copied.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::applet) enum Error {
-    #[error("open the folder around {}", path.display())]
+    #[error("failed to open the parent directory of {}", path.display())]
     Folder { path: PathBuf, source: directory::Error },
-    #[error("{} is not a path that can be copied", .0.display())]
+    #[error("the path {} cannot be copied", .0.display())]
     Path(PathBuf),
-    #[error("read {}", path.display())]
+    #[error("failed to read {}", path.display())]
     Read { path: PathBuf, source: io::Error },
-    #[error("write {}", path.display())]
+    #[error("failed to write {}", path.display())]
     Write { path: PathBuf, source: io::Error },
     #[error(
-        "{} is on another mount than the root; only what belongs to the image is copied",
+        "{} is on another mount than the root; only files of the image are copied",
         .0.display()
     )]
     Mount(PathBuf),
@@ -60,12 +60,12 @@ pub(in crate::applet) enum Error {
     Entries { path: PathBuf, limit: usize },
     #[error("{}: the files of the catalog are larger than {limit} bytes", path.display())]
     Bytes { path: PathBuf, limit: u64 },
-    #[error("{} lies within more than {limit} folders", path.display())]
+    #[error("{} is nested in more than {limit} directories", path.display())]
     Depth { path: PathBuf, limit: usize },
 }
 
-/// Copies `from`, a path beneath `root`, to `to`, which is not there yet. Folders, files and, as
-/// they are, links are copied. Devices and the like are no part of a catalog.
+/// Copies `from`, a path beneath `root`, to `to`, which must not exist yet. Links are copied as
+/// links. Devices, FIFOs and sockets are skipped, because catalogs do not need them.
 pub(super) fn copy(root: &Path, from: &Path, to: &Path, limits: &Limits) -> Result<(), Error> {
     let failed = |source| Error::Folder { path: from.to_owned(), source };
     let not_a_path = || Error::Path(from.to_owned());
@@ -73,13 +73,13 @@ pub(super) fn copy(root: &Path, from: &Path, to: &Path, limits: &Limits) -> Resu
     let beneath = from.strip_prefix("/").unwrap_or(from);
     let name = beneath.file_name().ok_or_else(not_a_path)?;
     let parent = beneath.parent().and_then(Path::to_str).ok_or_else(not_a_path)?;
-    // Its last part isn't followed: a link is copied as one.
+    // Only the parent is opened, so that `from` itself is copied as a link if it is one.
     let folder = root.folder(if parent.is_empty() { "." } else { parent }).map_err(failed)?;
     let mut copier =
         Copier { mount: root.mount(), limits, entries: limits.entries, bytes: limits.bytes };
     let mut open = Vec::new();
     open.extend(copier.copy(folder.as_fd(), name, from.to_owned(), to.to_owned())?);
-    // Not recursive: the depth is the image's choice.
+    // Not recursive, because the image chooses the depth.
     while let Some(level) = open.last_mut() {
         let Some(entry) = level.entries.next() else {
             open.pop();
@@ -103,7 +103,7 @@ pub(super) fn copy(root: &Path, from: &Path, to: &Path, limits: &Limits) -> Resu
     Ok(())
 }
 
-/// A folder that is being copied.
+/// A directory that is being copied.
 struct Level {
     entries: Dir,
     from: PathBuf,
@@ -113,13 +113,15 @@ struct Level {
 struct Copier<'a> {
     mount: Mount,
     limits: &'a Limits,
-    /// How many more entries and bytes there may be.
+    /// How many more entries may be copied.
     entries: usize,
+    /// How many more bytes may be copied.
     bytes: u64,
 }
 
 impl Copier<'_> {
-    /// Copies the entry `name` of `folder`. Of a folder it gives the level to go on with.
+    /// Copies the entry `name` of `folder`. For a directory, returns its level, whose entries are
+    /// not copied yet.
     fn copy(
         &mut self,
         folder: BorrowedFd<'_>,
@@ -135,7 +137,7 @@ impl Copier<'_> {
         let write = |source| Error::Write { path: to.clone(), source };
         let nofollow = OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let place = openat(folder, name, OFlags::PATH | nofollow, Mode::empty()).map_err(read)?;
-        if Mount::of(place.as_fd()).map_err(read)? != self.mount {
+        if Mount::from_fd(place.as_fd()).map_err(read)? != self.mount {
             return Err(Error::Mount(from));
         }
         let stat = fstat(&place).map_err(read)?;
@@ -166,7 +168,7 @@ impl Copier<'_> {
         to: &Path,
     ) -> Result<(), Error> {
         let too_large = |path| Error::Bytes { path, limit: self.limits.bytes };
-        // A sparse file says how large it is before it fills a disk.
+        // The size is checked first, so that a sparse file does not fill the disk.
         if u64::try_from(stat.st_size).is_ok_and(|size| size > self.bytes) {
             return Err(too_large(from));
         }
@@ -183,7 +185,7 @@ impl Copier<'_> {
     }
 }
 
-/// Opens what was found with this `stat` for reading.
+/// Opens the entry `name` for reading, and checks that it is still the one that `stat` describes.
 fn open(
     folder: BorrowedFd<'_>,
     name: &OsStr,
@@ -212,7 +214,7 @@ mod tests {
         Limits { entries: 5, bytes: 10, depth: 2 }
     }
 
-    /// Copies `from` of an image of which `add` makes the files in `configs/`.
+    /// Copies `from` of an image. `add` creates the files in its `configs/`.
     fn copied(from: &str, add: impl FnOnce(&Path)) -> (tempfile::TempDir, Result<(), Error>) {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("configs")).unwrap();
@@ -222,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_a_limit_is_named() {
+    fn the_entry_that_exceeds_a_limit_is_named() {
         let (_root, result) = copied("/configs", |configs| {
             (0..5).for_each(|at| fs::write(configs.join(at.to_string()), "").unwrap());
         });
@@ -256,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_to_the_catalog_leads_through_no_link_out() {
+    fn a_path_to_the_catalog_through_a_link_out_of_the_image_is_refused() {
         for (target, is_taken) in [("configs", true), ("/configs", false), ("../etc", false)] {
             let (root, result) = copied("/link/inner", |configs| {
                 fs::write(configs.join("inner"), "x").unwrap();
@@ -286,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_on_another_mount_is_refused() {
+    fn an_entry_on_another_mount_is_refused() {
         // The kernel's own file systems are mounted on every machine that runs this.
         let to = tempfile::tempdir().unwrap();
         let error =

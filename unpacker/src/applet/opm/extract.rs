@@ -1,7 +1,7 @@
-//! Writes the copy of a bundle into its ConfigMap.
+//! Fills the ConfigMap of a bundle from the copy of the bundle.
 //!
-//! It fails only where upstream or the API server would, or where something is not safe; what
-//! `serve` refuses beyond that is left out here and said.
+//! This fails only where upstream or the API server would fail, or where going on is not safe.
+//! Other things that `serve` refuses are left out with a warning.
 
 use std::ffi::OsString;
 
@@ -12,14 +12,14 @@ use unlade_config_map::{
     fill,
 };
 
-use super::super::tell;
+use super::super::report_findings;
 use super::flag::Options;
 use super::log::logged;
 use crate::api::{self, Connection, Fill, Pace, Policy, SystemClock};
 use crate::directory;
 use crate::serve::{self, Failure};
 
-/// The way to the API server.
+/// Prepares the connection to the API server, and logs as upstream does.
 pub(super) fn connect(
     options: &Options,
     variable: impl Fn(&str) -> Option<OsString>,
@@ -34,7 +34,7 @@ pub(super) fn connect(
     Ok(serve::connect(options.kubeconfig.as_deref(), None, variable)?.0)
 }
 
-/// Fills the ConfigMap; `image` is where the bundle came from, if that is known.
+/// Fills the ConfigMap. `image` is the image of the bundle, if it is known.
 pub(super) fn extract(
     options: &Options,
     connection: &Connection,
@@ -43,9 +43,9 @@ pub(super) fn extract(
     let limits = Limits::default();
     let files =
         directory::read_as_writer(&options.root, &directory::Options::with_limits(limits.clone()))?;
-    tell_of(&files, options);
+    log_files(&files, options);
     let reading = Content::assemble_as_upstream(files, &limits).map_err(directory::Error::from)?;
-    tell(&reading.findings, |finding| logged("warning", finding, &[]));
+    report_findings(&reading.findings, |finding| logged("warning", finding, &[]));
     let mut content = reading.content;
     let written = encode::Options {
         name: options.config_map.clone(),
@@ -57,34 +57,35 @@ pub(super) fn extract(
         ..encode::Options::default()
     };
     match fill_with(&content, &written, options, connection, unlade_config_map::fill_over) {
-        Err(Unfilled::Annotations(_)) => {}
+        Err(FillError::Annotations(_)) => {}
         result => return Ok(result?),
     }
-    // Upstream keeps less, which may fit.
-    let mut gone = Vec::new();
-    let n_gone = content.keep_upstream_annotations();
-    if n_gone > 0 {
-        gone.push(format!("{n_gone} of annotations.yaml beside upstream's six"));
+    // Upstream writes fewer annotations, which may fit.
+    let mut dropped = Vec::new();
+    let n_dropped = content.keep_upstream_annotations();
+    if n_dropped > 0 {
+        dropped.push(format!("{n_dropped} of annotations.yaml beside upstream's six"));
     }
     match fill_with(&content, &written, options, connection, replace) {
-        Err(Unfilled::Annotations(_)) => {
+        Err(FillError::Annotations(_)) => {
             let written = encode::Options { without_marks: true, ..written };
             fill_with(&content, &written, options, connection, replace)?;
-            gone.push("unlade's marks".to_owned());
+            dropped.push("unlade's marks".to_owned());
         }
         result => result?,
     }
-    let gone = if gone.is_empty() { String::new() } else { format!("{} and ", gone.join(", ")) };
+    let dropped =
+        if dropped.is_empty() { String::new() } else { format!("{} and ", dropped.join(", ")) };
     let message = format!(
-        "the annotations are more than Kubernetes takes: {gone}those that the ConfigMap had are \
-         left out"
+        "the annotations are larger than Kubernetes allows: {dropped}those that the ConfigMap had \
+         are left out"
     );
     logged("warning", &message, &[]);
     Ok(())
 }
 
-/// What upstream says while it reads, in its order.
-fn tell_of(files: &[File], options: &Options) {
+/// Logs what upstream logs while it reads the files, in the same order.
+fn log_files(files: &[File], options: &Options) {
     for file in files {
         let path = options.root.join(file.path());
         logged("info", "Reading file", &[("file", &path.to_string_lossy())]);
@@ -99,8 +100,8 @@ fn tell_of(files: &[File], options: &Options) {
         }
         if !options.is_compressed && std::str::from_utf8(&file.bytes).is_err() {
             let message = format!(
-                "{}: the file is not UTF-8, so it lies in binaryData, which OLM reads with gzip \
-                 alone",
+                "{}: the file is not UTF-8, so it is written to binaryData, which OLM reads only \
+                 with gzip",
                 file.path()
             );
             logged("warning", &message, &[]);
@@ -108,17 +109,17 @@ fn tell_of(files: &[File], options: &Options) {
     }
 }
 
-/// Why a ConfigMap is not filled.
-enum Unfilled {
+/// Why a ConfigMap was not filled.
+enum FillError {
     /// The annotations are too large.
     Annotations(Failure),
     Other(Failure),
 }
 
-impl From<Unfilled> for Failure {
-    fn from(unfilled: Unfilled) -> Self {
-        match unfilled {
-            Unfilled::Annotations(failure) | Unfilled::Other(failure) => failure,
+impl From<FillError> for Failure {
+    fn from(error: FillError) -> Self {
+        match error {
+            FillError::Annotations(failure) | FillError::Other(failure) => failure,
         }
     }
 }
@@ -129,37 +130,37 @@ fn fill_with(
     options: &Options,
     connection: &Connection,
     put: Fill,
-) -> Result<(), Unfilled> {
+) -> Result<(), FillError> {
     let encoded = encode(content, written).map_err(|error| match error {
-        encode::Error::Annotations(_) => Unfilled::Annotations(error.into()),
-        error => Unfilled::Other(error.into()),
+        encode::Error::Annotations(_) => FillError::Annotations(error.into()),
+        error => FillError::Other(error.into()),
     })?;
     for mut config_map in encoded {
         check_limit(&config_map, options.limit)?;
-        // Upstream leaves them as they are, and OLM has set its own.
+        // Upstream does not change the labels, and OLM has set its own.
         config_map.metadata.labels.clear();
         let (policy, clock) = (Policy::default(), SystemClock::start());
         let mut pace = Pace::new(&policy, &clock);
         api::fill(connection, &config_map, put, &mut pace).map_err(|error| match error {
             api::Error::Fill(fill::Error::Annotations { .. }) => {
-                Unfilled::Annotations(error.into())
+                FillError::Annotations(error.into())
             }
-            error => Unfilled::Other(error.into()),
+            error => FillError::Other(error.into()),
         })?;
     }
     Ok(())
 }
 
-/// As upstream does it: no annotation of others stays.
+/// Fills the ConfigMap as upstream does: without the annotations that it already had.
 fn replace(mut existing: ConfigMap, encoded: &ConfigMap) -> Result<ConfigMap, fill::Error> {
     existing.metadata.annotations.clear();
     unlade_config_map::fill(existing, encoded)
 }
 
-fn check_limit(config_map: &ConfigMap, limit: u64) -> Result<(), Unfilled> {
+fn check_limit(config_map: &ConfigMap, limit: u64) -> Result<(), FillError> {
     if config_map.values_size() as u64 <= limit {
         return Ok(());
     }
     logged("error", &format!("Bundle files exceeded {limit} bytes limit"), &[]);
-    Err(Unfilled::Other(Failure::limit(limit)))
+    Err(FillError::Other(Failure::limit(limit)))
 }

@@ -9,7 +9,8 @@ use lexopt::prelude::*;
 
 use crate::name;
 
-/// Those that every command of upstream takes: they are of registries, which nobody asks here.
+/// The flags that every command of upstream accepts. They configure registries, which this program
+/// never contacts.
 const GLOBAL: [&str; 3] = ["--skip-tls", "--skip-tls-verify", "--use-http"];
 
 const GZIP: &str = "-z, --gzip";
@@ -17,21 +18,21 @@ const GZIP: &str = "-z, --gzip";
 /// What to extract, and where to.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Options {
-    /// `-m`: the folder with `manifests/` and `metadata/`.
+    /// `-m`: the directory that contains `manifests/` and `metadata/`.
     pub(super) root: PathBuf,
-    /// `-n`.
+    /// `-n`: the namespace.
     pub(super) namespace: String,
-    /// `-c`.
+    /// `-c`: the name of the ConfigMap.
     pub(super) config_map: String,
-    /// `-l`: most bytes of all values.
+    /// `-l`: the maximum size of all values, in bytes.
     pub(super) limit: u64,
-    /// `-z`.
+    /// `-z`: whether the values are compressed.
     pub(super) is_compressed: bool,
-    /// `-k`; without it the pod's service account.
+    /// `-k`: the kubeconfig. The default is the service account of the pod.
     pub(super) kubeconfig: Option<PathBuf>,
 }
 
-/// What is wrong with the flags, in upstream's words where it has some.
+/// Why the flags are invalid, in upstream's words where upstream has the same error.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
     #[error("{}", syntax(.0))]
@@ -42,13 +43,13 @@ pub(super) enum Error {
     Value { flag: &'static str, value: String, reason: String },
 }
 
-/// Whether `arg` is a flag that stands for every command and changes nothing here.
+/// Checks whether `arg` is a flag that every command of upstream accepts.
 pub(super) fn is_global(arg: &OsStr) -> bool {
     let text = arg.to_str().unwrap_or_default();
     GLOBAL.contains(&text.split_once('=').map_or(text, |(flag, _)| flag))
 }
 
-/// The options; none if help is asked for.
+/// Parses the flags. Returns `None` if they request help.
 pub(super) fn parse<'a>(
     args: impl IntoIterator<Item = &'a OsString>,
 ) -> Result<Option<Options>, Error> {
@@ -65,7 +66,7 @@ pub(super) fn parse<'a>(
         let arg = match parser.next() {
             Ok(Some(arg)) => arg,
             Ok(None) => break,
-            // What stands behind a switch of one letter is another flag, but for `-z=false`.
+            // lexopt allows no value after a switch of one letter, but pflag allows `-z=false`.
             Err(lexopt::Error::UnexpectedValue { option, value }) if option == "-z" => {
                 options.is_compressed = boolean(&value, GZIP)?;
                 continue;
@@ -91,7 +92,7 @@ pub(super) fn parse<'a>(
                 options.kubeconfig = Some(PathBuf::from(parser.value()?))
                     .filter(|path| !path.as_os_str().is_empty());
             }
-            // They change nothing here, as with upstream.
+            // These change nothing here, as in upstream.
             Long("debug") => _ = switch(&mut parser, "--debug")?,
             Long("skip-tls") => _ = switch(&mut parser, "--skip-tls")?,
             Long("skip-tls-verify") => _ = switch(&mut parser, "--skip-tls-verify")?,
@@ -104,8 +105,9 @@ pub(super) fn parse<'a>(
     Ok(Some(options))
 }
 
-/// Whether `opm version` is asked for help by these arguments: it takes any, and no flag of its own.
-pub(super) fn asks_version_for_help<'a>(
+/// Checks whether the arguments of `opm version` request help. It accepts any argument, but only
+/// the flags of all commands.
+pub(super) fn is_version_help_requested<'a>(
     args: impl IntoIterator<Item = &'a OsString>,
 ) -> Result<bool, Error> {
     let mut parser = lexopt::Parser::from_args(args);
@@ -122,7 +124,7 @@ pub(super) fn asks_version_for_help<'a>(
     Ok(false)
 }
 
-/// A switch, which may be given as `--gzip=false` too.
+/// Parses a switch, which may have a value as in `--gzip=false`.
 fn switch(parser: &mut lexopt::Parser, flag: &'static str) -> Result<bool, Error> {
     parser.optional_value().map_or(Ok(true), |value| boolean(&value, flag))
 }
@@ -139,7 +141,7 @@ fn boolean(value: &OsStr, flag: &'static str) -> Result<bool, Error> {
     }
 }
 
-/// As pflag says it.
+/// Formats a syntax error in the words of pflag.
 fn syntax(error: &lexopt::Error) -> String {
     let shorthand = |flag: &str| flag.chars().nth(1).filter(|&short| short != '-');
     match error {
@@ -160,14 +162,14 @@ fn check(options: &Options) -> Result<(), Error> {
         return Err(Error::Value {
             flag: "-c, --configmapname",
             value: options.config_map.clone(),
-            reason: "a name is at most 253 of a-z, 0-9, - and .".to_owned(),
+            reason: "expected at most 253 characters of a-z, 0-9, - and .".to_owned(),
         });
     }
     if !name::is_label(&options.namespace) {
         return Err(Error::Value {
             flag: "-n, --namespace",
             value: options.namespace.clone(),
-            reason: "a namespace is at most 63 of a-z, 0-9 and -".to_owned(),
+            reason: "expected at most 63 characters of a-z, 0-9 and -".to_owned(),
         });
     }
     Ok(())

@@ -1,11 +1,11 @@
-//! Log lines as upstream's logger writes them (logrus `text_formatter.go`, on no terminal).
+//! Writes log lines as upstream's logger does without a terminal (logrus `text_formatter.go`).
 
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::log;
 
-/// One line: a message and its fields, in the order of their names.
+/// Logs a message and its fields in one line. The fields must be sorted by name.
 pub(super) fn logged(level: &str, message: &str, fields: &[(&str, &str)]) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     log::plain(line(now, level, message, fields));
@@ -14,7 +14,7 @@ pub(super) fn logged(level: &str, message: &str, fields: &[(&str, &str)]) {
 fn line(seconds: u64, level: &str, message: &str, fields: &[(&str, &str)]) -> String {
     let mut line = format!("time=\"{}\" level={level}", timestamp(seconds));
     for (name, value) in [("msg", message)].iter().chain(fields) {
-        // Writing to a string can't fail.
+        // Writing to a string cannot fail.
         let _ = if value.chars().all(is_plain) {
             write!(line, " {name}={value}")
         } else {
@@ -24,16 +24,16 @@ fn line(seconds: u64, level: &str, message: &str, fields: &[(&str, &str)]) -> St
     line
 }
 
-/// Whether a value with such characters alone is written without quotes.
+/// Checks whether logrus writes a value without quotes if it consists of such characters only.
 fn is_plain(character: char) -> bool {
     character.is_ascii_alphanumeric()
         || matches!(character, '-' | '.' | '_' | '/' | '@' | '^' | '+')
 }
 
-/// Seconds since 1970 by RFC 3339, in UTC.
+/// Formats seconds since 1970 as RFC 3339 in UTC.
 fn timestamp(seconds: u64) -> String {
     let (days, of_day) = (seconds / 86_400, seconds % 86_400);
-    // The calendar repeats every 400 years; counted from a first of March, the leap day comes last.
+    // The calendar repeats every 400 years. If years start in March, the leap day is the last day.
     let shifted = days + 719_468;
     let (era, day) = (shifted / 146_097, shifted % 146_097);
     let year_of_era = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;

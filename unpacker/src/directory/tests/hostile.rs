@@ -1,4 +1,4 @@
-//! Directories of an author who wants a file from outside, or all the memory.
+//! Bundles of an attacker who wants to read files outside the bundle, or to use up the memory.
 
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ fn links_to_secrets_and_to_other_processes_are_refused() {
             "/proc/self/environ",
             "/proc/self/fd/0",
             "/dev/stdin",
-            // Leads out and comes back: to a check of the resolved path it would look harmless.
+            // Leads out and back in, so a check of the resolved path alone would accept it.
             "../manifests/csv.yaml",
             "../../../../../../../proc/self/environ",
         ] {
@@ -64,8 +64,8 @@ fn manifests_that_are_a_link_out_of_the_bundle_are_refused() {
     }
 }
 
-/// No path tells a hard link from the file itself. Who can make one in an image could put the
-/// bytes there as well.
+/// A hard link cannot be distinguished from the file itself. Whoever can create one in an image
+/// could also copy the bytes.
 #[test]
 fn a_hard_link_is_the_file_that_it_names() {
     for resolution in READERS {
@@ -175,7 +175,7 @@ fn manifests_named_by_the_annotations_cannot_lead_out() {
     }
 }
 
-/// What is read is the file or an error, and never what stands at its place for a moment.
+/// The result is the file or an error, and never a file that replaces it for a moment.
 #[test]
 fn exchanging_a_file_or_directory_while_it_is_read_gives_nothing_from_outside() {
     for resolution in READERS {

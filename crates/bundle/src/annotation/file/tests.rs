@@ -5,7 +5,7 @@ fn file(text: &str) -> Result<AnnotationsFile, Error> {
     read("metadata/annotations.yaml", text.as_bytes(), &Limits::default(), Illegal::Refused)
 }
 
-/// The annotations with a value.
+/// Returns the annotations that have a value.
 fn values(text: &str) -> Vec<(String, String)> {
     let annotations = file(text).unwrap().annotations;
     assert!(UPSTREAM.iter().all(|&key| annotations.contains_key(key)), "the six are there");
@@ -57,7 +57,7 @@ fn keys_are_matched_as_go_matches_them() {
         ]
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
     );
-    // In the order of the spellings, null leaves what was there, and U+212A is a k for Go.
+    // Null keeps the value of an earlier spelling, and U+212A is a k in Go.
     let package = |text: &str| file(text).unwrap().annotations[PACKAGE].clone();
     let upper = PACKAGE.replace("package", "Package");
     assert_eq!(package(&format!("annotations: {{{PACKAGE}: a, {upper}: b}}")), "a");
@@ -71,7 +71,7 @@ fn a_key_in_two_spellings_is_found() {
     let upper = PACKAGE.replace("package", "Package");
     let file = file(&format!("annotations: {{{PACKAGE}: a, {upper}: b}}")).unwrap();
     assert!(
-        file.findings.clone().into_vec()[0].message.contains("the latter wins"),
+        file.findings.clone().into_vec()[0].message.contains("uses the latter"),
         "{:?}",
         file.findings
     );

@@ -101,9 +101,9 @@ fn a_fault_that_replaced_another_outlives_it() {
         faults.set("a", fault)
     });
     faults.heal("a", first);
-    assert_eq!(faults.of("a").unwrap().fault.answer, Answer::Status(500));
+    assert_eq!(faults.get("a").unwrap().fault.answer, Answer::Status(500));
     faults.heal("a", second);
-    assert!(faults.of("a").is_none());
+    assert!(faults.get("a").is_none());
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! Numbers as Go's `strconv.ParseUint` reads them with base 0: `1048576`, `1_048_576`, `0x100000`.
+//! Parses numbers as Go's `strconv.ParseUint` does with base 0: `1048576`, `1_048_576`, `0x100000`.
 
-/// The number, or what is wrong with it.
+/// Parses a number. The error is the message of Go.
 pub(super) fn parse(text: &str) -> Result<u64, &'static str> {
     const SYNTAX: &str = "invalid syntax";
     let lower = text.to_ascii_lowercase();

@@ -15,92 +15,92 @@ use crate::{Failure, Reason, failure};
 #[cfg(test)]
 mod tests;
 
-/// How long one answer may take. A server that hangs answers never; an admission webhook may take
-/// half a minute.
+/// The timeout of one request. An admission webhook may take half a minute, and a hanging server
+/// never answers.
 const ANSWER: Duration = Duration::from_secs(35);
 
-/// How long a command other than a launch waits for an API server that is out of reach or busy.
-/// Someone waits for the prompt.
+/// How long a command other than a launch retries while the API server is unreachable or
+/// overloaded. It is short because a user is waiting.
 pub(super) const PROMPT: Duration = Duration::from_secs(10);
 
-/// How long the last answer may take at the least.
+/// The minimum timeout of the last request.
 const LEAST: Duration = Duration::from_secs(1);
 
 /// The longest time that a server may ask us to wait. Kubernetes asks for one second if it is busy,
 /// and for thirty if a feature is not ready yet.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(30);
 
-/// How long a 401 or 403 may come from a server that has just started: its caches of rules come
-/// after its socket.
+/// How long a 401 or 403 is retried after an outage. A server that has just started answers before
+/// its caches of RBAC rules are filled.
 const STARTING: Duration = Duration::from_secs(10);
 
-/// What the API server made of a request.
+/// The API server's reply to a request, unless it is a failure.
 #[derive(Debug)]
-pub(crate) enum Answer<T> {
-    /// It did it.
+pub(crate) enum Reply<T> {
+    /// The request succeeded.
     Done(T),
-    /// An object of this name is there.
+    /// An object of this name already exists.
     Exists,
-    /// The object isn't there.
+    /// The object does not exist.
     Missing,
     /// The object has changed since it was read.
     Changed,
 }
 
-impl<T> Answer<T> {
-    /// The value, where there is one.
-    pub(crate) fn done(self) -> Option<T> {
+impl<T> Reply<T> {
+    /// Returns the value, if the request succeeded.
+    pub(crate) fn value(self) -> Option<T> {
         match self {
             Self::Done(value) => Some(value),
             _ => None,
         }
     }
 
-    /// The value, where nothing else makes sense.
-    pub(crate) fn expected(self, doing: &str) -> Result<T, Failure> {
+    /// Returns the value. Any other reply is a failure.
+    pub(crate) fn expect_value(self, doing: &str) -> Result<T, Failure> {
         let words = match self {
             Self::Done(value) => return Ok(value),
-            Self::Exists => "it is there",
-            Self::Missing => "it isn't there",
-            Self::Changed => "it has changed",
+            Self::Exists => "the object already exists",
+            Self::Missing => "the object does not exist",
+            Self::Changed => "the object has changed",
         };
         Err(Failure::new(
             Reason::ApiRefused,
-            format!("cannot {doing}: the API server says that {words}"),
+            format!("failed to {doing}: the API server says that {words}"),
         ))
     }
 }
 
-/// Makes a request that is not part of a launch: it is retried for at most 10 seconds, and nobody
-/// but the log learns about it. `doing` completes "failed to" for people.
-pub(crate) async fn ask<T, F>(doing: &str, request: impl Fn() -> F) -> Result<Answer<T>, Failure>
+/// Sends a request that is not part of a launch. It is retried for at most 10 seconds, and retries
+/// are only logged. `doing` describes the request and completes "failed to" in messages.
+pub(crate) async fn send<T, F>(doing: &str, request: impl Fn() -> F) -> Result<Reply<T>, Failure>
 where
     F: Future<Output = kube::Result<T>>,
 {
     let report = Report::start(unbounded().0);
-    Patience::of(&report, PROMPT).ask(doing, request).await
+    Retrier::new(&report, PROMPT).send(doing, request).await
 }
 
-/// The same, where anything but a value is a failure.
-pub(crate) async fn ask_for<T, F>(doing: &str, request: impl Fn() -> F) -> Result<T, Failure>
+/// Sends a request as [`send`] does. Any reply other than a value is a failure.
+pub(crate) async fn send_for_value<T, F>(doing: &str, request: impl Fn() -> F) -> Result<T, Failure>
 where
     F: Future<Output = kube::Result<T>>,
 {
-    ask(doing, request).await?.expected(doing)
+    send(doing, request).await?.expect_value(doing)
 }
 
-/// Asks until it is answered, or `until`.
+/// Retries requests until they are answered, or until a deadline.
 #[derive(Debug)]
-pub(super) struct Patience<'r> {
+pub(super) struct Retrier<'r> {
     until: Instant,
     had_outage: AtomicBool,
-    /// What [`Patience::wait`] waits for.
+    /// The wait of [`Retrier::wait`].
     wait: Wait<'r>,
 }
 
-impl<'r> Patience<'r> {
-    /// For this long, from now on.
-    pub(super) fn of(report: &'r Report, time: Duration) -> Self {
+impl<'r> Retrier<'r> {
+    /// Returns a retrier whose deadline is this time from now.
+    pub(super) fn new(report: &'r Report, time: Duration) -> Self {
         Self {
             until: later(Instant::now(), time),
             had_outage: AtomicBool::new(false),
@@ -108,12 +108,12 @@ impl<'r> Patience<'r> {
         }
     }
 
-    /// Makes a request; `doing` completes "failed to" for people.
-    pub(super) async fn ask<T, F>(
+    /// Sends a request. `doing` describes it and completes "failed to" in messages.
+    pub(super) async fn send<T, F>(
         &self,
         doing: &str,
         request: impl Fn() -> F,
-    ) -> Result<Answer<T>, Failure>
+    ) -> Result<Reply<T>, Failure>
     where
         F: Future<Output = kube::Result<T>>,
     {
@@ -121,17 +121,17 @@ impl<'r> Patience<'r> {
         let mut first_denial = None;
         let wait = self.wait.another();
         loop {
-            // Someone who has little patience isn't kept for longer.
+            // A request does not outlive the deadline, but gets at least the minimum timeout.
             let now = Instant::now();
             let end = (now + ANSWER).min(self.until.max(now + LEAST));
             let mut at_least = Duration::ZERO;
             let answered = match timeout_at(end, request()).await {
-                Ok(Ok(value)) => Ok(Answer::Done(value)),
-                Ok(Err(error)) => answer(&error).ok_or_else(|| {
+                Ok(Ok(value)) => Ok(Reply::Done(value)),
+                Ok(Err(error)) => to_reply(&error).ok_or_else(|| {
                     at_least = retry_after(&error);
                     failure::of_api(&error, doing)
                 }),
-                Err(_) => Err(unanswered(doing, end.duration_since(now))),
+                Err(_) => Err(timed_out(doing, end.duration_since(now))),
             };
             let failure = match answered {
                 Ok(answer) => {
@@ -153,7 +153,7 @@ impl<'r> Patience<'r> {
         }
     }
 
-    /// Waits for the next try, if there is time for one.
+    /// Waits before the next try, or returns the failure if the deadline comes first.
     pub(super) async fn wait(&self, failure: Failure, waits: &mut Waits) -> Result<(), Failure> {
         self.pause(failure, waits.pause(), &self.wait).await
     }
@@ -168,34 +168,35 @@ impl<'r> Patience<'r> {
     }
 }
 
-/// How long the server asks us to wait.
+/// Returns how long the server asks the client to wait.
 pub(super) fn retry_after(error: &kube::Error) -> Duration {
     let kube::Error::Api(status) = error else { return Duration::ZERO };
     let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
     Duration::from_secs(seconds.into()).min(LONGEST_RETRY_AFTER)
 }
 
-/// The answers that aren't failures.
-fn answer<T>(error: &kube::Error) -> Option<Answer<T>> {
+/// Returns the reply of an error that is not a failure.
+fn to_reply<T>(error: &kube::Error) -> Option<Reply<T>> {
     let kube::Error::Api(status) = error else { return None };
     let is_of_namespace =
         status.details.as_ref().is_some_and(|details| details.kind == "namespaces");
     if status.is_already_exists() {
-        Some(Answer::Exists)
+        Some(Reply::Exists)
     } else if status.is_conflict() && !status.message.contains("resourcequotas \"") {
-        // A quota's usage that others changed at the same time is tried again as it is.
-        Some(Answer::Changed)
+        // A conflict about the usage of a quota is retried with the same object.
+        Some(Reply::Changed)
     } else if status.code == 404 && !is_of_namespace {
-        // Of a kind that the API server does not know, the answer is plain text without a reason.
-        Some(Answer::Missing)
+        // Only the status code is checked, because the reply about an unknown kind is plain text
+        // without a reason.
+        Some(Reply::Missing)
     } else {
         None
     }
 }
 
-/// That there was no answer within this time.
-fn unanswered(doing: &str, time: Duration) -> Failure {
+/// Returns the failure of a request that was not answered within this time.
+fn timed_out(doing: &str, time: Duration) -> Failure {
     let seconds = time.as_secs();
-    let message = format!("cannot {doing}: the API server didn't answer within {seconds} s");
+    let message = format!("failed to {doing}: the API server did not answer within {seconds} s");
     Failure::new(Reason::ApiUnreachable, message)
 }

@@ -18,22 +18,20 @@ fn missing(kind: &str) -> kube::Error {
     kube::Error::Api(Box::new(status.unwrap()))
 }
 
-/// What comes of these answers, the last one given for ever, within a minute; how often it was
-/// asked, and how often a wait was reported.
-async fn asked(
-    answers: &[fn() -> kube::Result<u8>],
-) -> (Result<Answer<u8>, Failure>, usize, usize) {
+/// Sends a request to a server that returns these replies and repeats the last one. Returns the
+/// result within a minute, the number of requests and the number of reported waits.
+async fn asked(answers: &[fn() -> kube::Result<u8>]) -> (Result<Reply<u8>, Failure>, usize, usize) {
     let (sender, events) = unbounded();
     let report = Report::start(sender);
     let n_asked = Cell::new(0);
     let result = {
-        let patience = Patience::of(&report, Duration::from_mins(1));
+        let retrier = Retrier::new(&report, Duration::from_mins(1));
         let request = || {
             let answer = answers[n_asked.get().min(answers.len() - 1)];
             n_asked.set(n_asked.get() + 1);
             async move { answer() }
         };
-        patience.ask("read it", request).await
+        retrier.send("read it", request).await
     };
     drop(report);
     let waits = events.filter(|event| {
@@ -44,14 +42,14 @@ async fn asked(
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_are_made_again_while_the_server_is_out_of_reach() {
+async fn requests_are_retried_while_the_server_is_unreachable() {
     let busy: fn() -> kube::Result<u8> = || Err(refused(503, "ServiceUnavailable"));
     let denied: fn() -> kube::Result<u8> = || Err(refused(403, "Forbidden"));
     let fine: fn() -> kube::Result<u8> = || Ok(1);
 
-    let (result, n_asked, n_told) = asked(&[busy, busy, busy, fine]).await;
-    assert!(matches!(result, Ok(Answer::Done(1))), "{result:?}");
-    assert_eq!((n_asked, n_told), (4, 1), "the same is told once");
+    let (result, n_asked, n_reported) = asked(&[busy, busy, busy, fine]).await;
+    assert!(matches!(result, Ok(Reply::Done(1))), "{result:?}");
+    assert_eq!((n_asked, n_reported), (4, 1), "the same problem is reported once");
 
     let (result, n_asked, _) = asked(&[busy]).await;
     assert_eq!(result.unwrap_err().reason, Reason::ApiUnreachable);
@@ -63,7 +61,7 @@ async fn requests_are_made_again_while_the_server_is_out_of_reach() {
 
     let (result, ..) = asked(&[busy, denied, denied, fine]).await;
     assert!(
-        matches!(result, Ok(Answer::Done(1))),
+        matches!(result, Ok(Reply::Done(1))),
         "a server that starts knows no rules: {result:?}"
     );
     let (result, ..) = asked(&[busy, denied]).await;
@@ -71,41 +69,41 @@ async fn requests_are_made_again_while_the_server_is_out_of_reach() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_hangs_is_asked_again() {
+async fn requests_to_a_hanging_server_are_retried() {
     let report = Report::start(unbounded().0);
-    let patience = Patience::of(&report, Duration::from_mins(2));
+    let retrier = Retrier::new(&report, Duration::from_mins(2));
     let n_asked = Cell::new(0);
     let request = || {
         n_asked.set(n_asked.get() + 1);
         std::future::pending::<kube::Result<u8>>()
     };
-    let failure = patience.ask("read it", request).await.unwrap_err();
+    let failure = retrier.send("read it", request).await.unwrap_err();
     assert_eq!(failure.reason, Reason::ApiUnreachable);
     assert_eq!(n_asked.get(), 4);
-    assert!(Instant::now() < patience.until + LEAST, "the last answer isn't waited for longer");
+    assert!(Instant::now() < retrier.until + LEAST, "the last answer is not waited for longer");
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_about_the_object_are_no_failures() {
+async fn replies_about_the_object_are_not_failures() {
     let exists: fn() -> kube::Result<u8> = || Err(refused(409, "AlreadyExists"));
     let changed: fn() -> kube::Result<u8> = || Err(refused(409, "Conflict"));
     let gone: fn() -> kube::Result<u8> = || Err(missing("configmaps"));
     let no_namespace: fn() -> kube::Result<u8> = || Err(missing("namespaces"));
-    assert!(matches!(asked(&[exists]).await.0, Ok(Answer::Exists)));
-    assert!(matches!(asked(&[changed]).await.0, Ok(Answer::Changed)));
-    assert!(matches!(asked(&[gone]).await.0, Ok(Answer::Missing)));
+    assert!(matches!(asked(&[exists]).await.0, Ok(Reply::Exists)));
+    assert!(matches!(asked(&[changed]).await.0, Ok(Reply::Changed)));
+    assert!(matches!(asked(&[gone]).await.0, Ok(Reply::Missing)));
     let quota: fn() -> kube::Result<u8> = || {
         let kube::Error::Api(mut status) = refused(409, "Conflict") else { panic!() };
         status.message = "Operation cannot be fulfilled on resourcequotas \"q\": changed".into();
         Err(kube::Error::Api(status))
     };
     let fine: fn() -> kube::Result<u8> = || Ok(1);
-    assert!(matches!(asked(&[quota, quota, fine]).await.0, Ok(Answer::Done(1))));
+    assert!(matches!(asked(&[quota, quota, fine]).await.0, Ok(Reply::Done(1))));
     assert_eq!(asked(&[no_namespace]).await.0.unwrap_err().reason, Reason::Namespace);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_time_that_the_server_asks_for_is_waited_within_bounds() {
+async fn the_wait_that_the_server_requests_is_bounded() {
     let busy = |seconds: u32| {
         let details = serde_json::json!({"retryAfterSeconds": seconds});
         let status = serde_json::from_value(serde_json::json!({
@@ -115,14 +113,14 @@ async fn the_time_that_the_server_asks_for_is_waited_within_bounds() {
     };
     for (asked, waited) in [(0, 0), (7, 7), (30, 30), (3600, 30)] {
         let report = Report::start(unbounded().0);
-        let patience = Patience::of(&report, Duration::from_mins(2));
+        let retrier = Retrier::new(&report, Duration::from_mins(2));
         let n_asked = Cell::new(0);
         let request = || {
             n_asked.set(n_asked.get() + 1);
             let answer = if n_asked.get() == 1 { Err(busy(asked)) } else { Ok(1) };
             async move { answer }
         };
-        patience.ask("read it", request).await.unwrap();
+        retrier.send("read it", request).await.unwrap();
         assert_eq!(report.elapsed().as_secs(), waited, "where {asked} s were asked for");
     }
 }
