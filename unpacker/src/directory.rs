@@ -9,6 +9,7 @@
 mod beneath;
 mod error;
 mod file;
+mod place;
 mod walk;
 
 use std::path::Path;

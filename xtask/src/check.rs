@@ -1,5 +1,6 @@
 //! `cargo xtask check`: every check that is not a test.
 
+use std::path::Path;
 use std::process::Command;
 
 use crate::{
@@ -18,6 +19,12 @@ mod threat;
 
 /// The version of cargo-deny that `deny.toml` is written for.
 const DENY: &str = "0.20";
+
+/// A system other than Linux on which the command is to work.
+const MACOS: &str = "aarch64-apple-darwin";
+
+/// The crates that use what differs between systems, and need no C compiler for [`MACOS`].
+const PORTABLE: [&str; 3] = ["unlade-loader", "unlade-oci", "unlade-unpacker"];
 
 pub(crate) fn run() -> Result<(), Error> {
     let packages = package::read_all()?;
@@ -47,7 +54,24 @@ pub(crate) fn run() -> Result<(), Error> {
     for name in boundary::shipped() {
         command::run(&mut cargo(["check", "--quiet", "--locked", "-p", name]))?;
     }
+    portable()?;
     deny()
+}
+
+/// Compiles for macOS what the command is made of. Nothing is linked or run.
+fn portable() -> Result<(), Error> {
+    let mut rustc = Command::new("rustc");
+    let output = command::capture(rustc.args(["--print", "target-libdir", "--target", MACOS]))?;
+    if !Path::new(String::from_utf8_lossy(&output.stdout).trim()).exists() {
+        eprintln!(
+            "LEFT OUT: whether the command compiles for macOS; get its standard library with"
+        );
+        eprintln!("  rustup target add {MACOS}");
+        return Ok(());
+    }
+    let packages = PORTABLE.iter().flat_map(|name| ["-p", name]);
+    let check = ["check", "--quiet", "--locked", "--no-default-features", "--target", MACOS];
+    command::run(&mut cargo(check.into_iter().chain(packages)))
 }
 
 /// Builds the documentation, with warnings as errors.

@@ -1,28 +1,23 @@
 //! Opens paths beneath a folder, and never any path outside it.
 
-use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, PROC_SUPER_MAGIC, ResolveFlags, Stat, StatxFlags, fstat,
-    fstatfs, open, openat2, statx,
-};
+use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, open};
 use rustix::io::Errno;
 
-use super::Error;
-use super::file::read_at_most;
-use super::walk;
+use super::place::{Place, SEARCH};
+use super::{Error, walk};
 
-/// The maximum size of the information in `/proc` about a descriptor, in bytes. It consists of four
-/// short lines for a file or folder.
-const MAX_FDINFO_SIZE: usize = 4 << 10;
+#[cfg(target_os = "linux")]
+mod kernel;
 
 /// How paths are resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Resolution {
     /// By the kernel, and if that fails, by [`walk`]. The walk also works if `openat2` does not
-    /// exist (before Linux 5.6) or is filtered by seccomp, and its errors name the link or mount.
+    /// exist (before Linux 5.6, and on other systems) or is filtered by seccomp, and its errors name
+    /// the link or mount.
     #[default]
     Auto,
     /// Only by the kernel, so that tests can compare both.
@@ -31,6 +26,9 @@ pub(crate) enum Resolution {
     /// Only by the walk.
     #[cfg(test)]
     Walk,
+    /// Only by the walk, as on systems other than Linux.
+    #[cfg(test)]
+    Portable,
 }
 
 /// An open folder and its path for messages.
@@ -42,32 +40,30 @@ pub(crate) struct Folder {
     resolution: Resolution,
 }
 
-/// A file of any kind that was opened with `O_PATH`, which has no effect on devices and does not
-/// block on a FIFO.
-#[derive(Debug)]
-pub(crate) struct Place {
-    pub(super) stat: Stat,
-    /// Prevents the inode number from being reused.
-    _fd: OwnedFd,
-}
-
 /// The mount that a file is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mount {
     /// The ID of the mount.
+    #[cfg(target_os = "linux")]
     Id(u64),
     /// The device, if neither `statx` (since Linux 5.8) nor `/proc` returns the ID. It does not
-    /// distinguish a bind mount of the same file system.
-    Device(u64),
+    /// distinguish a bind mount of the same file system. The number is unsigned on Linux and signed
+    /// on macOS.
+    Device(i128),
 }
 
 impl Folder {
     /// Opens the folder at `path`. Links in `path` are followed, because the caller chose it.
     pub(crate) fn root(path: &Path, resolution: Resolution) -> Result<Self, Error> {
         let failed = |errno: Errno| Error::Root { path: path.to_owned(), source: errno.into() };
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let flags = SEARCH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = open(path, flags, Mode::empty()).map_err(failed)?;
-        let mount = Mount::from_fd(fd.as_fd()).map_err(failed)?;
+        let mount = match resolution {
+            #[cfg(test)]
+            Resolution::Portable => fstat(&fd).map(|stat| Mount::from_device(&stat)),
+            _ => Mount::from_fd(fd.as_fd()),
+        };
+        let mount = mount.map_err(failed)?;
         Ok(Self { fd, name: String::new(), mount, resolution })
     }
 
@@ -84,21 +80,29 @@ impl Folder {
 
     /// Finds the file at `path` beneath this folder.
     pub(crate) fn place(&self, path: &str) -> Result<Place, Error> {
-        let fd = self.resolve(path, OFlags::PATH)?;
-        let stat = fstat(&fd).map_err(|errno| self.system_error(path, errno))?;
-        Ok(Place { stat, _fd: fd })
+        match self.resolution {
+            #[cfg(target_os = "linux")]
+            Resolution::Auto => self.place_by_kernel(path).or_else(|_| walk::place(self, path)),
+            #[cfg(not(target_os = "linux"))]
+            Resolution::Auto => walk::place(self, path),
+            #[cfg(test)]
+            Resolution::Kernel => {
+                self.place_by_kernel(path).map_err(|errno| self.system_error(path, errno))
+            }
+            #[cfg(test)]
+            Resolution::Walk | Resolution::Portable => walk::place(self, path),
+        }
     }
 
     /// Opens `path` for reading, and checks that it is still `place`.
     pub(crate) fn open(&self, path: &str, place: &Place, flags: OFlags) -> Result<OwnedFd, Error> {
         // Nonblocking, in case a FIFO replaced the file in the meantime.
         let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let fd = self.resolve(path, flags)?;
-        let stat = fstat(&fd).map_err(|errno| self.system_error(path, errno))?;
-        if (stat.st_dev, stat.st_ino) == (place.stat.st_dev, place.stat.st_ino) {
-            Ok(fd)
-        } else {
-            Err(Error::Changed { path: self.path_of(path) })
+        let fd = self.resolve(path, flags | OFlags::CLOEXEC)?;
+        match place.is(fd.as_fd()) {
+            Ok(true) => Ok(fd),
+            Ok(false) => Err(Error::Changed { path: self.path_of(path) }),
+            Err(errno) => Err(self.system_error(path, errno)),
         }
     }
 
@@ -128,15 +132,31 @@ impl Folder {
     }
 
     fn resolve(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Error> {
-        let flags = flags | OFlags::CLOEXEC;
         match self.resolution {
-            Resolution::Auto => resolve_in_kernel(self.fd.as_fd(), path, flags)
-                .or_else(|_| walk::resolve(self, path, flags)),
+            #[cfg(target_os = "linux")]
+            Resolution::Auto => kernel::resolve(self.fd.as_fd(), path, flags)
+                .or_else(|_| walk::open(self, path, flags)),
+            #[cfg(not(target_os = "linux"))]
+            Resolution::Auto => walk::open(self, path, flags),
             #[cfg(test)]
-            Resolution::Kernel => resolve_in_kernel(self.fd.as_fd(), path, flags)
+            Resolution::Kernel => kernel::resolve(self.fd.as_fd(), path, flags)
                 .map_err(|errno| self.system_error(path, errno)),
             #[cfg(test)]
-            Resolution::Walk => walk::resolve(self, path, flags),
+            Resolution::Walk | Resolution::Portable => walk::open(self, path, flags),
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn place_by_kernel(&self, path: &str) -> Result<Place, Errno> {
+        Place::hold(kernel::resolve(self.fd.as_fd(), path, SEARCH | OFlags::CLOEXEC)?)
+    }
+
+    /// Finds `name` in `folder`, which is this folder or one beneath it.
+    pub(super) fn look(&self, folder: BorrowedFd<'_>, name: &str) -> Result<Place, Errno> {
+        match self.resolution {
+            #[cfg(test)]
+            Resolution::Portable => Place::find_portably(folder, name),
+            _ => Place::find(folder, name),
         }
     }
 }
@@ -150,50 +170,15 @@ impl AsFd for Folder {
 impl Mount {
     /// Returns the mount that `fd` is on.
     pub(crate) fn from_fd(fd: BorrowedFd<'_>) -> Result<Self, Errno> {
-        match mount_id_from_statx(fd).or_else(|| mount_id_from_proc(fd)) {
-            Some(id) => Ok(Self::Id(id)),
-            None => Ok(Self::Device(fstat(fd)?.st_dev)),
+        #[cfg(target_os = "linux")]
+        if let Some(id) = kernel::mount_id(fd) {
+            return Ok(Self::Id(id));
         }
+        Ok(Self::from_device(&fstat(fd)?))
     }
-}
 
-fn mount_id_from_statx(fd: BorrowedFd<'_>) -> Option<u64> {
-    let found = statx(fd, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
-    let is_known = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::MNT_ID);
-    is_known.then_some(found.stx_mnt_id)
-}
-
-/// Reads the same ID from `/proc` (since Linux 3.15, see proc(5)), for kernels and seccomp filters
-/// without `statx`.
-fn mount_id_from_proc(fd: BorrowedFd<'_>) -> Option<u64> {
-    let path = format!("/proc/self/fdinfo/{}", fd.as_raw_fd());
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let info = open(path, flags, Mode::empty()).ok()?;
-    // The image of a bundle can contain a folder with this name, but not the file system itself.
-    if fstatfs(&info).ok()?.f_type != PROC_SUPER_MAGIC {
-        return None;
-    }
-    let text = read_at_most(File::from(info), MAX_FDINFO_SIZE).ok()??;
-    let text = String::from_utf8(text).ok()?;
-    text.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim().parse().ok()
-}
-
-fn resolve_in_kernel(folder: BorrowedFd<'_>, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_XDEV | ResolveFlags::NO_MAGICLINKS;
-    openat2(folder, path, flags, Mode::empty(), resolve)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn statx_and_proc_return_the_same_mount_id() {
-        for path in ["/", "/proc", "/dev"] {
-            let fd = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
-            let from_proc = mount_id_from_proc(fd.as_fd());
-            assert!(from_proc.is_some(), "{path}");
-            assert_eq!(mount_id_from_statx(fd.as_fd()), from_proc, "{path}");
-        }
+    /// Returns the device of a file in place of its mount.
+    pub(super) fn from_device(stat: &Stat) -> Self {
+        Self::Device(stat.st_dev.into())
     }
 }

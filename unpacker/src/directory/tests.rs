@@ -27,8 +27,8 @@ fn refusal(resolution: Resolution, add: impl FnOnce(&Path)) -> Error {
     read(bundle(add).path(), &options).unwrap_err()
 }
 
-/// Both ways in which a reader resolves paths.
-const READERS: [Resolution; 2] = [Resolution::Auto, Resolution::Walk];
+/// The ways in which a reader resolves paths.
+const READERS: [Resolution; 3] = [Resolution::Auto, Resolution::Walk, Resolution::Portable];
 
 #[test]
 fn walk_and_kernel_agree_on_every_path() {
@@ -108,23 +108,26 @@ fn walk_and_kernel_agree_on_every_path() {
         "",
     ];
     for path in paths {
-        let found = [Resolution::Kernel, Resolution::Walk].map(|resolution| {
+        let all = [Resolution::Kernel, Resolution::Walk, Resolution::Portable];
+        let found = all.map(|resolution| {
             let root = Folder::root(root.path(), resolution).unwrap();
             let folder = root.folder("manifests").unwrap();
             folder.place(path).map(|place| place.stat.st_ino).map_err(|error| error.to_string())
         });
-        let [kernel, walk] = &found;
+        let [kernel, walk, portable] = &found;
         // The kernel takes no empty path; the walk is never given one.
         if path.is_empty() {
             continue;
         }
         assert_eq!(kernel.as_ref().ok(), walk.as_ref().ok(), "{path}: {kernel:?} {walk:?}");
+        assert_eq!(walk, portable, "{path}");
     }
 }
 
 #[test]
 fn magic_links_and_mounts_lead_nowhere() {
-    for resolution in [Resolution::Kernel, Resolution::Walk, Resolution::Auto] {
+    let all = [Resolution::Kernel, Resolution::Walk, Resolution::Portable, Resolution::Auto];
+    for resolution in all {
         let proc = Folder::root(Path::new("/proc"), resolution).unwrap();
         for path in
             ["self/root", "self/cwd", "self/exe", "self/fd/0", "self/root/etc", "self/ns/mnt"]

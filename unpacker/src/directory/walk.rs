@@ -8,42 +8,38 @@
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{FileType, Mode, OFlags, fstat, openat, readlinkat};
+use rustix::fs::{FileType, Mode, OFlags, RawMode, fstat, openat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use super::beneath::{Folder, Mount};
+use super::beneath::Folder;
+use super::place::Place;
 use super::{Error, LinkFault};
 
 /// The maximum number of links, which is that of the kernel (`MAXSYMLINKS`).
 const MAX_LINKS: usize = 40;
 
+/// Finds the file at `path` beneath `folder`.
+pub(super) fn place(folder: &Folder, path: &str) -> Result<Place, Error> {
+    let (walk, end) = Walk::to(folder, path)?;
+    match end {
+        Some((_, place)) => Ok(place),
+        None => folder.look(walk.here(), ".").map_err(|errno| walk.system_error(".", errno)),
+    }
+}
+
 /// Opens `path` beneath `folder`.
-pub(super) fn resolve(folder: &Folder, path: &str, flags: OFlags) -> Result<OwnedFd, Error> {
-    if path.starts_with('/') {
-        return Err(Error::Outside { path: path.to_owned() });
-    }
-    let mut walk = Walk {
-        folder,
-        inside: Vec::new(),
-        pending: path.split('/').map(str::to_owned).collect(),
-        links: 0,
-        link: None,
-    };
-    while let Some(component) = walk.next() {
-        match component.as_str() {
-            "" | "." => {}
-            ".." => walk.up(path)?,
-            name => {
-                if let Some(fd) = walk.step(name, flags)? {
-                    return Ok(fd);
-                }
+pub(super) fn open(folder: &Folder, path: &str, flags: OFlags) -> Result<OwnedFd, Error> {
+    let (walk, end) = Walk::to(folder, path)?;
+    let name = end.as_ref().map_or(".", |(name, _)| name);
+    openat(walk.here(), name, flags | OFlags::NOFOLLOW, Mode::empty()).map_err(|errno| {
+        match (errno, &end) {
+            (Errno::ACCESS, Some((name, place))) => {
+                unreadable(walk.path_of(name), place.stat.st_mode)
             }
+            _ => walk.system_error(name, errno),
         }
-    }
-    // The last component was a folder, or `.` or `..` led to one.
-    openat(walk.here(), ".", flags | OFlags::NOFOLLOW, Mode::empty())
-        .map_err(|errno| walk.system_error(".", errno))
+    })
 }
 
 /// A path that is being resolved.
@@ -67,7 +63,34 @@ struct Link {
     rest: usize,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    /// Resolves `path`. Returns the name and the place of its end, or `None` if that is the current
+    /// folder, which is the case if the path ends with a folder, `.` or `..`.
+    fn to(folder: &'a Folder, path: &str) -> Result<(Self, Option<(String, Place)>), Error> {
+        if path.starts_with('/') {
+            return Err(Error::Outside { path: path.to_owned() });
+        }
+        let mut walk = Self {
+            folder,
+            inside: Vec::new(),
+            pending: path.split('/').map(str::to_owned).collect(),
+            links: 0,
+            link: None,
+        };
+        while let Some(component) = walk.next() {
+            match component.as_str() {
+                "" | "." => {}
+                ".." => walk.up(path)?,
+                name => {
+                    if let Some(place) = walk.step(name)? {
+                        return Ok((walk, Some((component, place))));
+                    }
+                }
+            }
+        }
+        Ok((walk, None))
+    }
+
     fn next(&mut self) -> Option<String> {
         let component = self.pending.pop_front()?;
         self.link.take_if(|link| self.pending.len() < link.rest);
@@ -87,38 +110,31 @@ impl Walk<'_> {
             .unwrap_or_else(|| Error::Outside { path: self.folder.path_of(path) }))
     }
 
-    /// Resolves the component `name`. Returns the opened file if it is the end of the path and not
-    /// a folder.
-    fn step(&mut self, name: &str, flags: OFlags) -> Result<Option<OwnedFd>, Error> {
-        let nofollow = OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = openat(self.here(), name, OFlags::PATH | nofollow, Mode::empty())
-            .map_err(|errno| self.system_error(name, errno))?;
-        let stat = fstat(&fd).map_err(|errno| self.system_error(name, errno))?;
-        if Mount::from_fd(fd.as_fd()).map_err(|errno| self.system_error(name, errno))?
-            != self.folder.mount()
-        {
+    /// Resolves the component `name`. Returns its place if it is the end of the path and not a
+    /// folder.
+    fn step(&mut self, name: &str) -> Result<Option<Place>, Error> {
+        let failed = |errno| self.system_error(name, errno);
+        let place = self.folder.look(self.here(), name).map_err(failed)?;
+        if place.mount().map_err(failed)? != self.folder.mount() {
             return Err(self
                 .link_error(LinkFault::Mount)
                 .unwrap_or_else(|| Error::Mount { path: self.path_of(name) }));
         }
-        match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Symlink => self.follow(name, &fd)?,
-            FileType::Directory => self.inside.push((fd, name.to_owned())),
+        match place.file_type() {
+            FileType::Symlink => self.follow(name, &place)?,
+            FileType::Directory => match place.enter(self.here(), name).map_err(failed)? {
+                Some(fd) => self.inside.push((fd, name.to_owned())),
+                None => return Err(Error::Changed { path: self.path_of(name) }),
+            },
             _ if !self.pending.is_empty() => return Err(self.system_error(name, Errno::NOTDIR)),
-            _ if flags.contains(OFlags::PATH) => return Ok(Some(fd)),
-            _ => {
-                return match openat(self.here(), name, flags | OFlags::NOFOLLOW, Mode::empty()) {
-                    Err(Errno::ACCESS) => Err(unreadable(self.path_of(name), stat.st_mode)),
-                    opened => opened.map(Some).map_err(|errno| self.system_error(name, errno)),
-                };
-            }
+            _ => return Ok(Some(place)),
         }
         Ok(None)
     }
 
-    fn follow(&mut self, name: &str, fd: &OwnedFd) -> Result<(), Error> {
-        let target =
-            readlinkat(fd, "", Vec::new()).map_err(|errno| self.system_error(name, errno))?;
+    fn follow(&mut self, name: &str, place: &Place) -> Result<(), Error> {
+        let target = place.read_link(self.here(), name);
+        let target = target.map_err(|errno| self.system_error(name, errno))?;
         let text = target.to_string_lossy().into_owned();
         self.links += 1;
         self.link = Some(Link { path: self.path_of(name), target: text, rest: self.pending.len() });
@@ -172,6 +188,11 @@ impl Walk<'_> {
     }
 }
 
-fn unreadable(path: String, mode: u32) -> Error {
-    Error::Unreadable { path, uid: geteuid().as_raw(), mode: mode & 0o7777 }
+fn unreadable(path: String, mode: RawMode) -> Error {
+    Error::Unreadable { path, uid: geteuid().as_raw(), mode: widened(mode) & 0o7777 }
+}
+
+/// The mode in 32 bits. macOS has 16.
+fn widened(mode: impl Into<u32>) -> u32 {
+    mode.into()
 }

@@ -1,0 +1,65 @@
+//! Resolves paths and identifies mounts by system calls that only Linux has.
+
+use std::fs::File;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{
+    AtFlags, Mode, OFlags, PROC_SUPER_MAGIC, ResolveFlags, StatxFlags, fstatfs, open, openat2,
+    statx,
+};
+use rustix::io::Errno;
+
+use crate::directory::file::read_at_most;
+
+/// The maximum size of the information in `/proc` about a descriptor, in bytes. It consists of four
+/// short lines for a file or folder.
+const MAX_FDINFO_SIZE: usize = 4 << 10;
+
+/// Opens `path` beneath `folder`, on the same mount.
+pub(super) fn resolve(folder: BorrowedFd<'_>, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_XDEV | ResolveFlags::NO_MAGICLINKS;
+    openat2(folder, path, flags, Mode::empty(), resolve)
+}
+
+/// Returns the ID of the mount that `fd` is on.
+pub(super) fn mount_id(fd: BorrowedFd<'_>) -> Option<u64> {
+    mount_id_from_statx(fd).or_else(|| mount_id_from_proc(fd))
+}
+
+fn mount_id_from_statx(fd: BorrowedFd<'_>) -> Option<u64> {
+    let found = statx(fd, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
+    let is_known = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::MNT_ID);
+    is_known.then_some(found.stx_mnt_id)
+}
+
+/// Reads the same ID from `/proc` (since Linux 3.15, see proc(5)), for kernels and seccomp filters
+/// without `statx`.
+fn mount_id_from_proc(fd: BorrowedFd<'_>) -> Option<u64> {
+    let path = format!("/proc/self/fdinfo/{}", fd.as_raw_fd());
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let info = open(path, flags, Mode::empty()).ok()?;
+    // The image of a bundle can contain a folder with this name, but not the file system itself.
+    if fstatfs(&info).ok()?.f_type != PROC_SUPER_MAGIC {
+        return None;
+    }
+    let text = read_at_most(File::from(info), MAX_FDINFO_SIZE).ok()??;
+    let text = String::from_utf8(text).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd as _;
+
+    use super::*;
+
+    #[test]
+    fn both_ways_give_the_same_id_of_a_mount() {
+        for path in ["/", "/proc", "/dev"] {
+            let fd = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
+            let of_proc = mount_id_from_proc(fd.as_fd());
+            assert!(of_proc.is_some(), "{path}");
+            assert_eq!(mount_id_from_statx(fd.as_fd()), of_proc, "{path}");
+        }
+    }
+}
