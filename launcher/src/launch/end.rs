@@ -119,9 +119,10 @@ impl Launch<'_> {
         }
         if problems.len() < names.len() {
             // If all secrets exist, the kubelet may retrieve them for the next pod.
-            let unretrieved = match problems.is_empty() {
-                true => self.unretrieved_pull_secret(&failure).await,
-                false => None,
+            let unretrieved = if problems.is_empty() {
+                self.unretrieved_pull_secret(&failure).await
+            } else {
+                None
             };
             return unretrieved.map_or(failure, |failure| failure.with_transience(true));
         }

@@ -4,7 +4,9 @@
 use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat, statat};
+#[cfg(any(test, not(target_os = "linux")))]
+use rustix::fs::{AtFlags, statat};
+use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, openat, readlinkat};
 use rustix::io::Errno;
 
 use super::beneath::Mount;
