@@ -107,7 +107,7 @@ impl Launcher {
                     };
                     if let Outcome::Failed(failure) = &outcome {
                         has_failed.store(true, Ordering::Relaxed);
-                        if failure.is_of_cluster() {
+                        if failure.is_cluster_unreachable() {
                             failed_cluster.get_or_init(|| failure.clone());
                         }
                     }

@@ -103,7 +103,7 @@ impl Observer {
 
     /// Returns the error as it is, unless the server has never answered.
     fn unreached(&self, error: kube::Error) -> kube::Error {
-        let failure = failure::of_api(&error, "connect");
+        let failure = failure::classify_request_error(&error, "connect");
         if self.has_answered.load(Ordering::Relaxed) || failure.reason != Reason::ApiUnreachable {
             return error;
         }

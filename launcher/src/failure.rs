@@ -1,7 +1,7 @@
 //! [`Failure`]: why a launch failed, with the evidence.
 //!
-//! The functions of this module are pure. They classify what the API server shows: [`of_pod`] a
-//! pod, [`of_job`] a Job, [`of_api`] an error of a request, and [`of_pull_secret`] a pull secret.
+//! The functions of this module are pure. They classify what the API server shows: [`classify_pod`] a
+//! pod, [`classify_job`] a Job, [`classify_request_error`] an error of a request, and [`classify_pull_secret`] a pull secret.
 //! [`worst`] chooses the failure to report when there are several.
 //!
 //! ```
@@ -22,7 +22,7 @@
 //!         }]}
 //!     }"#,
 //! )?;
-//! let failure = failure::of_pod(&pod, &[]).expect("the pod cannot start");
+//! let failure = failure::classify_pod(&pod, &[]).expect("the pod cannot start");
 //! assert_eq!(failure.reason, Reason::ImageNotFound);
 //! assert!(!failure.is_transient);
 //! # Ok::<(), serde_json::Error>(())
@@ -50,15 +50,15 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use api::classify_request_error;
 pub(crate) use api::is_from_authorizer;
-pub use api::of_api;
-pub use bound::LOG_LINES;
-pub use job::of_job;
-pub use pod::of_pod;
+pub use bound::MAX_LOG_LINES;
+pub use job::classify_job;
+pub use pod::classify_pod;
 pub use reason::Reason;
 pub use remedy::Remedy;
 pub(crate) use secret::Entries;
-pub use secret::of_pull_secret;
+pub use secret::classify_pull_secret;
 
 /// Why a launch failed, or what it waits for. Its JSON is at most 4 KiB long, if the failure comes
 /// from this module or was returned by [`Failure::bounded`].
@@ -112,7 +112,7 @@ pub struct Evidence {
     /// The container's exit code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// The last lines of the container's log, at most [`LOG_LINES`].
+    /// The last lines of the container's log, at most [`MAX_LOG_LINES`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<String>,
 }
@@ -139,20 +139,20 @@ impl Failure {
 
     /// Checks whether no launch on this cluster can succeed, because its API server cannot be
     /// reached and waiting does not help.
-    pub fn is_of_cluster(&self) -> bool {
+    pub fn is_cluster_unreachable(&self) -> bool {
         self.reason == Reason::ApiUnreachable && !self.is_transient
     }
 
     /// Returns the failure with this evidence.
     #[must_use]
-    pub fn seen(self, evidence: Evidence) -> Self {
+    pub fn with_evidence(self, evidence: Evidence) -> Self {
         Self { evidence, ..self }
     }
 
-    /// Returns the failure with the last [`LOG_LINES`] lines of the container's log.
+    /// Returns the failure with the last [`MAX_LOG_LINES`] lines of the container's log.
     #[must_use]
     pub fn with_log<'a>(mut self, log: impl DoubleEndedIterator<Item = &'a str>) -> Self {
-        let mut lines: Vec<_> = log.rev().take(LOG_LINES).map(str::to_owned).collect();
+        let mut lines: Vec<_> = log.rev().take(MAX_LOG_LINES).map(str::to_owned).collect();
         lines.reverse();
         self.evidence.log = lines;
         self.bounded()

@@ -83,7 +83,7 @@ impl Inventory {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Inventory::config_map`]. [`Description::untold`] lists what else
+    /// Returns the errors of [`Inventory::config_map`]. [`Description::unreadable`] lists what else
     /// could not be read.
     pub async fn describe(
         &self,

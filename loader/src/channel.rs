@@ -52,7 +52,7 @@ impl Channels {
             }
         }
         if !read.list.iter().eq(read.names()) {
-            let list = excerpt::cut(&list);
+            let list = excerpt::shorten(&list);
             let message = format!(
                 "the list `{list}` contains spaces, empty names or repeated names: OLM keeps them, \
                  and the package manifest leaves them out"

@@ -74,8 +74,8 @@ fn choose_package<'a>(
         if manifest.package_name != bundle.package_name {
             let message = format!(
                 "the package manifest names the package `{}`, but the annotations name `{}`",
-                excerpt::cut(&manifest.package_name),
-                excerpt::cut(&bundle.package_name)
+                excerpt::shorten(&manifest.package_name),
+                excerpt::shorten(&bundle.package_name)
             );
             findings.push(Finding::new(Reason::InvalidValue, key, message));
         }

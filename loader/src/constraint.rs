@@ -60,10 +60,10 @@ pub enum Error {
     TooLarge(usize),
     /// The value is not a JSON object, is nested too deeply (about 40 levels), or contains a value
     /// of the wrong type.
-    #[error("{}", excerpt::cut(.0))]
+    #[error("{}", excerpt::shorten(.0))]
     Malformed(String),
     /// The value has an unknown field.
-    #[error("`{}` is not a field of a constraint", excerpt::cut(.0))]
+    #[error("`{}` is not a field of a constraint", excerpt::shorten(.0))]
     UnknownField(String),
     /// The value contains no rule.
     #[error("the constraint has no rule: none of gvk, package, all, any, not, cel")]

@@ -25,14 +25,14 @@ pub(crate) fn apis(
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     if !matches!(version, "v1" | "v1beta1") {
         // Upstream silently skips the CRD and its APIs.
-        let version = excerpt::cut(api_version);
+        let version = excerpt::shorten(api_version);
         reader.invalid(format!(
             "the apiVersion `{version}` of the CRD is unknown, so OLM ignores its APIs"
         ));
         return Vec::new();
     }
     if group != GROUP {
-        let version = excerpt::cut(api_version);
+        let version = excerpt::shorten(api_version);
         reader.invalid(format!(
             "`{version}` has no CustomResourceDefinition, so OLM ignores its APIs"
         ));

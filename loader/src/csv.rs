@@ -97,7 +97,7 @@ fn read_map(
 ) {
     if let Some(map) = reader.object(map, path) {
         for (name, value) in map.entries() {
-            take(name, reader.string(Some(value), &format!("{path}[{}]", excerpt::cut(name))));
+            take(name, reader.string(Some(value), &format!("{path}[{}]", excerpt::shorten(name))));
         }
     }
 }

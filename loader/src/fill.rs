@@ -124,7 +124,7 @@ fn check_versions(csv: &Csv, reader: &mut Reader<'_>) {
     if !csv.skip_range.is_empty()
         && let Err(error) = csv.skip_range.parse::<Range>()
     {
-        let range = excerpt::cut(&csv.skip_range);
+        let range = excerpt::shorten(&csv.skip_range);
         let hint =
             if has_v_prefix(&csv.skip_range) { ": write versions without the v" } else { "" };
         reader.invalid(format!(
@@ -162,7 +162,7 @@ fn check_constraints(
         match constraint {
             Ok(Some(constraint)) => check_ranges(kind, &constraint, reader),
             Err(error) if !matches!(kind.as_str(), property::GVK | property::PACKAGE) => {
-                reader.invalid(format!("{}: {error}", excerpt::cut(kind)));
+                reader.invalid(format!("{}: {error}", excerpt::shorten(kind)));
             }
             _ => {}
         }
@@ -175,8 +175,8 @@ fn check_ranges(kind: &str, constraint: &Constraint, reader: &mut Reader<'_>) {
         match rule {
             Rule::Package { name, range } => {
                 if let Err(error) = range.parse::<Range>() {
-                    let name = excerpt::cut(name);
-                    reader.invalid(format!("{} of `{name}`: {error}", excerpt::cut(kind)));
+                    let name = excerpt::shorten(name);
+                    reader.invalid(format!("{} of `{name}`: {error}", excerpt::shorten(kind)));
                 }
             }
             Rule::All(inner) | Rule::Any(inner) | Rule::Not(inner) => open.extend(inner),
@@ -193,7 +193,7 @@ impl Api {
     /// Returns the API of a CRD that a CSV lists. The name of the CRD contains the group.
     fn from_crd(crd: &Definition, reader: &mut Reader<'_>) -> Option<Self> {
         let Some((plural, group)) = crd.name.split_once('.') else {
-            let name = excerpt::cut(&crd.name);
+            let name = excerpt::shorten(&crd.name);
             reader.invalid(format!(
                 "the name `{name}` of a CRD does not have the form <plural>.<group>"
             ));

@@ -234,7 +234,7 @@ impl Objects<'_> {
         let text = |field| metadata.and_then(|metadata| metadata.get(field)?.as_str());
         if name.is_empty() {
             if text("generateName").is_none_or(str::is_empty) {
-                let kind = excerpt::cut(kind);
+                let kind = excerpt::shorten(kind);
                 let message =
                     format!("the object of kind {kind} has no name, so no cluster accepts it");
                 findings.push(Finding::new(Reason::NamelessObject, key, message));
@@ -250,7 +250,7 @@ impl Objects<'_> {
                 entry.insert(key.clone());
             }
             Entry::Occupied(first) => {
-                let object = format!("{}/{}", excerpt::cut(kind), excerpt::cut(name));
+                let object = format!("{}/{}", excerpt::shorten(kind), excerpt::shorten(name));
                 let message = format!(
                     "{object} is also in `{}`, but a cluster can have only one: keep one of them",
                     first.get()

@@ -16,10 +16,10 @@ pub use range::Range;
 #[non_exhaustive]
 pub enum Error {
     /// The text is not `MAJOR.MINOR.PATCH[-PRERELEASE][+BUILD]`.
-    #[error("`{}` is not a version like 1.2.3", excerpt::cut(.0))]
+    #[error("`{}` is not a version like 1.2.3", excerpt::shorten(.0))]
     Syntax(String, #[source] semver::Error),
     /// A numeric prerelease identifier is above 2^64-1, which upstream rejects.
-    #[error("`{}` has a prerelease number above 64 bits", excerpt::cut(.0))]
+    #[error("`{}` has a prerelease number above 64 bits", excerpt::shorten(.0))]
     Number(String),
 }
 

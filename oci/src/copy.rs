@@ -111,7 +111,7 @@ impl<D: Destination> Copy<'_, D> {
                 self.blob(blob)?;
             }
         } else {
-            let (digest, media_type) = (digest.to_string(), excerpt::cut(media_type));
+            let (digest, media_type) = (digest.to_string(), excerpt::shorten(media_type));
             return Err(
                 manifest::Error::MediaType { digest, media_type, expected: "an image" }.into()
             );

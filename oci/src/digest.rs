@@ -48,7 +48,7 @@ pub(crate) fn sha256(bytes: &[u8]) -> Result<Digest, Error> {
 
 /// Parses a digest.
 pub(crate) fn parse(text: &str) -> Result<Digest, Error> {
-    text.parse().map_err(|_| Error::Invalid { text: excerpt::cut(text) })
+    text.parse().map_err(|_| Error::Invalid { text: excerpt::shorten(text) })
 }
 
 /// A reader that hashes and counts the bytes that it reads.

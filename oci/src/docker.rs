@@ -25,15 +25,15 @@ pub(crate) fn find(
     let (item, name) = choose(&items, select)?;
     let bytes = store.read(&item.config, budget.limits.json)?;
     let id = digest::sha256(&bytes)
-        .map_err(|source| Error::Blob { blob: excerpt::cut(&item.config), source })?;
+        .map_err(|source| Error::Blob { blob: excerpt::shorten(&item.config), source })?;
     // Only a digest in its name verifies the configuration. Without one, the name must be unique.
     if digest_in_path(&item.config).is_none() && store.is_ambiguous(&item.config) {
-        return Err(store::Error::Twice { name: excerpt::cut(&item.config) }.into());
+        return Err(store::Error::Twice { name: excerpt::shorten(&item.config) }.into());
     }
     if let Some(expected) = digest_in_path(&item.config).filter(|expected| *expected != id) {
         let (expected, found) = (expected.to_string(), id.to_string());
         let source = digest::Error::Differs { expected, found };
-        return Err(Error::Blob { blob: excerpt::cut(&item.config), source });
+        return Err(Error::Blob { blob: excerpt::shorten(&item.config), source });
     }
     let layers = item.layers.iter().flatten().map(|file| (file.clone(), None)).collect();
     let image = Manifest::from_configuration(&bytes, &item.config, id, layers, &budget.limits)?;

@@ -59,7 +59,7 @@ impl From<serde_json::Error> for Error {
         let text = error.to_string();
         // The message of the parser contains values of any length, and the position once more.
         let problem = text.strip_suffix(&format!(" at line {line} column {column}"));
-        Self { problem: excerpt::cut(problem.unwrap_or(&text)), line, column }
+        Self { problem: excerpt::shorten(problem.unwrap_or(&text)), line, column }
     }
 }
 

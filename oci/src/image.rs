@@ -365,7 +365,7 @@ fn push_verified(
 ) -> Result<(), Error> {
     let name = || match &layer.stored {
         Some((digest, _)) => digest.to_string(),
-        None => excerpt::cut(&layer.file),
+        None => excerpt::shorten(&layer.file),
     };
     let fails = |source: layer::Error| Error::Layer { layer: name(), source };
     let reader = store.open(&layer.file)?;

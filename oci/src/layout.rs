@@ -42,7 +42,7 @@ pub(crate) fn find(
             return Manifest::read(store, budget, at.name, at.digest, &bytes);
         }
         if !is_index(&media_type) {
-            let (digest, media_type) = (at.digest.to_string(), excerpt::cut(&media_type));
+            let (digest, media_type) = (at.digest.to_string(), excerpt::shorten(&media_type));
             return Err(Error::MediaType { digest, media_type, expected: "an image" });
         }
         let index: ImageIndex = parse(&bytes, &crate::manifest::blob_path(&at.digest))?;
@@ -81,7 +81,7 @@ fn index(store: &Store<'_>, budget: &Budget) -> Result<ImageIndex, Error> {
     if store.has(MARKER) {
         let marker: OciLayout = parse(&store.read(MARKER, budget.limits.json)?, MARKER)?;
         if marker.image_layout_version() != "1.0.0" {
-            let version = excerpt::cut(marker.image_layout_version());
+            let version = excerpt::shorten(marker.image_layout_version());
             return Err(Error::Version { version });
         }
     }

@@ -192,7 +192,7 @@ impl Manifest {
             if media_type.contains(".nondistributable.") || media_type.contains(".foreign.") {
                 return Err(Error::Foreign {
                     digest: layer.digest().to_string(),
-                    media_type: excerpt::cut(media_type),
+                    media_type: excerpt::shorten(media_type),
                 });
             }
             expect(layer, is_layer, "a layer")?;
@@ -275,7 +275,7 @@ pub(crate) fn read_blob(
 
 /// Parses the document in `bytes`. `name` is its path, for errors.
 pub(crate) fn parse<T: Document>(bytes: &[u8], name: &str) -> Result<T, Error> {
-    document::parse(bytes).map_err(|source| Error::Json { name: excerpt::cut(name), source })
+    document::parse(bytes).map_err(|source| Error::Json { name: excerpt::shorten(name), source })
 }
 
 fn expect(
@@ -289,7 +289,7 @@ fn expect(
     }
     Err(Error::MediaType {
         digest: descriptor.digest().to_string(),
-        media_type: excerpt::cut(media_type),
+        media_type: excerpt::shorten(media_type),
         expected,
     })
 }

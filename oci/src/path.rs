@@ -67,7 +67,7 @@ pub(crate) fn join(directory: &[u8], name: &[u8]) -> Path {
 
 /// Formats `path` for messages.
 pub(crate) fn display(path: &[u8]) -> String {
-    excerpt::cut(&String::from_utf8_lossy(path))
+    excerpt::shorten(&String::from_utf8_lossy(path))
 }
 
 #[cfg(test)]

@@ -124,8 +124,8 @@ impl<'a> Store<'a> {
             Place::Directory(directory) => {
                 let path = directory.join(name);
                 let file = input::open(&path).map_err(|source| match source.kind() {
-                    io::ErrorKind::NotFound => Error::Missing { name: excerpt::cut(name) },
-                    _ => Error::Read { name: excerpt::cut(name), source },
+                    io::ErrorKind::NotFound => Error::Missing { name: excerpt::shorten(name) },
+                    _ => Error::Read { name: excerpt::shorten(name), source },
                 })?;
                 let file = file.ok_or(Error::NotAFile { path })?;
                 self.budget.add_input(name, file.stored);
@@ -142,9 +142,9 @@ impl<'a> Store<'a> {
         reader
             .take(limit.saturating_add(1))
             .read_to_end(&mut bytes)
-            .map_err(|source| Error::Read { name: excerpt::cut(name), source })?;
+            .map_err(|source| Error::Read { name: excerpt::shorten(name), source })?;
         if bytes.len() as u64 > limit {
-            return Err(Error::TooLarge { name: excerpt::cut(name), limit });
+            return Err(Error::TooLarge { name: excerpt::shorten(name), limit });
         }
         Ok(bytes)
     }
@@ -209,11 +209,11 @@ impl Archive {
     }
 
     fn stream<'s>(&'s self, name: &str, budget: &'s Budget) -> Result<Box<dyn Read + 's>, Error> {
-        let read = |source| Error::Read { name: excerpt::cut(name), source };
+        let read = |source| Error::Read { name: excerpt::shorten(name), source };
         let (offset, size) = match self.find(name) {
             Some(Item::Range { offset, size }) => (*offset, *size),
             Some(Item::Content(bytes)) => return Ok(Box::new(bytes.as_slice())),
-            _ => return Err(Error::Missing { name: excerpt::cut(name) }),
+            _ => return Err(Error::Missing { name: excerpt::shorten(name) }),
         };
         if self.is_compressed {
             let bytes = Metered::new(self.file.bytes(0, self.file.size), budget);

@@ -22,7 +22,7 @@ pub(super) fn run(args: Describe, screen: &Screen) -> Result<(), Error> {
         for name in names {
             match inventory.describe(&cluster.namespace, &name).await? {
                 Some(description) => {
-                    error::warn(&description.untold, screen);
+                    error::warn(&description.unreadable, screen);
                     texts.push(summary::format_description(&description, screen));
                 }
                 None => missing.push(describe_missing(&cluster.namespace, &name)),

@@ -121,7 +121,7 @@ impl Failures {
     fn add(&mut self, error: &Error, screen: &Screen) {
         // A hostile List can contain thousands of broken ConfigMaps; the last error counts them
         // all.
-        if self.number < finding::LISTED {
+        if self.number < finding::MAX_LISTED {
             error::report(error, screen);
         }
         self.number += 1;

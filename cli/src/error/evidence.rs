@@ -39,7 +39,7 @@ mod tests {
     }
 
     fn shown(message: &str, evidence: Evidence) -> String {
-        lines(&Failure::new(Reason::BadBundle, message).seen(evidence)).join("\n")
+        lines(&Failure::new(Reason::BadBundle, message).with_evidence(evidence)).join("\n")
     }
 
     #[test]

@@ -81,7 +81,7 @@ pub enum Error {
         limit: usize,
     },
     /// A file is larger than the limit.
-    #[error("{} has {size} bytes, but the limit for a file is {limit}", excerpt::cut(.path))]
+    #[error("{} has {size} bytes, but the limit for a file is {limit}", excerpt::shorten(.path))]
     FileTooLarge {
         /// The file.
         path: String,
@@ -311,7 +311,7 @@ impl File {
 impl fmt::Display for FileProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Key { path, error } => write!(f, "{}: {error}", excerpt::cut(path)),
+            Self::Key { path, error } => write!(f, "{}: {error}", excerpt::shorten(path)),
             Self::Collision { key, paths } => {
                 let paths = excerpt::list(paths, " and ");
                 write!(f, "{paths} have the same ConfigMap key {key}")
@@ -343,7 +343,7 @@ fn assign_keys(files: &[File], annotations_files: &[File]) -> Result<Vec<ConfigM
     let mut keys = Vec::with_capacity(files.len());
     let mut paths: BTreeMap<ConfigMapKey, Vec<String>> = BTreeMap::new();
     for file in files {
-        match ConfigMapKey::of_file(&file.name) {
+        match ConfigMapKey::from_file_name(&file.name) {
             Ok(key) => {
                 paths.entry(key.clone()).or_default().push(file.path());
                 keys.push(key);
@@ -354,7 +354,7 @@ fn assign_keys(files: &[File], annotations_files: &[File]) -> Result<Vec<ConfigM
     for directory in [Directory::Manifests, Directory::Metadata] {
         let same: Vec<_> =
             annotations_files.iter().filter(|file| file.directory == directory).collect();
-        if let (true, Ok(key)) = (same.len() > 1, ConfigMapKey::of_file(ANNOTATIONS_FILE)) {
+        if let (true, Ok(key)) = (same.len() > 1, ConfigMapKey::from_file_name(ANNOTATIONS_FILE)) {
             let paths = same.into_iter().map(File::path).collect();
             problems.push(FileProblem::Collision { key, paths });
         }

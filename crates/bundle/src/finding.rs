@@ -8,7 +8,7 @@ use unlade_text::excerpt;
 
 mod list;
 
-pub use list::{LISTED, listed, listed_items};
+pub use list::{MAX_LISTED, listed, listed_items};
 
 /// One observation of a reader. A reader never leaves anything out without a finding.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -87,7 +87,7 @@ pub enum Reason {
 }
 
 /// The maximum number of findings that one reader keeps. Further findings are only counted. Lists
-/// for people are shorter ([`LISTED`]).
+/// for people are shorter ([`MAX_LISTED`]).
 pub const MAX_KEPT: usize = 10_000;
 
 /// A collection of findings: the first [`MAX_KEPT`], and the number of the others.

@@ -12,7 +12,7 @@ pub const MAX_LENGTH: usize = 253;
 /// ```
 /// use unlade_bundle::key::ConfigMapKey;
 ///
-/// let key = ConfigMapKey::of_file("é v1:crd.yaml")?;
+/// let key = ConfigMapKey::from_file_name("é v1:crd.yaml")?;
 /// assert_eq!(key.as_str(), "--v1-crd.yaml");
 /// # Ok::<(), unlade_bundle::key::Error>(())
 /// ```
@@ -38,7 +38,7 @@ pub enum Error {
     /// The key is `.` or starts with `..`, which the API server rejects.
     #[error("a ConfigMap key must not be '.' or start with '..'")]
     Dots,
-    /// The key contains an illegal character. [`ConfigMapKey::of_file`] never returns this.
+    /// The key contains an illegal character. [`ConfigMapKey::from_file_name`] never returns this.
     #[error("a ConfigMap key must not contain {character:?}")]
     Character {
         /// The first such character.
@@ -53,7 +53,7 @@ impl ConfigMapKey {
     /// # Errors
     ///
     /// Returns an error if `name` is not a file name, or if the resulting key is not legal.
-    pub fn of_file(name: &str) -> Result<Self, Error> {
+    pub fn from_file_name(name: &str) -> Result<Self, Error> {
         if name.contains(['/', '\0']) {
             return Err(Error::NotAName);
         }
@@ -131,33 +131,39 @@ mod tests {
             ("a+b~c d@e.yaml", "a-b-c-d-e.yaml"),
             (".gitkeep", ".gitkeep"),
         ] {
-            assert_eq!(ConfigMapKey::of_file(name).unwrap().as_str(), key);
+            assert_eq!(ConfigMapKey::from_file_name(name).unwrap().as_str(), key);
         }
     }
 
     #[test]
     fn names_without_a_legal_key_are_refused() {
-        assert_eq!(ConfigMapKey::of_file(""), Err(Error::Empty));
-        assert_eq!(ConfigMapKey::of_file("a/b"), Err(Error::NotAName));
-        assert_eq!(ConfigMapKey::of_file("a\0"), Err(Error::NotAName));
+        assert_eq!(ConfigMapKey::from_file_name(""), Err(Error::Empty));
+        assert_eq!(ConfigMapKey::from_file_name("a/b"), Err(Error::NotAName));
+        assert_eq!(ConfigMapKey::from_file_name("a\0"), Err(Error::NotAName));
         for name in [".", "..", "..data", "..."] {
-            assert_eq!(ConfigMapKey::of_file(name), Err(Error::Dots), "{name}");
+            assert_eq!(ConfigMapKey::from_file_name(name), Err(Error::Dots), "{name}");
         }
-        assert!(ConfigMapKey::of_file(&"a".repeat(253)).is_ok());
-        assert_eq!(ConfigMapKey::of_file(&"a".repeat(254)), Err(Error::TooLong { length: 254 }));
+        assert!(ConfigMapKey::from_file_name(&"a".repeat(253)).is_ok());
+        assert_eq!(
+            ConfigMapKey::from_file_name(&"a".repeat(254)),
+            Err(Error::TooLong { length: 254 })
+        );
     }
 
     #[test]
     fn the_limit_counts_the_key_and_not_the_bytes_of_the_name() {
-        assert_eq!(ConfigMapKey::of_file(&"é".repeat(253)).unwrap().as_str(), "-".repeat(253));
+        assert_eq!(
+            ConfigMapKey::from_file_name(&"é".repeat(253)).unwrap().as_str(),
+            "-".repeat(253)
+        );
     }
 
     proptest! {
         #[test]
         fn a_key_is_legal_and_its_own_key(name in "[^/\0]{1,200}") {
-            if let Ok(key) = ConfigMapKey::of_file(&name) {
+            if let Ok(key) = ConfigMapKey::from_file_name(&name) {
                 prop_assert_eq!(ConfigMapKey::parse(key.as_str()), Ok(key.clone()));
-                prop_assert_eq!(ConfigMapKey::of_file(key.as_str()), Ok(key.clone()));
+                prop_assert_eq!(ConfigMapKey::from_file_name(key.as_str()), Ok(key.clone()));
                 prop_assert_eq!(key.as_str().len(), name.chars().count());
             } else {
                 prop_assert!(name == "." || name.starts_with(".."));

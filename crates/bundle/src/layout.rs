@@ -33,7 +33,7 @@ pub enum Error {
     #[error(transparent)]
     Annotations(#[from] annotation::Error),
     /// A path that leads out of the bundle, or contains a NUL.
-    #[error("{MANIFESTS} names {:?}, which is not a path inside the bundle", excerpt::cut(.path))]
+    #[error("{MANIFESTS} names {:?}, which is not a path inside the bundle", excerpt::shorten(.path))]
     Path {
         /// The path.
         path: String,
@@ -118,7 +118,7 @@ impl Layout {
 }
 
 fn ignored_path(key: &str, path: &str, instead: Directory) -> Finding {
-    let path = excerpt::cut(path);
+    let path = excerpt::shorten(path);
     let message = format!("the path {path:?} is not used: {instead}/ is read instead");
     Finding::new(Reason::PathIgnored, key, message)
 }

@@ -61,7 +61,7 @@ pub enum Error {
     Mark(#[from] mark::Error),
     /// `olm.contentEncoding` has an unknown value, and unlade filled the ConfigMap.
     #[error(
-        "the annotation {CONTENT_ENCODING} names the unknown encoding {:?}", excerpt::cut(.encoding)
+        "the annotation {CONTENT_ENCODING} names the unknown encoding {:?}", excerpt::shorten(.encoding)
     )]
     Encoding {
         /// The value.
@@ -78,7 +78,7 @@ pub enum Error {
     /// The content differs from the content that was written.
     #[error(
         "the content was changed after it was written: its digest is {found}, but {} is recorded",
-        excerpt::cut(.expected)
+        excerpt::shorten(.expected)
     )]
     Digest {
         /// The recorded digest ([`mark::DIGEST`]).
@@ -87,7 +87,7 @@ pub enum Error {
         found: String,
     },
     /// A mark names a key that does not exist.
-    #[error("the annotation {mark} names {:?}, which does not exist", excerpt::cut(.key))]
+    #[error("the annotation {mark} names {:?}, which does not exist", excerpt::shorten(.key))]
     Unknown {
         /// The mark.
         mark: &'static str,
@@ -96,7 +96,7 @@ pub enum Error {
     },
     /// [`mark::NAMES`] contains a file name that has a different key.
     #[error(
-        "the file name {:?} does not have the key {:?}", excerpt::cut(.name), excerpt::cut(.key)
+        "the file name {:?} does not have the key {:?}", excerpt::shorten(.name), excerpt::shorten(.key)
     )]
     Name {
         /// The key.
@@ -108,14 +108,14 @@ pub enum Error {
     #[error(
         "the annotation {} names {:?}, which is reserved",
         mark::ANNOTATIONS,
-        excerpt::cut(.key)
+        excerpt::shorten(.key)
     )]
     Reserved {
         /// The key of the annotation.
         key: String,
     },
     /// A key is not legal in Kubernetes.
-    #[error("the key {:?} is not valid", excerpt::cut(.key))]
+    #[error("the key {:?} is not valid", excerpt::shorten(.key))]
     Key {
         /// The key.
         key: String,
@@ -124,13 +124,13 @@ pub enum Error {
         source: key::Error,
     },
     /// A key is in both `data` and `binaryData`.
-    #[error("the key {:?} is in both data and binaryData", excerpt::cut(.key))]
+    #[error("the key {:?} is in both data and binaryData", excerpt::shorten(.key))]
     Twice {
         /// The key.
         key: String,
     },
     /// A value does not decode.
-    #[error("failed to decode the value of {:?}", excerpt::cut(.key))]
+    #[error("failed to decode the value of {:?}", excerpt::shorten(.key))]
     Value {
         /// The key of the value.
         key: String,
@@ -139,7 +139,7 @@ pub enum Error {
         source: gzip::Error,
     },
     /// All values together are larger than the limit when decoded.
-    #[error("the values up to the key {:?} decode to more than {limit} bytes", excerpt::cut(.key))]
+    #[error("the values up to the key {:?} decode to more than {limit} bytes", excerpt::shorten(.key))]
     TooLarge {
         /// The key of the value that exceeds the limit.
         key: String,
@@ -188,7 +188,7 @@ pub fn decode(config_maps: &[ConfigMap], limits: &Limits) -> Result<Decoded, Err
             CONTENT_ENCODING,
             format!(
                 "the encoding {:?} is unknown, so data is read as plain text",
-                excerpt::cut(name)
+                excerpt::shorten(name)
             ),
         ));
     }
@@ -263,12 +263,16 @@ impl Reader<'_> {
             };
             let name = match marks.names.get(key) {
                 None => key,
-                Some(name) if ConfigMapKey::of_file(name).is_ok_and(|k| k.as_str() == key) => name,
+                Some(name)
+                    if ConfigMapKey::from_file_name(name).is_ok_and(|k| k.as_str() == key) =>
+                {
+                    name
+                }
                 Some(name) => {
                     return Err(Error::Name { key: key.to_owned(), name: name.clone() });
                 }
             };
-            ConfigMapKey::of_file(name)
+            ConfigMapKey::from_file_name(name)
                 .map_err(|source| Error::Key { key: key.to_owned(), source })?;
             Ok(File { directory, name: name.to_owned(), bytes })
         };

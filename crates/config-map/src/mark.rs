@@ -46,7 +46,7 @@ pub enum Error {
     },
     /// The version is not supported.
     #[error(
-        "the annotation {FORMAT} is {:?}, but only \"{VERSION}\" is supported", excerpt::cut(.version)
+        "the annotation {FORMAT} is {:?}, but only \"{VERSION}\" is supported", excerpt::shorten(.version)
     )]
     Version {
         /// The value of the mark.

@@ -72,8 +72,8 @@ pub enum Error {
     /// The object has another kind or API version.
     #[error(
         "the object is {:?} of apiVersion {:?}, not \"ConfigMap\" of \"v1\"",
-        excerpt::cut(.kind),
-        excerpt::cut(.api_version)
+        excerpt::shorten(.kind),
+        excerpt::shorten(.api_version)
     )]
     Kind {
         /// The kind of the object. Empty if it has none.

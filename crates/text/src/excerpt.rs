@@ -27,10 +27,10 @@ pub fn truncate(text: &str, max: usize) -> Option<String> {
 /// ```
 /// use unlade_text::excerpt;
 ///
-/// assert_eq!(excerpt::cut("short"), "short");
-/// assert!(excerpt::cut(&"long".repeat(1000)).ends_with("longlong... (4000 bytes)"));
+/// assert_eq!(excerpt::shorten("short"), "short");
+/// assert!(excerpt::shorten(&"long".repeat(1000)).ends_with("longlong... (4000 bytes)"));
 /// ```
-pub fn cut(text: &str) -> String {
+pub fn shorten(text: &str) -> String {
     truncate(text, SIZE).unwrap_or_else(|| text.to_owned())
 }
 

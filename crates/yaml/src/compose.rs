@@ -278,13 +278,13 @@ impl<'r> Composer<'r> {
         let Some(&at) = self.names.get(name) else {
             return Err(syntax(
                 line,
-                format!("unknown anchor '{}' referenced", excerpt::cut(name)),
+                format!("unknown anchor '{}' referenced", excerpt::shorten(name)),
             ));
         };
         let Some(anchored) = self.anchors.get(at).copied().flatten() else {
             return Err(syntax(
                 line,
-                format!("anchor '{}' value contains itself", excerpt::cut(name)),
+                format!("anchor '{}' value contains itself", excerpt::shorten(name)),
             ));
         };
         self.count.add(1, 0, line)?;

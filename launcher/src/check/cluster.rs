@@ -143,7 +143,7 @@ mod tests {
     fn a_dry_run_that_was_not_possible_is_not_a_failure() {
         let said = |reason, said: &str| {
             let evidence = Evidence { said: Some(said.to_owned()), ..Evidence::default() };
-            refusal(Failure::new(reason, "x").seen(evidence))
+            refusal(Failure::new(reason, "x").with_evidence(evidence))
         };
         let forbidden =
             r#"pods is forbidden: User "a" cannot create resource "pods" in API group """#;

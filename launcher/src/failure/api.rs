@@ -13,7 +13,7 @@ const UNTRUSTED: &str = "check the certificate authority of the cluster in the k
 /// Classifies the error of a request. `doing` describes the request, such as `create Job etcd-1`.
 ///
 /// A missing, existing or changed object is often not a failure. Callers handle these cases first.
-pub fn of_api(error: &kube::Error, doing: &str) -> Failure {
+pub fn classify_request_error(error: &kube::Error, doing: &str) -> Failure {
     let failure = match error {
         kube::Error::Api(status) => classify_status(status, doing),
         kube::Error::Auth(_) => Failure::new(
@@ -64,7 +64,7 @@ fn classify_status(status: &Status, doing: &str) -> Failure {
         },
     };
     let state = Some(&status.reason).filter(|reason| !reason.is_empty()).cloned();
-    failure.seen(Evidence {
+    failure.with_evidence(Evidence {
         state: state.or_else(|| (status.code > 0).then(|| status.code.to_string())),
         said: Some(said.to_owned()).filter(|said| !said.is_empty()),
         ..Evidence::default()
@@ -128,7 +128,7 @@ fn no_reply(said: &str, doing: &str) -> Failure {
     failure
         .with_transience(!is_untrusted)
         .with_hint(hint)
-        .seen(Evidence { said: Some(said.to_owned()), ..Evidence::default() })
+        .with_evidence(Evidence { said: Some(said.to_owned()), ..Evidence::default() })
 }
 
 /// Joins an error and its causes, leaving out causes that an error already repeats.

@@ -3,7 +3,7 @@
 use super::Failure;
 
 /// The maximum number of log lines in a failure.
-pub const LOG_LINES: usize = 10;
+pub const MAX_LOG_LINES: usize = 10;
 
 /// The maximum size of a text, in bytes.
 const MAX_TEXT: usize = 1024;
@@ -13,11 +13,11 @@ pub(super) const MAX_FAILURE: usize = 4096;
 
 impl Failure {
     /// Returns the failure with every text truncated to 1 KiB, or to less if that is necessary for
-    /// a JSON of at most 4 KiB. At most [`LOG_LINES`] lines of the log are kept, each truncated to
+    /// a JSON of at most 4 KiB. At most [`MAX_LOG_LINES`] lines of the log are kept, each truncated to
     /// a quarter of that size.
     #[must_use]
     pub fn bounded(mut self) -> Self {
-        let surplus = self.evidence.log.len().saturating_sub(LOG_LINES);
+        let surplus = self.evidence.log.len().saturating_sub(MAX_LOG_LINES);
         self.evidence.log.drain(..surplus);
         for longest in [MAX_TEXT, 512, 256, 128, 32] {
             self.cut(longest);
@@ -97,7 +97,7 @@ mod tests {
             n_lines in 0usize..40,
         ) {
             let said = Some(text.clone());
-            let mut failure = Failure::new(Reason::Killed, &text).seen(Evidence {
+            let mut failure = Failure::new(Reason::Killed, &text).with_evidence(Evidence {
                 object: said.clone(),
                 said: said.clone(),
                 container: said.clone(),

@@ -11,8 +11,8 @@ use crate::condition::holding;
 /// complete.
 ///
 /// `events` may include events about other objects, which are ignored. A Job's conditions say less
-/// about its pods than [`of_pod`](super::of_pod) does.
-pub fn of_job(job: &Job, events: &[Event]) -> Option<Failure> {
+/// about its pods than [`classify_pod`](super::classify_pod) does.
+pub fn classify_job(job: &Job, events: &[Event]) -> Option<Failure> {
     let object = &format!("job/{}", job.metadata.name.as_deref().unwrap_or_default());
     let status = job.status.as_ref();
     if holding(job, "Complete").or_else(|| holding(job, "SuccessCriteriaMet")).is_some() {
@@ -43,7 +43,7 @@ fn classify_creation(job: &Job, object: &str, events: &[Event]) -> Option<Failur
         Failure::new(Reason::ApiRefused, format!("the API server rejects {pod}: {}", quoted(said)))
             .with_transience(true)
     });
-    Some(failure.seen(event::evidence(newest, object)))
+    Some(failure.with_evidence(event::evidence(newest, object)))
 }
 
 fn classify_condition(condition: &JobCondition, object: &str) -> Failure {
@@ -60,7 +60,7 @@ fn classify_condition(condition: &JobCondition, object: &str) -> Failure {
         }
         _ => Failure::new(Reason::Killed, format!("{object} failed: {state}, {}", quoted(said))),
     };
-    failure.seen(Evidence {
+    failure.with_evidence(Evidence {
         object: Some(object.to_owned()),
         state: condition.reason.clone(),
         said: condition.message.clone(),

@@ -15,7 +15,7 @@ const PULL_FAILED: &str = "Failed to pull image";
 /// `events` may include events about other objects, which are ignored. Without the events of the
 /// pod two things remain unknown: why the pod is not set up and, with kubelets that do not repeat
 /// the cause in the container's state, why an image is not pulled.
-pub fn of_pod(pod: &Pod, events: &[Event]) -> Option<Failure> {
+pub fn classify_pod(pod: &Pod, events: &[Event]) -> Option<Failure> {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
     if phase == Some("Succeeded") {
         return None;
@@ -52,7 +52,7 @@ fn classify_container(
         State::Terminated(ended) => container::classify_terminated(ended, name, &status.image),
     };
     let evidence = container::evidence(object, status);
-    Some(failure.seen(evidence))
+    Some(failure.with_evidence(evidence))
 }
 
 fn classify_pull(

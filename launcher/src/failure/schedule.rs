@@ -30,7 +30,7 @@ pub(super) fn classify_status(pod: &Pod, object: &str) -> Option<Failure> {
             format!("the node rejected {object}: {state}, {described}"),
         ),
     };
-    Some(failure.seen(Evidence {
+    Some(failure.with_evidence(Evidence {
         object: Some(object.to_owned()),
         state: Some(state.to_owned()),
         said: Some(said.to_owned()).filter(|said| !said.is_empty()),
@@ -50,7 +50,7 @@ pub(super) fn classify_disruption(pod: &Pod, object: &str) -> Option<Failure> {
         }
         _ => Failure::new(Reason::Evicted, format!("{object} was evicted from its node: {said}")),
     };
-    Some(failure.seen(evidence(condition, object)))
+    Some(failure.with_evidence(evidence(condition, object)))
 }
 
 /// Classifies the reason why the pod has no node.
@@ -59,7 +59,7 @@ pub(super) fn classify_scheduling(pod: &Pod, object: &str) -> Option<Failure> {
     let said = condition.message.as_deref().or(condition.reason.as_deref()).unwrap_or_default();
     let failure =
         Failure::new(Reason::Unschedulable, format!("no node accepts {object}: {}", quoted(said)));
-    Some(advise(failure, said).seen(evidence(condition, object)))
+    Some(advise(failure, said).with_evidence(evidence(condition, object)))
 }
 
 /// Returns a failure if the node of a running pod no longer responds.
@@ -73,7 +73,7 @@ pub(super) fn classify_node(pod: &Pod, object: &str, events: &[&Event]) -> Optio
     let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default();
     let failure =
         Failure::new(Reason::NodeLost, format!("node {node} of {object} does not respond"));
-    (is_unready && runs).then(|| failure.seen(event::evidence(event, object)))
+    (is_unready && runs).then(|| failure.with_evidence(event::evidence(event, object)))
 }
 
 /// Returns the failure with a hint why the nodes do not accept the pod, and with remedies.

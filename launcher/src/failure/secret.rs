@@ -37,7 +37,7 @@ pub(crate) struct Entries(Vec<String>);
 /// Returns why the pull secret `name` is of no use for `image`: the secret does not exist (`secret`
 /// is `None`), has the wrong type, is malformed, or has no entry for the registry. Only the
 /// registry can tell whether the credentials are valid.
-pub fn of_pull_secret(
+pub fn classify_pull_secret(
     name: &str,
     secret: Option<&Secret>,
     image: &ImageReference,
@@ -61,7 +61,7 @@ impl Entries {
     pub(crate) fn read(name: &str, secret: Option<&Secret>) -> Result<Self, Failure> {
         let Some(secret) = secret else {
             let message = format!("pull secret {name} does not exist");
-            return Err(Failure::new(Reason::NoPullSecret, message).seen(evidence(name)));
+            return Err(Failure::new(Reason::NoPullSecret, message).with_evidence(evidence(name)));
         };
         Self::parse(secret).map_err(|problem| unusable(name, &problem))
     }
@@ -146,7 +146,7 @@ fn matches(glob: &str, text: &str) -> bool {
 
 fn unusable(name: &str, problem: &str) -> Failure {
     let failure = Failure::new(Reason::BadPullSecret, format!("pull secret {name} {problem}"));
-    failure.seen(evidence(name)).bounded()
+    failure.with_evidence(evidence(name)).bounded()
 }
 
 fn evidence(name: &str) -> Evidence {
@@ -176,12 +176,12 @@ mod tests {
 
     fn reason(kind: &str, key: &str, text: &str) -> Option<Reason> {
         let secret = secret(kind, key, text);
-        of_pull_secret("pull", Some(&secret), &image(IMAGE)).map(|failure| failure.reason)
+        classify_pull_secret("pull", Some(&secret), &image(IMAGE)).map(|failure| failure.reason)
     }
 
     #[test]
     fn missing_secret_has_another_reason_than_an_unusable_one() {
-        let missing = of_pull_secret("pull", None, &image(IMAGE)).unwrap();
+        let missing = classify_pull_secret("pull", None, &image(IMAGE)).unwrap();
         assert_eq!(missing.reason, Reason::NoPullSecret);
         let [(json, json_key), (old, old_key)] = TYPES;
         let auths = r#"{"auths": {"registry.example:5000": {"auth": "YTpi"}}}"#;
@@ -306,7 +306,7 @@ mod tests {
         let text = r#"{"auths": {"other.example": {"auth": "c2VjcmV0"}}, "oops": "c2VjcmV0"#;
         for text in [text, &text.replace(", \"oops\": \"c2VjcmV0", "}")] {
             let secret = secret(TYPES[0].0, TYPES[0].1, text);
-            let failure = of_pull_secret("pull", Some(&secret), &image(IMAGE)).unwrap();
+            let failure = classify_pull_secret("pull", Some(&secret), &image(IMAGE)).unwrap();
             assert!(!serde_json::to_string(&failure).unwrap().contains("c2VjcmV0"), "{failure:?}");
         }
     }

@@ -24,7 +24,7 @@ pub(super) fn classify_setup(pod: &Pod, object: &str, events: &[&Event]) -> Opti
         ),
         _ => Failure::new(Reason::Sandbox, format!("the node cannot set up {object}: {cause}")),
     };
-    Some(failure.seen(event::evidence(event, object)))
+    Some(failure.with_evidence(event::evidence(event, object)))
 }
 
 fn is_relevant(reason: &str) -> bool {

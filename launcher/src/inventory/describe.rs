@@ -41,7 +41,7 @@ pub struct Description {
     /// The objects that are deleted together with the ConfigMap, as `Kind/name`.
     pub owned: Vec<String>,
     /// The failures to read the other parts of the description.
-    pub untold: Vec<Failure>,
+    pub unreadable: Vec<Failure>,
 }
 
 /// Describes `config_map`.
@@ -60,12 +60,12 @@ pub(super) async fn describe(client: &Client, config_map: ConfigMap) -> Descript
         remove::owned(client, &config_map.metadata),
         send_for_value(&read_role, || roles.get_opt(&name)),
     );
-    let mut untold = Vec::new();
-    let jobs = unwrap_or_record(jobs, &mut untold);
+    let mut unreadable = Vec::new();
+    let jobs = unwrap_or_record(jobs, &mut unreadable);
     let mut jobs: Vec<Job> = jobs.into_values().flatten().collect();
-    let mut pods = unwrap_or_record(pods, &mut untold);
-    let owned = unwrap_or_record(owned, &mut untold);
-    let role = unwrap_or_record(role, &mut untold);
+    let mut pods = unwrap_or_record(pods, &mut unreadable);
+    let owned = unwrap_or_record(owned, &mut unreadable);
+    let role = unwrap_or_record(role, &mut unreadable);
     let verified = role.and_then(|role| verified(&role, &config_map));
     jobs.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
     pods.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
@@ -74,7 +74,7 @@ pub(super) async fn describe(client: &Client, config_map: ConfigMap) -> Descript
     uids.extend(pods.iter().map(|pod| pod.metadata.uid.clone()));
     let events =
         list_events(client, &namespace, &subject, uids.into_iter().flatten().collect()).await;
-    let events = unwrap_or_record(events, &mut untold);
+    let events = unwrap_or_record(events, &mut unreadable);
     let report = load(&config_map, &loader::Options::default()).map(|manifest| manifest.report);
     Description {
         item: Item::new(&config_map, &jobs),
@@ -85,7 +85,7 @@ pub(super) async fn describe(client: &Client, config_map: ConfigMap) -> Descript
         verified,
         report,
         owned,
-        untold,
+        unreadable,
     }
 }
 
@@ -126,9 +126,9 @@ async fn list_all<K: Kind>(
 }
 
 /// Returns what was read. Records a failure, and returns the default instead.
-fn unwrap_or_record<T: Default>(read: Result<T, Failure>, untold: &mut Vec<Failure>) -> T {
+fn unwrap_or_record<T: Default>(read: Result<T, Failure>, unreadable: &mut Vec<Failure>) -> T {
     read.unwrap_or_else(|failure| {
-        untold.push(failure);
+        unreadable.push(failure);
         T::default()
     })
 }

@@ -90,7 +90,7 @@ impl Item {
             jobs.iter().map(|job| Attempt::new(job, attempt.as_deref())).collect();
         attempts.sort_by(|a, b| number(&a.job).cmp(&number(&b.job)).then(a.job.cmp(&b.job)));
         // A record of another version of unlade may not be readable here.
-        let failure = Record::of(config_map);
+        let failure = Record::from_config_map(config_map);
         let is_failed = annotation_value(record::FAILURE).is_some();
         // The Job whose failure is recorded takes a moment to terminate.
         let is_of_failure =

@@ -41,7 +41,7 @@ impl Launch<'_> {
         match timeout(TIMEOUT, api.create(&params, &pod)).await {
             Err(_) | Ok(Ok(_)) => false,
             Ok(Err(error)) => {
-                let answer = failure::of_api(&error, "create Pod");
+                let answer = failure::classify_request_error(&error, "create Pod");
                 // A webhook that does not support dry runs leaves the question open.
                 let is_answer = !answer.message.contains("does not support dry run");
                 is_answer && answer.reason == reason && !answer.is_transient

@@ -22,7 +22,7 @@ use super::record::Record;
 use super::retrier::{Reply, Retrier};
 use super::watch::{Presence, Seen, Watch};
 use crate::config_map::of_format;
-use crate::failure::{LOG_LINES, of_pull_secret};
+use crate::failure::{MAX_LOG_LINES, classify_pull_secret};
 use crate::object::ttl;
 use crate::{Failure, Reason, failure};
 
@@ -115,7 +115,7 @@ impl Launch<'_> {
             let Ok(answer) = retrier.send(&doing, || api.get(name)).await else {
                 return self.unretrieved_pull_secret(&failure).await.unwrap_or(failure);
             };
-            problems.extend(of_pull_secret(name, answer.value().as_ref(), image));
+            problems.extend(classify_pull_secret(name, answer.value().as_ref(), image));
         }
         if problems.len() < names.len() {
             // If all secrets exist, the kubelet may retrieve them for the next pod.
@@ -142,7 +142,7 @@ impl Launch<'_> {
         let params = ListParams::default().fields(&format!("involvedObject.name={name}"));
         let doing = format!("list events of Pod {name}");
         let events = retrier.send(&doing, || events.list(&params)).await.ok()?.value()?.items;
-        failure::of_pod(&pod, &events).filter(|found| found.reason == Reason::NoPullSecret)
+        failure::classify_pod(&pod, &events).filter(|found| found.reason == Reason::NoPullSecret)
     }
 
     /// Adds the end of the log of the failed container to the failure.
@@ -156,7 +156,7 @@ impl Launch<'_> {
         let Some(pod) = object.strip_prefix("pod/") else { return failure };
         let params = LogParams {
             container: Some(container.clone()),
-            tail_lines: i64::try_from(LOG_LINES).ok(),
+            tail_lines: i64::try_from(MAX_LOG_LINES).ok(),
             limit_bytes: Some(MAX_LOG),
             ..LogParams::default()
         };

@@ -225,7 +225,7 @@ impl RequestedImage<'_> {
         } else {
             format!("{object} uses {found} instead of the {what} {image}")
         };
-        Failure::new(Reason::ImageReplaced, message).seen(evidence(seen)).bounded()
+        Failure::new(Reason::ImageReplaced, message).with_evidence(evidence(seen)).bounded()
     }
 
     fn unverified(&self, seen: &Sighting, wanted: &str, report: Option<&str>) -> Failure {
@@ -238,7 +238,7 @@ impl RequestedImage<'_> {
                 "nothing shows which {what} {object} used; the requested digest is {wanted}"
             ),
         };
-        Failure::new(Reason::ImageUnverified, message).seen(evidence(seen)).bounded()
+        Failure::new(Reason::ImageUnverified, message).with_evidence(evidence(seen)).bounded()
     }
 }
 

@@ -208,8 +208,9 @@ impl<'a> Judge<'a> {
     ) -> Option<Verdict> {
         let of_pods: Vec<_> = pods.iter().filter_map(|pod| classify_pod(pod, seen)).collect();
         // Events only explain the state of pods and Jobs. An event alone is not a verdict.
-        let is_shown =
-            |pod: &&Pod| failure::of_pod(pod, &[]).is_some_and(|failure| !failure.is_transient);
+        let is_shown = |pod: &&Pod| {
+            failure::classify_pod(pod, &[]).is_some_and(|failure| !failure.is_transient)
+        };
         if let Some(failure) = of_pods.iter().find(|failure| !failure.is_transient) {
             if pods.iter().any(is_shown) {
                 return Some(Verdict::Failed(Ending::Fatal, failure.clone()));
@@ -229,8 +230,9 @@ impl<'a> Judge<'a> {
         }
         if !condition::has_failed(job) {
             // Only an event says why a Job has no pod.
-            let of_job = classify_job(job, seen);
-            if let Some(failure) = of_job.filter(|failure| pods.is_empty() && !failure.is_transient)
+            let classify_job = classify_job(job, seen);
+            if let Some(failure) =
+                classify_job.filter(|failure| pods.is_empty() && !failure.is_transient)
             {
                 *unconfirmed = Some(failure);
             }
@@ -245,8 +247,8 @@ impl<'a> Judge<'a> {
             .unwrap_or_else(|| {
                 Failure::new(Reason::Killed, format!("the Job {name} failed without a reason"))
             });
-        let shown = pods.iter().filter_map(|pod| failure::of_pod(pod, &[]));
-        let shown = failure::worst(shown.chain(failure::of_job(job, &[])));
+        let shown = pods.iter().filter_map(|pod| failure::classify_pod(pod, &[]));
+        let shown = failure::worst(shown.chain(failure::classify_job(job, &[])));
         let may_help =
             may_help(&failure) || (!is_recorded && shown.is_some_and(|it| may_help(&it)));
         let ending = if may_help { Ending::Retryable } else { Ending::Fatal };
@@ -263,10 +265,10 @@ impl<'a> Judge<'a> {
     ) -> State {
         // Without a running pod, the last failed pod has the reason, or else the Job.
         let of_pods = || pods.first().and_then(|pod| classify_pod(pod, seen));
-        let of_job = || seen.job.object().and_then(|job| classify_job(job, seen));
+        let classify_job = || seen.job.object().and_then(|job| classify_job(job, seen));
         let on = match current {
             Some(pod) => classify_pod(pod, seen),
-            None => of_pods().or_else(of_job),
+            None => of_pods().or_else(classify_job),
         };
         let on = on.or_else(|| seen.trouble.clone());
         if self.budget.left(now).is_zero() {
@@ -354,9 +356,9 @@ pub(super) fn may_help(failure: &Failure) -> bool {
 }
 
 fn classify_pod(pod: &Pod, seen: &Seen) -> Option<Failure> {
-    failure::of_pod(pod, &seen.events.about(pod.metadata.uid.as_ref()))
+    failure::classify_pod(pod, &seen.events.about(pod.metadata.uid.as_ref()))
 }
 
 fn classify_job(job: &Job, seen: &Seen) -> Option<Failure> {
-    failure::of_job(job, &seen.events.about(job.metadata.uid.as_ref()))
+    failure::classify_job(job, &seen.events.about(job.metadata.uid.as_ref()))
 }

@@ -27,7 +27,7 @@ pub struct Record {
 
 impl Record {
     /// Returns the record on a ConfigMap, of whichever attempt.
-    pub fn of(config_map: &ConfigMap) -> Option<Self> {
+    pub fn from_config_map(config_map: &ConfigMap) -> Option<Self> {
         let text = config_map.annotations().get(FAILURE).filter(|text| text.len() <= MAX_SIZE)?;
         serde_json::from_str(text).ok()
     }
@@ -37,7 +37,7 @@ impl Record {
     /// ignored. The deadline of a Job is not one of them: every launch that follows the Job sees
     /// it.
     pub(super) fn read(config_map: Option<&ConfigMap>, attempt: &str) -> Option<Self> {
-        Self::of(config_map?).filter(|record| {
+        Self::from_config_map(config_map?).filter(|record| {
             record.attempt.as_deref() == Some(attempt)
                 && (record.failure.reason == Reason::Deadline
                     || !record.failure.reason.is_of_launcher())

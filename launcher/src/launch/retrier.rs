@@ -129,7 +129,7 @@ impl<'r> Retrier<'r> {
                 Ok(Ok(value)) => Ok(Reply::Done(value)),
                 Ok(Err(error)) => to_reply(&error).ok_or_else(|| {
                     at_least = retry_after(&error);
-                    failure::of_api(&error, doing)
+                    failure::classify_request_error(&error, doing)
                 }),
                 Err(_) => Err(timed_out(doing, end.duration_since(now))),
             };

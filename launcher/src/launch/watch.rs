@@ -297,7 +297,7 @@ impl Watch {
         // A stream that broke off or expired is not trouble yet. The next request shows whether it
         // is.
         let Some(error) = refusal(error) else { return Ok(()) };
-        let failure = failure::of_api(error, &doing);
+        let failure = failure::classify_request_error(error, &doing);
         self.last_trouble = Some(Instant::now());
         let is_denied = failure.reason == Reason::Forbidden;
         if is_denied && is_dispensable(kind) {

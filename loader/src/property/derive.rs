@@ -103,13 +103,17 @@ pub(crate) fn catalog(
     for (place, Property { kind, value }) in properties.iter().enumerate() {
         if let Err(error) = catalog.add_property(kind, value) {
             let mut reader = Reader::new(origins.property_key(place), findings);
-            reader.invalid(format!("the property {} is not valid: {error}", excerpt::cut(kind)));
+            reader
+                .invalid(format!("the property {} is not valid: {error}", excerpt::shorten(kind)));
         }
     }
     for Dependency { kind, value } in dependencies {
         if let Err(error) = catalog.add_dependency(kind, value) {
             let mut reader = Reader::new(origins.dependencies, findings);
-            reader.invalid(format!("the dependency {} is not valid: {error}", excerpt::cut(kind)));
+            reader.invalid(format!(
+                "the dependency {} is not valid: {error}",
+                excerpt::shorten(kind)
+            ));
         }
     }
     catalog.into_properties()

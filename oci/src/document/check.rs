@@ -42,7 +42,7 @@ impl Check {
                 if *name == key {
                     return Ok(schema);
                 }
-                let key = excerpt::cut(key);
+                let key = excerpt::shorten(key);
                 Err(E::custom(format_args!(
                     "key {key:?} differs from `{name}` only in letter case"
                 )))
@@ -108,7 +108,7 @@ impl<'de> Visitor<'de> for Check {
             let schema = self.field(&key)?;
             let is_new = keys.insert(if is_map { key.clone() } else { fold(&key) });
             if !is_new {
-                let key = excerpt::cut(&key);
+                let key = excerpt::shorten(&key);
                 let rule = if is_map { "" } else { ", or again in another letter case" };
                 return Err(A::Error::custom(format_args!("key {key:?} occurs twice{rule}")));
             }

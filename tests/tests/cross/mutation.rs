@@ -242,7 +242,7 @@ fn is_meant(what: &str, files: &[File], is_compressed: bool) -> bool {
         });
     }
     match what {
-        "taken" => files.iter().any(|file| ConfigMapKey::of_file(&file.name).is_err()),
+        "taken" => files.iter().any(|file| ConfigMapKey::from_file_name(&file.name).is_err()),
         // In binaryData, with its bytes.
         _ => !is_compressed && !is_utf8,
     }

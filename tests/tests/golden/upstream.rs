@@ -16,7 +16,9 @@ pub(crate) fn config_maps(sample: &Sample) -> Vec<ConfigMap> {
     let files: BTreeMap<String, Vec<u8>> = sample
         .files()
         .into_iter()
-        .filter_map(|file| Some((ConfigMapKey::of_file(&file.name).ok()?.to_string(), file.bytes)))
+        .filter_map(|file| {
+            Some((ConfigMapKey::from_file_name(&file.name).ok()?.to_string(), file.bytes))
+        })
         .collect();
     let plain = sample.golden.plain.as_ref().and_then(|golden| config_map(golden, &files));
     let gzip = sample.golden.gzip.as_ref().and_then(|golden| config_map(golden, &files));

@@ -7,7 +7,7 @@ use crate::{command::Error, workspace};
 
 /// Phrases that no document and no source may contain, each with the preferred wording. A phrase
 /// in lower case is found in any letter case, and another phrase only as it is written.
-const PHRASES: [(&str, &str); 36] = [
+const PHRASES: [(&str, &str); 38] = [
     ("anew", "again"),
     ("are not there", "do not exist"),
     ("aren't", "are not"),
@@ -35,7 +35,9 @@ const PHRASES: [(&str, &str); 36] = [
     ("shouldn't", "should not"),
     ("tell of", "report"),
     ("tells of", "reports"),
+    ("is none", "does not exist, or is invalid"),
     ("told of", "reported"),
+    ("untold", "not reported"),
     ("wasn't", "was not"),
     ("weren't", "were not"),
     ("Who can", "Whoever can"),

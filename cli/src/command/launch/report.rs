@@ -84,7 +84,7 @@ impl Report {
     /// reported once.
     pub(super) fn failure(&mut self, image: &str, failure: &Failure, screen: &Screen) {
         self.clear();
-        if !failure.is_of_cluster() {
+        if !failure.is_cluster_unreachable() {
             error::report(&Error::launch(image, failure.clone()), screen);
         } else if !self.is_cluster_failure_reported {
             self.is_cluster_failure_reported = true;

@@ -96,7 +96,7 @@ pub struct EntryProblem {
 
 impl fmt::Display for EntryProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}: {}", excerpt::cut(&self.key), self.reason)
+        write!(f, "{:?}: {}", excerpt::shorten(&self.key), self.reason)
     }
 }
 
@@ -156,7 +156,7 @@ impl Reader<'_> {
                         found = true;
                         self.read_annotations(key, value)?;
                     } else {
-                        self.report(format!("OLM ignores the key {:?}", excerpt::cut(key)));
+                        self.report(format!("OLM ignores the key {:?}", excerpt::shorten(key)));
                     }
                 }
                 if !found {
@@ -172,14 +172,14 @@ impl Reader<'_> {
 
     fn read_annotations(&mut self, name: &str, mapping: Value<'_>) -> Result<(), Error> {
         match mapping.kind() {
-            Kind::Null => self.report(format!("the key {:?} is empty", excerpt::cut(name))),
+            Kind::Null => self.report(format!("the key {:?} is empty", excerpt::shorten(name))),
             Kind::Object => {
                 let mut spellings = BTreeMap::new();
                 for (key, value) in mapping.entries() {
                     self.add_entry(key, value, &mut spellings);
                 }
             }
-            _ => return Err(self.not_a_mapping(format!("{:?}", excerpt::cut(name)))),
+            _ => return Err(self.not_a_mapping(format!("{:?}", excerpt::shorten(name)))),
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ pub(super) fn select_files(mut files: Vec<File>) -> (Vec<File>, Findings) {
     let mut findings = Findings::default();
     for file in files {
         let path = file.path();
-        let key = match ConfigMapKey::of_file(&file.name) {
+        let key = match ConfigMapKey::from_file_name(&file.name) {
             Ok(key) => key,
             Err(error) => {
                 let message = format!("the file is left out: {error}");

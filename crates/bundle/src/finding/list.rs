@@ -7,15 +7,15 @@ use super::{Finding, count};
 
 /// The maximum number of findings of one bundle in a list for people. Output for programs has all
 /// of them.
-pub const LISTED: usize = 1_000;
+pub const MAX_LISTED: usize = 1_000;
 
-/// Returns the first [`LISTED`] of `findings`, and a line with the number of the others, including
+/// Returns the first [`MAX_LISTED`] of `findings`, and a line with the number of the others, including
 /// those that were not kept.
 pub fn listed<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> impl Iterator<Item = String> {
     listed_with(findings, |finding| count([*finding]))
 }
 
-/// Returns the first [`LISTED`] of `items`, and a line with the number of the others. Each item is
+/// Returns the first [`MAX_LISTED`] of `items`, and a line with the number of the others. Each item is
 /// one finding.
 ///
 /// ```
@@ -33,7 +33,7 @@ fn listed_with<T: Display>(
     count: impl Fn(&T) -> usize,
 ) -> impl Iterator<Item = String> {
     let mut items = items.into_iter().fuse();
-    let mut room = LISTED;
+    let mut room = MAX_LISTED;
     iter::from_fn(move || {
         if let Some(left) = room.checked_sub(1) {
             room = left;

@@ -1,7 +1,7 @@
 use kube::core::Status;
 
 use crate::Reason;
-use crate::failure::of_api;
+use crate::failure::classify_request_error;
 
 /// The code, the reason and the message of the status; the reason of the failure, and whether it is
 /// transient.
@@ -116,7 +116,8 @@ const ANSWERS: &[(u16, &str, &str, Reason, bool)] = &[
 fn replies_of_the_api_server_have_their_reasons() {
     for (code, state, said, reason, is_transient) in ANSWERS {
         let status = Status::failure(said, state).with_code(*code);
-        let failure = of_api(&kube::Error::Api(status.boxed()), "create Job etcd-1");
+        let failure =
+            classify_request_error(&kube::Error::Api(status.boxed()), "create Job etcd-1");
         assert_eq!(
             (failure.reason, failure.is_transient),
             (*reason, *is_transient),
@@ -132,14 +133,14 @@ fn a_terminating_namespace_is_known_by_the_cause_in_the_status() {
     let json = r#"{"code": 403, "message": "no", "reason": "Forbidden",
         "details": {"causes": [{"reason": "NamespaceTerminating", "message": "", "field": ""}]}}"#;
     let status: Status = serde_json::from_str(json).unwrap();
-    let failure = of_api(&kube::Error::Api(status.boxed()), "create Job etcd-1");
+    let failure = classify_request_error(&kube::Error::Api(status.boxed()), "create Job etcd-1");
     assert_eq!(failure.reason, Reason::Namespace);
 }
 
 #[test]
 fn an_unreachable_server_is_transient_and_an_untrusted_one_is_not() {
     let error = |said: &str| kube::Error::Service(said.into());
-    let silent = of_api(
+    let silent = classify_request_error(
         &error("client error (Connect): tcp connect error: Connection refused"),
         "get ConfigMap etcd",
     );
@@ -148,6 +149,9 @@ fn an_unreachable_server_is_transient_and_an_untrusted_one_is_not() {
         silent.message,
         "failed to get ConfigMap etcd: the API server does not answer: \"ServiceError: client error (Connect): tcp connect error: Connection refused\""
     );
-    let foreign = of_api(&error("invalid peer certificate: UnknownIssuer"), "get ConfigMap etcd");
+    let foreign = classify_request_error(
+        &error("invalid peer certificate: UnknownIssuer"),
+        "get ConfigMap etcd",
+    );
     assert_eq!((foreign.reason, foreign.is_transient), (Reason::ApiUnreachable, false));
 }

@@ -2,7 +2,7 @@ use k8s_openapi::api::batch::v1::Job;
 use serde_json::json;
 
 use crate::Reason;
-use crate::failure::of_job;
+use crate::failure::classify_job;
 
 fn job(kind: &str, reason: &str, message: &str) -> Job {
     let condition = json!({"type": kind, "status": "True", "reason": reason, "message": message});
@@ -35,7 +35,7 @@ fn conditions_are_classified_without_pods() {
         ("SomethingNew", "x".to_owned(), Reason::Killed),
     ] {
         for kind in ["FailureTarget", "Failed"] {
-            let failure = of_job(&job(kind, reason, &message), &[]).unwrap();
+            let failure = classify_job(&job(kind, reason, &message), &[]).unwrap();
             assert_eq!(failure.reason, expected, "{kind} {reason} {message}");
             assert_eq!(failure.evidence.state.as_deref(), Some(reason));
         }
@@ -45,7 +45,7 @@ fn conditions_are_classified_without_pods() {
 #[test]
 fn job_that_succeeds_or_runs_has_no_failure() {
     for kind in ["SuccessCriteriaMet", "Complete", "Suspended"] {
-        assert_eq!(of_job(&job(kind, "", ""), &[]), None, "{kind}");
+        assert_eq!(classify_job(&job(kind, "", ""), &[]), None, "{kind}");
     }
 }
 
@@ -56,6 +56,6 @@ fn an_unknown_rejection_is_transient() {
         "reason": "FailedCreate", "message": "Error creating: something new",
     });
     let job = serde_json::from_value(json!({"metadata": {"name": "etcd-1"}})).unwrap();
-    let failure = of_job(&job, &[serde_json::from_value(event).unwrap()]).unwrap();
+    let failure = classify_job(&job, &[serde_json::from_value(event).unwrap()]).unwrap();
     assert_eq!((failure.reason, failure.is_transient), (Reason::ApiRefused, true));
 }

@@ -2,7 +2,7 @@ use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
 use crate::Reason;
-use crate::failure::of_pod;
+use crate::failure::classify_pod;
 
 fn pod(status: &Value) -> Pod {
     let container = json!({"name": "unpack", "image": "registry.example/etcd:1.0"});
@@ -38,7 +38,7 @@ fn the_end_of_a_pod_is_reported_before_that_of_its_container() {
         ("UnexpectedAdmissionError", Reason::Unschedulable),
     ] {
         let status = json!({"phase": "Failed", "reason": state, "message": "said"});
-        let failure = of_pod(&killed(&status), &[]).unwrap();
+        let failure = classify_pod(&killed(&status), &[]).unwrap();
         assert_eq!((failure.reason, failure.is_transient), (expected, true), "{state}");
     }
 }
@@ -54,7 +54,7 @@ fn disruptions_have_their_reasons() {
     ] {
         let condition = json!({"type": "DisruptionTarget", "status": "True", "reason": state});
         let status = json!({"phase": "Failed", "conditions": [condition]});
-        assert_eq!(of_pod(&killed(&status), &[]).unwrap().reason, expected, "{state}");
+        assert_eq!(classify_pod(&killed(&status), &[]).unwrap().reason, expected, "{state}");
     }
 }
 
@@ -66,7 +66,7 @@ fn pods_that_succeeded_or_make_progress_have_no_failure() {
         json!({"phase": "Pending"}),
         json!({"phase": "Pending", "conditions": [scheduled]}),
     ] {
-        assert_eq!(of_pod(&pod(&status), &[]), None, "{status}");
+        assert_eq!(classify_pod(&pod(&status), &[]), None, "{status}");
     }
 }
 
@@ -80,7 +80,8 @@ fn the_hint_says_why_no_node_accepts_a_pod() {
         let condition = json!({
             "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": said,
         });
-        let failure = of_pod(&pod(&json!({"phase": "Pending", "conditions": [condition]})), &[]);
+        let failure =
+            classify_pod(&pod(&json!({"phase": "Pending", "conditions": [condition]})), &[]);
         let failure = failure.unwrap();
         assert_eq!(failure.reason, Reason::Unschedulable);
         assert!(failure.hint.unwrap().contains(part), "{said}");

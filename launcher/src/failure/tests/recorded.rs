@@ -8,7 +8,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use serde::Deserialize;
 
-use crate::failure::{of_job, of_pod, worst};
+use crate::failure::{classify_job, classify_pod, worst};
 use crate::{Failure, Reason};
 
 /// The file, the reason, whether the failure is transient, and a part of the message.
@@ -87,8 +87,8 @@ fn recorded(name: &str) -> Recorded {
 }
 
 fn failure(recorded: &Recorded) -> Option<Failure> {
-    let pod = recorded.pod.as_ref().and_then(|pod| of_pod(pod, &recorded.events));
-    let job = recorded.job.as_ref().and_then(|job| of_job(job, &recorded.events));
+    let pod = recorded.pod.as_ref().and_then(|pod| classify_pod(pod, &recorded.events));
+    let job = recorded.job.as_ref().and_then(|job| classify_job(job, &recorded.events));
     worst(pod.into_iter().chain(job))
 }
 
@@ -141,7 +141,7 @@ fn events_about_other_objects_are_left_alone() {
     for event in &mut events {
         event.involved_object.uid = Some("other".to_owned());
     }
-    assert_eq!(of_job(&job.unwrap(), &events), None);
+    assert_eq!(classify_job(&job.unwrap(), &events), None);
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn refusal_is_over_once_there_is_a_pod() {
     let Recorded { job, events, .. } = recorded("quota");
     let mut job = job.unwrap();
     job.status.as_mut().unwrap().active = Some(1);
-    assert_eq!(of_job(&job, &events), None);
+    assert_eq!(classify_job(&job, &events), None);
 }
 
 #[test]

@@ -64,7 +64,7 @@ impl Budget {
         let Some(on) = on else {
             let object = Some(format!("job/{job}"));
             let evidence = crate::Evidence { object, ..crate::Evidence::default() };
-            return Failure::new(Reason::Deadline, message).seen(evidence);
+            return Failure::new(Reason::Deadline, message).with_evidence(evidence);
         };
         Failure { message, ..on }
     }

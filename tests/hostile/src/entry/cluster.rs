@@ -66,7 +66,7 @@ pub(super) fn pod(input: &[u8]) {
     let pod = parts.next().and_then(|part| serde_json::from_slice::<Pod>(part).ok());
     let events = parts.next().and_then(|part| serde_json::from_slice::<Vec<Event>>(part).ok());
     if let Some(pod) = pod {
-        let failure = failure::of_pod(&pod, &events.unwrap_or_default());
+        let failure = failure::classify_pod(&pod, &events.unwrap_or_default());
         assert_bounded(failure.as_ref());
     }
 }
@@ -88,7 +88,7 @@ pub(super) fn pull_secret(input: &[u8]) {
             data: Some([(key.to_owned(), ByteString(entries.to_vec()))].into()),
             ..Secret::default()
         };
-        let failure = failure::of_pull_secret("pull", Some(&secret), &image);
+        let failure = failure::classify_pull_secret("pull", Some(&secret), &image);
         assert_bounded(failure.as_ref());
     }
 }

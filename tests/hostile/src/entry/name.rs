@@ -34,7 +34,7 @@ pub(super) fn reference(input: &[u8]) {
             }
         }
         let _ = line.parse::<Platform>();
-        if let Ok(key) = ConfigMapKey::of_file(line) {
+        if let Ok(key) = ConfigMapKey::from_file_name(line) {
             assert!(ConfigMapKey::parse(key.as_str()).is_ok(), "{key:?} is not a key");
         }
     }

@@ -92,7 +92,7 @@ fn log_files(files: &[File], options: &Options) {
         if file.name == content::ANNOTATIONS_FILE {
             continue;
         }
-        if let Ok(key) = ConfigMapKey::of_file(&file.name)
+        if let Ok(key) = ConfigMapKey::from_file_name(&file.name)
             && key.as_str() != file.name
         {
             let fields = [("file.Name", file.name.as_str()), ("validConfigMapKey", key.as_str())];
