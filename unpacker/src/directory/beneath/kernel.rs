@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_give_the_same_id_of_a_mount() {
+    fn statx_and_proc_return_the_same_mount_id() {
         for path in ["/", "/proc", "/dev"] {
             let fd = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
             let of_proc = mount_id_from_proc(fd.as_fd());
