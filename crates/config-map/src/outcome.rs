@@ -11,6 +11,11 @@ use serde::{Deserialize, Serialize};
 /// The maximum size of a termination message, in bytes. The kubelet truncates longer ones.
 pub const MESSAGE_SIZE: usize = 4096;
 
+/// The end of the message of a [`Verdict::Temporary`] for a ConfigMap that others changed between
+/// each read and write. The launcher recognizes it: a conflict has no verdict of its own, because
+/// another attempt helps as with any temporary failure.
+pub const CONFLICT: &str = "was changed by another client before each attempt to write it";
+
 /// The kind of outcome of one bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -1,12 +1,8 @@
 //! Classification of the unpacker's verdicts.
 
-use unlade_config_map::outcome::{self, Outcome, Verdict};
+use unlade_config_map::outcome::{self, CONFLICT, Outcome, Verdict};
 
 use super::{Failure, Reason};
-
-/// What the unpacker's message of a conflict contains. A conflict has no verdict of its own:
-/// another attempt helps, as with any [`Verdict::Temporary`].
-const CONFLICT: &str = "was changed by another client before each attempt";
 
 /// Classifies a failure of the unpacker by its termination message.
 pub(super) fn from_message(message: &str) -> Option<Failure> {
