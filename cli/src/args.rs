@@ -94,7 +94,7 @@ pub(crate) struct Unpack {
     /// A bundle directory or a bundle image
     ///
     /// A directory that contains `manifests/` and `metadata/`, or an image in skopeo's notation:
-    /// `oci:DIRECTORY[:TAG]`, `oci-archive:FILE[:TAG]`, `docker-archive:FILE[:TAG]`. The format of
+    /// `oci:DIRECTORY[:TAG]`, `oci-archive:FILE[:TAG]`, `docker-archive:FILE[:NAME[:TAG]]`. The format of
     /// a plain file or directory is detected from its content. If a path contains a colon, put
     /// `./` in front of it, so that the text before the colon is not read as a transport.
     #[arg(value_name = "SOURCE")]
@@ -133,7 +133,7 @@ pub(crate) struct Unpack {
     #[arg(long, value_name = "ID", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub(crate) attempt: Option<String>,
 
-    /// Fail if any part of the bundle would be lost or is invalid
+    /// Fail if the bundle loses anything, or if any part of it is invalid
     #[arg(long)]
     pub(crate) strict: bool,
 
@@ -163,7 +163,7 @@ pub(crate) struct Load {
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output: Format,
 
-    /// Fail if any part of the bundle would be lost or is invalid
+    /// Fail if the bundle loses anything, or if any part of it is invalid
     #[arg(long)]
     pub(crate) strict: bool,
 

@@ -32,7 +32,7 @@ pub struct Check {
     pub name: &'static str,
     /// The outcome of the check.
     pub outcome: Outcome,
-    /// A lowercase sentence for people that says what was found. It quotes the messages of other
+    /// A human-readable sentence in lower case about the result. It quotes the messages of other
     /// programs.
     pub message: String,
     /// What to do about it, or what else is worth knowing.

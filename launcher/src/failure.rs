@@ -60,8 +60,8 @@ pub use remedy::Remedy;
 pub(crate) use secret::Entries;
 pub use secret::classify_pull_secret;
 
-/// Why a launch failed, or what it waits for. Its JSON is at most 4 KiB long, if the failure comes
-/// from this module or was returned by [`Failure::bounded`].
+/// Why a launch failed, or what it is waiting for. Its JSON has at most 4 KiB if this module created
+/// the failure or [`Failure::bounded`] returned it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 #[serde(rename_all = "camelCase")]
@@ -69,10 +69,10 @@ pub use secret::classify_pull_secret;
 pub struct Failure {
     /// The kind of failure.
     pub reason: Reason,
-    /// A lowercase sentence for people that names the object. It quotes the messages of other
+    /// A human-readable sentence in lower case that names the object. It quotes the messages of other
     /// programs.
     pub message: String,
-    /// Whether the same launch may succeed later although nobody changes anything.
+    /// Whether the same launch may succeed later without any change.
     pub is_transient: bool,
     /// What to do outside the launch, or what else is worth knowing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -175,11 +175,11 @@ impl Failure {
     }
 }
 
-/// Returns the failure to report, of several that were observed at once.
+/// Chooses the failure to report from several that were observed at the same time.
 ///
 /// A permanent failure takes precedence over a transient one, and a failure that names a cause over
-/// one that only names an effect, such as a killed container or a deadline. Of equals the first is
-/// chosen. The caller therefore passes the failures that are closest to the cause first: those of
+/// one that only names an effect, such as a killed container or a deadline. If several are equal, it
+/// returns the first. The caller therefore passes the failures that are closest to the cause first: those of
 /// the pods, starting with the newest pod, then that of the Job.
 pub fn worst(failures: impl IntoIterator<Item = Failure>) -> Option<Failure> {
     let mut failures = failures.into_iter();

@@ -69,8 +69,8 @@ impl Launcher {
     ///
     /// # Errors
     ///
-    /// Returns an error if the API server rejects a request or cannot be reached, or if such a Job
-    /// has not appeared and still may.
+    /// Returns an error if the API server rejects a request or cannot be reached, or if a Job whose
+    /// creation was not answered has not appeared within 10 seconds. It may still appear.
     pub async fn cancel(&self, namespace: &str, config_map: &str) -> Result<Vec<String>, Failure> {
         launch::cancel(&self.client, &self.creations, namespace, config_map).await
     }

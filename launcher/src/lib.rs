@@ -7,7 +7,7 @@
 //!
 //! - [`Launcher`] launches one bundle, and [`Launcher::launch_all`] several.
 //! - [`Launcher::check`] and [`Launcher::dry_run`] find problems before a launch.
-//! - [`Inventory`] lists, describes and deletes what launches left behind.
+//! - [`Inventory`] lists, describes and deletes what launches created.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {

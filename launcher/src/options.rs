@@ -52,8 +52,8 @@ pub enum Reuse {
     /// Reuses content only if the reference has a digest, which identifies the content.
     #[default]
     Digest,
-    /// Also reuses the content of a tag whose digest was recorded, as it is under this policy. A
-    /// tag that has moved since goes unnoticed.
+    /// Also reuses the content of a tag whose digest was recorded under this policy. Does not notice
+    /// if the tag has moved.
     Tag,
     /// Never reuses content, and always runs a Job.
     Never,

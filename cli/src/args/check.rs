@@ -12,7 +12,7 @@ use super::{Connection, JobArgs, PodArgs, launch::image};
 /// would fail.
 #[derive(Debug, Group)]
 pub(crate) struct Check {
-    /// Bundle image, as the nodes pull it; without it, only the namespace is checked
+    /// Reference of the bundle image, which the nodes pull; without it, only the namespace is checked
     #[arg(value_name = "IMAGE", value_parser = image())]
     pub(crate) image: Option<String>,
 

@@ -32,7 +32,7 @@ pub(super) const ALL: [(&str, &str); 8] = [
   # Pull the image with credentials, and write the ConfigMap for another program.
   {unlade} launch registry.example/bundles/etcd:0.9.4 --pull-secret my-registry -o yaml
 
-  # Unpack many images, four at a time. If it is run again, finished images are not repeated.
+  # Unpack many images, four at a time. A second run reuses the content of images with a digest.
   {unlade} launch -f images.txt --concurrency 4 --keep-going
 
   # Show what would be created.
@@ -54,7 +54,7 @@ pub(super) const ALL: [(&str, &str); 8] = [
   {unlade} get
   {unlade} get -A -o wide
 
-  # Load the bundles in them, one per line.
+  # Load the bundles from these ConfigMaps, and write one JSON document per line.
   {unlade} get -o json | {unlade} load -o json
 ",
     ),
@@ -66,7 +66,7 @@ pub(super) const ALL: [(&str, &str); 8] = [
     ),
     (
         "delete",
-        "  # Delete a ConfigMap with its Jobs, pods and access rules.
+        "  # Delete a ConfigMap with its Jobs, pods, service account, Role and RoleBinding.
   {unlade} delete NAME
 
   # Delete all ConfigMaps of launches in this namespace.

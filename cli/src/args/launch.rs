@@ -26,7 +26,7 @@ use super::{Connection, Encoding, number};
 #[derive(Debug, Group)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate switch")]
 pub(crate) struct Launch {
-    /// Bundle images, as the nodes pull them
+    /// References of the bundle images, which the nodes pull
     #[arg(value_name = "IMAGE", required_unless_present = "filename")]
     #[arg(value_parser = image())]
     pub(crate) images: Vec<String>,
@@ -43,7 +43,7 @@ pub(crate) struct Launch {
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
-    /// Fail if any part of the bundle would be lost or is invalid
+    /// Fail if the bundle loses anything, or if any part of it is invalid
     #[arg(long)]
     pub(crate) strict: bool,
 
@@ -55,7 +55,7 @@ pub(crate) struct Launch {
     #[arg(default_value_t, default_missing_value = "client")]
     pub(crate) dry_run: DryRun,
 
-    /// Delete everything that the launch created once the bundle is loaded
+    /// After the bundle is loaded, delete everything that the launch created
     #[arg(long)]
     pub(crate) rm: bool,
 

@@ -45,8 +45,7 @@ use source::Source;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The maximum size of the input, in bytes. Never more than 512 MiB, because of the width of
-    /// offsets.
+    /// The maximum size of the input, in bytes. At most 512 MiB, because offsets have 32 bits.
     pub input: usize,
     /// The maximum nesting. The limit of Go is 10,000. For flow collections (`[` and `{`), the
     /// limit is never more than [`FLOW_DEPTH`].
@@ -54,7 +53,7 @@ pub struct Limits {
     /// The maximum memory for the values of one text, including their strings, in bytes. The
     /// largest published file needs 3 MB.
     pub tree: usize,
-    /// The maximum size of the JSON of one text, in bytes. Aliases can make it large.
+    /// The maximum size of the JSON of one text, in bytes. Aliases can expand it.
     pub output: usize,
     /// The maximum size of the JSON of all texts of one [`Reader`] that contain aliases, in bytes.
     pub total_output: usize,
@@ -163,7 +162,7 @@ const MAX_INPUT: usize = 512 << 20;
 ///
 /// # Errors
 ///
-/// Returns an error if Go does, or if a limit is exceeded.
+/// Returns an error if the Go code returns one, or if a limit is exceeded.
 pub fn to_json(text: &[u8], limits: &Limits) -> Result<String, Error> {
     Reader::new(limits).to_json(text)
 }
@@ -184,7 +183,7 @@ pub fn read(text: &[u8], scalars: Scalars, limits: &Limits) -> Result<Document, 
 ///
 /// # Errors
 ///
-/// Returns an error if Go does, or if a limit is exceeded.
+/// Returns an error if the Go code returns one, or if a limit is exceeded.
 pub fn decode_unstructured(text: &[u8], limits: &Limits) -> Result<Unstructured, Error> {
     Reader::new(limits).decode_unstructured(text)
 }
@@ -194,7 +193,7 @@ pub fn decode_unstructured(text: &[u8], limits: &Limits) -> Result<Unstructured,
 ///
 /// # Errors
 ///
-/// Returns an error if Go does, or if a limit is exceeded.
+/// Returns an error if the Go code returns one, or if a limit is exceeded.
 pub fn decode_document(
     text: &[u8],
     scalars: Scalars,
