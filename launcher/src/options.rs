@@ -83,7 +83,7 @@ pub struct PodOptions {
     /// memory, or a lower limit if one is given. The default memory limit is 256Mi, or a higher
     /// request if one is given.
     pub resources: Option<ResourceRequirements>,
-    /// When the tool image is pulled. The default is the same as for the bundle image.
+    /// When the tool image is pulled. The default follows the same rule as for the bundle image.
     pub tool_pull_policy: Option<PullPolicy>,
     /// When the bundle image is pulled. The default is always for a tag, and only if the node does
     /// not have the image for a digest.

@@ -133,7 +133,7 @@ fn runtime(nodes: &[&Node], strategy: Strategy) -> Check {
         }
         _ => RUNTIME
             .warning(format!(
-                "the container runtimes of some nodes do not support image volumes: {old}; a launch on such a node fails once, and then injects the unpacker"
+                "the container runtimes of some nodes do not support image volumes: {old}; the first attempt on such a node fails, and the launch then injects the unpacker"
             ))
             .with_remedies(&[Remedy::Inject, Remedy::NodeSelector]),
     }

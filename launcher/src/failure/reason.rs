@@ -63,7 +63,7 @@ reasons! {
     AdmissionPolicy = 54,
     /// The service account does not exist.
     NoServiceAccount = 55,
-    /// A pull secret does not exist.
+    /// A pull secret does not exist, or the kubelet could not retrieve it.
     NoPullSecret = 56,
     /// A pull secret has the wrong type or content, or has no entry for the registry.
     BadPullSecret = 57,

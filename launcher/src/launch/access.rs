@@ -69,7 +69,7 @@ impl Launch<'_> {
             if !is_going {
                 let preconditions = Preconditions { uid: existing.uid(), resource_version: None };
                 let params = DeleteParams::default().preconditions(preconditions);
-                let doing = format!("delete the unsuitable {kind} {name}");
+                let doing = format!("delete {kind} {name}");
                 retrier.send(&doing, || api.delete(&name, &params)).await?;
             }
             let message = format!("the {kind} {name} is being deleted");

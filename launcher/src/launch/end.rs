@@ -51,14 +51,19 @@ impl Launch<'_> {
         (ending, failure): (Ending, Failure),
         may_inject: bool,
     ) -> Result<Box<Written>, (Failure, Then)> {
-        let what_follows = |reason| next(ending, Some(attempt.ownership), reason, may_inject);
+        let what_follows =
+            |ending, reason| next(ending, Some(attempt.ownership), reason, may_inject);
         if ending == Ending::Superseded {
-            let then = what_follows(failure.reason).then;
+            let then = what_follows(ending, failure.reason).then;
             return Err((failure, then));
         }
+        let was_transient = failure.is_transient;
         let failure = failure.without_remedies_of(attempt.wanted.strategy);
         let failure = self.with_log(self.with_pull_secrets(failure).await).await;
-        let Next { then, record, end_job } = what_follows(failure.reason);
+        // The pull secrets exist after all, so another pod may get them.
+        let is_retryable = ending == Ending::Fatal && !was_transient && failure.is_transient;
+        let ending = if is_retryable { Ending::Retryable } else { ending };
+        let Next { then, record, end_job } = what_follows(ending, failure.reason);
         if end_job == EndJob::BeforeRecording {
             self.end_job(attempt).await;
             wait_for_job_end(watch, attempt).await;
@@ -118,13 +123,16 @@ impl Launch<'_> {
             problems.extend(classify_pull_secret(name, answer.value().as_ref(), image));
         }
         if problems.len() < names.len() {
-            // If all secrets exist, the kubelet may retrieve them for the next pod.
-            let unretrieved = if problems.is_empty() {
-                self.unretrieved_pull_secret(&failure).await
-            } else {
-                None
-            };
-            return unretrieved.map_or(failure, |failure| failure.with_transience(true));
+            if !problems.is_empty() {
+                return failure;
+            }
+            let failure = self.unretrieved_pull_secret(&failure).await.unwrap_or(failure);
+            if failure.reason != Reason::NoPullSecret {
+                return failure;
+            }
+            // All secrets exist, so the kubelet may retrieve them for the next pod.
+            let hint = "the pull secrets exist; a busy node may retrieve them later";
+            return failure.with_transience(true).with_hint(Some(hint));
         }
         let Some(mut first) = problems.into_iter().next() else { return failure };
         first.evidence.said = failure.evidence.said;

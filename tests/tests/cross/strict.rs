@@ -104,7 +104,7 @@ fn leniencies() -> Vec<Leniency> {
                     bundle.with(&format!("manifests/{at:04}{}.yaml", " b".repeat(77)), "1")
                 })
                 .with("metadata/annotations.yaml", &annotations("")),
-            warnings: &["Kubernetes takes: unlade's marks and those that the ConfigMap had are"],
+            warnings: &["Kubernetes allows: unlade's marks and those that the ConfigMap had are"],
             refusal: "the annotations have",
             is_upstreams: true,
         },

@@ -65,7 +65,7 @@ pub(crate) struct PodArgs {
     )]
     pull_policy: Option<PullPolicy>,
 
-    /// When to pull the image of the unpacker; the default is the same as for the bundle image
+    /// When to pull the image of the unpacker; the default follows the same rule as for the bundle image
     #[arg(long, value_enum, value_name = "WHEN", hide_short_help = true)]
     tool_pull_policy: Option<PullPolicy>,
 

@@ -107,7 +107,7 @@ async fn remove(job: &Job<'_>, namespace: &str, launched: &Launched) -> Result<(
 pub(super) fn note_removal(job: &Job<'_>, name: &str, is_deleted: bool) {
     if !job.is_quiet {
         let note = if is_deleted {
-            "and all objects that it owned were deleted"
+            "was deleted, and with it everything that it owned"
         } else {
             "existed before the launch and is kept"
         };

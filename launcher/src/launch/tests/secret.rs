@@ -6,9 +6,9 @@ const DENIED: &str = "failed to pull and unpack image \"registry.example/bundles
                       failed to resolve image: pull access denied, repository does not exist or may \
                       require authorization: authorization failed: no basic auth credentials";
 
-/// What comes of a launch whose kubelet could not retrieve the pull secret `pull`, and whose
-/// registry denies access.
-async fn denied(secret: Option<Value>, denied: &'static [&'static str]) -> Failure {
+/// Launches where the kubelet could not retrieve the pull secret `pull`, and the registry denies
+/// access. Returns the failure and the number of attempts.
+async fn denied(secret: Option<Value>, denied: &'static [&'static str]) -> (Failure, usize) {
     let server = Server::new(|server, job| {
         let state = json!({"waiting": {"reason": "ErrImagePull", "message": DENIED}});
         let pod = pod(job, "Pending", &state);
@@ -27,7 +27,8 @@ async fn denied(secret: Option<Value>, denied: &'static [&'static str]) -> Failu
     }
     let mut options = options();
     options.pod.pull_secrets = vec!["pull".to_owned()];
-    launched(&server.without(denied), options).await.0.unwrap_err()
+    let failure = launched(&server.clone().without(denied), options).await.0.unwrap_err();
+    (failure, server.count("jobs"))
 }
 
 /// A pull secret with an entry for this registry, as the API server returns it.
@@ -42,19 +43,20 @@ fn secret(registry: &str) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn a_secret_that_the_kubelet_could_not_retrieve_is_read_before_it_is_called_missing() {
-    let failure = denied(None, &[]).await;
-    assert_eq!(failure.reason, Reason::NoPullSecret);
+    let (failure, n_attempts) = denied(None, &[]).await;
+    assert_eq!((failure.reason, n_attempts), (Reason::NoPullSecret, 1));
     assert!(failure.message.contains("pull does not exist"), "{failure}");
 
-    let failure = denied(Some(secret("other.example")), &[]).await;
-    assert_eq!(failure.reason, Reason::BadPullSecret);
+    let (failure, n_attempts) = denied(Some(secret("other.example")), &[]).await;
+    assert_eq!((failure.reason, n_attempts), (Reason::BadPullSecret, 1));
     assert!(failure.message.contains("has no entry for image"), "{failure}");
 
     // A slow kubelet: the secret is fine.
-    let failure = denied(Some(secret("registry.example")), &[]).await;
-    assert_eq!((failure.reason, failure.is_transient), (Reason::NoPullSecret, true));
+    let (failure, n_attempts) = denied(Some(secret("registry.example")), &[]).await;
+    assert_eq!((failure.reason, failure.is_transient), (Reason::NoPullSecret, true), "{failure:?}");
     assert!(failure.message.contains("could not retrieve the pull secret pull"), "{failure}");
+    assert!(n_attempts > 1, "{n_attempts} attempts");
 
-    let failure = denied(Some(secret("registry.example")), &["secrets"]).await;
+    let (failure, _) = denied(Some(secret("registry.example")), &["secrets"]).await;
     assert_eq!((failure.reason, failure.is_transient), (Reason::NoPullSecret, false));
 }
