@@ -1,7 +1,6 @@
-//! Conversion of ConfigMaps from the types of the client to those of the format.
+//! Conversion of ConfigMaps from the types of the client to those of `unlade-config-map`.
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use unlade_config_map as encoded;
 use unlade_loader::{self as loader, Manifest};
 
 /// Loads the bundle from a ConfigMap of the API server.
@@ -9,13 +8,13 @@ pub(crate) fn load(
     config_map: &ConfigMap,
     options: &loader::Options,
 ) -> Result<Manifest, loader::Error> {
-    loader::load_config_maps(&[of_format(config_map)], options)
+    loader::load_config_maps(&[to_config_map(config_map)], options)
 }
 
-/// Converts a ConfigMap to the types of the format.
-pub(crate) fn of_format(config_map: &ConfigMap) -> encoded::ConfigMap {
+/// Converts a ConfigMap of the API server.
+pub(crate) fn to_config_map(config_map: &ConfigMap) -> unlade_config_map::ConfigMap {
     let metadata = &config_map.metadata;
-    let mut converted = encoded::ConfigMap::new(
+    let mut converted = unlade_config_map::ConfigMap::new(
         metadata.name.clone().unwrap_or_default(),
         metadata.namespace.clone().unwrap_or_default(),
     );
@@ -23,7 +22,8 @@ pub(crate) fn of_format(config_map: &ConfigMap) -> encoded::ConfigMap {
     converted.metadata.annotations = metadata.annotations.clone().unwrap_or_default();
     converted.data = config_map.data.clone().unwrap_or_default();
     let bytes = config_map.binary_data.iter().flatten();
-    converted.binary_data =
-        bytes.map(|(key, bytes)| (key.clone(), encoded::object::Bytes(bytes.0.clone()))).collect();
+    converted.binary_data = bytes
+        .map(|(key, bytes)| (key.clone(), unlade_config_map::object::Bytes(bytes.0.clone())))
+        .collect();
     converted
 }

@@ -8,7 +8,7 @@ mod remove;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client};
 
-pub(crate) use self::list::pages;
+pub(crate) use self::list::{list_all, pages};
 pub use self::{
     describe::Description,
     item::{Attempt, End, Item, State},

@@ -28,10 +28,9 @@ use std::time::Duration;
 
 use futures::channel::mpsc::UnboundedSender;
 use futures::join;
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
-use kube::{Api, Client, Resource};
+use kube::{Api, Client};
 use tokio::time::sleep;
 use tracing::{Instrument, info_span};
 
@@ -42,7 +41,7 @@ use self::next::Then;
 use self::prepare::Prepared;
 use self::report::Report;
 use self::retrier::Retrier;
-use crate::object::{Facts, Plan, assigns_uids};
+use crate::object::{Facts, Kind, Plan, assigns_uids};
 use crate::strategy::{Chosen, ImageVolumes};
 use crate::{Event, Failure, Launched, Options, Reason, Request, Step, Strategy, User, name};
 
@@ -213,10 +212,7 @@ impl Launch<'_> {
     }
 
     /// Returns the client for the objects of a kind in the namespace.
-    fn api<K>(&self) -> Api<K>
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
-    {
+    fn api<K: Kind>(&self) -> Api<K> {
         Api::namespaced(self.client.clone(), &self.request.namespace)
     }
 

@@ -16,7 +16,8 @@ pub struct Options {
     pub strategy: Strategy,
     /// Whether to record the digest of an image that is named by its tag. [`Reuse::Tag`] implies
     /// this. With [`Strategy::Auto`] such images are then unpacked with [`Strategy::Inject`],
-    /// because no field of a pod reports the digest of an image volume (Kubernetes 1.36).
+    /// because a kubelet reports the digest of an image volume only with the feature gate
+    /// `ImageVolumeWithDigest`, if at all (Kubernetes 1.36).
     pub resolve_digest: bool,
     /// When to reuse the existing content of a ConfigMap without a Job.
     pub reuse: Reuse,

@@ -5,10 +5,8 @@ use std::sync::OnceLock;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use kube::api::{Api, PostParams};
-use kube::core::NamespaceResourceScope;
-use serde::{Serialize, de::DeserializeOwned};
 
-use crate::object::{Facts, Plan, pod};
+use crate::object::{Facts, Kind, Plan, pod};
 use crate::{Strategy, failure};
 
 #[cfg(test)]
@@ -73,7 +71,7 @@ impl ImageVolumes {
         }
         if options.records_digest() && !plan.image().is_digest() {
             return Ok(inject(
-                "the digest of a tag is needed, and no field of a pod reports the digest of a volume",
+                "the digest of a tag is needed, and few kubelets report the digest of an image volume",
             ));
         }
         if let Some(words) = self.failed.get() {
@@ -164,11 +162,7 @@ impl WithPod for Job {
     }
 }
 
-impl<K> DryRuns<K>
-where
-    K: WithPod + Clone + Serialize + DeserializeOwned + std::fmt::Debug,
-    K: kube::Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
-{
+impl<K: Kind + WithPod> DryRuns<K> {
     fn new(client: &kube::Client, plan: &Plan<'_>) -> Self {
         Self(Api::namespaced(client.clone(), plan.namespace()))
     }

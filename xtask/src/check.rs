@@ -20,10 +20,11 @@ mod threat;
 /// The version of cargo-deny that `deny.toml` is written for.
 const DENY: &str = "0.20";
 
-/// A system other than Linux on which the command is to work.
+/// The target of the check for systems other than Linux.
 const MACOS: &str = "aarch64-apple-darwin";
 
-/// The crates that use what differs between systems, and need no C compiler for [`MACOS`].
+/// The crates with code that differs between systems. Checking them for [`MACOS`] needs no C
+/// compiler.
 const PORTABLE: [&str; 3] = ["unlade-loader", "unlade-oci", "unlade-unpacker"];
 
 pub(crate) fn run() -> Result<(), Error> {
@@ -58,14 +59,12 @@ pub(crate) fn run() -> Result<(), Error> {
     deny()
 }
 
-/// Compiles for macOS what the command is made of. Nothing is linked or run.
+/// Checks that the crates of the command compile for macOS. Nothing is linked or run.
 fn portable() -> Result<(), Error> {
     let mut rustc = Command::new("rustc");
     let output = command::capture(rustc.args(["--print", "target-libdir", "--target", MACOS]))?;
     if !Path::new(String::from_utf8_lossy(&output.stdout).trim()).exists() {
-        eprintln!(
-            "LEFT OUT: whether the command compiles for macOS; get its standard library with"
-        );
+        eprintln!("LEFT OUT: the check for macOS, because its standard library is missing; run");
         eprintln!("  rustup target add {MACOS}");
         return Ok(());
     }

@@ -9,7 +9,7 @@ use kube::{Api, api::ListParams};
 
 use super::cluster::Cluster;
 use super::{Category, Check, Outcome, Topic, candidates, join_words};
-use crate::inventory::pages;
+use crate::inventory::list_all;
 use crate::object::{Facts, Plan};
 use crate::{Failure, Reason, Remedy, Strategy};
 use fit::Misfit;
@@ -27,10 +27,7 @@ const RUNTIMES: [(&str, (u32, u32)); 2] = [("containerd", (2, 1)), ("cri-o", (1,
 /// Lists the nodes and checks them.
 pub(super) async fn checks(cluster: &Cluster<'_>, plan: &Plan<'_>, facts: &Facts) -> Vec<Check> {
     let api: Api<Node> = Api::all(cluster.client.clone());
-    let params = ListParams::default();
-    let doing = "list nodes";
-    let all = pages(doing, &params, async |page| api.list(&page).await).await;
-    let nodes = match all.and_then(|nodes| nodes.expect_value(doing)) {
+    let nodes = match list_all("list nodes", &ListParams::default(), &api).await {
         Ok(nodes) => nodes,
         Err(failure) if failure.reason == Reason::Forbidden => {
             return vec![MATCH.left_out("the nodes were not checked: listing them is forbidden")];

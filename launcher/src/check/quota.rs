@@ -8,7 +8,7 @@ use kube::{ResourceExt as _, api::ListParams};
 
 use super::cluster::Cluster;
 use super::{Category, Check, Outcome, Topic};
-use crate::inventory::pages;
+use crate::inventory::list_all;
 use crate::object::{Facts, Plan};
 use crate::quantity::Amount;
 use crate::{Failure, Reason, Remedy, Strategy};
@@ -36,9 +36,7 @@ const SHORT: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 /// Lists the quotas of the namespace.
 pub(super) async fn list(cluster: &Cluster<'_>) -> Result<Vec<ResourceQuota>, Failure> {
     let api = cluster.api::<ResourceQuota>();
-    let params = ListParams::default();
-    let doing = "list ResourceQuotas";
-    pages(doing, &params, async |page| api.list(&page).await).await?.expect_value(doing)
+    list_all("list ResourceQuotas", &ListParams::default(), &api).await
 }
 
 /// Judges the quotas. `admitted` is the pod as the API server would store it, with the defaults of

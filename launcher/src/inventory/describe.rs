@@ -10,12 +10,9 @@ use unlade_config_map::decode;
 use unlade_loader as loader;
 
 use super::{item::Item, list, object, remove};
-use crate::config_map::{load, of_format};
+use crate::config_map::{load, to_config_map};
 use crate::launch::{seal::Seal, send_for_value};
-use crate::{
-    DigestSource, Failure,
-    object::{Kind, label},
-};
+use crate::{DigestSource, Failure, object::label};
 
 /// The details of one ConfigMap.
 #[derive(Debug)]
@@ -56,7 +53,7 @@ pub(super) async fn describe(client: &Client, config_map: ConfigMap) -> Descript
         (format!("list the pods of {subject}"), format!("read the Role of {subject}"));
     let (jobs, pods, owned, role) = futures::join!(
         list::jobs(client, Some(&namespace), Some(&name)),
-        list_all(&list_pods, &params, &pods),
+        list::list_all(&list_pods, &params, &pods),
         remove::owned(client, &config_map.metadata),
         send_for_value(&read_role, || roles.get_opt(&name)),
     );
@@ -92,7 +89,7 @@ pub(super) async fn describe(client: &Client, config_map: ConfigMap) -> Descript
 /// Returns the verified digest if the seal on the Role covers the present content.
 fn verified(role: &Role, config_map: &ConfigMap) -> Option<(String, DigestSource)> {
     let seal = Seal::from_role(role, config_map)?;
-    let decoded = decode(&[of_format(config_map)], &Limits::default()).ok()?;
+    let decoded = decode(&[to_config_map(config_map)], &Limits::default()).ok()?;
     let image = decoded.source_image?;
     seal.covers(&image, &decoded.digest?).then_some((seal.image_digest, seal.digest_source))
 }
@@ -108,21 +105,12 @@ async fn list_events(
     let doing = format!("list the events of {subject}");
     let lists = uids.into_iter().map(async |uid| {
         let params = ListParams::default().fields(&format!("involvedObject.uid={uid}"));
-        list_all(&doing, &params, &api).await
+        list::list_all(&doing, &params, &api).await
     });
     let mut events: Vec<_> =
         futures::future::try_join_all(lists).await?.into_iter().flatten().collect();
     events.sort_by_key(last_seen);
     Ok(events)
-}
-
-/// Lists all objects of a kind.
-async fn list_all<K: Kind>(
-    doing: &str,
-    params: &ListParams,
-    api: &Api<K>,
-) -> Result<Vec<K>, Failure> {
-    list::pages(doing, params, async |page| api.list(&page).await).await?.expect_value(doing)
 }
 
 /// Returns what was read. Records a failure, and returns the default instead.

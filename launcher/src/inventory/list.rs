@@ -1,11 +1,15 @@
 //! Paginated lists of ConfigMaps and Jobs.
 
+use std::fmt::Debug;
+
 use k8s_openapi::api::{batch::v1::Job, core::v1::ConfigMap};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{
     Api, Client,
     api::{ListParams, ObjectList},
+    core::PartialObjectMeta,
 };
+use serde::de::DeserializeOwned;
 
 use super::{Scope, item::Item, item::JobsOf, object};
 use crate::launch::{Reply, send};
@@ -26,8 +30,7 @@ pub(super) async fn items(client: &Client, scope: &Scope) -> Result<Vec<Item>, F
     let config_maps = async {
         let api: Api<ConfigMap> = api(client, scope);
         let doing = format!("list {}", objects("ConfigMaps", scope.namespace.as_deref()));
-        let found = pages(&doing, &params, async |page| api.list_metadata(&page).await).await?;
-        found.expect_value(&doing)
+        list_all_metadata(&doing, &params, &api).await
     };
     // The caller's selector cannot apply to the Jobs: they lack labels that were set on the
     // ConfigMap later.
@@ -48,8 +51,7 @@ pub(super) async fn items(client: &Client, scope: &Scope) -> Result<Vec<Item>, F
 pub(super) async fn config_maps(client: &Client, scope: &Scope) -> Result<Vec<ConfigMap>, Failure> {
     let api: Api<ConfigMap> = api(client, scope);
     let doing = format!("list {}", objects("ConfigMaps", scope.namespace.as_deref()));
-    let found = pages(&doing, &params(scope), async |page| api.list(&page).await).await?;
-    let mut found = found.expect_value(&doing)?;
+    let mut found = list_all(&doing, &params(scope), &api).await?;
     found.sort_by_key(|config_map| key(&config_map.metadata));
     Ok(found)
 }
@@ -74,8 +76,7 @@ pub(super) async fn jobs(
         (Some(namespace), Some(name)) => format!("list the Jobs of {}", object(namespace, name)),
         _ => format!("list {}", objects("Jobs", namespace)),
     };
-    let found = pages(&doing, &params, async |page| api.list(&page).await).await?;
-    for job in found.expect_value(&doing)? {
+    for job in list_all(&doing, &params, &api).await? {
         let labels = job.metadata.labels.as_ref();
         let name = labels.and_then(|labels| labels.get(UNPACK_REF)).cloned().unwrap_or_default();
         let namespace = job.metadata.namespace.clone().unwrap_or_default();
@@ -84,8 +85,27 @@ pub(super) async fn jobs(
     Ok(jobs)
 }
 
+/// Lists all objects, page by page. `doing` describes the request and completes "failed to" in
+/// messages.
+pub(crate) async fn list_all<K: Clone + Debug + DeserializeOwned>(
+    doing: &str,
+    params: &ListParams,
+    api: &Api<K>,
+) -> Result<Vec<K>, Failure> {
+    pages(doing, params, async |page| api.list(&page).await).await?.expect_value(doing)
+}
+
+/// Lists the metadata of all objects, as [`list_all`] does.
+pub(super) async fn list_all_metadata<K: Kind>(
+    doing: &str,
+    params: &ListParams,
+    api: &Api<K>,
+) -> Result<Vec<PartialObjectMeta<K>>, Failure> {
+    pages(doing, params, async |page| api.list_metadata(&page).await).await?.expect_value(doing)
+}
+
 /// Returns all pages of a list, or [`Reply::Missing`] if the API server does not know the kind.
-/// `doing` describes the request and completes "failed to" in messages.
+/// `doing` is that of [`list_all`].
 pub(crate) async fn pages<K: Clone>(
     doing: &str,
     params: &ListParams,

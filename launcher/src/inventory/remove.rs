@@ -66,8 +66,7 @@ async fn list_owned<K: Kind>(
     let name = metadata.name.as_deref().unwrap_or_default();
     let params = ListParams::default().labels(&label::selector(name));
     let doing = format!("list the {}s of {}", K::kind(&()), object(namespace, name));
-    let found = list::pages(&doing, &params, async |page| api.list_metadata(&page).await).await?;
-    let found = found.expect_value(&doing)?;
+    let found = list::list_all_metadata(&doing, &params, &api).await?;
     let is_owned = |owners: &[k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference]| {
         owners.iter().any(|owner| Some(&owner.uid) == metadata.uid.as_ref())
     };

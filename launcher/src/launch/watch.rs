@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use futures::stream::{BoxStream, SelectAll, poll_fn};
 use futures::{FutureExt, StreamExt, TryStreamExt};
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, Pod};
 use kube::runtime::watcher::{self, Config, watcher};
@@ -22,6 +21,7 @@ use tracing::{debug, debug_span};
 use super::backoff;
 use super::image::Sighting;
 use super::retrier::retry_after;
+use crate::object::Kind;
 use crate::{Failure, Reason, failure};
 
 pub(super) use event::Events;
@@ -191,12 +191,7 @@ impl Watch {
 
     fn add<K>(&mut self, kind: &'static str, config: Config, update: fn(Change<K>) -> Update)
     where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-            + Clone
-            + Debug
-            + DeserializeOwned
-            + Send
-            + 'static,
+        K: Kind + Send + 'static,
     {
         self.push(kind, Api::namespaced(self.client.clone(), &self.namespace), config, update);
     }

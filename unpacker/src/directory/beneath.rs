@@ -12,6 +12,20 @@ use super::{Error, walk};
 #[cfg(target_os = "linux")]
 mod kernel;
 
+/// Other systems have none of these system calls.
+#[cfg(not(target_os = "linux"))]
+mod kernel {
+    use super::{BorrowedFd, Errno, OFlags, OwnedFd};
+
+    pub(super) fn resolve(_: BorrowedFd<'_>, _: &str, _: OFlags) -> Result<OwnedFd, Errno> {
+        Err(Errno::NOSYS)
+    }
+
+    pub(super) fn mount_id(_: BorrowedFd<'_>) -> Option<u64> {
+        None
+    }
+}
+
 /// How paths are resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Resolution {
@@ -44,7 +58,6 @@ pub(crate) struct Folder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mount {
     /// The ID of the mount.
-    #[cfg(target_os = "linux")]
     Id(u64),
     /// The device, if neither `statx` (since Linux 5.8) nor `/proc` returns the ID. It does not
     /// distinguish a bind mount of the same file system. The number is unsigned on Linux and signed
@@ -80,26 +93,18 @@ impl Folder {
 
     /// Finds the file at `path` beneath this folder.
     pub(crate) fn place(&self, path: &str) -> Result<Place, Error> {
-        match self.resolution {
-            #[cfg(target_os = "linux")]
-            Resolution::Auto => self.place_by_kernel(path).or_else(|_| walk::place(self, path)),
-            #[cfg(not(target_os = "linux"))]
-            Resolution::Auto => walk::place(self, path),
-            #[cfg(test)]
-            Resolution::Kernel => {
-                self.place_by_kernel(path).map_err(|errno| self.system_error(path, errno))
-            }
-            #[cfg(test)]
-            Resolution::Walk | Resolution::Portable => walk::place(self, path),
-        }
+        let flags = SEARCH | OFlags::CLOEXEC;
+        let by_kernel = |path: &_| Place::from_fd(kernel::resolve(self.fd.as_fd(), path, flags)?);
+        self.resolve(path, by_kernel, |path| walk::place(self, path))
     }
 
     /// Opens `path` for reading, and checks that it is still `place`.
     pub(crate) fn open(&self, path: &str, place: &Place, flags: OFlags) -> Result<OwnedFd, Error> {
         // Nonblocking, in case a FIFO replaced the file in the meantime.
-        let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let fd = self.resolve(path, flags | OFlags::CLOEXEC)?;
-        match place.is(fd.as_fd()) {
+        let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let by_kernel = |path: &_| kernel::resolve(self.fd.as_fd(), path, flags);
+        let fd = self.resolve(path, by_kernel, |path| walk::open(self, path, flags))?;
+        match place.is_open_as(fd.as_fd()) {
             Ok(true) => Ok(fd),
             Ok(false) => Err(Error::Changed { path: self.path_of(path) }),
             Err(errno) => Err(self.system_error(path, errno)),
@@ -131,28 +136,24 @@ impl Folder {
         Error::System { path: self.path_of(path), source: errno.into() }
     }
 
-    fn resolve(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Error> {
+    /// Resolves `path` in the way that [`Folder::root`] was told.
+    fn resolve<T>(
+        &self,
+        path: &str,
+        by_kernel: impl FnOnce(&str) -> Result<T, Errno>,
+        by_walk: impl FnOnce(&str) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         match self.resolution {
-            #[cfg(target_os = "linux")]
-            Resolution::Auto => kernel::resolve(self.fd.as_fd(), path, flags)
-                .or_else(|_| walk::open(self, path, flags)),
-            #[cfg(not(target_os = "linux"))]
-            Resolution::Auto => walk::open(self, path, flags),
+            Resolution::Auto => by_kernel(path).or_else(|_| by_walk(path)),
             #[cfg(test)]
-            Resolution::Kernel => kernel::resolve(self.fd.as_fd(), path, flags)
-                .map_err(|errno| self.system_error(path, errno)),
+            Resolution::Kernel => by_kernel(path).map_err(|errno| self.system_error(path, errno)),
             #[cfg(test)]
-            Resolution::Walk | Resolution::Portable => walk::open(self, path, flags),
+            Resolution::Walk | Resolution::Portable => by_walk(path),
         }
     }
 
-    #[cfg(target_os = "linux")]
-    fn place_by_kernel(&self, path: &str) -> Result<Place, Errno> {
-        Place::hold(kernel::resolve(self.fd.as_fd(), path, SEARCH | OFlags::CLOEXEC)?)
-    }
-
     /// Finds `name` in `folder`, which is this folder or one beneath it.
-    pub(super) fn look(&self, folder: BorrowedFd<'_>, name: &str) -> Result<Place, Errno> {
+    pub(super) fn find(&self, folder: BorrowedFd<'_>, name: &str) -> Result<Place, Errno> {
         match self.resolution {
             #[cfg(test)]
             Resolution::Portable => Place::find_portably(folder, name),
@@ -170,11 +171,10 @@ impl AsFd for Folder {
 impl Mount {
     /// Returns the mount that `fd` is on.
     pub(crate) fn from_fd(fd: BorrowedFd<'_>) -> Result<Self, Errno> {
-        #[cfg(target_os = "linux")]
-        if let Some(id) = kernel::mount_id(fd) {
-            return Ok(Self::Id(id));
+        match kernel::mount_id(fd) {
+            Some(id) => Ok(Self::Id(id)),
+            None => Ok(Self::from_device(&fstat(fd)?)),
         }
-        Ok(Self::from_device(&fstat(fd)?))
     }
 
     /// Returns the device of a file in place of its mount.

@@ -33,7 +33,7 @@ impl Place {
     #[cfg(target_os = "linux")]
     pub(super) fn find(folder: BorrowedFd<'_>, name: &str) -> Result<Self, Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Self::hold(openat(folder, name, flags, Mode::empty())?)
+        Self::from_fd(openat(folder, name, flags, Mode::empty())?)
     }
 
     /// Finds `name` in `folder`. Does not follow a link.
@@ -49,9 +49,8 @@ impl Place {
         Ok(Self { stat, fd: None })
     }
 
-    /// Returns the place of a file that was opened with `O_PATH`.
-    #[cfg(target_os = "linux")]
-    pub(super) fn hold(fd: OwnedFd) -> Result<Self, Errno> {
+    /// Returns the place of a file that was opened with [`SEARCH`].
+    pub(super) fn from_fd(fd: OwnedFd) -> Result<Self, Errno> {
         Ok(Self { stat: fstat(&fd)?, fd: Some(fd) })
     }
 
@@ -87,11 +86,11 @@ impl Place {
         }
         let flags = SEARCH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = openat(folder, name, flags, Mode::empty())?;
-        Ok(self.is(fd.as_fd())?.then_some(fd))
+        Ok(self.is_open_as(fd.as_fd())?.then_some(fd))
     }
 
     /// Checks whether `fd` is a descriptor of this file.
-    pub(super) fn is(&self, fd: BorrowedFd<'_>) -> Result<bool, Errno> {
+    pub(super) fn is_open_as(&self, fd: BorrowedFd<'_>) -> Result<bool, Errno> {
         let stat = fstat(fd)?;
         Ok((stat.st_dev, stat.st_ino) == (self.stat.st_dev, self.stat.st_ino))
     }

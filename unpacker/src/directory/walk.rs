@@ -21,16 +21,16 @@ const MAX_LINKS: usize = 40;
 
 /// Finds the file at `path` beneath `folder`.
 pub(super) fn place(folder: &Folder, path: &str) -> Result<Place, Error> {
-    let (walk, end) = Walk::to(folder, path)?;
+    let (walk, end) = Walk::resolve(folder, path)?;
     match end {
         Some((_, place)) => Ok(place),
-        None => folder.look(walk.here(), ".").map_err(|errno| walk.system_error(".", errno)),
+        None => folder.find(walk.here(), ".").map_err(|errno| walk.system_error(".", errno)),
     }
 }
 
 /// Opens `path` beneath `folder`.
 pub(super) fn open(folder: &Folder, path: &str, flags: OFlags) -> Result<OwnedFd, Error> {
-    let (walk, end) = Walk::to(folder, path)?;
+    let (walk, end) = Walk::resolve(folder, path)?;
     let name = end.as_ref().map_or(".", |(name, _)| name);
     openat(walk.here(), name, flags | OFlags::NOFOLLOW, Mode::empty()).map_err(|errno| {
         match (errno, &end) {
@@ -66,7 +66,7 @@ struct Link {
 impl<'a> Walk<'a> {
     /// Resolves `path`. Returns the name and the place of its end, or `None` if that is the current
     /// folder, which is the case if the path ends with a folder, `.` or `..`.
-    fn to(folder: &'a Folder, path: &str) -> Result<(Self, Option<(String, Place)>), Error> {
+    fn resolve(folder: &'a Folder, path: &str) -> Result<(Self, Option<(String, Place)>), Error> {
         if path.starts_with('/') {
             return Err(Error::Outside { path: path.to_owned() });
         }
@@ -114,7 +114,7 @@ impl<'a> Walk<'a> {
     /// folder.
     fn step(&mut self, name: &str) -> Result<Option<Place>, Error> {
         let failed = |errno| self.system_error(name, errno);
-        let place = self.folder.look(self.here(), name).map_err(failed)?;
+        let place = self.folder.find(self.here(), name).map_err(failed)?;
         if place.mount().map_err(failed)? != self.folder.mount() {
             return Err(self
                 .link_error(LinkFault::Mount)

@@ -22,8 +22,8 @@ pub(crate) struct JobArgs {
 
     /// Record the digest of the image that a tag refers to
     ///
-    /// Images that are named by a tag then use the strategy `inject`, because Kubernetes does not
-    /// report the digest of an image volume.
+    /// Images that are named by a tag then use the strategy `inject`, because most kubelets do
+    /// not report the digest of an image volume.
     #[arg(long, hide_short_help = true)]
     resolve_digest: bool,
 

@@ -7,8 +7,9 @@ const DENIED: &str = "failed to pull and unpack image \"registry.example/bundles
                       require authorization: authorization failed: no basic auth credentials";
 
 /// Launches where the kubelet could not retrieve the pull secret `pull`, and the registry denies
-/// access. Returns the failure and the number of attempts.
-async fn denied(secret: Option<Value>, denied: &'static [&'static str]) -> (Failure, usize) {
+/// access. The launcher may not read the kinds in `unreadable`. Returns the failure and the number
+/// of attempts.
+async fn denied(secret: Option<Value>, unreadable: &'static [&'static str]) -> (Failure, usize) {
     let server = Server::new(|server, job| {
         let state = json!({"waiting": {"reason": "ErrImagePull", "message": DENIED}});
         let pod = pod(job, "Pending", &state);
@@ -27,7 +28,7 @@ async fn denied(secret: Option<Value>, denied: &'static [&'static str]) -> (Fail
     }
     let mut options = options();
     options.pod.pull_secrets = vec!["pull".to_owned()];
-    let failure = launched(&server.clone().without(denied), options).await.0.unwrap_err();
+    let failure = launched(&server.clone().without(unreadable), options).await.0.unwrap_err();
     (failure, server.count("jobs"))
 }
 
