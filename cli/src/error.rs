@@ -81,9 +81,10 @@ pub(crate) enum Error {
         #[source]
         failure: Box<Failure>,
     },
-    /// Some of several images were not launched. Each failure is already reported.
-    #[error("{failed} of {all} images were not launched")]
-    Launches { failed: usize, all: usize, exit: Exit },
+    /// Some of several images were not launched, or some of their ConfigMaps were not deleted. Each
+    /// failure is already reported.
+    #[error("{}", describe_launches(*failed, *all, *not_deleted))]
+    Launches { failed: usize, all: usize, not_deleted: usize, exit: Exit },
     /// Some checks failed. Each failure is already reported.
     #[error("{failed} of {all} checks failed")]
     Checks { failed: usize, all: usize },
@@ -164,6 +165,16 @@ impl Error {
             Self::Partly { exit, .. } | Self::Launches { exit, .. } => *exit,
             Self::Reported(_) => Exit::Reported,
         }
+    }
+}
+
+fn describe_launches(failed: usize, all: usize, not_deleted: usize) -> String {
+    let launches = format!("{failed} of {all} images were not launched");
+    let deletions = format!("{not_deleted} of {all} ConfigMaps were not deleted");
+    match (failed, not_deleted) {
+        (_, 0) => launches,
+        (0, _) => deletions,
+        _ => format!("{launches}, and {deletions}"),
     }
 }
 

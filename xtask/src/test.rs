@@ -45,6 +45,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     let suite = Suite::read_tree()?;
     let selected = suite.selected(arguments.filter.as_deref());
+    if let (true, Some(filter)) = (selected.is_empty(), &arguments.filter) {
+        return Err(Error::Found(format!("the name of no test contains {filter}")));
+    }
     let is_wanted = |test: &&Test| test.is_ordinary() || arguments.all;
     let wanted = selected.iter().copied().filter(is_wanted).flat_map(Test::needs);
     let wanted: Vec<_> = wanted.map(String::as_str).collect();

@@ -9,6 +9,8 @@
 /// A cluster with an in-memory API server behind HTTP, so that kube's whole client stack is tested
 /// too.
 mod api_server;
+/// Launches of several images.
+mod batch;
 /// A bundle directory for one test.
 mod bundle;
 /// The commands that talk to clusters, without a cluster.

@@ -51,7 +51,12 @@ pub(super) async fn launch(
     stop.release();
     finished.write(job)?;
     match finished.first {
-        Some(exit) => Err(Error::Launches { failed: finished.n_failed, all: images.len(), exit }),
+        Some(exit) => Err(Error::Launches {
+            failed: finished.n_failed,
+            all: images.len(),
+            not_deleted: finished.n_not_deleted,
+            exit,
+        }),
         None => Ok(()),
     }
 }
@@ -95,7 +100,10 @@ async fn follow(
                 report.clear();
                 match removed {
                     Ok(()) => note_removal(job, &name, true),
-                    Err(failure) => finished.fail(error::report(&failure.into(), job.screen)),
+                    Err(failure) => {
+                        finished.n_not_deleted += 1;
+                        finished.first.get_or_insert(error::report(&failure.into(), job.screen));
+                    }
                 }
             }
             () = &mut launching, if is_launching => {
@@ -157,12 +165,15 @@ struct Finished {
     first: Option<Exit>,
     /// How many ConfigMaps are being deleted.
     n_removals: usize,
+    /// How many ConfigMaps the API server did not delete.
+    n_not_deleted: usize,
 }
 
 impl Finished {
     fn new(n_images: usize) -> Self {
         let rows = (0..n_images).map(|_| None).collect();
-        Self { rows, config_maps: Vec::new(), n_failed: 0, first: None, n_removals: 0 }
+        let config_maps = Vec::new();
+        Self { rows, config_maps, n_failed: 0, first: None, n_removals: 0, n_not_deleted: 0 }
     }
 
     /// Records the outcome of one launch, and returns the name of the ConfigMap to delete, if any.
@@ -319,10 +330,15 @@ async fn interrupted(
             }
         }
     }
-    let Finished { n_removals, .. } = *finished;
+    let Finished { n_removals, n_not_deleted, .. } = *finished;
     let namespace = &job.namespace;
-    let is_unpacked = |launch: &&LaunchProgress| matches!(launch.status, LaunchStatus::Unpacked);
-    let n_done = all.iter().filter(is_unpacked).count();
+    let rows: Vec<_> = finished
+        .rows
+        .iter()
+        .zip(all)
+        .map(|(finished, launch)| finished.clone().unwrap_or_else(|| row(launch)))
+        .collect();
+    let n_done = rows.iter().filter(|row| row.package.is_some()).count();
     let mut message = format!(
         "interrupted: {n_done} of {} images are unpacked, {} Jobs are still running in namespace {namespace}",
         all.len(),
@@ -334,9 +350,11 @@ async fn interrupted(
     if n_removals > 0 {
         _ = write!(message, ", {n_removals} ConfigMaps may not have been deleted");
     }
+    if n_not_deleted > 0 {
+        _ = write!(message, ", {n_not_deleted} ConfigMaps were not deleted");
+    }
     stop.release();
     if job.output == Output::Summary {
-        let rows: Vec<_> = all.iter().map(row).collect();
         output::print(summary::format_outcomes(&rows, job.screen).as_bytes())
             .map_err(Error::Output)?;
     }
