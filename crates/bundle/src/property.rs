@@ -1,14 +1,17 @@
 //! [`Property`] and [`Dependency`]: statements of a bundle about itself, and its requirements.
+//!
+//! Both are a type and a value, in a bundle as in a catalog (operator-registry `alpha/property`).
+//! The values of the types that OLM knows are [`Package`], [`PackageRequired`], [`Gvk`] and
+//! [`Constraint`].
 
 use serde::Serialize;
 
-use crate::constraint::{self, Constraint};
+use crate::constraint::{self, Constraint, Rule};
 
-mod annotation;
-mod derive;
+mod value;
 
-pub(crate) use annotation::from_annotation;
-pub(crate) use derive::{Basis, Origins, catalog, derive};
+pub use crate::json::Malformed;
+pub use value::{Gvk, Package, PackageRequired};
 
 /// The type of a property or dependency: a package, with its version or a range.
 pub const PACKAGE: &str = "olm.package";
@@ -46,16 +49,40 @@ pub struct Dependency {
 impl Property {
     /// Parses the constraint of the property. Returns `None` if its type is not a constraint.
     ///
+    /// ```
+    /// use unlade_bundle::{Property, constraint::Rule};
+    ///
+    /// let property = Property {
+    ///     kind: "olm.package.required".to_owned(),
+    ///     value: r#"{"packageName":"tea","versionRange":">=1.0.0"}"#.to_owned(),
+    /// };
+    /// let Some(Rule::Package(required)) = property.constraint()?.map(|found| found.rule) else {
+    ///     panic!("{property:?} is not about a package");
+    /// };
+    /// assert_eq!(required.range, ">=1.0.0");
+    /// # Ok::<(), unlade_bundle::constraint::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Returns an error if the value does not fit the type.
     pub fn constraint(&self) -> Result<Option<Constraint>, constraint::Error> {
-        match self.kind.as_str() {
-            PACKAGE_REQUIRED => constraint::parse_package(&self.value, "versionRange").map(Some),
-            GVK_REQUIRED => constraint::parse_gvk(&self.value).map(Some),
-            CONSTRAINT => constraint::parse(&self.value).map(Some),
-            _ => Ok(None),
+        let rule = match self.kind.as_str() {
+            PACKAGE_REQUIRED => Rule::Package(PackageRequired::parse(&self.value)?),
+            GVK_REQUIRED => Rule::Gvk(Gvk::parse(&self.value)?),
+            CONSTRAINT => return constraint::parse(&self.value).map(Some),
+            _ => return Ok(None),
+        };
+        Ok(Some(rule.into()))
+    }
+
+    /// Escapes `&`, `<` and `>` in the value, as Go's `json.Marshal` does.
+    #[must_use]
+    pub fn escape_html(mut self) -> Self {
+        for (letter, escape) in [('&', "\\u0026"), ('<', "\\u003c"), ('>', "\\u003e")] {
+            self.value = self.value.replace(letter, escape);
         }
+        self
     }
 }
 
@@ -66,12 +93,13 @@ impl Dependency {
     ///
     /// Returns an error if the value does not fit the type.
     pub fn constraint(&self) -> Result<Option<Constraint>, constraint::Error> {
-        match self.kind.as_str() {
-            PACKAGE => constraint::parse_package(&self.value, "version").map(Some),
-            GVK => constraint::parse_gvk(&self.value).map(Some),
-            LABEL => constraint::parse_label(&self.value).map(Some),
-            CONSTRAINT => constraint::parse(&self.value).map(Some),
-            _ => Ok(None),
-        }
+        let rule = match self.kind.as_str() {
+            PACKAGE => Rule::Package(PackageRequired::parse_dependency(&self.value)?),
+            GVK => Rule::Gvk(Gvk::parse(&self.value)?),
+            LABEL => Rule::Label(value::parse_label(&self.value)?),
+            CONSTRAINT => return constraint::parse(&self.value).map(Some),
+            _ => return Ok(None),
+        };
+        Ok(Some(rule.into()))
     }
 }
