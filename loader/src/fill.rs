@@ -15,9 +15,9 @@ use unlade_text::excerpt;
 
 use crate::{
     Bundle,
-    derive::{self, Basis, Origins},
     metadata::Metadata,
     object::Objects,
+    property::{self, Basis, Origins},
 };
 
 /// Returns the bundle without its objects and its image. Dependencies and properties are moved out
@@ -67,10 +67,10 @@ pub(crate) fn fill(
         required: &bundle.required_apis,
     };
     let properties =
-        derive::derive(mem::take(&mut metadata.properties), annotation_properties, basis);
+        property::derive(mem::take(&mut metadata.properties), annotation_properties, basis);
     if has_csv {
         bundle.catalog_properties =
-            derive::catalog(&properties, &bundle.dependencies, basis, &origins, findings);
+            property::catalog(&properties, &bundle.dependencies, basis, &origins, findings);
     }
     check_constraints(&properties, &bundle.dependencies, &origins, findings);
     bundle.properties = properties;

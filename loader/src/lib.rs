@@ -40,13 +40,13 @@
 
 pub mod bundle;
 mod compose;
-mod derive;
 mod fill;
 mod further;
 pub mod load;
 mod metadata;
 pub mod object;
 pub mod package_manifest;
+mod property;
 
 pub use bundle::Bundle;
 pub use load::{
