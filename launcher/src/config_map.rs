@@ -1,13 +1,13 @@
 //! Conversion of ConfigMaps from the types of the client to those of `unlade-config-map`.
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use unlade_loader::{self as loader, Manifest};
+use unlade_loader::{self as loader, Loaded};
 
 /// Loads the bundle from a ConfigMap of the API server.
 pub(crate) fn load(
     config_map: &ConfigMap,
     options: &loader::Options,
-) -> Result<Manifest, loader::Error> {
+) -> Result<Loaded, loader::Error> {
     loader::load_config_maps(&[to_config_map(config_map)], options)
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde::Serialize;
-use unlade_loader::{self as loader, Manifest};
+use unlade_loader::{self as loader, Loaded};
 
 use crate::{ObservedImage, Strategy};
 
@@ -55,7 +55,7 @@ impl Launched {
     /// # Errors
     ///
     /// Returns the errors of [`unlade_loader::load_config_maps`].
-    pub fn load(&self, options: &loader::Options) -> Result<Manifest, loader::Error> {
+    pub fn load(&self, options: &loader::Options) -> Result<Loaded, loader::Error> {
         crate::config_map::load(&self.config_map, options)
     }
 }

@@ -20,8 +20,8 @@
 //! let client = unlade_launcher::client::observe(kube::Client::try_from(config)?, &server);
 //! let launcher = Launcher::new(client, Options::new("registry.example/unlade/unlade-unpacker:0.1.0"));
 //! let launched = launcher.launch(&Request::new("registry.example/bundles/etcd:0.9.4", "default")).await?;
-//! let manifest = launched.load(&unlade_loader::Options::default())?;
-//! println!("{}", manifest.bundle.csv_name);
+//! let loaded = launched.load(&unlade_loader::Options::default())?;
+//! println!("{}", loaded.bundle.csv_name);
 //! # Ok(())
 //! # }
 //! ```

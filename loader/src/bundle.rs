@@ -1,10 +1,9 @@
 //! [`Bundle`]: one version of one operator.
 
-use std::fmt;
-
 use serde::{Serialize, Serializer};
+use unlade_bundle::{Api, Definition, Dependency, Property};
 
-use crate::{Dependency, Object, Property};
+use crate::Object;
 
 /// One version of one operator. Its JSON has the fields of upstream's `api.Bundle`
 /// (operator-registry `pkg/api/registry.proto`). The other fields are not serialized.
@@ -75,39 +74,6 @@ pub struct Bundle {
     /// `ObjectsAndPropertiesFromBundle`, without `olm.bundle.object`).
     #[serde(skip)]
     pub catalog_properties: Vec<Property>,
-}
-
-/// An API. Upstream calls it `GroupVersionKind` or `APIKey`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct Api {
-    /// The API group.
-    pub group: String,
-    /// The API version.
-    pub version: String,
-    /// The kind.
-    pub kind: String,
-    /// The plural name, which is used in URLs.
-    pub plural: String,
-}
-
-/// A CRD or an APIService that a CSV lists.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Definition {
-    /// The API group. CSVs leave it out for CRDs, because the name contains it.
-    pub group: String,
-    /// The kind.
-    pub kind: String,
-    /// The name: `<plural>.<group>` for a CRD, and the plural for an APIService.
-    pub name: String,
-    /// The version.
-    pub version: String,
-}
-
-impl fmt::Display for Api {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { group, version, kind, plural } = self;
-        write!(f, "{group}/{version}/{kind} ({plural})")
-    }
 }
 
 fn serialize_texts<S: Serializer>(objects: &[Object], serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,14 +1,13 @@
-//! Composes the [`Manifest`] of a bundle from its content.
+//! Composes the [`Loaded`] bundle from its content.
 
 use std::{borrow::Cow, collections::BTreeSet, mem};
 
-use unlade_bundle::{Content, Directory, Finding, Findings, Reason};
+use unlade_bundle::{Channels, Content, Directory, Finding, Findings, Reason, channel};
 use unlade_text::excerpt;
 use unlade_yaml as yaml;
 
 use crate::{
-    Bundle, Error, Manifest, PackageManifest,
-    channel::{self, Channels},
+    Bundle, Error, Loaded, PackageManifest,
     fill::fill,
     metadata::Metadata,
     object::{self, Object, Objects, Skipped},
@@ -26,16 +25,17 @@ pub(crate) struct Source<'a> {
     pub(crate) findings: Vec<Finding>,
 }
 
-/// Composes the manifest of `source`.
+/// Composes the bundle of `source`, its package and the report.
 ///
 /// # Errors
 ///
 /// Returns an error if the budget of `reader` is exhausted.
-pub(crate) fn compose(source: Source<'_>, reader: &yaml::Reader) -> Result<Manifest, Error> {
+pub(crate) fn compose(source: Source<'_>, reader: &yaml::Reader) -> Result<Loaded, Error> {
     let mut findings = Findings::from(source.findings);
     let content = &*source.content;
 
-    let has_annotations = channel::are_named_in(content.annotations());
+    let mut named = content.annotations().iter().filter(|(_, value)| !value.is_empty());
+    let has_annotations = named.any(|(key, _)| channel::ANNOTATIONS.contains(&key.as_str()));
     let mut metadata = Metadata::new(!has_annotations);
     let objects =
         object::read(content, source.has_directories, reader, &mut metadata, &mut findings)?;
@@ -46,13 +46,13 @@ pub(crate) fn compose(source: Source<'_>, reader: &yaml::Reader) -> Result<Manif
     let Objects { found, skipped, packages, .. } = objects;
     let mut used = metadata.used;
     let package_manifest = choose_package(packages, &bundle, &mut used, &mut findings)
-        .unwrap_or_else(|| channels.package_manifest(&bundle.csv_name));
+        .unwrap_or_else(|| PackageManifest::new(&channels, &bundle.csv_name));
     report_skipped(&skipped, &used, &mut findings);
 
     source.image.unwrap_or_default().clone_into(&mut bundle.bundle_path);
     bundle.objects = found;
     move_bytes(&mut bundle.objects, source.content.into_owned());
-    Ok(Manifest { bundle, package_manifest, report: findings.into_vec() })
+    Ok(Loaded { bundle, package_manifest, report: findings.into_vec() })
 }
 
 /// Chooses the PackageManifest among the files: the first one by key (004.18).

@@ -5,19 +5,19 @@ use std::{
     mem,
 };
 
-use unlade_bundle::{Finding, Findings, Reason};
+use unlade_bundle::{
+    Api, Channels, Constraint, Csv, Definition, Dependency, Finding, Findings, Property, Reason,
+    property::{GVK, PACKAGE, Package, PackageRequired},
+    typed::Reader,
+    version::Range,
+};
 use unlade_text::excerpt;
 
 use crate::{
-    Api, Bundle, Definition, Dependency, Property,
-    channel::Channels,
-    constraint::{Constraint, Rule},
-    csv::{self, Csv},
+    Bundle,
     metadata::Metadata,
     object::Objects,
     property::{self, Basis, Origins},
-    typed::Reader,
-    version::{self, Range},
 };
 
 /// Returns the bundle without its objects and its image. Dependencies and properties are moved out
@@ -30,7 +30,7 @@ pub(crate) fn fill(
 ) -> Bundle {
     let mut bundle = Bundle {
         package_name: channels.package.clone(),
-        channel_name: channels.name().to_owned(),
+        channel_name: channels.preferred().to_owned(),
         channels: channels.list.clone(),
         default_channel: channels.default.clone(),
         dependencies: mem::take(&mut metadata.dependencies),
@@ -40,16 +40,13 @@ pub(crate) fn fill(
     let mut key = "";
     if let Some(chosen) = &objects.csv {
         key = &chosen.key;
-        csv = csv::read(key, &chosen.tree, findings);
+        csv = Csv::read(chosen.tree.root(), &mut Reader::new(key, findings));
         bundle.csv_name.clone_from(&chosen.name);
         bundle.csv_json = chosen.tree.root().to_json();
         // Go's encoder ends with a newline.
         bundle.csv_json.push('\n');
     }
-    let annotation_properties = match &csv.properties {
-        Some(text) => property::from_annotation(text, &mut Reader::new(key, findings)),
-        None => Vec::new(),
-    };
+    let annotation_properties = mem::take(&mut csv.properties);
     fill_from_csv(&mut bundle, csv, objects, key, findings);
 
     let origins = Origins {
@@ -59,10 +56,13 @@ pub(crate) fn fill(
         n_from_file: metadata.properties.iter().collect::<HashSet<_>>().len(),
     };
     let has_csv = objects.csv.is_some();
+    let package = Package {
+        name: if has_csv { bundle.package_name.clone() } else { String::new() },
+        version: bundle.version.clone(),
+        release: bundle.release.clone(),
+    };
     let basis = Basis {
-        package: if has_csv { &bundle.package_name } else { "" },
-        version: &bundle.version,
-        release: &bundle.release,
+        package: &package,
         provided: &bundle.provided_apis,
         required: &bundle.required_apis,
     };
@@ -91,10 +91,10 @@ fn fill_from_csv(
     };
     let owned = crds(&csv.crds.owned);
     let mut required: BTreeSet<_> = crds(&csv.crds.required).into_iter().collect();
-    required.extend(csv.api_services.required.iter().cloned().map(Api::from_service));
+    required.extend(csv.api_services.required.iter().map(Api::from_service));
     let mut provided: BTreeSet<_> = objects.provided.iter().cloned().collect();
-    provided.extend(csv.api_services.owned.iter().cloned().map(Api::from_service));
-    check_versions(&csv, &mut reader);
+    provided.extend(csv.api_services.owned.iter().map(Api::from_service));
+    csv.check_versions(&mut reader);
     for api in owned.iter().filter(|api| !provided.contains(api)) {
         let message = format!(
             "the CSV owns the CRD of {api}, but the bundle does not contain it: add it to manifests/"
@@ -115,34 +115,6 @@ fn fill_from_csv(
     bundle.required_api_services = csv.api_services.required;
 }
 
-fn check_versions(csv: &Csv, reader: &mut Reader<'_>) {
-    if !csv.version.is_empty()
-        && let Err(error) = version::parse(&csv.version)
-    {
-        reader.invalid(format!("spec.version: {error}"));
-    }
-    if !csv.skip_range.is_empty()
-        && let Err(error) = csv.skip_range.parse::<Range>()
-    {
-        let range = excerpt::shorten(&csv.skip_range);
-        let hint =
-            if has_v_prefix(&csv.skip_range) { ": write versions without the v" } else { "" };
-        reader.invalid(format!(
-            "OLM ignores the annotation olm.skipRange \"{range}\" and skips no version: {error}{hint}"
-        ));
-    }
-}
-
-/// Whether a version in `range` starts with `v`, as git tags often do.
-fn has_v_prefix(range: &str) -> bool {
-    let bytes = range.as_bytes();
-    let at = |place: usize| bytes.get(place).copied().unwrap_or_default();
-    (0..bytes.len()).any(|place| {
-        let is_start = place == 0 || !at(place - 1).is_ascii_alphanumeric();
-        is_start && at(place) == b'v' && at(place + 1).is_ascii_digit()
-    })
-}
-
 /// Reports constraints that OLM's resolver cannot read. Values of `olm.gvk` and `olm.package` were
 /// already checked when the catalog properties were derived.
 fn check_constraints(
@@ -161,7 +133,7 @@ fn check_constraints(
         let reader = &mut Reader::new(key, findings);
         match constraint {
             Ok(Some(constraint)) => check_ranges(kind, &constraint, reader),
-            Err(error) if !matches!(kind.as_str(), property::GVK | property::PACKAGE) => {
+            Err(error) if !matches!(kind.as_str(), GVK | PACKAGE) => {
                 reader.invalid(format!("{}: {error}", excerpt::shorten(kind)));
             }
             _ => {}
@@ -170,40 +142,10 @@ fn check_constraints(
 }
 
 fn check_ranges(kind: &str, constraint: &Constraint, reader: &mut Reader<'_>) {
-    let mut open = vec![constraint];
-    while let Some(Constraint { rule, .. }) = open.pop() {
-        match rule {
-            Rule::Package { name, range } => {
-                if let Err(error) = range.parse::<Range>() {
-                    let name = excerpt::shorten(name);
-                    reader.invalid(format!("{} of `{name}`: {error}", excerpt::shorten(kind)));
-                }
-            }
-            Rule::All(inner) | Rule::Any(inner) | Rule::Not(inner) => open.extend(inner),
-            Rule::Gvk { .. } | Rule::Label(_) | Rule::Cel(_) => {}
+    for PackageRequired { name, range } in constraint.packages() {
+        if let Err(error) = range.parse::<Range>() {
+            let name = excerpt::shorten(name);
+            reader.invalid(format!("{} of `{name}`: {error}", excerpt::shorten(kind)));
         }
-    }
-}
-
-impl Api {
-    fn from_service(Definition { group, kind, name, version }: Definition) -> Self {
-        Self { group, version, kind, plural: name }
-    }
-
-    /// Returns the API of a CRD that a CSV lists. The name of the CRD contains the group.
-    fn from_crd(crd: &Definition, reader: &mut Reader<'_>) -> Option<Self> {
-        let Some((plural, group)) = crd.name.split_once('.') else {
-            let name = excerpt::shorten(&crd.name);
-            reader.invalid(format!(
-                "the name `{name}` of a CRD does not have the form <plural>.<group>"
-            ));
-            return None;
-        };
-        Some(Self {
-            group: group.to_owned(),
-            version: crd.version.clone(),
-            kind: crd.kind.clone(),
-            plural: plural.to_owned(),
-        })
     }
 }

@@ -27,39 +27,30 @@
 //! ];
 //! let reading = Content::assemble(files, &Limits::default())?;
 //!
-//! let manifest = load(&reading.content, &Options::default())?;
-//! assert_eq!(manifest.bundle.csv_name, "hello.v1.0.0");
-//! assert_eq!(manifest.bundle.version, "1.0.0");
-//! assert_eq!(manifest.package_manifest.channels[0].name, "stable");
+//! let loaded = load(&reading.content, &Options::default())?;
+//! assert_eq!(loaded.bundle.csv_name, "hello.v1.0.0");
+//! assert_eq!(loaded.bundle.version, "1.0.0");
+//! assert_eq!(loaded.package_manifest.channels[0].name, "stable");
 //! // The report contains what upstream silently drops.
-//! assert_eq!(manifest.report[0].subject, "notes.txt");
+//! assert_eq!(loaded.report[0].subject, "notes.txt");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! [`Content`]: unlade_bundle::Content
 
 pub mod bundle;
-mod channel;
 mod compose;
-pub mod constraint;
-mod crd;
-mod csv;
 mod fill;
 mod further;
-mod json;
 pub mod load;
 mod metadata;
 pub mod object;
 pub mod package_manifest;
-pub mod property;
-mod typed;
-pub mod version;
+mod property;
 
-pub use bundle::{Api, Bundle, Definition};
-pub use constraint::Constraint;
+pub use bundle::Bundle;
 pub use load::{
-    Error, Manifest, Options, Strictness, load, load_config_maps, load_config_maps_within,
+    Error, Loaded, Options, Strictness, load, load_config_maps, load_config_maps_within,
 };
 pub use object::Object;
 pub use package_manifest::{Channel, PackageManifest};
-pub use property::{Dependency, Property};

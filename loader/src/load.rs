@@ -1,4 +1,4 @@
-//! [`load()`]: loads a [`Manifest`] from the content of a bundle.
+//! [`load()`]: loads a [`Loaded`] bundle from the content of a bundle.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use crate::{Bundle, PackageManifest, compose};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct Manifest {
+pub struct Loaded {
     /// The bundle.
     pub bundle: Bundle,
     /// The package of the bundle: the PackageManifest resource among the files (004.18), else one
@@ -96,7 +96,7 @@ impl Error {
 /// Returns an error if reading all files exceeds the limits. With [`Strictness::Strict`], also
 /// returns an error if something of the bundle would be lost. Upstream's loader fails only if a
 /// ConfigMap cannot be decoded.
-pub fn load(content: &Content, options: &Options) -> Result<Manifest, Error> {
+pub fn load(content: &Content, options: &Options) -> Result<Loaded, Error> {
     let source = compose::Source {
         content: Cow::Borrowed(content),
         image: options.source_image.as_deref(),
@@ -116,7 +116,7 @@ pub fn load(content: &Content, options: &Options) -> Result<Manifest, Error> {
 ///
 /// Returns the errors of [`load()`]. Also returns an error if the ConfigMaps cannot be decoded, or
 /// contain no part of a bundle.
-pub fn load_config_maps(config_maps: &[ConfigMap], options: &Options) -> Result<Manifest, Error> {
+pub fn load_config_maps(config_maps: &[ConfigMap], options: &Options) -> Result<Loaded, Error> {
     load_config_maps_within(config_maps, options, &yaml::Reader::new(&options.limits.yaml))
 }
 
@@ -130,7 +130,7 @@ pub fn load_config_maps_within(
     config_maps: &[ConfigMap],
     options: &Options,
     reader: &yaml::Reader,
-) -> Result<Manifest, Error> {
+) -> Result<Loaded, Error> {
     // Check the budget before decompressing anything.
     reader.check().map_err(|source| Error::Exhausted { key: String::new(), source })?;
     let decoded = decode::decode(config_maps, &options.limits)?;
@@ -141,11 +141,11 @@ pub fn load_config_maps_within(
         findings: decoded.findings,
         content: Cow::Owned(decoded.content),
     };
-    let manifest = compose::compose(source, reader)?;
-    if !is_annotated && !holds_bundle(&manifest) {
+    let loaded = compose::compose(source, reader)?;
+    if !is_annotated && !holds_bundle(&loaded) {
         return Err(Error::NoBundle);
     }
-    check_strictness(manifest, options)
+    check_strictness(loaded, options)
 }
 
 /// Whether an annotation shows that the ConfigMap was filled with a bundle: by unlade, whose marks
@@ -161,8 +161,8 @@ fn is_annotated(config_map: &ConfigMap) -> bool {
 }
 
 /// Whether any value is part of a bundle: an object, or a file of metadata/.
-fn holds_bundle(manifest: &Manifest) -> bool {
-    let Manifest { bundle, package_manifest, .. } = manifest;
+fn holds_bundle(loaded: &Loaded) -> bool {
+    let Loaded { bundle, package_manifest, .. } = loaded;
     bundle.objects.iter().any(|object| !object.kind.is_empty())
         || !bundle.dependencies.is_empty()
         || !bundle.properties.is_empty()
@@ -183,13 +183,13 @@ pub fn is_loss(reason: Reason) -> bool {
     )
 }
 
-fn check_strictness(manifest: Manifest, options: &Options) -> Result<Manifest, Error> {
-    let losses = || manifest.report.iter().filter(|finding| is_loss(finding.reason));
+fn check_strictness(loaded: Loaded, options: &Options) -> Result<Loaded, Error> {
+    let losses = || loaded.report.iter().filter(|finding| is_loss(finding.reason));
     match options.strictness {
         Strictness::Strict if losses().next().is_some() => {
             Err(Error::Lossy(losses().cloned().collect()))
         }
-        _ => Ok(manifest),
+        _ => Ok(loaded),
     }
 }
 

@@ -8,15 +8,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use unlade_bundle::{Finding, Findings, Reason};
+use unlade_bundle::{
+    Dependency, Finding, Findings, Property, Reason, channel,
+    typed::{Reader, field, scalar_text},
+};
 use unlade_yaml::{
     self as yaml, Scalars,
-    json::{Kind, Tree, Value},
-};
-
-use crate::{
-    Dependency, Property, channel,
-    typed::{Reader, field, is_folded, scalar_text},
+    json::{Kind, Tree, Value, is_folded},
 };
 
 /// A file that parses as a document, and so may contain metadata.
@@ -157,7 +155,7 @@ fn annotations(
     let Some(tree) = read_as_written(bytes, reader)? else { return Ok(None) };
     let Some(annotations) = field(tree.root(), "annotations") else { return Ok(None) };
     let texts = annotations.entries().filter_map(|(key, value)| Some((key, scalar_text(value)?)));
-    let texts = texts.filter(|(key, text)| channel::is_package_annotation(key) && !text.is_empty());
+    let texts = texts.filter(|(key, text)| channel::ANNOTATIONS.contains(key) && !text.is_empty());
     let texts: BTreeMap<_, _> = texts.map(|(key, text)| (key.to_owned(), text)).collect();
     Ok((!texts.is_empty()).then_some(texts))
 }

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, hash_map::Entry};
 
-use unlade_bundle::{Content, Directory, File, Finding, Findings, Reason};
+use unlade_bundle::{
+    Api, Content, Directory, File, Finding, Findings, Reason, crd, csv, typed::Reader,
+};
 use unlade_text::excerpt;
 use unlade_yaml::{
     self as yaml,
@@ -11,10 +13,9 @@ use unlade_yaml::{
 };
 
 use crate::{
-    Api, Error, PackageManifest, crd, csv, further,
+    Error, PackageManifest, further,
     metadata::{Candidate, Metadata},
     package_manifest,
-    typed::Reader,
 };
 
 /// One manifest of a bundle: the bytes of a file, and the identity of its first document.
@@ -66,9 +67,6 @@ impl Object {
         Ok(yaml::decode_unstructured(&self.bytes, limits)?.object)
     }
 }
-
-/// The maximum number of APIs that the CRDs of a bundle provide. Published bundles have at most 53.
-const MAX_APIS: usize = 10_000;
 
 /// The files of a content, by their kind.
 #[derive(Debug, Default)]
@@ -211,9 +209,9 @@ impl Objects<'_> {
             (crd::KIND, Some(tree))
                 if file.directory == Directory::Manifests && !file.name.starts_with('.') =>
             {
-                let room = MAX_APIS.saturating_sub(self.provided.len());
+                let room = crd::MAX_APIS.saturating_sub(self.provided.len());
                 let mut reader = Reader::new(key, findings);
-                let apis = crd::apis(tree.root(), &object.api_version, room, &mut reader);
+                let apis = crd::read_apis(tree.root(), room, &mut reader);
                 self.provided.extend(apis);
             }
             _ => {}

@@ -1,6 +1,7 @@
 //! [`PackageManifest`]: a package and its channels.
 
 use serde::Serialize;
+use unlade_bundle::{Channels, limit::MAX_NAME_LENGTH};
 
 mod read;
 
@@ -47,6 +48,23 @@ pub struct Deprecation {
 }
 
 impl PackageManifest {
+    /// Creates the package manifest from the annotations and the name of the CSV. Names that are
+    /// too long for Kubernetes are left out, because each channel has a copy of the name.
+    pub(crate) fn new(channels: &Channels, csv_name: &str) -> Self {
+        let csv_name = if csv_name.len() > MAX_NAME_LENGTH { "" } else { csv_name };
+        let channel = |name: &str| Channel {
+            name: name.to_owned(),
+            current_csv: csv_name.to_owned(),
+            deprecation: None,
+        };
+        Self {
+            package_name: channels.package.clone(),
+            channels: channels.names().map(channel).collect(),
+            default_channel_name: channels.default.trim().to_owned(),
+            deprecation: None,
+        }
+    }
+
     /// Returns the channel for a subscription that does not name one: the default channel as
     /// written, else the only channel (upstream's `GetDefaultChannel`).
     pub fn default_channel(&self) -> Option<&str> {

@@ -1,77 +1,131 @@
-//! [`Property`] and [`Dependency`]: statements of a bundle about itself, and its requirements.
+//! Derives properties from the package and the APIs of a bundle, and the properties in a catalog.
 
-use serde::Serialize;
+use std::collections::{BTreeSet, HashSet};
 
-use crate::constraint::{self, Constraint};
+use unlade_bundle::{
+    Api, Dependency, Findings, Property,
+    property::{GVK, Gvk, Malformed, PACKAGE, Package, PackageRequired},
+    typed::Reader,
+};
+use unlade_text::excerpt;
 
-mod annotation;
-mod derive;
-
-pub(crate) use annotation::from_annotation;
-pub(crate) use derive::{Basis, Origins, catalog, derive};
-
-/// The type of a property or dependency: a package, with its version or a range.
-pub const PACKAGE: &str = "olm.package";
-/// The type of a property or dependency: an API.
-pub const GVK: &str = "olm.gvk";
-/// The type of a dependency: a bundle with this label.
-pub const LABEL: &str = "olm.label";
-/// The type of a property in a catalog: a required package, with a range.
-pub const PACKAGE_REQUIRED: &str = "olm.package.required";
-/// The type of a property in a catalog: a required API.
-pub const GVK_REQUIRED: &str = "olm.gvk.required";
-/// The type of a property or dependency: a rule about the properties of other bundles.
-pub const CONSTRAINT: &str = "olm.constraint";
-
-/// A statement of a bundle about itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct Property {
-    /// The type of the value, such as `olm.gvk`.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// The value as JSON text. Empty if it is missing.
-    pub value: String,
+/// The values that properties are derived from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Basis<'a> {
+    /// The package. Its name is empty if no property is derived from it.
+    pub(crate) package: &'a Package,
+    pub(crate) provided: &'a [Api],
+    pub(crate) required: &'a [Api],
 }
 
-/// A requirement of a bundle on other bundles.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct Dependency {
-    /// The type of the value, such as `olm.package`.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// The value as JSON text. Empty if it is missing.
-    pub value: String,
+/// The keys of the files that contain the properties and the dependencies, for findings.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Origins<'a> {
+    pub(crate) csv: &'a str,
+    pub(crate) dependencies: &'a str,
+    pub(crate) properties: &'a str,
+    /// The number of [derived](derive()) properties from the file. They come first.
+    pub(crate) n_from_file: usize,
 }
 
-impl Property {
-    /// Parses the constraint of the property. Returns `None` if its type is not a constraint.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the value does not fit the type.
-    pub fn constraint(&self) -> Result<Option<Constraint>, constraint::Error> {
-        match self.kind.as_str() {
-            PACKAGE_REQUIRED => constraint::parse_package(&self.value, "versionRange").map(Some),
-            GVK_REQUIRED => constraint::parse_gvk(&self.value).map(Some),
-            CONSTRAINT => constraint::parse(&self.value).map(Some),
-            _ => Ok(None),
-        }
+impl<'a> Origins<'a> {
+    /// Returns the key of the file that contains the property at this index.
+    pub(crate) fn property_key(&self, place: usize) -> &'a str {
+        if place < self.n_from_file { self.properties } else { self.csv }
     }
 }
 
-impl Dependency {
-    /// Parses the constraint of the dependency. Returns `None` if its type is unknown.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the value does not fit the type.
-    pub fn constraint(&self) -> Result<Option<Constraint>, constraint::Error> {
-        match self.kind.as_str() {
-            PACKAGE => constraint::parse_package(&self.value, "version").map(Some),
-            GVK => constraint::parse_gvk(&self.value).map(Some),
-            LABEL => constraint::parse_label(&self.value).map(Some),
-            CONSTRAINT => constraint::parse(&self.value).map(Some),
-            _ => Ok(None),
+/// Returns all properties without duplicates, in upstream's order (operator-registry
+/// `pkg/registry/parse.go`): those of properties.yaml, the package, those of the CSV's annotation,
+/// and the provided APIs.
+pub(crate) fn derive(
+    file_properties: Vec<Property>,
+    annotation_properties: Vec<Property>,
+    basis: Basis<'_>,
+) -> Vec<Property> {
+    let mut properties = file_properties;
+    if !basis.package.name.is_empty() {
+        properties.push(basis.package.to_property().escape_html());
+    }
+    properties.extend(annotation_properties);
+    let gvk = |api| Gvk::from(api).to_property().escape_html();
+    properties.extend(basis.provided.iter().map(gvk));
+    let mut seen = HashSet::new();
+    properties.retain(|property| seen.insert(property.clone()));
+    properties
+}
+
+/// Returns the properties of the bundle in a catalog, sorted by type and value (operator-registry
+/// `pkg/registry/registry_to_model.go`, `ObjectsAndPropertiesFromBundle`), but without
+/// `olm.bundle.object`, which contains the objects themselves.
+pub(crate) fn catalog(
+    properties: &[Property],
+    dependencies: &[Dependency],
+    basis: Basis<'_>,
+    origins: &Origins<'_>,
+    findings: &mut Findings,
+) -> Vec<Property> {
+    let mut catalog = Catalog {
+        package: basis.package.clone(),
+        provided: basis.provided.iter().map(Gvk::from).collect(),
+        required: basis.required.iter().map(Gvk::from).collect(),
+        others: Vec::new(),
+    };
+    for (place, property) in properties.iter().enumerate() {
+        if let Err(error) = catalog.add_property(property) {
+            let mut reader = Reader::new(origins.property_key(place), findings);
+            let kind = excerpt::shorten(&property.kind);
+            reader.invalid(format!("the property {kind} is not valid: {error}"));
         }
+    }
+    for dependency in dependencies {
+        if let Err(error) = catalog.add_dependency(dependency) {
+            let mut reader = Reader::new(origins.dependencies, findings);
+            let kind = excerpt::shorten(&dependency.kind);
+            reader.invalid(format!("the dependency {kind} is not valid: {error}"));
+        }
+    }
+    catalog.into_properties()
+}
+
+/// A builder for the properties in a catalog.
+struct Catalog {
+    package: Package,
+    provided: BTreeSet<Gvk>,
+    required: BTreeSet<Gvk>,
+    others: Vec<Property>,
+}
+
+impl Catalog {
+    fn add_property(&mut self, property: &Property) -> Result<(), Malformed> {
+        match property.kind.as_str() {
+            GVK => self.provided.extend([Gvk::parse(&property.value)?]),
+            // The last one takes precedence. The derived one guarantees that one exists.
+            PACKAGE => self.package = Package::parse(&property.value)?,
+            _ => self.others.push(property.clone()),
+        }
+        Ok(())
+    }
+
+    fn add_dependency(&mut self, Dependency { kind, value }: &Dependency) -> Result<(), Malformed> {
+        match kind.as_str() {
+            GVK => self.required.extend([Gvk::parse(value)?]),
+            PACKAGE => {
+                // Upstream checks the type of the release, and then leaves it out.
+                let Package { name, version, .. } = Package::parse(value)?;
+                self.others.push(PackageRequired { name, range: version }.to_property());
+            }
+            _ => self.others.push(Property { kind: kind.clone(), value: value.clone() }),
+        }
+        Ok(())
+    }
+
+    fn into_properties(self) -> Vec<Property> {
+        let mut properties = self.others;
+        properties.push(self.package.to_property());
+        properties.extend(self.provided.iter().map(Gvk::to_property));
+        properties.extend(self.required.iter().map(Gvk::to_required_property));
+        properties.sort();
+        properties
     }
 }

@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use peak_alloc::PeakAlloc;
 use unlade_bundle::{Content, Directory, File, Limits, Reading, annotation, finding};
 use unlade_config_map::{ConfigMap, Encoding, encode, gzip, object::Bytes};
-use unlade_loader::{Error, Manifest, Options, load_config_maps_within};
+use unlade_loader::{Error, Loaded, Options, load_config_maps_within};
 use unlade_yaml as yaml;
 
 #[global_allocator]
@@ -48,7 +48,7 @@ fn config_map(files: &[(String, String)]) -> ConfigMap {
     config_map
 }
 
-fn load(config_map: &ConfigMap) -> (Result<Manifest, Error>, u64) {
+fn load(config_map: &ConfigMap) -> (Result<Loaded, Error>, u64) {
     let options = Options::default();
     let reader = yaml::Reader::new(&options.limits.yaml);
     let result = load_config_maps_within(std::slice::from_ref(config_map), &options, &reader);

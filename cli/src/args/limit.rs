@@ -11,22 +11,22 @@ use super::{Size, number};
 pub(crate) struct Limits {
     /// Maximum number of files in a bundle
     #[arg(id = "max-files", long, value_name = "NUMBER", hide_short_help = true)]
-    #[arg(default_value_t = limit::FILES, value_parser = number::parse::<usize>)]
+    #[arg(default_value_t = limit::MAX_FILES, value_parser = number::parse::<usize>)]
     files: usize,
 
     /// Maximum size of a file
     #[arg(id = "max-file-size", long, value_name = "SIZE", hide_short_help = true)]
-    #[arg(default_value_t = Size(limit::FILE_SIZE))]
+    #[arg(default_value_t = Size(limit::MAX_FILE_SIZE))]
     file_size: Size,
 
     /// Maximum total size of all files of a bundle, decoded
     #[arg(id = "max-total-size", long, value_name = "SIZE", hide_short_help = true)]
-    #[arg(default_value_t = Size(limit::TOTAL_SIZE))]
+    #[arg(default_value_t = Size(limit::MAX_TOTAL_SIZE))]
     total_size: Size,
 
     /// Maximum number of decoded bytes for each byte of a compressed value
     #[arg(id = "max-ratio", long, value_name = "NUMBER", hide_short_help = true)]
-    #[arg(default_value_t = limit::RATIO, value_parser = number::parse::<usize>)]
+    #[arg(default_value_t = limit::MAX_RATIO, value_parser = number::parse::<usize>)]
     ratio: usize,
 
     /// Maximum nesting depth of YAML

@@ -6,7 +6,7 @@ use std::slice;
 use serde::Serialize;
 use unlade_bundle::{Finding, finding};
 use unlade_config_map::ConfigMap;
-use unlade_loader::{self as loader, Manifest, Strictness};
+use unlade_loader::{self as loader, Loaded, Strictness};
 use unlade_yaml as yaml;
 
 use crate::{
@@ -37,8 +37,8 @@ pub(super) fn run(args: Load, screen: &Screen) -> Result<(), Error> {
     for config_map in config_maps {
         let single = slice::from_ref(&config_map);
         let failure = match loader::load_config_maps_within(single, &options, &reader) {
-            Ok(manifest) => {
-                writer.write(&config_map, &manifest).map_err(Error::Output)?;
+            Ok(loaded) => {
+                writer.write(&config_map, &loaded).map_err(Error::Output)?;
                 continue;
             }
             Err(failure) => failure,
@@ -154,16 +154,16 @@ impl<'a, W: Write> Writer<'a, W> {
         Self::Documents(Documents::new(form, to))
     }
 
-    fn write(&mut self, config_map: &ConfigMap, manifest: &Manifest) -> io::Result<()> {
+    fn write(&mut self, config_map: &ConfigMap, loaded: &Loaded) -> io::Result<()> {
         match self {
             Self::Summaries { to, is_many, n_written, screen } => {
                 let gap = if *n_written > 0 { "\n\n" } else { "" };
                 let heading = is_many.then(|| name(config_map));
-                let text = summary::format_loaded(manifest, heading.as_deref(), screen);
+                let text = summary::format_loaded(loaded, heading.as_deref(), screen);
                 *n_written += 1;
                 write!(to, "{gap}{text}")
             }
-            Self::Documents(documents) => documents.write(&Document::new(config_map, manifest)),
+            Self::Documents(documents) => documents.write(&Document::new(config_map, loaded)),
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use unlade_bundle::{Findings, Reading, finding};
 use unlade_config_map::encode;
-use unlade_loader::{self as loader, Manifest, load::is_loss};
+use unlade_loader::{self as loader, Loaded, load::is_loss};
 use unlade_oci::{self as oci, Source};
 use unlade_unpacker::directory;
 
@@ -42,10 +42,10 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
         source_image: source_image.clone(),
         ..loader::Options::default()
     };
-    let manifest = loader::load(&content, &options)
+    let loaded = loader::load(&content, &options)
         .map_err(|error| Error::load(source.to_string(), error, screen))?;
     let mut findings = Findings::from(reader_findings.clone());
-    findings.extend(manifest.report.iter().cloned());
+    findings.extend(loaded.report.iter().cloned());
     let findings = findings.into_vec();
     if strict {
         let losses = finding::count(findings.iter().filter(|finding| is_loss(finding.reason)));
@@ -54,7 +54,7 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
         }
     }
     let options = encode::Options {
-        name: name.unwrap_or_else(|| default_name(&manifest, &source)),
+        name: name.unwrap_or_else(|| default_name(&loaded, &source)),
         namespace: namespace.unwrap_or_default(),
         encoding: encoding.into(),
         source_image,
@@ -67,7 +67,7 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
         Format::Yaml => Form::Yaml,
         Format::Json => Form::Json,
         Format::Summary => {
-            let bundle = &manifest.bundle;
+            let bundle = &loaded.bundle;
             let text = summary::format_unpacked(
                 &Unpacked {
                     content: &content,
@@ -83,7 +83,7 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
     };
     error::warn_of(&findings, screen);
     // The largest bundles have several megabytes, which are no longer needed.
-    drop((content, manifest));
+    drop((content, loaded));
     let mut documents = Documents::new(form, output::stdout());
     config_maps
         .iter()
@@ -140,7 +140,7 @@ fn is_bundle_directory(path: &Path) -> bool {
 
 /// Returns the default name of the ConfigMap: that of the CSV, which differs between the versions
 /// of a package and is usually valid as it is.
-fn default_name(manifest: &Manifest, source: &Source) -> String {
+fn default_name(loaded: &Loaded, source: &Source) -> String {
     let path = match source {
         Source::Path(path) => path.clone(),
         Source::Image(reference) => reference.path.clone(),
@@ -150,8 +150,8 @@ fn default_name(manifest: &Manifest, source: &Source) -> String {
     let path = path.canonicalize().unwrap_or(path);
     let stem = path.file_stem().map(|stem| stem.to_string_lossy());
     [
-        Some(manifest.bundle.csv_name.as_str()),
-        Some(manifest.bundle.package_name.as_str()),
+        Some(loaded.bundle.csv_name.as_str()),
+        Some(loaded.bundle.package_name.as_str()),
         stem.as_deref(),
     ]
     .into_iter()

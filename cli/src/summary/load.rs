@@ -1,7 +1,7 @@
 //! The summary of a bundle, for `unlade load` and `unlade launch`.
 
 use unlade_launcher::{DigestSource, Launched, ObservedImage};
-use unlade_loader::{Bundle, Manifest};
+use unlade_loader::{Bundle, Loaded};
 
 use super::{Summary, channels, count, size};
 use crate::{
@@ -10,19 +10,19 @@ use crate::{
 };
 
 /// Formats a bundle, with `heading` if it is one of several.
-pub(crate) fn format_loaded(manifest: &Manifest, heading: Option<&str>, screen: &Screen) -> String {
+pub(crate) fn format_loaded(loaded: &Loaded, heading: Option<&str>, screen: &Screen) -> String {
     let mut summary = Summary::new(screen);
     if let Some(heading) = heading {
         summary.heading(heading);
     }
-    contents(summary, manifest)
+    contents(summary, loaded)
 }
 
 /// Formats a bundle that was launched from `image`, and the image that it came from.
 pub(crate) fn format_launched(
     launched: &Launched,
     image: &str,
-    manifest: &Manifest,
+    loaded: &Loaded,
     heading: &str,
     screen: &Screen,
 ) -> String {
@@ -31,7 +31,7 @@ pub(crate) fn format_launched(
     summary.field("Image digest", &digest(&launched.image));
     let admitted = launched.image.reference.as_deref().filter(|admitted| *admitted != image);
     summary.field("Admitted as", admitted.unwrap_or_default());
-    contents(summary, manifest)
+    contents(summary, loaded)
 }
 
 /// Formats the digest of an image and its source.
@@ -53,15 +53,15 @@ pub(super) fn digest_source(source: DigestSource) -> &'static str {
     }
 }
 
-fn contents(mut summary: Summary<'_>, manifest: &Manifest) -> String {
-    let bundle = &manifest.bundle;
+fn contents(mut summary: Summary<'_>, loaded: &Loaded) -> String {
+    let bundle = &loaded.bundle;
     add_identity(&mut summary, bundle);
     add_upgrade_edges(&mut summary, bundle);
     summary.table(&objects(bundle));
     summary.table(&apis(bundle));
     summary.table(&dependencies(bundle));
-    summary.findings(&manifest.report);
-    if manifest.report.is_empty() {
+    summary.findings(&loaded.report);
+    if loaded.report.is_empty() {
         summary.note("Nothing was dropped.");
     }
     summary.text

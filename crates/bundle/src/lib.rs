@@ -1,8 +1,13 @@
-//! The model of an Operator bundle: its files, its annotations, the rules for both, and findings.
+//! The model of an Operator bundle: its files and annotations, what they mean to OLM, and findings.
 //!
 //! [`Content`] is the common representation of a bundle. Readers of directories, images and
-//! ConfigMaps produce it. Writers of ConfigMaps and images, and the loader, consume it. This crate
-//! does no I/O, has no async code and uses no API client.
+//! ConfigMaps produce it. Writers of ConfigMaps and images, and the loader, consume it.
+//!
+//! Other modules read what the files contain, by the rules of OLM: the [`Csv`], the APIs of a
+//! [CRD](crd), each [`Property`], [`Dependency`] and [`Constraint`], [versions](version), and the
+//! [`Channels`] of the package. They need neither a `Content` nor a ConfigMap.
+//!
+//! This crate does no I/O, has no async code and uses no API client.
 //!
 //! ```
 //! use unlade_bundle::{Content, Directory, File, Limits};
@@ -24,15 +29,29 @@
 //! ```
 
 pub mod annotation;
+pub mod api;
+pub mod channel;
+pub mod constraint;
 pub mod content;
+pub mod crd;
+pub mod csv;
 pub mod digest;
 pub mod finding;
+mod json;
 pub mod key;
 pub mod layout;
 pub mod limit;
+pub mod property;
+pub mod typed;
+pub mod version;
 
+pub use api::{Api, Definition};
+pub use channel::Channels;
+pub use constraint::Constraint;
 pub use content::{Content, Directory, File, Reading};
+pub use csv::Csv;
 pub use finding::{Finding, Findings, Reason};
 pub use key::ConfigMapKey;
 pub use layout::Layout;
 pub use limit::Limits;
+pub use property::{Dependency, Property};

@@ -72,7 +72,7 @@ pub(super) async fn describe(client: &Client, config_map: ConfigMap) -> Descript
     let events =
         list_events(client, &namespace, &subject, uids.into_iter().flatten().collect()).await;
     let events = unwrap_or_record(events, &mut unreadable);
-    let report = load(&config_map, &loader::Options::default()).map(|manifest| manifest.report);
+    let report = load(&config_map, &loader::Options::default()).map(|loaded| loaded.report);
     Description {
         item: Item::new(&config_map, &jobs),
         config_map,

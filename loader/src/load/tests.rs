@@ -42,20 +42,20 @@ fn content(files: &[(&str, &str)]) -> Content {
     Content::assemble(files.collect(), &Limits::default()).unwrap().content
 }
 
-fn loaded(files: &[(&str, &str)]) -> Manifest {
+fn load_files(files: &[(&str, &str)]) -> Loaded {
     load(&content(files), &Options::default()).unwrap()
 }
 
 /// Returns the reasons and subjects of the report.
-fn reported(manifest: &Manifest) -> Vec<(Reason, &str)> {
-    manifest.report.iter().map(|finding| (finding.reason, finding.subject.as_str())).collect()
+fn reported(loaded: &Loaded) -> Vec<(Reason, &str)> {
+    loaded.report.iter().map(|finding| (finding.reason, finding.subject.as_str())).collect()
 }
 
 #[test]
 fn a_sound_bundle_is_loaded_without_findings_and_strictly() {
     let content = content(&[("manifests/crd.yaml", CRD)]);
     let strict = Options { strictness: Strictness::Strict, ..Options::default() };
-    let Manifest { bundle, package_manifest, report } = load(&content, &strict).unwrap();
+    let Loaded { bundle, package_manifest, report } = load(&content, &strict).unwrap();
     assert_eq!(report, []);
     assert_eq!(bundle.csv_name, "hello.v1.0.0");
     assert_eq!(bundle.channel_name, "beta");
@@ -107,7 +107,7 @@ fn what_upstream_drops_silently_is_reported_and_refused_strictly() {
             ],
         ),
     ] {
-        let found = loaded(&files);
+        let found = load_files(&files);
         assert!(reported(&found).contains(&(reason, subject)), "{reason:?}: {found:#?}");
         let strict = Options { strictness: Strictness::Strict, ..Options::default() };
         let error = load(&content(&files), &strict).unwrap_err();
@@ -127,7 +127,7 @@ fn a_bundle_without_package_or_channels_is_refused_strictly() {
         [("-", &both[..]), (&without_package, &both[..1]), (&without_channels, &both[1..])]
     {
         let files = [("metadata/annotations.yaml", annotations)];
-        assert_eq!(reported(&loaded(&files)), expected);
+        assert_eq!(reported(&load_files(&files)), expected);
         let error = load(&content(&files), &strict).unwrap_err();
         assert!(matches!(error, Error::Lossy(_)), "{error:?}");
     }
@@ -153,10 +153,10 @@ fn an_object_without_a_name_or_there_twice_is_reported() {
         (&generated, None),
         (&nameless, Some(Reason::NamelessObject)),
     ] {
-        let manifest = loaded(&[("manifests/a.yaml", &named), ("manifests/b.yaml", text)]);
+        let loaded = load_files(&[("manifests/a.yaml", &named), ("manifests/b.yaml", text)]);
         let expected: Vec<_> = expected.into_iter().map(|reason| (reason, "b.yaml")).collect();
-        assert_eq!(reported(&manifest), expected, "{text}");
-        assert_eq!(manifest.bundle.objects.len(), 3, "{text}");
+        assert_eq!(reported(&loaded), expected, "{text}");
+        assert_eq!(loaded.bundle.objects.len(), 3, "{text}");
     }
 }
 
@@ -167,7 +167,7 @@ fn a_finding_names_the_file_that_it_is_about() {
         "  name:",
         "  annotations: {olm.properties: '[{\"type\":\"olm.constraint\",\"value\":1}]'}\n  name:",
     );
-    let manifest = loaded(&[
+    let loaded = load_files(&[
         ("manifests/csv.yaml", &csv),
         (
             "metadata/dependencies.yaml",
@@ -182,11 +182,11 @@ fn a_finding_names_the_file_that_it_is_about() {
         ),
     ]);
     assert_eq!(
-        reported(&manifest),
+        reported(&loaded),
         ["properties.yaml", "properties.yaml", "csv.yaml", "dependencies.yaml"]
             .map(|key| (Reason::InvalidValue, key)),
         "{:#?}",
-        manifest.report
+        loaded.report
     );
 }
 
@@ -255,8 +255,8 @@ fn findings_say_what_is_lost() {
         ),
         ("metadata/ci.yaml", "reviewers: [a]\n", "ci.yaml: OLM does not use the file"),
     ] {
-        let manifest = loaded(&[(path, text)]);
-        let found: Vec<_> = manifest.report.iter().map(ToString::to_string).collect();
+        let loaded = load_files(&[(path, text)]);
+        let found: Vec<_> = loaded.report.iter().map(ToString::to_string).collect();
         assert_eq!(found, [expected], "{path}");
     }
 }
@@ -303,8 +303,8 @@ fn a_config_map_without_anything_of_a_bundle_is_refused_and_no_other() {
 fn a_file_beside_the_bundle_is_reported_and_no_loss() {
     let files = [("metadata/ci.yaml", "updateGraph: semver-mode")];
     let strict = Options { strictness: Strictness::Strict, ..Options::default() };
-    let manifest = load(&content(&files), &strict).unwrap();
-    assert_eq!(reported(&manifest), [(Reason::UnusedFile, "ci.yaml")]);
+    let loaded = load(&content(&files), &strict).unwrap();
+    assert_eq!(reported(&loaded), [(Reason::UnusedFile, "ci.yaml")]);
 }
 
 #[test]
@@ -313,12 +313,12 @@ fn a_csv_that_gos_types_cannot_hold_is_loaded_and_reported() {
 metadata: {name: some, annotations: {olm.skipRange: 1}}
 spec: {version: 1.0, skips: a, replaces: before}
 ";
-    let manifest = loaded(&[("manifests/csv.yaml", csv)]);
-    assert_eq!(manifest.bundle.csv_name, "some");
-    assert_eq!(manifest.bundle.replaces, "before");
-    assert_eq!(manifest.bundle.version, "");
-    let reported = reported(&manifest);
-    assert_eq!(reported, [(Reason::InvalidValue, "csv.yaml"); 3], "{manifest:#?}");
+    let loaded = load_files(&[("manifests/csv.yaml", csv)]);
+    assert_eq!(loaded.bundle.csv_name, "some");
+    assert_eq!(loaded.bundle.replaces, "before");
+    assert_eq!(loaded.bundle.version, "");
+    let reported = reported(&loaded);
+    assert_eq!(reported, [(Reason::InvalidValue, "csv.yaml"); 3], "{loaded:#?}");
 }
 
 #[test]
@@ -327,106 +327,108 @@ fn an_owned_crd_that_is_missing_is_reported() {
         "{CSV}  customresourcedefinitions:\n    owned:\n    - {{name: things.example.com, version: \
          v1, kind: Thing}}\n"
     );
-    let missing = loaded(&[("manifests/csv.yaml", &owned)]);
+    let missing = load_files(&[("manifests/csv.yaml", &owned)]);
     assert_eq!(reported(&missing), [(Reason::MissingCrd, "csv.yaml")]);
-    let present = loaded(&[("manifests/csv.yaml", &owned), ("manifests/crd.yaml", CRD)]);
+    let present = load_files(&[("manifests/csv.yaml", &owned), ("manifests/crd.yaml", CRD)]);
     assert_eq!(reported(&present), []);
 }
 
 #[test]
 fn metadata_goes_by_content_and_not_by_name() {
-    let manifest = loaded(&[
+    let loaded = load_files(&[
         ("metadata/dependency.yaml", "dependencies: [{type: olm.label, value: {label: a}}]"),
         ("metadata/other.yaml", "Properties: [{Type: b, Value: {z: 1, a: 4.10}}]"),
         ("manifests/dependencies.yaml", "dependencies: [{type: no, value: 1}]"),
     ]);
-    let bundle = &manifest.bundle;
+    let bundle = &loaded.bundle;
     assert_eq!(bundle.dependencies.len(), 1);
     assert_eq!(bundle.dependencies[0].value, r#"{"label":"a"}"#);
     assert!(bundle.properties.iter().any(|property| property.value == r#"{"a":4.1,"z":1}"#));
-    assert_eq!(reported(&manifest), [(Reason::Undecodable, "dependencies.yaml")]);
+    assert_eq!(reported(&loaded), [(Reason::Undecodable, "dependencies.yaml")]);
 }
 
 #[test]
 fn annotations_of_another_file_count_where_there_are_no_others() {
-    let manifest =
-        loaded(&[("metadata/annotations.yaml", "-"), ("metadata/annotations.yml", ANNOTATIONS)]);
-    assert_eq!(manifest.bundle.package_name, "hello");
-    assert_eq!(reported(&manifest), [(Reason::AnnotationsFile, "annotations.yml")]);
-    let manifest = loaded(&[("metadata/a.yaml", "annotations: {a: b}")]);
-    assert_eq!(manifest.bundle.package_name, "hello");
-    assert_eq!(reported(&manifest), [(Reason::UnusedFile, "a.yaml")]);
+    let loaded = load_files(&[
+        ("metadata/annotations.yaml", "-"),
+        ("metadata/annotations.yml", ANNOTATIONS),
+    ]);
+    assert_eq!(loaded.bundle.package_name, "hello");
+    assert_eq!(reported(&loaded), [(Reason::AnnotationsFile, "annotations.yml")]);
+    let loaded = load_files(&[("metadata/a.yaml", "annotations: {a: b}")]);
+    assert_eq!(loaded.bundle.package_name, "hello");
+    assert_eq!(reported(&loaded), [(Reason::UnusedFile, "a.yaml")]);
 }
 
 #[test]
 fn values_of_a_json_file_are_written_compactly() {
     let text = r#"{"dependencies": [{"type": "a", "value": {"c" : 1,  "b": "<"}}]}"#;
-    let manifest = loaded(&[("metadata/dependencies.json", text)]);
-    assert_eq!(manifest.bundle.dependencies[0].value, r#"{"b":"\u003c","c":1}"#);
+    let loaded = load_files(&[("metadata/dependencies.json", text)]);
+    assert_eq!(loaded.bundle.dependencies[0].value, r#"{"b":"\u003c","c":1}"#);
 }
 
 #[test]
 fn dependencies_within_annotations_yaml_are_not_read() {
     let text = format!("{ANNOTATIONS}dependencies: [{{type: a, value: 1}}]\n");
-    let manifest = loaded(&[("metadata/annotations.yaml", &text)]);
-    assert_eq!(manifest.bundle.dependencies, []);
+    let loaded = load_files(&[("metadata/annotations.yaml", &text)]);
+    assert_eq!(loaded.bundle.dependencies, []);
 }
 
 #[test]
 fn types_that_are_not_taken_are_not_checked() {
     let csv = CSV.replace("  name:", "  creationTimestamp: never\n  generation: [1]\n  name:");
     let crd = CRD.replace("{name: v1}", "{name: v1, schema: {openAPIV3Schema: {maxLength: five}}}");
-    let manifest = loaded(&[("manifests/csv.yaml", &csv), ("manifests/crd.yaml", &crd)]);
-    assert_eq!(reported(&manifest), []);
-    assert_eq!(manifest.bundle.provided_apis.len(), 2);
+    let loaded = load_files(&[("manifests/csv.yaml", &csv), ("manifests/crd.yaml", &crd)]);
+    assert_eq!(reported(&loaded), []);
+    assert_eq!(loaded.bundle.provided_apis.len(), 2);
 }
 
 #[test]
 fn a_package_manifest_resource_is_taken_and_is_no_object() {
     let text =
         "packageName: hello\ndefaultChannel: 4.10\nchannels:\n- name: 4.10\n  currentCSV: x\n";
-    let manifest = loaded(&[("manifests/hello.package.yaml", text)]);
-    assert_eq!(manifest.package_manifest.default_channel_name, "4.10");
-    assert_eq!(manifest.package_manifest.channels[0].current_csv, "x");
-    assert_eq!(manifest.bundle.objects.len(), 1);
-    assert_eq!(manifest.bundle.channel_name, "beta");
-    assert_eq!(reported(&manifest), []);
+    let loaded = load_files(&[("manifests/hello.package.yaml", text)]);
+    assert_eq!(loaded.package_manifest.default_channel_name, "4.10");
+    assert_eq!(loaded.package_manifest.channels[0].current_csv, "x");
+    assert_eq!(loaded.bundle.objects.len(), 1);
+    assert_eq!(loaded.bundle.channel_name, "beta");
+    assert_eq!(reported(&loaded), []);
 }
 
 #[test]
 fn a_package_manifest_with_a_kind_stays_an_object() {
     let text = "kind: PackageManifest\napiVersion: v1\npackageName: other\n";
-    let manifest = loaded(&[("manifests/p.yaml", text)]);
-    assert_eq!(manifest.package_manifest.package_name, "other");
-    assert_eq!(manifest.bundle.objects.len(), 2);
-    assert_eq!(reported(&manifest), [(Reason::InvalidValue, "p.yaml")]);
+    let loaded = load_files(&[("manifests/p.yaml", text)]);
+    assert_eq!(loaded.package_manifest.package_name, "other");
+    assert_eq!(loaded.bundle.objects.len(), 2);
+    assert_eq!(reported(&loaded), [(Reason::InvalidValue, "p.yaml")]);
 }
 
 #[test]
 fn objects_come_by_key_over_both_directories() {
-    let manifest = loaded(&[
+    let loaded = load_files(&[
         ("manifests/Z.yaml", "kind: Z"),
         ("metadata/b.yaml", "kind: B"),
         ("manifests/a b.yaml", "kind: A"),
     ]);
-    let keys: Vec<_> = manifest.bundle.objects.iter().map(|object| object.key.as_str()).collect();
+    let keys: Vec<_> = loaded.bundle.objects.iter().map(|object| object.key.as_str()).collect();
     assert_eq!(keys, ["Z.yaml", "a-b.yaml", "b.yaml", "csv.yaml"]);
-    assert_eq!(manifest.bundle.objects[1].bytes, b"kind: A");
+    assert_eq!(loaded.bundle.objects[1].bytes, b"kind: A");
 }
 
 #[test]
 fn hidden_crds_and_those_of_metadata_provide_nothing() {
     // They are objects, but upstream's directory reader ignores them.
     for path in ["manifests/.crd.yaml", "metadata/crd.yaml"] {
-        let manifest = loaded(&[(path, CRD)]);
-        assert_eq!(manifest.bundle.provided_apis, [], "{path}");
-        assert_eq!(manifest.bundle.objects.len(), 2, "{path}");
+        let loaded = load_files(&[(path, CRD)]);
+        assert_eq!(loaded.bundle.provided_apis, [], "{path}");
+        assert_eq!(loaded.bundle.objects.len(), 2, "{path}");
     }
 }
 
 #[test]
 fn the_json_has_the_fields_of_upstreams_bundle() {
-    let json = serde_json::to_value(loaded(&[])).unwrap();
+    let json = serde_json::to_value(load_files(&[])).unwrap();
     let names = |value: &serde_json::Value| -> Vec<String> {
         value.as_object().unwrap().keys().cloned().collect()
     };
@@ -476,8 +478,8 @@ fn an_upstream_config_map_does_not_say_what_is_metadata() {
         "data": { "csv.yaml": CSV, "dep.yaml": "dependencies: [{type: a, value: 1}]" },
     });
     let config_maps = [serde_json::from_value(config_map).unwrap()];
-    let manifest = load_config_maps(&config_maps, &Options::default()).unwrap();
-    assert_eq!(manifest.bundle.dependencies.len(), 1);
+    let loaded = load_config_maps(&config_maps, &Options::default()).unwrap();
+    assert_eq!(loaded.bundle.dependencies.len(), 1);
 }
 
 #[test]
@@ -498,9 +500,9 @@ fn hostile_nesting_in_a_csv_is_loaded_without_recursion() {
         format!(r#"{{"dependencies":[{{"type":"olm.constraint","value":{deep}}}]}}"#);
     let files =
         [("manifests/csv.yaml", csv.as_str()), ("metadata/dependencies.yaml", &dependencies)];
-    let manifest = loaded(&files);
-    assert_eq!(manifest.bundle.csv_name, "deep", "{:?}", manifest.report);
-    assert_eq!(manifest.bundle.dependencies.len(), 1);
+    let loaded = load_files(&files);
+    assert_eq!(loaded.bundle.csv_name, "deep", "{:?}", loaded.report);
+    assert_eq!(loaded.bundle.dependencies.len(), 1);
 }
 
 /// Each of these is copied many times, into APIs or channels.
@@ -508,23 +510,23 @@ fn hostile_nesting_in_a_csv_is_loaded_without_recursion() {
 fn names_that_kubernetes_does_not_take_are_not_copied() {
     let group = "g".repeat(254);
     let crd = CRD.replace("example.com", &group);
-    let manifest = loaded(&[("manifests/crd.yaml", &crd)]);
-    assert_eq!(manifest.bundle.provided_apis, []);
-    assert_eq!(reported(&manifest), [(Reason::InvalidValue, "crd.yaml")]);
+    let loaded = load_files(&[("manifests/crd.yaml", &crd)]);
+    assert_eq!(loaded.bundle.provided_apis, []);
+    assert_eq!(reported(&loaded), [(Reason::InvalidValue, "crd.yaml")]);
 
     let csv = CSV.replace("hello.v1.0.0", &"n".repeat(254));
-    let manifest = loaded(&[("manifests/csv.yaml", &csv)]);
-    assert_eq!(manifest.bundle.csv_name.len(), 254);
-    assert_eq!(manifest.package_manifest.channels[0].current_csv, "");
+    let loaded = load_files(&[("manifests/csv.yaml", &csv)]);
+    assert_eq!(loaded.bundle.csv_name.len(), 254);
+    assert_eq!(loaded.package_manifest.channels[0].current_csv, "");
 }
 
 #[test]
 fn the_number_of_provided_apis_is_bounded() {
     let versions: Vec<_> = (0..10_001).map(|n| format!("{{name: v{n}}}")).collect();
     let crd = CRD.replace("{name: v1}", &versions.join(", "));
-    let manifest = loaded(&[("manifests/crd.yaml", &crd)]);
-    assert_eq!(manifest.bundle.provided_apis.len(), 10_000);
-    assert_eq!(reported(&manifest), [(Reason::InvalidValue, "crd.yaml")]);
+    let loaded = load_files(&[("manifests/crd.yaml", &crd)]);
+    assert_eq!(loaded.bundle.provided_apis.len(), 10_000);
+    assert_eq!(reported(&loaded), [(Reason::InvalidValue, "crd.yaml")]);
 }
 
 #[test]
@@ -532,6 +534,6 @@ fn properties_larger_than_annotations_may_be_are_not_read() {
     let properties = format!("[{}1]", "1,".repeat(200_000));
     let csv = CSV
         .replace("  name:", &format!("  annotations: {{olm.properties: '{properties}'}}\n  name:"));
-    let manifest = loaded(&[("manifests/csv.yaml", &csv)]);
-    assert_eq!(reported(&manifest), [(Reason::InvalidValue, "csv.yaml")]);
+    let loaded = load_files(&[("manifests/csv.yaml", &csv)]);
+    assert_eq!(reported(&loaded), [(Reason::InvalidValue, "csv.yaml")]);
 }

@@ -1,15 +1,13 @@
 //! Reads a PackageManifest resource among the files of a bundle.
 
+use unlade_bundle::typed::{field, scalar_text};
 use unlade_yaml::{
     self as yaml,
     json::{Kind, Value},
 };
 
 use super::{Channel, Deprecation, PackageManifest};
-use crate::{
-    metadata::{Candidate, read_as_written},
-    typed::{field, scalar_text},
-};
+use crate::metadata::{Candidate, read_as_written};
 
 /// The kind of a PackageManifest. Most of them have no kind. One that has it is also an object of
 /// the bundle, as in upstream's loader.

@@ -25,11 +25,11 @@ pub(crate) async fn run(
     let launcher = Launcher::new(stage.client.clone(), options);
     let (sender, events) = unbounded();
     let done = launcher.launch_watched(&request, sender).await.unwrap();
-    let manifest = done.load(&unlade_loader::Options::default()).unwrap();
+    let loaded = done.load(&unlade_loader::Options::default()).unwrap();
     let total = start.elapsed();
     let events: Vec<_> = events.collect().await;
     let phases = events.iter().filter_map(|event| Some((phase(&event.step)?, event.at))).collect();
-    Run { phases, total, csv_name: manifest.bundle.csv_name }
+    Run { phases, total, csv_name: loaded.bundle.csv_name }
 }
 
 /// What people call it.

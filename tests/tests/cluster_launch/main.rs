@@ -74,8 +74,8 @@ fn cluster_the_bundle_is_there_before_the_job_is_complete() {
         let job = stage.api::<Job>().get(launched.job.as_ref().unwrap()).await.unwrap();
         assert_eq!(launched.config_map.annotations()[mark::ATTEMPT], job.uid().unwrap());
         assert!(!finished(&job), "{:?}", job.status);
-        let manifest = launched.load(&unlade_loader::Options::default()).unwrap();
-        assert_eq!(manifest.bundle.csv_name, "hello-operator.v0.2.0");
+        let loaded = launched.load(&unlade_loader::Options::default()).unwrap();
+        assert_eq!(loaded.bundle.csv_name, "hello-operator.v0.2.0");
     });
 }
 

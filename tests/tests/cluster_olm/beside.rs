@@ -91,8 +91,8 @@ fn launch(stage: &Stage, namespace: &Namespace<'_>, image: &str, strategy: Strat
         Launcher::new(client, launcher_options).launch(&request).await
     });
     let launched = launched.unwrap();
-    let manifest = launched.load(&unlade_loader::Options::default()).unwrap();
-    assert_eq!(manifest.bundle.csv_name, "hello-operator.v0.2.0");
+    let loaded = launched.load(&unlade_loader::Options::default()).unwrap();
+    assert_eq!(loaded.bundle.csv_name, "hello-operator.v0.2.0");
     assert_eq!(launched.config_map.name_any(), name);
     let job = format!("job/{}", launched.job.unwrap());
     namespace.wait(&job, PATIENCE, |job| is(job, "Complete"));

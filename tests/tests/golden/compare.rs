@@ -1,10 +1,11 @@
-//! A manifest against upstream's answers.
+//! A loaded bundle against upstream's answers.
 
 use std::fmt::Debug;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use sha2::{Digest, Sha256};
-use unlade_loader::{Api, Manifest};
+use unlade_bundle::Api;
+use unlade_loader::Loaded;
 use unlade_tests::corpus::{Sample, golden};
 
 /// Bundles with several CSVs: upstream's ConfigMap loader takes the last one, its directory reader
@@ -22,14 +23,14 @@ const OTHER_CSV: [&str; 5] = [
 const TOO_DEEP: (&str, &str) = ("crafted/deep-nesting", "flow9990.yaml");
 
 /// All that is not as upstream has it.
-pub(crate) fn compare(sample: &Sample, manifest: &Manifest) -> Vec<String> {
+pub(crate) fn compare(sample: &Sample, loaded: &Loaded) -> Vec<String> {
     let mut differences = Differences { name: &sample.name, found: Vec::new() };
     match &sample.golden.load {
-        Some(golden) => loaded(golden, manifest, &mut differences),
+        Some(golden) => compare_loaded(golden, loaded, &mut differences),
         None => differences.found.push(format!("{}: loaded", sample.name)),
     }
     if let Some(golden) = &sample.golden.registry {
-        registry(golden, manifest, &mut differences);
+        compare_registry(golden, loaded, &mut differences);
     }
     differences.found
 }
@@ -49,8 +50,8 @@ impl Differences<'_> {
 }
 
 /// What upstream's `BundleLoader.Load` gives.
-fn loaded(golden: &golden::Loaded, manifest: &Manifest, differences: &mut Differences<'_>) {
-    let bundle = &manifest.bundle;
+fn compare_loaded(golden: &golden::Loaded, loaded: &Loaded, differences: &mut Differences<'_>) {
+    let bundle = &loaded.bundle;
     differences.check("csvName", &bundle.csv_name, &golden.csv_name);
     differences.check("size of csvJson", &bundle.csv_json.len(), &golden.csv_json_size);
     let digest = sha256(bundle.csv_json.as_bytes());
@@ -79,13 +80,13 @@ fn loaded(golden: &golden::Loaded, manifest: &Manifest, differences: &mut Differ
 }
 
 /// What upstream's directory reader gives.
-fn registry(golden: &golden::Registry, manifest: &Manifest, differences: &mut Differences<'_>) {
+fn compare_registry(golden: &golden::Registry, loaded: &Loaded, differences: &mut Differences<'_>) {
     // Where it refuses a bundle that its loader takes, we take it as well, and say why.
     if golden.error.is_some() {
-        differences.check("whether nothing is reported", &manifest.report.is_empty(), &false);
+        differences.check("whether nothing is reported", &loaded.report.is_empty(), &false);
         return;
     }
-    let bundle = &manifest.bundle;
+    let bundle = &loaded.bundle;
     differences.check("package", &bundle.package_name, &golden.package);
     differences.check("channels", &bundle.channels, &golden.channels);
     differences.check("defaultChannel", &bundle.default_channel, &golden.default_channel);

@@ -5,7 +5,7 @@
 
 use unlade_bundle::Content;
 use unlade_config_map::{ConfigMap, Encoding, encode, encode::Options as EncodeOptions};
-use unlade_loader::{Manifest, Options, load, load_config_maps};
+use unlade_loader::{Loaded, Options, load, load_config_maps};
 use unlade_tests::corpus::{self, Sample};
 use unlade_unpacker::directory;
 
@@ -44,8 +44,8 @@ fn whole_texts_are_those_of_upstream() {
     for sample in &corpus::crafted_with_texts() {
         if let Some(content) = content(sample, &mut differences) {
             n_bundles += 1;
-            let manifest = load(&content, &Options::default()).unwrap();
-            differences.extend(compare(sample, &manifest));
+            let loaded = load(&content, &Options::default()).unwrap();
+            differences.extend(compare(sample, &loaded));
         }
     }
     assert_no_differences("bundles", n_bundles, 29, &differences);
@@ -93,7 +93,7 @@ fn load_as_upstream_wrote(samples: &[Sample], wanted: usize) {
     for sample in samples {
         for config_map in upstream::config_maps(sample) {
             match load_config_maps(&[config_map], &Options::default()) {
-                Ok(manifest) => differences.extend(compare(sample, &manifest)),
+                Ok(loaded) => differences.extend(compare(sample, &loaded)),
                 Err(error) => differences.push(format!("{}: {error:?}", sample.name)),
             }
             n_loads += 1;
@@ -128,14 +128,14 @@ fn content(sample: &Sample, differences: &mut Vec<String>) -> Option<Content> {
     }
 }
 
-/// The manifest out of the ConfigMap's JSON text; none if it does not fit, as it does not for
+/// The bundle out of the ConfigMap's JSON text; none if it does not fit, as it does not for
 /// upstream.
 fn around(
     sample: &Sample,
     content: &Content,
     encoding: Encoding,
     differences: &mut Vec<String>,
-) -> Option<Manifest> {
+) -> Option<Loaded> {
     let options = EncodeOptions { name: "bundle".to_owned(), encoding, ..EncodeOptions::default() };
     let config_maps = match encode(content, &options) {
         Ok(config_maps) => config_maps,
@@ -153,7 +153,7 @@ fn around(
     let text = serde_json::to_string(&config_maps).unwrap();
     let config_maps: Vec<ConfigMap> = serde_json::from_str(&text).unwrap();
     match load_config_maps(&config_maps, &Options::default()) {
-        Ok(manifest) => Some(manifest),
+        Ok(loaded) => Some(loaded),
         Err(error) => {
             differences.push(format!("{} {encoding}: {error:?}", sample.name));
             None

@@ -63,7 +63,7 @@ const BOUNDARIES: [Boundary; 15] = [
     },
     Boundary {
         crate_name: "unlade-bundle",
-        purpose: "the files and annotations of a bundle, the rules for both, and findings",
+        purpose: "the files and annotations of a bundle, what they mean to OLM, and findings",
         reach: "nothing",
         folder: "crates/bundle",
         may_name: &["unlade-text", "unlade-yaml"],
@@ -81,7 +81,7 @@ const BOUNDARIES: [Boundary; 15] = [
     },
     Boundary {
         crate_name: "unlade-loader",
-        purpose: "a bundle as OLM sees it, its package manifest, versions and ranges",
+        purpose: "a bundle as OLM sees it, its package manifest, and a report",
         reach: "nothing",
         folder: "loader",
         may_name: &["unlade-bundle", "unlade-config-map", "unlade-text", "unlade-yaml"],

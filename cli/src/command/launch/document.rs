@@ -7,7 +7,7 @@ use unlade_bundle::Finding;
 use unlade_launcher::{
     DigestSource, Event, Failure, Launched, ObservedImage, Strategy, Timings, progress,
 };
-use unlade_loader::Manifest;
+use unlade_loader::Loaded;
 
 use super::one::name;
 use crate::error::{self, Error};
@@ -80,8 +80,8 @@ pub(super) struct Bundle<'a> {
 }
 
 impl<'a> Result<'a> {
-    pub(super) fn launched(launched: &'a Launched, manifest: &'a Manifest, took: Duration) -> Self {
-        let bundle = &manifest.bundle;
+    pub(super) fn launched(launched: &'a Launched, loaded: &'a Loaded, took: Duration) -> Self {
+        let bundle = &loaded.bundle;
         Self::Launched {
             seconds: took,
             config_map: name(launched),
@@ -99,7 +99,7 @@ impl<'a> Result<'a> {
                 channels: &bundle.channels,
                 default_channel: &bundle.default_channel,
             },
-            report: &manifest.report,
+            report: &loaded.report,
         }
     }
 

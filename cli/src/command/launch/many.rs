@@ -8,7 +8,7 @@ use futures::channel::mpsc::{self, UnboundedReceiver};
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use unlade_bundle::finding;
 use unlade_launcher::{Batch, BatchEvent, Failure, Launched, Reason, Request, batch};
-use unlade_loader::Manifest;
+use unlade_loader::Loaded;
 
 use super::{
     Job,
@@ -191,11 +191,11 @@ impl Finished {
         report.clear();
         match outcome {
             batch::Outcome::Launched(launched) => match load(job, &launched) {
-                Ok(manifest) => {
+                Ok(loaded) => {
                     row.config_map = Some(name(&launched).to_owned());
-                    row.package = Some(manifest.bundle.package_name.clone());
-                    row.version = Some(manifest.bundle.version.clone());
-                    self.report_launched(job, report, launch, &launched, &manifest)?;
+                    row.package = Some(loaded.bundle.package_name.clone());
+                    row.version = Some(loaded.bundle.version.clone());
+                    self.report_launched(job, report, launch, &launched, &loaded)?;
                     match row.config_map.clone().filter(|_| job.is_removed) {
                         Some(name) if launched.job.is_some() => {
                             self.n_removals += 1;
@@ -231,11 +231,11 @@ impl Finished {
         report: &Report,
         launch: &LaunchProgress,
         launched: &Launched,
-        manifest: &Manifest,
+        loaded: &Loaded,
     ) -> Result<(), Error> {
-        let payload = document::Result::launched(launched, manifest, launch.took());
+        let payload = document::Result::launched(launched, loaded, launch.took());
         report.json(&Line { image: &launch.image, namespace: &job.namespace, payload })?;
-        for finding in finding::listed(&manifest.report) {
+        for finding in finding::listed(&loaded.report) {
             error::warn([format!("{}: {finding}", launch.image)], job.screen);
         }
         if job.output == Output::Yaml {

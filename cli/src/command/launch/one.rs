@@ -4,7 +4,7 @@ use std::pin::pin;
 
 use futures::{StreamExt as _, channel::mpsc};
 use unlade_launcher::{Event, Failure, Launched, Reason, Request, Step};
-use unlade_loader::Manifest;
+use unlade_loader::Loaded;
 
 use super::{
     Job,
@@ -47,8 +47,8 @@ pub(super) async fn launch(job: &Job<'_>, request: &Request) -> Result<(), Error
     // The rest takes only a moment, unless nobody reads the output; then a signal has to end the
     // program.
     stop.release();
-    let manifest = match load(job, &launched) {
-        Ok(manifest) => manifest,
+    let loaded = match load(job, &launched) {
+        Ok(loaded) => loaded,
         Err(error) => {
             progress.fail();
             report.draw(|elapsed, turn, palette| progress.lines(elapsed, turn, palette));
@@ -62,9 +62,9 @@ pub(super) async fn launch(job: &Job<'_>, request: &Request) -> Result<(), Error
     report.event(image, namespace, &event, false)?;
     report.draw(|elapsed, turn, palette| progress.lines(elapsed, turn, palette));
     report.keep();
-    let payload = document::Result::launched(&launched, &manifest, report.elapsed());
+    let payload = document::Result::launched(&launched, &loaded, report.elapsed());
     report.json(&Line { image, namespace, payload })?;
-    write(job, image, &launched, &manifest)?;
+    write(job, image, &launched, &loaded)?;
     if job.is_removed {
         stop.handle();
         tokio::select! {
@@ -79,7 +79,7 @@ pub(super) async fn launch(job: &Job<'_>, request: &Request) -> Result<(), Error
 }
 
 /// Loads the bundle from the ConfigMap of a launch.
-pub(super) fn load(job: &Job<'_>, launched: &Launched) -> Result<Manifest, Error> {
+pub(super) fn load(job: &Job<'_>, launched: &Launched) -> Result<Loaded, Error> {
     let namespace = &job.namespace;
     launched.load(&job.loader).map_err(|source| {
         Error::load(format!("ConfigMap {namespace}/{}", name(launched)), source, job.screen)
@@ -198,17 +198,12 @@ async fn interrupted(job: &Job<'_>, image: &str, progress: &Progress, stop: &mut
     Error::launch(image, failure)
 }
 
-fn write(
-    job: &Job<'_>,
-    image: &str,
-    launched: &Launched,
-    manifest: &Manifest,
-) -> Result<(), Error> {
+fn write(job: &Job<'_>, image: &str, launched: &Launched, loaded: &Loaded) -> Result<(), Error> {
     match job.output {
         Output::Json => Ok(()),
         Output::Name => output::print(format!("configmap/{}\n", name(launched)).as_bytes()),
         Output::Yaml => {
-            error::warn_of(&manifest.report, job.screen);
+            error::warn_of(&loaded.report, job.screen);
             let mut config_map = launched.config_map.clone();
             hide_fields(&mut config_map);
             let mut documents = Documents::new(Form::Yaml, output::stdout());
@@ -216,7 +211,7 @@ fn write(
         }
         Output::Summary => {
             let heading = format!("ConfigMap {}/{}", job.namespace, name(launched));
-            let text = summary::format_launched(launched, image, manifest, &heading, job.screen);
+            let text = summary::format_launched(launched, image, loaded, &heading, job.screen);
             output::print(text.as_bytes())
         }
     }

@@ -37,7 +37,7 @@ pub(super) fn files(input: &[u8]) {
         bytes: part.to_vec(),
     };
     if let Some(content) = assemble(files.map(file).collect()) {
-        manifest(unlade_loader::load(&content, &Options::default()));
+        check_loaded(unlade_loader::load(&content, &Options::default()));
     }
 }
 
@@ -100,7 +100,7 @@ pub(super) fn load(input: &[u8]) {
 
 fn loaded(config_map: ConfigMap) {
     let config_maps = [config_map];
-    manifest(load_config_maps(&config_maps, &Options::default()));
+    check_loaded(load_config_maps(&config_maps, &Options::default()));
     let options = Options { strictness: Strictness::Strict, ..Options::default() };
     let _ = load_config_maps(&config_maps, &options);
 }
@@ -114,11 +114,11 @@ pub(super) fn gzip(input: &[u8]) {
     loaded(config_map);
 }
 
-fn manifest(loaded: Result<unlade_loader::Manifest, unlade_loader::Error>) {
-    match loaded {
-        Ok(manifest) => {
-            let json = serde_json::to_string(&manifest);
-            assert!(json.is_ok(), "failed to write the manifest: {json:?}");
+fn check_loaded(result: Result<unlade_loader::Loaded, unlade_loader::Error>) {
+    match result {
+        Ok(loaded) => {
+            let json = serde_json::to_string(&loaded);
+            assert!(json.is_ok(), "failed to write the bundle: {json:?}");
         }
         Err(error) => {
             explain(&error);

@@ -2,9 +2,8 @@
 
 use std::ffi::OsString;
 
-use unlade_bundle::ConfigMapKey;
+use unlade_bundle::{ConfigMapKey, version};
 use unlade_launcher::ImageReference;
-use unlade_loader::version;
 use unlade_oci::{Platform, Source};
 use unlade_unpacker::fuzz;
 

@@ -1,27 +1,23 @@
-//! The APIs that a CustomResourceDefinition provides.
+//! Reads the APIs that a CustomResourceDefinition provides.
 
 use unlade_text::excerpt;
 use unlade_yaml::json::{Kind, Value};
 
-use crate::{Api, typed::Reader};
+use crate::{Api, limit::MAX_NAME_LENGTH, typed::Reader};
 
 /// The kind of a CustomResourceDefinition.
-pub(crate) const KIND: &str = "CustomResourceDefinition";
+pub const KIND: &str = "CustomResourceDefinition";
 
 const GROUP: &str = "apiextensions.k8s.io";
 
-/// The maximum length of a group, a kind and a plural, in bytes. Each of them is copied into the
-/// API of each version. Kubernetes limits all three to the length of a DNS subdomain.
-const NAME_SIZE: usize = 253;
+/// The maximum number of APIs that the CRDs of a bundle provide. Published bundles have at most 53.
+pub const MAX_APIS: usize = 10_000;
 
-/// The APIs of the CRD `root`, at most `most` of them: one for each of its versions, served or not
-/// (operator-registry `pkg/registry/bundle.go`, `ProvidedAPIs`). Its fields match in letter case.
-pub(crate) fn apis(
-    root: Value<'_>,
-    api_version: &str,
-    most: usize,
-    reader: &mut Reader<'_>,
-) -> Vec<Api> {
+/// Reads the APIs of the CRD `root`, at most `max` of them: one for each of its versions, served or
+/// not (operator-registry `pkg/registry/bundle.go`, `ProvidedAPIs`). Its fields match in letter
+/// case. `max` is what is left of [`MAX_APIS`]. Reports the APIs that are left out.
+pub fn read_apis(root: Value<'_>, max: usize, reader: &mut Reader<'_>) -> Vec<Api> {
+    let api_version = root.get("apiVersion").and_then(|text| text.as_str()).unwrap_or_default();
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     if !matches!(version, "v1" | "v1beta1") {
         // Upstream silently skips the CRD and its APIs.
@@ -49,10 +45,13 @@ pub(crate) fn apis(
         group: reader.string(spec.get("group"), "spec.group"),
         version: String::new(),
     };
-    if [&base.kind, &base.plural, &base.group].iter().any(|name| name.len() > NAME_SIZE) {
-        reader.invalid(
-            "the APIs of the CRD are left out: its group, kind or plural is longer than 253 bytes",
-        );
+    // Kubernetes limits all three to the length of a DNS subdomain. Each of them is copied into the
+    // API of each version.
+    if [&base.kind, &base.plural, &base.group].iter().any(|name| name.len() > MAX_NAME_LENGTH) {
+        reader.invalid(format!(
+            "the APIs of the CRD are left out: its group, kind or plural is longer than \
+             {MAX_NAME_LENGTH} bytes"
+        ));
         return Vec::new();
     }
     let mut apis = Vec::new();
@@ -65,10 +64,10 @@ pub(crate) fn apis(
                 None => continue,
             },
         };
-        if apis.len() == most {
-            reader.invalid(
-                "the CRDs of the bundle provide more than 10000 APIs: the others are left out",
-            );
+        if apis.len() == max {
+            reader.invalid(format!(
+                "the CRDs of the bundle provide more than {MAX_APIS} APIs: the others are left out"
+            ));
             return apis;
         }
         apis.push(Api { version, ..base.clone() });

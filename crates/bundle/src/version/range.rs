@@ -23,7 +23,7 @@ mod wildcard;
 /// - prereleases are ordered as in SemVer and match like other versions; build metadata is ignored
 ///
 /// ```
-/// use unlade_loader::version::{Range, parse};
+/// use unlade_bundle::version::{Range, parse};
 ///
 /// let range: Range = ">=1.0.0 <2.0.0 || 3.0.x".parse()?;
 /// assert!(range.matches(&parse("1.5.0-rc.1")?));

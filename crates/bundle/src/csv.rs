@@ -1,16 +1,18 @@
-//! Reads the fields of the ClusterServiceVersion that a [`Bundle`](crate::Bundle) contains.
+//! [`Csv`]: the fields of a ClusterServiceVersion that catalogs and OLM's resolver use.
 
-use unlade_bundle::Findings;
 use unlade_text::excerpt;
-use unlade_yaml::json::{Kind, Tree, Value};
+use unlade_yaml::json::{Kind, Value};
 
 use crate::{
-    Definition,
+    Definition, Property,
     typed::{Reader, field},
+    version::{self, Range},
 };
 
+mod property;
+
 /// The kind of a ClusterServiceVersion. Upstream identifies a CSV only by its kind.
-pub(crate) const KIND: &str = "ClusterServiceVersion";
+pub const KIND: &str = "ClusterServiceVersion";
 
 const SKIP_RANGE: &str = "olm.skipRange";
 const SUBSTITUTES_FOR: &str = "olm.substitutesFor";
@@ -29,52 +31,113 @@ const TEXTS: [&str; 8] = [
     "deletionTimestamp",
 ];
 
-/// The fields of a CSV (operator-registry `pkg/registry/csv.go`).
-#[derive(Debug, Default)]
-pub(crate) struct Csv {
-    pub(crate) version: String,
-    pub(crate) release: String,
-    pub(crate) replaces: String,
-    pub(crate) skips: Vec<String>,
-    pub(crate) skip_range: String,
-    pub(crate) substitutes_for: String,
-    /// The annotation `olm.properties`: JSON text.
-    pub(crate) properties: Option<String>,
-    pub(crate) crds: Definitions,
-    pub(crate) api_services: Definitions,
+/// The fields of a CSV (operator-registry `pkg/registry/csv.go`). A field that the CSV does not set
+/// is empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Csv {
+    /// `spec.version`, as written.
+    pub version: String,
+    /// `spec.release`.
+    pub release: String,
+    /// `spec.replaces`: the CSV that this one replaces.
+    pub replaces: String,
+    /// `spec.skips`: the CSVs that an upgrade to this one may skip.
+    pub skips: Vec<String>,
+    /// The annotation `olm.skipRange`, as written. [`Range`] parses it.
+    pub skip_range: String,
+    /// The annotation `olm.substitutesFor`.
+    pub substitutes_for: String,
+    /// The properties in the annotation `olm.properties`.
+    pub properties: Vec<Property>,
+    /// The CRDs.
+    pub crds: Definitions,
+    /// The APIServices.
+    pub api_services: Definitions,
 }
 
 /// The definitions that a CSV owns and requires.
-#[derive(Debug, Default)]
-pub(crate) struct Definitions {
-    pub(crate) owned: Vec<Definition>,
-    pub(crate) required: Vec<Definition>,
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Definitions {
+    /// The definitions that the CSV owns.
+    pub owned: Vec<Definition>,
+    /// The definitions that the CSV requires.
+    pub required: Vec<Definition>,
 }
 
-/// Reads the CSV under `key`. Values that do not fit Go's types become findings.
-pub(crate) fn read(key: &str, tree: &Tree, findings: &mut Findings) -> Csv {
-    let mut reader = Reader::new(key, findings);
-    let root = tree.root();
-    let mut csv = Csv::default();
-
-    reader.string(field(root, "apiVersion"), "apiVersion");
-    if let Some(metadata) = reader.object(field(root, "metadata"), "metadata") {
-        read_metadata(&mut csv, metadata, &mut reader);
-    }
-    // Upstream reads the fields of `spec` from a map. Unlike the fields of structs, they must match
-    // in letter case.
-    match root.get("spec") {
-        None => reader.invalid("the CSV has no spec"),
-        spec => {
-            if let Some(spec) = reader.object(spec, "spec") {
-                read_spec(&mut csv, spec, &mut reader);
+impl Csv {
+    /// Reads the CSV `root`. Values that do not fit Go's types become findings of `reader`.
+    ///
+    /// ```
+    /// use unlade_bundle::{Csv, Findings, typed::Reader};
+    /// use unlade_yaml::{Limits, Scalars};
+    ///
+    /// let text = b"metadata: {annotations: {olm.skipRange: <1.0.0}}\nspec: {version: 1.0.0}\n";
+    /// let document = unlade_yaml::read(text, Scalars::Resolved, &Limits::default())?;
+    /// let mut findings = Findings::default();
+    /// let csv = Csv::read(document.tree.root(), &mut Reader::new("csv.yaml", &mut findings));
+    /// assert_eq!((csv.version.as_str(), csv.skip_range.as_str()), ("1.0.0", "<1.0.0"));
+    /// assert_eq!(findings.count(), 0);
+    /// # Ok::<(), unlade_yaml::Error>(())
+    /// ```
+    pub fn read(root: Value<'_>, reader: &mut Reader<'_>) -> Self {
+        let mut csv = Self::default();
+        let mut properties = None;
+        reader.string(field(root, "apiVersion"), "apiVersion");
+        if let Some(metadata) = reader.object(field(root, "metadata"), "metadata") {
+            properties = read_metadata(&mut csv, metadata, reader);
+        }
+        // Upstream reads the fields of `spec` from a map. Unlike the fields of structs, they must
+        // match in letter case.
+        match root.get("spec") {
+            None => reader.invalid("the CSV has no spec"),
+            spec => {
+                if let Some(spec) = reader.object(spec, "spec") {
+                    read_spec(&mut csv, spec, reader);
+                }
             }
         }
+        if let Some(text) = properties {
+            csv.properties = property::read(&text, reader);
+        }
+        csv
     }
-    csv
+
+    /// Reports a version and a range of skipped versions that OLM cannot parse.
+    pub fn check_versions(&self, reader: &mut Reader<'_>) {
+        if !self.version.is_empty()
+            && let Err(error) = version::parse(&self.version)
+        {
+            reader.invalid(format!("spec.version: {error}"));
+        }
+        if !self.skip_range.is_empty()
+            && let Err(error) = self.skip_range.parse::<Range>()
+        {
+            let range = excerpt::shorten(&self.skip_range);
+            let hint =
+                if has_v_prefix(&self.skip_range) { ": write versions without the v" } else { "" };
+            reader.invalid(format!(
+                "OLM ignores the annotation olm.skipRange \"{range}\" and skips no version: \
+                 {error}{hint}"
+            ));
+        }
+    }
 }
 
-fn read_metadata(csv: &mut Csv, metadata: Value<'_>, reader: &mut Reader<'_>) {
+/// Whether a version in `range` starts with `v`, as git tags often do.
+fn has_v_prefix(range: &str) -> bool {
+    let bytes = range.as_bytes();
+    let at = |place: usize| bytes.get(place).copied().unwrap_or_default();
+    (0..bytes.len()).any(|place| {
+        let is_start = place == 0 || !at(place - 1).is_ascii_alphanumeric();
+        is_start && at(place) == b'v' && at(place + 1).is_ascii_digit()
+    })
+}
+
+/// Reads the metadata. Returns the annotation `olm.properties`.
+fn read_metadata(csv: &mut Csv, metadata: Value<'_>, reader: &mut Reader<'_>) -> Option<String> {
+    let mut properties = None;
     for name in TEXTS {
         reader.string(field(metadata, name), &format!("metadata.{name}"));
     }
@@ -84,9 +147,10 @@ fn read_metadata(csv: &mut Csv, metadata: Value<'_>, reader: &mut Reader<'_>) {
     read_map(annotations, "metadata.annotations", reader, |name, value| match name {
         SKIP_RANGE => csv.skip_range = value,
         SUBSTITUTES_FOR => csv.substitutes_for = value,
-        PROPERTIES => csv.properties = Some(value),
+        PROPERTIES => properties = Some(value),
         _ => {}
     });
+    properties
 }
 
 fn read_map(

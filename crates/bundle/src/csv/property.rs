@@ -7,17 +7,15 @@ use serde::{
     de::{MapAccess, Visitor},
 };
 use serde_json::value::RawValue;
+use unlade_yaml::json::is_folded;
 
-use unlade_bundle::annotation;
-
-use super::Property;
-use crate::typed::{Reader, is_folded};
+use crate::{Property, annotation, typed::Reader};
 
 /// Reads the properties of the annotation, with their values exactly as written.
 ///
 /// Upstream ignores a text that is not JSON, and keeps an item of the wrong type without its
 /// content. Here, each of these is also a finding.
-pub(crate) fn from_annotation(text: &str, reader: &mut Reader<'_>) -> Vec<Property> {
+pub(super) fn read(text: &str, reader: &mut Reader<'_>) -> Vec<Property> {
     // In memory, a list of small items needs many times the size of its text.
     if text.len() > annotation::SIZE {
         reader.invalid("the annotation olm.properties is larger than Kubernetes allows");

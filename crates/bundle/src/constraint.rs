@@ -1,13 +1,19 @@
 //! [`Constraint`]: a parsed requirement of a bundle on other bundles.
 
+use std::iter;
+
 use serde_json::{Map, Value};
 use unlade_text::excerpt;
+use unlade_yaml::json::is_folded;
 
-use crate::json::{field, noun, parse_fields, text_field};
+use crate::{
+    json::{Malformed, field, parse_fields, text_field},
+    property::{Gvk, PackageRequired},
+};
 
 /// The maximum size of an `olm.constraint` value, in bytes, as in upstream (operator-framework/api
 /// `pkg/constraints/constraint.go`).
-pub const SIZE: usize = 2 << 16;
+pub const MAX_SIZE: usize = 2 << 16;
 
 /// A requirement of a bundle on other bundles.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,21 +30,9 @@ pub struct Constraint {
 #[non_exhaustive]
 pub enum Rule {
     /// A package in a range of versions.
-    Package {
-        /// The name of the package.
-        name: String,
-        /// The range as written. [`Range`](crate::version::Range) parses it.
-        range: String,
-    },
+    Package(PackageRequired),
     /// An API.
-    Gvk {
-        /// The API group.
-        group: String,
-        /// The API version.
-        version: String,
-        /// The kind.
-        kind: String,
-    },
+    Gvk(Gvk),
     /// A bundle with this label.
     Label(String),
     /// A bundle for which this expression of the Common Expression Language is true.
@@ -56,12 +50,12 @@ pub enum Rule {
 #[non_exhaustive]
 pub enum Error {
     /// The value is too large.
-    #[error("the constraint has {0} bytes, but the limit is {SIZE}")]
+    #[error("the constraint has {0} bytes, but the limit is {MAX_SIZE}")]
     TooLarge(usize),
     /// The value is not a JSON object, is nested too deeply (about 40 levels), or contains a value
     /// of the wrong type.
-    #[error("{}", excerpt::shorten(.0))]
-    Malformed(String),
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
     /// The value has an unknown field.
     #[error("`{}` is not a field of a constraint", excerpt::shorten(.0))]
     UnknownField(String),
@@ -75,33 +69,30 @@ pub enum Error {
 ///
 /// # Errors
 ///
-/// Returns an error if `value` is larger than [`SIZE`], or is not a valid constraint. Upstream
+/// Returns an error if `value` is larger than [`MAX_SIZE`], or is not a valid constraint. Upstream
 /// limits nesting only by the size. Here, serde_json's limit of 128 levels applies.
 pub fn parse(value: &str) -> Result<Constraint, Error> {
-    if value.len() > SIZE {
+    if value.len() > MAX_SIZE {
         return Err(Error::TooLarge(value.len()));
     }
-    constraint(&parse_fields(value).map_err(Error::Malformed)?)
+    constraint(&parse_fields(value)?)
 }
 
-/// Parses the value of an `olm.package` dependency or of an `olm.package.required` property.
-pub(crate) fn parse_package(value: &str, range: &str) -> Result<Constraint, Error> {
-    let fields = parse_fields(value).map_err(Error::Malformed)?;
-    Ok(Rule::Package { name: text(&fields, "packageName")?, range: text(&fields, range)? }.into())
-}
-
-/// Parses the value of an `olm.gvk`.
-pub(crate) fn parse_gvk(value: &str) -> Result<Constraint, Error> {
-    let fields = parse_fields(value).map_err(Error::Malformed)?;
-    let text = |name| text(&fields, name);
-    let (group, version, kind) = (text("group")?, text("version")?, text("kind")?);
-    Ok(Rule::Gvk { group, version, kind }.into())
-}
-
-/// Parses the value of an `olm.label`.
-pub(crate) fn parse_label(value: &str) -> Result<Constraint, Error> {
-    let fields = parse_fields(value).map_err(Error::Malformed)?;
-    Ok(Rule::Label(text(&fields, "label")?).into())
+impl Constraint {
+    /// Returns all packages that the constraint names, at any depth. The order is not specified.
+    pub fn packages(&self) -> impl Iterator<Item = &PackageRequired> {
+        let mut open = vec![self];
+        iter::from_fn(move || {
+            while let Some(Self { rule, .. }) = open.pop() {
+                match rule {
+                    Rule::Package(package) => return Some(package),
+                    Rule::All(inner) | Rule::Any(inner) | Rule::Not(inner) => open.extend(inner),
+                    Rule::Gvk(_) | Rule::Label(_) | Rule::Cel(_) => {}
+                }
+            }
+            None
+        })
+    }
 }
 
 impl From<Rule> for Constraint {
@@ -114,21 +105,18 @@ impl From<Rule> for Constraint {
 fn constraint(fields: &Map<String, Value>) -> Result<Constraint, Error> {
     const FIELDS: [&str; 7] = ["failureMessage", "gvk", "package", "all", "any", "not", "cel"];
     check_known(fields, &FIELDS)?;
-    let failure_message = text(fields, "failureMessage")?;
+    let failure_message = text_field(fields, "failureMessage")?;
     // All rules are parsed before one is chosen, so that an error in another one is not missed.
     let rules = [
-        object(fields, "gvk", &["group", "kind", "version"])?.map(|gvk| {
-            let (group, version) = (text(gvk, "group")?, text(gvk, "version")?);
-            Ok(Rule::Gvk { group, version, kind: text(gvk, "kind")? })
-        }),
+        object(fields, "gvk", &["group", "kind", "version"])?
+            .map(|gvk| Ok(Rule::Gvk(Gvk::from_fields(gvk)?))),
         object(fields, "package", &["packageName", "versionRange"])?.map(|package| {
-            let name = text(package, "packageName")?;
-            Ok(Rule::Package { name, range: text(package, "versionRange")? })
+            Ok(Rule::Package(PackageRequired::from_fields(package, "versionRange")?))
         }),
         compound(fields, "all", Rule::All)?,
         compound(fields, "any", Rule::Any)?,
         compound(fields, "not", Rule::Not)?,
-        object(fields, "cel", &["rule"])?.map(|cel| Ok(Rule::Cel(text(cel, "rule")?))),
+        object(fields, "cel", &["rule"])?.map(|cel| Ok(Rule::Cel(text_field(cel, "rule")?))),
     ];
     let rules = rules.into_iter().flatten().collect::<Result<Vec<_>, _>>()?;
     let rule = rules.into_iter().next().ok_or(Error::Nothing)?;
@@ -146,11 +134,11 @@ fn compound(
     let items = match field(compound, "constraints") {
         None => &[],
         Some(Value::Array(items)) => items.as_slice(),
-        Some(other) => return Err(mismatch("constraints", other, "a list")),
+        Some(other) => return Err(Malformed::field("constraints", other, "a list").into()),
     };
     let constraints = items.iter().map(|item| match item {
         Value::Object(fields) => constraint(fields),
-        other => Err(mismatch("constraints", other, "a list of mappings")),
+        other => Err(Malformed::field("constraints", other, "a list of mappings").into()),
     });
     Ok(Some(constraints.collect::<Result<_, _>>().map(rule)))
 }
@@ -163,24 +151,16 @@ fn object<'a>(
     match field(fields, name) {
         None => Ok(None),
         Some(Value::Object(inner)) => check_known(inner, known).map(|()| Some(inner)),
-        Some(other) => Err(mismatch(name, other, "a mapping")),
+        Some(other) => Err(Malformed::field(name, other, "a mapping").into()),
     }
 }
 
 fn check_known(fields: &Map<String, Value>, known: &[&str]) -> Result<(), Error> {
-    let is_known = |key: &&String| known.iter().any(|name| crate::typed::is_folded(key, name));
+    let is_known = |key: &&String| known.iter().any(|name| is_folded(key, name));
     match fields.keys().find(|key| !is_known(key)) {
         Some(key) => Err(Error::UnknownField(key.clone())),
         None => Ok(()),
     }
-}
-
-fn text(fields: &Map<String, Value>, name: &str) -> Result<String, Error> {
-    text_field(fields, name).map_err(Error::Malformed)
-}
-
-fn mismatch(name: &str, found: &Value, expected: &str) -> Error {
-    Error::Malformed(format!("`{name}` is {}, not {expected}", noun(found)))
 }
 
 #[cfg(test)]

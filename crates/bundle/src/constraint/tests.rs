@@ -5,15 +5,15 @@ fn rule(value: &str) -> Rule {
 }
 
 fn package(name: &str) -> Constraint {
-    Rule::Package { name: name.to_owned(), range: ">=1.0.0".to_owned() }.into()
+    Rule::Package(PackageRequired { name: name.to_owned(), range: ">=1.0.0".to_owned() }).into()
 }
 
 #[test]
 fn each_rule_is_read() {
     let one = r#"{"package":{"packageName":"one","versionRange":">=1.0.0"}}"#;
     assert_eq!(rule(one), package("one").rule);
-    let gvk = Rule::Gvk { group: "g".to_owned(), version: "v".to_owned(), kind: "k".to_owned() };
-    assert_eq!(rule(r#"{"gvk":{"group":"g","version":"v","kind":"k"}}"#), gvk);
+    let gvk = Gvk { group: "g".to_owned(), kind: "k".to_owned(), version: "v".to_owned() };
+    assert_eq!(rule(r#"{"gvk":{"group":"g","version":"v","kind":"k"}}"#), Rule::Gvk(gvk));
     assert_eq!(rule(r#"{"cel":{"rule":"true"}}"#), Rule::Cel("true".to_owned()));
     for (name, compound) in
         [("all", Rule::All as fn(_) -> _), ("any", Rule::Any), ("not", Rule::Not)]
@@ -26,7 +26,7 @@ fn each_rule_is_read() {
 #[test]
 fn of_several_rules_the_first_in_upstreams_order_counts() {
     let value = r#"{"cel":{"rule":"true"},"all":{"constraints":[]},"gvk":{"kind":"k"}}"#;
-    assert!(matches!(rule(value), Rule::Gvk { .. }));
+    assert!(matches!(rule(value), Rule::Gvk(_)));
 }
 
 #[test]
@@ -39,9 +39,9 @@ fn the_message_is_kept_and_names_match_in_any_letter_case() {
 #[test]
 fn a_value_at_the_limit_is_read_and_one_above_is_not() {
     let value = |size: usize| format!(r#"{{"cel":{{"rule":"{}"}}}}"#, "x".repeat(size - 19));
-    assert_eq!(value(SIZE).len(), SIZE);
-    assert!(parse(&value(SIZE)).is_ok());
-    assert_eq!(parse(&value(SIZE + 1)), Err(Error::TooLarge(SIZE + 1)));
+    assert_eq!(value(MAX_SIZE).len(), MAX_SIZE);
+    assert!(parse(&value(MAX_SIZE)).is_ok());
+    assert_eq!(parse(&value(MAX_SIZE + 1)), Err(Error::TooLarge(MAX_SIZE + 1)));
 }
 
 #[test]
@@ -58,6 +58,6 @@ fn what_no_constraint_has_is_refused() {
 #[test]
 fn hostile_nesting_is_an_error() {
     let deep = r#"{"not":{"constraints":["#.repeat(5_000) + &"]}}".repeat(5_000);
-    assert!(deep.len() <= SIZE);
+    assert!(deep.len() <= MAX_SIZE);
     assert!(matches!(parse(&deep), Err(Error::Malformed(_))));
 }

@@ -1,40 +1,33 @@
-//! The package and the channels that the annotations of a bundle name.
+//! [`Channels`]: the package and the channels that the annotations of a bundle name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use unlade_bundle::{
+use unlade_text::excerpt;
+
+use crate::{
     Finding, Findings, Reason,
     annotation::{CHANNELS, DEFAULT_CHANNEL, PACKAGE},
 };
-use unlade_text::excerpt;
 
-use crate::{Channel, PackageManifest};
-
-/// The maximum length of the name of an object, in bytes (apimachinery
-/// `DNS1123SubdomainMaxLength`).
-const NAME_SIZE: usize = 253;
+/// The annotations that name the package and the channels.
+pub const ANNOTATIONS: [&str; 3] = [PACKAGE, CHANNELS, DEFAULT_CHANNEL];
 
 /// The package and the channels of a bundle, as written.
-#[derive(Debug, Default)]
-pub(crate) struct Channels {
-    pub(crate) package: String,
-    pub(crate) list: Vec<String>,
-    pub(crate) default: String,
-}
-
-/// Whether `annotation` names the package or the channels.
-pub(crate) fn is_package_annotation(annotation: &str) -> bool {
-    [PACKAGE, CHANNELS, DEFAULT_CHANNEL].contains(&annotation)
-}
-
-/// Whether `annotations` name a package or channels.
-pub(crate) fn are_named_in(annotations: &BTreeMap<String, String>) -> bool {
-    annotations.iter().any(|(key, value)| is_package_annotation(key) && !value.is_empty())
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Channels {
+    /// The name of the package. Empty if the annotations do not name one.
+    pub package: String,
+    /// The channels, split at `,` and otherwise as written, as upstream does. See
+    /// [`Channels::names`] for their names without spaces.
+    pub list: Vec<String>,
+    /// The default channel of the package. Empty if the annotations do not name one.
+    pub default: String,
 }
 
 impl Channels {
     /// Reads the package and the channels from `annotations`, and adds findings about problems.
-    pub(crate) fn read(annotations: &BTreeMap<String, String>, findings: &mut Findings) -> Self {
+    pub fn read(annotations: &BTreeMap<String, String>, findings: &mut Findings) -> Self {
         let text = |key: &str| annotations.get(key).cloned().unwrap_or_default();
         let list = text(CHANNELS);
         let split = match list.as_str() {
@@ -62,31 +55,15 @@ impl Channels {
         read
     }
 
-    /// Returns the default channel if it is one of the bundle's own, else the first of these.
-    pub(crate) fn name(&self) -> &str {
+    /// Returns the default channel if it is one of the bundle's own, else the first of these. Empty
+    /// if the bundle has no channels.
+    pub fn preferred(&self) -> &str {
         let default = self.list.iter().find(|&channel| *channel == self.default);
         default.or(self.list.first()).map_or("", String::as_str)
     }
 
-    /// Creates the package manifest from the annotations and the name of the CSV. Names that are
-    /// too long for Kubernetes are left out, because each channel has a copy of the name.
-    pub(crate) fn package_manifest(&self, csv_name: &str) -> PackageManifest {
-        let csv_name = if csv_name.len() > NAME_SIZE { "" } else { csv_name };
-        let channel = |name: &str| Channel {
-            name: name.to_owned(),
-            current_csv: csv_name.to_owned(),
-            deprecation: None,
-        };
-        PackageManifest {
-            package_name: self.package.clone(),
-            channels: self.names().map(channel).collect(),
-            default_channel_name: self.default.trim().to_owned(),
-            deprecation: None,
-        }
-    }
-
     /// Returns the names of the channels, trimmed, without empty names and duplicates.
-    fn names(&self) -> impl Iterator<Item = &str> {
+    pub fn names(&self) -> impl Iterator<Item = &str> {
         let mut seen = BTreeSet::new();
         let names = self.list.iter().map(|name| name.trim());
         names.filter(move |name| !name.is_empty() && seen.insert(*name))
@@ -106,20 +83,18 @@ mod tests {
 
     #[test]
     fn the_default_channel_counts_only_if_it_is_an_own_one() {
-        assert_eq!(read("alpha,beta", "beta").0.name(), "beta");
-        assert_eq!(read("alpha,beta", "stable").0.name(), "alpha");
-        assert_eq!(read("alpha,beta", "").0.name(), "alpha");
-        assert_eq!(read("", "stable").0.name(), "");
+        assert_eq!(read("alpha,beta", "beta").0.preferred(), "beta");
+        assert_eq!(read("alpha,beta", "stable").0.preferred(), "alpha");
+        assert_eq!(read("alpha,beta", "").0.preferred(), "alpha");
+        assert_eq!(read("", "stable").0.preferred(), "");
     }
 
     #[test]
-    fn channels_are_split_as_upstream_does_and_the_package_manifest_is_tidy() {
+    fn channels_are_split_as_upstream_does_and_their_names_are_tidy() {
         let (channels, findings) = read("beta, stable ,,beta", "stable");
         assert_eq!(channels.list, ["beta", " stable ", "", "beta"]);
         assert_eq!(findings.len(), 1, "{findings:?}");
-        let manifest = channels.package_manifest("csv");
-        let names: Vec<_> = manifest.channels.iter().map(|channel| &channel.name).collect();
-        assert_eq!(names, ["beta", "stable"]);
+        assert_eq!(channels.names().collect::<Vec<_>>(), ["beta", "stable"]);
     }
 
     #[test]
