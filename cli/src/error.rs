@@ -11,11 +11,11 @@ use std::io::{self, Write as _};
 
 use unlade_bundle::{Finding, finding};
 use unlade_config_map::encode;
+use unlade_directory as directory;
 use unlade_launcher::Failure;
 use unlade_loader as loader;
 use unlade_oci as oci;
 use unlade_text as text;
-use unlade_unpacker::directory;
 
 use crate::{connection, exit::Exit, input, screen::Screen};
 

@@ -1,6 +1,6 @@
 //! Collects the files of a bundle from the stacked layers.
 //!
-//! The rules are the same as for a bundle in a directory (`unlade-unpacker`): `manifests/` and
+//! The rules are the same as for a bundle in a directory (`unlade-directory`): `manifests/` and
 //! `metadata/` are in the root of the image. A link may point only to another file of the same
 //! directory.
 

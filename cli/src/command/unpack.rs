@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use unlade_bundle::{Findings, Reading, finding};
 use unlade_config_map::encode;
+use unlade_directory as directory;
 use unlade_loader::{self as loader, Manifest, load::is_loss};
 use unlade_oci::{self as oci, Source};
-use unlade_unpacker::directory;
 
 use crate::{
     args::{Format, Unpack},

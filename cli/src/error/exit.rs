@@ -6,9 +6,9 @@ use std::iter;
 
 use unlade_bundle::content;
 use unlade_config_map::{decode, encode, gzip};
+use unlade_directory as directory;
 use unlade_loader as loader;
 use unlade_oci as oci;
-use unlade_unpacker::directory;
 
 use crate::{exit::Exit, input};
 

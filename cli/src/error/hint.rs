@@ -5,9 +5,9 @@ use std::path::Path;
 
 use unlade_bundle::{annotation, content, layout};
 use unlade_config_map::{Encoding, decode, encode, gzip};
+use unlade_directory as directory;
 use unlade_loader as loader;
 use unlade_oci::{self as oci, bundle, layer, store};
-use unlade_unpacker::directory;
 use unlade_yaml as yaml;
 
 use super::{Error, nearby};

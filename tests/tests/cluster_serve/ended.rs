@@ -6,8 +6,8 @@ use unlade_config_map::{
     encode::{Options, encode},
     outcome::Verdict,
 };
+use unlade_directory as directory;
 use unlade_loader as loader;
-use unlade_unpacker::directory;
 
 use crate::stage::Bundle;
 

@@ -5,9 +5,9 @@
 
 use unlade_bundle::Content;
 use unlade_config_map::{ConfigMap, Encoding, encode, encode::Options as EncodeOptions};
+use unlade_directory as directory;
 use unlade_loader::{Manifest, Options, load, load_config_maps};
 use unlade_tests::corpus::{self, Sample};
-use unlade_unpacker::directory;
 
 mod compare;
 mod upstream;

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use unlade_bundle::Directory;
+use unlade_directory::Options;
 
 use super::report_findings;
-use crate::directory::{self, Options};
 use crate::log;
 
 /// The directory that upstream's `cpb` always writes to, relative to the working directory.
@@ -26,7 +26,7 @@ pub(super) enum Error {
     #[error("unknown flag {0:?}: this is unlade's cpb, whose usage is cpb [DESTINATION]")]
     Flag(OsString),
     #[error("failed to read the bundle")]
-    Read(#[from] directory::Error),
+    Read(#[from] unlade_directory::Error),
     #[error("failed to write {}", path.display())]
     Write { path: PathBuf, source: io::Error },
 }
@@ -45,7 +45,7 @@ pub(super) fn run(args: Vec<OsString>) -> Result<(), Error> {
 
 /// Copies the bundle in `root`, and returns the number of files.
 fn copy(root: &Path, destination: &Path) -> Result<usize, Error> {
-    let (files, findings) = directory::read_as_copier(root, &Options::default())?;
+    let (files, findings) = unlade_directory::read_as_copier(root, &Options::default())?;
     report_findings(&findings, |finding| log::line("warning", finding));
     for directory in [Directory::Manifests, Directory::Metadata] {
         let path = destination.join(directory.as_str());

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use unlade_config_map::outcome::{Outcome, Verdict};
 use unlade_text as text;
 
-use crate::{api, directory, log};
+use crate::{api, log};
 
 /// Why one or all bundles failed.
 #[derive(Debug)]
@@ -67,9 +67,9 @@ impl Failure {
     }
 }
 
-impl From<directory::Error> for Failure {
-    fn from(error: directory::Error) -> Self {
-        use directory::Error as E;
+impl From<unlade_directory::Error> for Failure {
+    fn from(error: unlade_directory::Error) -> Self {
+        use unlade_directory::Error as E;
         let verdict = match &error {
             E::Unreadable { .. } => Verdict::Unreadable,
             E::Files { .. } | E::FileSize { .. } | E::TotalSize { .. } => Verdict::TooLarge,

@@ -16,7 +16,6 @@ use super::super::report_findings;
 use super::flag::Options;
 use super::log::logged;
 use crate::api::{self, Connection, Fill, Pace, Policy, SystemClock};
-use crate::directory;
 use crate::serve::{self, Failure};
 
 /// Prepares the connection to the API server, and logs as upstream does.
@@ -41,10 +40,11 @@ pub(super) fn extract(
     image: Option<String>,
 ) -> Result<(), Failure> {
     let limits = Limits::default();
-    let files =
-        directory::read_as_writer(&options.root, &directory::Options::with_limits(limits.clone()))?;
+    let reading = unlade_directory::Options::with_limits(limits.clone());
+    let files = unlade_directory::read_as_writer(&options.root, &reading)?;
     log_files(&files, options);
-    let reading = Content::assemble_as_upstream(files, &limits).map_err(directory::Error::from)?;
+    let reading =
+        Content::assemble_as_upstream(files, &limits).map_err(unlade_directory::Error::from)?;
     report_findings(&reading.findings, |finding| logged("warning", finding, &[]));
     let mut content = reading.content;
     let written = encode::Options {

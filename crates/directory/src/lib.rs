@@ -1,5 +1,15 @@
 //! Reads the directories of a bundle into [`Content`].
 //!
+//! ```no_run
+//! use unlade_directory::Options;
+//!
+//! let reading = unlade_directory::read("examples/hello-operator".as_ref(), &Options::default())?;
+//! for file in reading.content.files() {
+//!     println!("{:?} {} {}", file.directory, file.name, file.bytes.len());
+//! }
+//! # Ok::<(), unlade_directory::Error>(())
+//! ```
+//!
 //! The bundle may be hostile, and in a pod its files are next to the token of a service account. So
 //! `manifests/` and `metadata/` are each opened beneath the bundle root, without crossing mounts
 //! or magic links. Each directory is then its own root: a link may only lead to another file of the
@@ -14,23 +24,17 @@ mod walk;
 
 use std::path::Path;
 
-#[cfg(feature = "serve")]
-use unlade_bundle::Finding;
 use unlade_bundle::{
-    Content, Directory, File, Limits, Reading, annotation,
+    Content, Directory, File, Finding, Limits, Reading, annotation,
     content::ANNOTATIONS_FILE,
     layout::{self, Layout},
 };
 
-#[cfg(feature = "serve")]
-pub(crate) use self::beneath::Mount;
-pub(crate) use self::beneath::{Folder, Resolution};
+use self::beneath::Resolution;
+pub use self::beneath::{Folder, Mount};
 pub use self::error::{Error, Kind, LinkFault};
-#[cfg(feature = "serve")]
-pub(crate) use self::file::read_at_most;
-#[cfg(feature = "serve")]
-use self::file::read_file;
-use self::file::{Budget, read_all};
+pub use self::file::read_at_most;
+use self::file::{Budget, read_all, read_file};
 
 /// How a bundle directory is read.
 #[derive(Debug, Clone, Default)]
@@ -41,7 +45,7 @@ pub struct Options {
     /// not, a path other than `metadata/` is reported.
     pub honour_metadata_path: bool,
     /// How paths are resolved. Only tests change it.
-    pub(crate) resolution: Resolution,
+    resolution: Resolution,
 }
 
 impl Options {
@@ -60,7 +64,7 @@ impl Options {
 /// regular files and links to them, if a limit is exceeded, or if the files are not a valid
 /// [`Content`].
 pub fn read(root: &Path, options: &Options) -> Result<Reading, Error> {
-    let root = Folder::root(root, options.resolution)?;
+    let root = Folder::root_by(root, options.resolution)?;
     let mut budget = Budget::new(&options.limits);
     let mut files = read_all(&root.folder("metadata")?, Directory::Metadata, &mut budget)?;
     let annotations = files.iter().find(|file| file.name == ANNOTATIONS_FILE);
@@ -85,12 +89,8 @@ pub fn read(root: &Path, options: &Options) -> Result<Reading, Error> {
 ///
 /// Fails as [`read`] does, but does not check that the files are a [`Content`]: the reader of the
 /// copy checks it.
-#[cfg(feature = "serve")]
-pub(crate) fn read_as_copier(
-    root: &Path,
-    options: &Options,
-) -> Result<(Vec<File>, Vec<Finding>), Error> {
-    let root = Folder::root(root, options.resolution)?;
+pub fn read_as_copier(root: &Path, options: &Options) -> Result<(Vec<File>, Vec<Finding>), Error> {
+    let root = Folder::root_by(root, options.resolution)?;
     let mut budget = Budget::new(&options.limits);
     let folder = root.folder("metadata")?;
     let annotations = read_file(&folder, Directory::Metadata, ANNOTATIONS_FILE, &mut budget)?;
@@ -108,9 +108,8 @@ pub(crate) fn read_as_copier(
 ///
 /// Fails as [`read`] does, but does not check that the files are a [`Content`]: the caller checks
 /// it.
-#[cfg(feature = "serve")]
-pub(crate) fn read_as_writer(root: &Path, options: &Options) -> Result<Vec<File>, Error> {
-    let root = Folder::root(root, options.resolution)?;
+pub fn read_as_writer(root: &Path, options: &Options) -> Result<Vec<File>, Error> {
+    let root = Folder::root_by(root, options.resolution)?;
     let mut budget = Budget::new(&options.limits);
     let mut files = Vec::new();
     for directory in [Directory::Manifests, Directory::Metadata] {

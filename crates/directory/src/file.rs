@@ -103,7 +103,11 @@ fn read_bytes(folder: &Folder, name: &str, budget: &mut Budget<'_>) -> Result<Ve
 }
 
 /// Reads `source` to its end. Returns `None` if it has more than `max` bytes.
-pub(crate) fn read_at_most(source: impl Read, max: usize) -> io::Result<Option<Vec<u8>>> {
+///
+/// # Errors
+///
+/// Returns the error of `source`.
+pub fn read_at_most(source: impl Read, max: usize) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     source.take(max as u64 + 1).read_to_end(&mut bytes)?;
     Ok((bytes.len() <= max).then_some(bytes))

@@ -110,7 +110,7 @@ fn walk_and_kernel_agree_on_every_path() {
     for path in paths {
         let all = [Resolution::Kernel, Resolution::Walk, Resolution::Portable];
         let found = all.map(|resolution| {
-            let root = Folder::root(root.path(), resolution).unwrap();
+            let root = Folder::root_by(root.path(), resolution).unwrap();
             let folder = root.folder("manifests").unwrap();
             folder.place(path).map(|place| place.stat.st_ino).map_err(|error| error.to_string())
         });
@@ -128,14 +128,14 @@ fn walk_and_kernel_agree_on_every_path() {
 fn magic_links_and_mounts_lead_nowhere() {
     let all = [Resolution::Kernel, Resolution::Walk, Resolution::Portable, Resolution::Auto];
     for resolution in all {
-        let proc = Folder::root(Path::new("/proc"), resolution).unwrap();
+        let proc = Folder::root_by(Path::new("/proc"), resolution).unwrap();
         for path in
             ["self/root", "self/cwd", "self/exe", "self/fd/0", "self/root/etc", "self/ns/mnt"]
         {
             let error = proc.place(path).unwrap_err();
             assert!(!matches!(error, Error::Changed { .. }), "{path}: {error}");
         }
-        let root = Folder::root(Path::new("/"), resolution).unwrap();
+        let root = Folder::root_by(Path::new("/"), resolution).unwrap();
         let error = root.place("proc/version").unwrap_err();
         if resolution != Resolution::Kernel {
             assert!(matches!(&error, Error::Mount { path } if path == "proc"), "{error:?}");
@@ -226,7 +226,7 @@ fn fifos_sockets_and_devices_are_refused_without_blocking() {
             assert_eq!((path.as_str(), *kind), ("manifests/odd.yaml", expected));
         }
         // The device itself needs no root to be looked at.
-        let dev = Folder::root(Path::new("/dev"), resolution).unwrap();
+        let dev = Folder::root_by(Path::new("/dev"), resolution).unwrap();
         assert_eq!(
             FileType::from_raw_mode(dev.place("null").unwrap().stat.st_mode),
             FileType::CharacterDevice
@@ -240,7 +240,7 @@ fn exchanged_file_is_neither_read_nor_waited_for() {
         for file_type in [FileType::RegularFile, FileType::Fifo] {
             let root = bundle(|_| {});
             let folder =
-                Folder::root(root.path(), resolution).unwrap().folder("manifests").unwrap();
+                Folder::root_by(root.path(), resolution).unwrap().folder("manifests").unwrap();
             let place = folder.place("csv.yaml").unwrap();
             let path = root.path().join("manifests/csv.yaml");
             let new = root.path().join("manifests/new");
@@ -394,7 +394,7 @@ fn link_to_a_mount_is_named() {
     symlink("../".repeat(depth) + "proc", &link).unwrap();
     let link = link.to_str().unwrap().trim_start_matches('/');
     for resolution in READERS {
-        let root = Folder::root(Path::new("/"), resolution).unwrap();
+        let root = Folder::root_by(Path::new("/"), resolution).unwrap();
         for path in ["proc", "proc/self", "sys/kernel"] {
             let error = root.folder(path).unwrap_err();
             assert!(matches!(error, Error::Mount { .. }), "{error:?}");

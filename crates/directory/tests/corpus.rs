@@ -1,8 +1,10 @@
 //! The crafted bundles of the corpus whose point is the directory: links, nested directories.
 
+#![expect(clippy::panic, reason = "a test fails by panicking")]
+
 use unlade_bundle::{Finding, Reason};
+use unlade_directory::{self as directory, Error, LinkFault, Options};
 use unlade_tests::corpus::{self, Sample};
-use unlade_unpacker::directory::{self, Error, LinkFault, Options};
 
 #[test]
 fn directories_of_the_crafted_bundles_are_read_as_documented() {

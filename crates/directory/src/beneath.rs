@@ -47,7 +47,7 @@ pub(crate) enum Resolution {
 
 /// An open folder and its path for messages.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub struct Folder {
     fd: OwnedFd,
     name: String,
     mount: Mount,
@@ -56,7 +56,7 @@ pub(crate) struct Folder {
 
 /// The mount that a file is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mount {
+pub enum Mount {
     /// The ID of the mount.
     Id(u64),
     /// The device, if neither `statx` (since Linux 5.8) nor `/proc` returns the ID. It does not
@@ -67,7 +67,16 @@ pub(crate) enum Mount {
 
 impl Folder {
     /// Opens the folder at `path`. Links in `path` are followed, because the caller chose it.
-    pub(crate) fn root(path: &Path, resolution: Resolution) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `path` is not a folder that this user may enter.
+    pub fn root(path: &Path) -> Result<Self, Error> {
+        Self::root_by(path, Resolution::default())
+    }
+
+    /// Does the same. Paths beneath the folder are resolved as `resolution` says.
+    pub(crate) fn root_by(path: &Path, resolution: Resolution) -> Result<Self, Error> {
         let failed = |errno: Errno| Error::Root { path: path.to_owned(), source: errno.into() };
         let flags = SEARCH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = open(path, flags, Mode::empty()).map_err(failed)?;
@@ -81,7 +90,12 @@ impl Folder {
     }
 
     /// Opens the folder at `path` beneath this one for listing.
-    pub(crate) fn folder(&self, path: &str) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `path` leads out of this folder or to another mount, or is not a folder
+    /// that this user may list.
+    pub fn folder(&self, path: &str) -> Result<Self, Error> {
         let place = self.place(path)?;
         let name = self.path_of(path);
         if FileType::from_raw_mode(place.stat.st_mode) != FileType::Directory {
@@ -127,7 +141,7 @@ impl Folder {
     }
 
     /// Returns the mount of the bundle root.
-    pub(crate) fn mount(&self) -> Mount {
+    pub fn mount(&self) -> Mount {
         self.mount
     }
 
@@ -170,7 +184,11 @@ impl AsFd for Folder {
 
 impl Mount {
     /// Returns the mount that `fd` is on.
-    pub(crate) fn from_fd(fd: BorrowedFd<'_>) -> Result<Self, Errno> {
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of `fstat`, which is called if the ID is unknown.
+    pub fn from_fd(fd: BorrowedFd<'_>) -> Result<Self, Errno> {
         match kernel::mount_id(fd) {
             Some(id) => Ok(Self::Id(id)),
             None => Ok(Self::from_device(&fstat(fd)?)),
