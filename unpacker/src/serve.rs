@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use unlade_bundle::{Limits, finding};
+use unlade_bundle::{Limits, finding, source};
 use unlade_config_map::{
     ConfigMap, Encoding,
     encode::{self, encode},
@@ -159,8 +159,10 @@ fn unpack_bundle(
     clock: &SystemClock,
     stdout: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
-    let mut read = unlade_directory::Options::with_limits(options.limits.clone());
-    read.honour_metadata_path = options.honour_metadata_path;
+    let read = source::Options {
+        limits: options.limits.clone(),
+        honour_metadata_path: options.honour_metadata_path,
+    };
     let reading = unlade_directory::read(&bundle.root, &read)?;
     let root = bundle.root.display();
     for finding in finding::listed(&reading.findings) {

@@ -30,6 +30,7 @@ pub mod finding;
 pub mod key;
 pub mod layout;
 pub mod limit;
+pub mod source;
 
 pub use content::{Content, Directory, File, Reading};
 pub use finding::{Finding, Findings, Reason};

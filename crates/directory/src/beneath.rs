@@ -5,9 +5,10 @@ use std::path::Path;
 
 use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, open};
 use rustix::io::Errno;
+use unlade_bundle::source::Error;
 
 use super::place::{Place, SEARCH};
-use super::{Error, walk};
+use super::walk;
 
 #[cfg(target_os = "linux")]
 mod kernel;
@@ -98,10 +99,10 @@ impl Folder {
     pub fn folder(&self, path: &str) -> Result<Self, Error> {
         let place = self.place(path)?;
         let name = self.path_of(path);
-        if FileType::from_raw_mode(place.stat.st_mode) != FileType::Directory {
+        if place.file_type() != FileType::Directory {
             return Err(Error::NotADirectory { path: name });
         }
-        let fd = self.open(path, &place, OFlags::DIRECTORY)?;
+        let fd = self.open_place(path, &place, OFlags::DIRECTORY)?;
         Ok(Self { fd, name, mount: self.mount, resolution: self.resolution })
     }
 
@@ -113,7 +114,12 @@ impl Folder {
     }
 
     /// Opens `path` for reading, and checks that it is still `place`.
-    pub(crate) fn open(&self, path: &str, place: &Place, flags: OFlags) -> Result<OwnedFd, Error> {
+    pub(crate) fn open_place(
+        &self,
+        path: &str,
+        place: &Place,
+        flags: OFlags,
+    ) -> Result<OwnedFd, Error> {
         // Nonblocking, in case a FIFO replaced the file in the meantime.
         let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let by_kernel = |path: &_| kernel::resolve(self.fd.as_fd(), path, flags);
@@ -133,11 +139,6 @@ impl Folder {
             (name, "") => name.to_owned(),
             (name, path) => format!("{name}/{path}"),
         }
-    }
-
-    /// Returns the path of this folder relative to the bundle root, for messages.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
     }
 
     /// Returns the mount of the bundle root.
@@ -167,7 +168,7 @@ impl Folder {
     }
 
     /// Finds `name` in `folder`, which is this folder or one beneath it.
-    pub(super) fn find(&self, folder: BorrowedFd<'_>, name: &str) -> Result<Place, Errno> {
+    pub(super) fn look_up(&self, folder: BorrowedFd<'_>, name: &str) -> Result<Place, Errno> {
         match self.resolution {
             #[cfg(test)]
             Resolution::Portable => Place::find_portably(folder, name),

@@ -102,7 +102,7 @@ const BOUNDARIES: [Boundary; 16] = [
         purpose: "layouts, archives and layers; builds images without an engine",
         reach: "files",
         folder: "oci",
-        may_name: &["unlade-bundle", "unlade-text", "unlade-yaml"],
+        may_name: &["unlade-bundle", "unlade-directory", "unlade-text", "unlade-yaml"],
         without: &[ASYNC, NETWORK, KUBERNETES, TERMINAL, YAML],
         forbidden_words: &["std::net", "std::process::Command"],
     },

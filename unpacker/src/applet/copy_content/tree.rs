@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Dir, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat};
 use rustix::io::Errno;
+use unlade_bundle::source;
 use unlade_directory::{Folder, Mount};
 
 /// The limits of a copy.
@@ -41,7 +42,7 @@ impl Default for Limits {
 #[derive(Debug, thiserror::Error)]
 pub(in crate::applet) enum Error {
     #[error("failed to open the parent directory of {}", path.display())]
-    Folder { path: PathBuf, source: unlade_directory::Error },
+    Folder { path: PathBuf, source: source::Error },
     #[error("the path {} cannot be copied", .0.display())]
     Path(PathBuf),
     #[error("failed to read {}", path.display())]

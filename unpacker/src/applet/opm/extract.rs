@@ -5,12 +5,13 @@
 
 use std::ffi::OsString;
 
-use unlade_bundle::{Content, File, Limits, content, key::ConfigMapKey};
+use unlade_bundle::{Content, File, Limits, content, key::ConfigMapKey, source};
 use unlade_config_map::{
     ConfigMap, Encoding,
     encode::{self, encode},
     fill,
 };
+use unlade_directory::Folder;
 
 use super::super::report_findings;
 use super::flag::Options;
@@ -40,11 +41,9 @@ pub(super) fn extract(
     image: Option<String>,
 ) -> Result<(), Failure> {
     let limits = Limits::default();
-    let reading = unlade_directory::Options::with_limits(limits.clone());
-    let files = unlade_directory::read_as_writer(&options.root, &reading)?;
+    let files = source::read_as_writer(Folder::root(&options.root)?, &limits)?;
     log_files(&files, options);
-    let reading =
-        Content::assemble_as_upstream(files, &limits).map_err(unlade_directory::Error::from)?;
+    let reading = Content::assemble_as_upstream(files, &limits).map_err(source::Error::from)?;
     report_findings(&reading.findings, |finding| logged("warning", finding, &[]));
     let mut content = reading.content;
     let written = encode::Options {
