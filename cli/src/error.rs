@@ -9,13 +9,12 @@ mod nearby;
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write as _};
 
-use unlade_bundle::{Finding, finding};
+use unlade_bundle::{Finding, finding, source};
 use unlade_config_map::encode;
 use unlade_launcher::Failure;
 use unlade_loader as loader;
 use unlade_oci as oci;
 use unlade_text as text;
-use unlade_unpacker::directory;
 
 use crate::{connection, exit::Exit, input, screen::Screen};
 
@@ -34,7 +33,7 @@ pub(crate) enum Error {
     Directory {
         path: String,
         #[source]
-        source: directory::Error,
+        source: source::Error,
     },
     /// A bundle image was not read.
     #[error("failed to read {name}")]

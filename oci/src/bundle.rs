@@ -1,111 +1,23 @@
-//! Collects the files of a bundle from the stacked layers.
+//! Finds the files of a bundle in the stacked layers.
 //!
-//! The rules are the same as for a bundle in a directory (`unlade-unpacker`): `manifests/` and
-//! `metadata/` are in the root of the image. A link may point only to another file of the same
-//! directory.
+//! `manifests/` and `metadata/` are in the root of the image. A link may point only to another file
+//! of the same directory.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::rc::Rc;
 
-use unlade_bundle::{Directory, File};
+use unlade_bundle::{
+    Directory,
+    source::{self, Entry, Error, LinkFault},
+};
 
-use crate::limit::Limits;
 use crate::path::{self, Path};
 use crate::tree::{Node, Tree, Wanted};
 
 /// The maximum number of links to follow, as in the kernel (`MAXSYMLINKS`).
 const MAX_LINKS: usize = 40;
 
-/// An error in the bundle of an image. Paths start at the root of the image.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Error {
-    /// A required directory does not exist.
-    #[error("{path} does not exist")]
-    Missing {
-        /// The directory.
-        path: String,
-    },
-    /// Something other than a directory is at the path of a required directory.
-    #[error("{path} is not a directory")]
-    NotADirectory {
-        /// Its path.
-        path: String,
-    },
-    /// A directory inside `manifests/` or `metadata/`: a bundle is flat (003.7).
-    #[error("{path} is a nested directory")]
-    NestedDirectory {
-        /// The inner directory, or the link to one.
-        path: String,
-    },
-    /// A link is not valid.
-    #[error("link {path} -> {target} {fault}")]
-    Link {
-        /// The link.
-        path: String,
-        /// The target of the link, as written.
-        target: String,
-        /// The reason.
-        fault: LinkFault,
-    },
-    /// A file is a device, a FIFO or a sparse file.
-    #[error("{path} is a {kind}, not a regular file")]
-    Special {
-        /// Its path.
-        path: String,
-        /// The kind of file.
-        kind: &'static str,
-    },
-    /// A file name is not UTF-8.
-    #[error("file name {path} is not UTF-8")]
-    Name {
-        /// Its path, with invalid bytes replaced.
-        path: String,
-    },
-    /// The bundle has more files than the limit.
-    #[error("{path}: the bundle has more than {limit} files")]
-    Files {
-        /// The first file beyond the limit.
-        path: String,
-        /// The limit, in files.
-        limit: usize,
-    },
-    /// A file is larger than the limit.
-    #[error("{path} is larger than {limit} bytes")]
-    FileSize {
-        /// Its path.
-        path: String,
-        /// The limit, in bytes.
-        limit: usize,
-    },
-    /// All files together are larger than the limit.
-    #[error("{path}: the files of the bundle are larger than {limit} bytes")]
-    TotalSize {
-        /// The first file beyond the limit.
-        path: String,
-        /// The limit, in bytes.
-        limit: usize,
-    },
-}
-
-/// What is wrong with a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LinkFault {
-    /// Its target starts with `/`.
-    Absolute,
-    /// Its target is outside the directory of the link.
-    Outside,
-    /// Its target does not exist.
-    Dangling,
-    /// A parent of its target is not a directory.
-    NotADirectory,
-    /// The chain of links is longer than 40, as in a loop.
-    Loop,
-}
-
-/// The reason why the files cannot be collected yet, or at all.
+/// The reason why the files cannot be read yet, or at all.
 #[derive(Debug)]
 pub(crate) enum Stop {
     /// The tree must also keep this directory, with the files in it.
@@ -121,79 +33,52 @@ impl From<Error> for Stop {
     }
 }
 
-/// Collects the files of a bundle.
-pub(crate) struct Collector<'a> {
-    tree: &'a Tree,
-    limits: &'a Limits,
-    pub(crate) files: Vec<Found>,
-    bytes: usize,
-}
+impl source::Tree for Tree {
+    type Folder = Path;
+    /// The bytes, which the tree shares. `None` if the file is too large for a bundle.
+    type File = Option<Rc<Vec<u8>>>;
+    type Error = Stop;
 
-/// A file of the bundle. It shares its bytes with the tree.
-pub(crate) struct Found {
-    directory: Directory,
-    pub(crate) name: String,
-    pub(crate) bytes: Rc<Vec<u8>>,
-}
-
-impl From<Found> for File {
-    /// Copies the bytes only if several names share them.
-    fn from(Found { directory, name, bytes }: Found) -> Self {
-        Self { directory, name, bytes: Rc::unwrap_or_clone(bytes) }
-    }
-}
-
-impl<'a> Collector<'a> {
-    pub(crate) fn new(tree: &'a Tree, limits: &'a Limits) -> Self {
-        Self { tree, limits, files: Vec::new(), bytes: 0 }
+    fn open(&self, path: &str) -> Result<Option<Path>, Stop> {
+        match Walk::new(self, b"", path.as_bytes()).finish() {
+            // The tree keeps the files of a directory only if the directory itself is wanted.
+            Ok((found, Node::Directory)) if !self.wants(&found) => Err(Stop::WantsDirectory(found)),
+            Ok((found, Node::Directory)) => Ok(Some(found)),
+            Ok(_) => Err(Error::NotADirectory { path: path.to_owned() }.into()),
+            Err(Stop::Error(Error::Missing { .. })) => Ok(None),
+            Err(stop) => Err(stop),
+        }
     }
 
-    /// Collects the files in the directory `at` of the image. Returns false if it does not exist.
-    pub(crate) fn collect(&mut self, at: &str, directory: Directory) -> Result<bool, Stop> {
-        let root = Walk::new(self.tree, b"", at.as_bytes());
-        let found = match root.finish() {
-            Ok((found, Node::Directory)) => found,
-            Ok(_) => return Err(Error::NotADirectory { path: at.to_owned() }.into()),
-            Err(Stop::Error(Error::Missing { .. })) => return Ok(false),
-            Err(stop) => return Err(stop),
-        };
-        // The tree keeps the files of a directory only if the directory itself is wanted.
-        if !self.tree.wants(&found) {
-            return Err(Stop::WantsDirectory(found));
-        }
-        for (name, _) in self.tree.children(&found) {
-            let path = path::display(&path::join(&found, name));
-            let node = match Walk::new(self.tree, &found, name).finish()? {
-                (_, Node::File(bytes)) => bytes,
-                (_, Node::Directory) => return Err(Error::NestedDirectory { path }.into()),
-                (_, Node::Special(kind)) => return Err(Error::Special { path, kind }.into()),
-                (_, Node::Oversized) => {
-                    let limit = self.limits.content.file_size;
-                    return Err(Error::FileSize { path, limit }.into());
-                }
-                // A walk never ends at a link, and hard links are resolved when all layers are
-                // stacked.
-                (_, Node::Link(_) | Node::Pending) => return Err(Error::Missing { path }.into()),
-            };
-            let Ok(name) = String::from_utf8(name.to_owned()) else {
-                return Err(Error::Name { path }.into());
-            };
-            self.push(Found { directory, name, bytes: Rc::clone(node) }, path)?;
-        }
-        Ok(true)
+    fn list(
+        &self,
+        folder: &Path,
+        mut visit: impl FnMut(&[u8]) -> Result<(), Error>,
+    ) -> Result<(), Stop> {
+        Ok(self.children(folder).try_for_each(|(name, _)| visit(name))?)
     }
 
-    fn push(&mut self, file: Found, path: String) -> Result<(), Error> {
-        let limits = &self.limits.content;
-        if self.files.len() >= limits.files {
-            return Err(Error::Files { path, limit: limits.files });
-        }
-        self.bytes = self.bytes.saturating_add(file.bytes.len());
-        if self.bytes > limits.total_size {
-            return Err(Error::TotalSize { path, limit: limits.total_size });
-        }
-        self.files.push(file);
-        Ok(())
+    fn find(&self, folder: &Path, name: &str) -> Result<Entry<Self::File>, Stop> {
+        Ok(match Walk::new(self, folder, name.as_bytes()).finish()? {
+            (_, Node::File(bytes)) => Entry::File(Some(Rc::clone(bytes))),
+            (_, Node::Oversized) => Entry::File(None),
+            (_, Node::Directory) => Entry::Directory,
+            (_, Node::Special(kind)) => Entry::Special(kind),
+            // A walk never ends at a link, and hard links are resolved when all layers are stacked.
+            (path, Node::Link(_) | Node::Pending) => {
+                return Err(Error::Missing { path: path::display(&path) }.into());
+            }
+        })
+    }
+
+    fn read(
+        &self,
+        _: &Path,
+        _: &str,
+        file: Self::File,
+        max: usize,
+    ) -> Result<Option<Rc<Vec<u8>>>, Stop> {
+        Ok(file.filter(|bytes| bytes.len() <= max))
     }
 }
 
@@ -288,16 +173,4 @@ pub(crate) fn wanted() -> Wanted {
     let directories = [Directory::Manifests, Directory::Metadata];
     let paths = directories.map(|directory| directory.as_str().as_bytes().to_owned());
     Wanted { directories: paths.into(), ..Wanted::default() }
-}
-
-impl fmt::Display for LinkFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Absolute => "is absolute; only relative links inside the directory are followed",
-            Self::Outside => "leads out of the directory that it belongs to",
-            Self::Dangling => "leads to a file that does not exist",
-            Self::NotADirectory => "leads through a file that is not a directory",
-            Self::Loop => "is part of a loop, or of a chain of more than 40 links",
-        })
-    }
 }

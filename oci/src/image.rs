@@ -4,20 +4,17 @@ use std::collections::BTreeMap;
 use std::io::{self, BufReader};
 use std::path::{Path as FilePath, PathBuf};
 
-use unlade_bundle::{
-    Content, Directory, File, Layout, Reading, content::ANNOTATIONS_FILE, layout as bundle_layout,
-};
+use unlade_bundle::{Reading, source};
 use unlade_text::excerpt;
 
 use crate::budget::{Budget, Exceeded};
-use crate::bundle::{self, Collector, Found, Stop};
+use crate::bundle::{self, Stop};
 use crate::compression::decompress;
 use crate::digest::{self, Verified};
 use crate::layer::{self, Stack};
 use crate::manifest::{self, Layer, Manifest};
 use crate::reference::is_image_name;
 use crate::store::{self, Store};
-use crate::tree::Tree;
 use crate::{Digest, Limits, Platform, Select, Source, Transport, docker, layout};
 
 /// The maximum number of times that the layers are read. Once is usually enough. Each hard link or
@@ -110,14 +107,8 @@ pub enum Error {
         source: layer::Error,
     },
     /// The image does not contain a valid bundle.
-    #[error("the image does not contain a bundle")]
-    Bundle(#[from] bundle::Error),
-    /// The directory of the manifests cannot be read from `annotations.yaml`.
-    #[error("failed to find the manifests of the bundle")]
-    Layout(#[from] bundle_layout::Error),
-    /// The files are not a valid bundle.
-    #[error("the files are not a valid bundle")]
-    Content(#[from] unlade_bundle::content::Error),
+    #[error("{}", describe(.0))]
+    Bundle(#[from] source::Error),
     /// Links lead through too many parts of the image, so that the layers were read too often.
     #[error("the links of the bundle lead through too many parts of the image")]
     Rounds,
@@ -147,17 +138,8 @@ impl Error {
                             | layer::Error::Path { .. },
                         ..
                     }
-                    | Self::Bundle(
-                        bundle::Error::Files { .. }
-                            | bundle::Error::FileSize { .. }
-                            | bundle::Error::TotalSize { .. }
-                    )
             )
-            || match self {
-                Self::Content(error) => error.is_limit(),
-                Self::Layout(error) => error.is_limit(),
-                _ => false,
-            }
+            || matches!(self, Self::Bundle(error) if error.is_limit())
     }
 
     /// Returns a suggestion for how to fix the error, if one is known.
@@ -175,7 +157,7 @@ impl Error {
                 "a bundle directory has manifests/ and metadata/, an image layout has index.json"
                     .to_owned(),
             ),
-            Self::Bundle(bundle::Error::Missing { .. }) => {
+            Self::Bundle(source::Error::Missing { .. }) => {
                 Some("check that this is the image of a bundle and not of an operator".to_owned())
             }
             Self::Store(store::Error::Open { path, source })
@@ -200,6 +182,14 @@ impl Error {
             }
             _ => None,
         }
+    }
+}
+
+fn describe(error: &source::Error) -> &'static str {
+    match error {
+        source::Error::Layout(_) => "failed to find the manifests of the bundle",
+        source::Error::Content(_) => "the files are not a valid bundle",
+        _ => "the image does not contain a bundle",
     }
 }
 
@@ -300,6 +290,7 @@ fn find(
 
 /// Reads the bundle in the stack of `layers`.
 fn unpack(store: &Store<'_>, layers: &[Layer], budget: &Budget) -> Result<Reading, Error> {
+    let options = source::Options::with_limits(budget.limits.content.clone());
     let mut wanted = bundle::wanted();
     for _ in 0..MAX_ROUNDS {
         let mut stack = Stack::new(&wanted, budget);
@@ -310,50 +301,14 @@ fn unpack(store: &Store<'_>, layers: &[Layer], budget: &Budget) -> Result<Readin
             wanted.paths.append(&mut stack.missed);
             continue;
         }
-        let (files, mut layout) = match collect(&stack.tree, &budget.limits) {
-            Ok(collected) => collected?,
-            Err(Stop::WantsDirectory(path)) => {
-                wanted.directories.insert(path);
-                continue;
-            }
-            Err(Stop::WantsPath(path)) => {
-                wanted.paths.insert(path);
-                continue;
-            }
+        match source::read(stack.tree, &options) {
+            Ok(reading) => return Ok(reading),
+            Err(Stop::WantsDirectory(path)) => wanted.directories.insert(path),
+            Err(Stop::WantsPath(path)) => wanted.paths.insert(path),
             Err(Stop::Error(error)) => return Err(error.into()),
         };
-        // The tree shares the bytes of the files. Drop it first, so that they need not be copied.
-        drop(stack);
-        let files = files.into_iter().map(File::from).collect();
-        let mut reading = Content::assemble(files, &budget.limits.content)?;
-        reading.findings.splice(0..0, std::mem::take(&mut layout.findings));
-        return Ok(reading);
     }
     Err(Error::Rounds)
-}
-
-/// Collects the files and the layout of the bundle. The outer result is an error if the tree must
-/// keep more paths.
-fn collect(tree: &Tree, limits: &Limits) -> Result<Result<(Vec<Found>, Layout), Error>, Stop> {
-    let missing = |path: &str| Stop::Error(bundle::Error::Missing { path: path.to_owned() });
-    let mut collector = Collector::new(tree, limits);
-    if !collector.collect(Directory::Metadata.as_str(), Directory::Metadata)? {
-        return Err(missing(Directory::Metadata.as_str()));
-    }
-    let annotations = collector.files.iter().find(|file| file.name == ANNOTATIONS_FILE);
-    let annotations = annotations.map(|file| file.bytes.as_slice());
-    let mut layout = match bundle_layout::read(annotations, &limits.content) {
-        Ok(layout) => layout,
-        Err(error) => return Ok(Err(error.into())),
-    };
-    if !collector.collect(&layout.manifests, Directory::Manifests)? {
-        let named = layout.manifests.clone();
-        layout = layout.fallback().ok_or_else(|| missing(&named))?;
-        if !collector.collect(&layout.manifests, Directory::Manifests)? {
-            return Err(missing(&layout.manifests));
-        }
-    }
-    Ok(Ok((collector.files, layout)))
 }
 
 /// Applies `layer` to the stack, and verifies it. The stack must not be used if this fails.

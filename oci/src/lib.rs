@@ -18,7 +18,7 @@
 
 mod budget;
 pub mod build;
-pub mod bundle;
+mod bundle;
 mod compression;
 pub mod copy;
 pub mod digest;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::fs::{FileType, Mode, OFlags, fstat, open};
 
-use crate::directory::read_at_most;
+use unlade_directory::read_at_most;
 
 /// Reads the regular file at `path`, which may have at most `max` bytes. A FIFO or device is an
 /// error and does not block.

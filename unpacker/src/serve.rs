@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use unlade_bundle::{Limits, finding};
+use unlade_bundle::{Limits, finding, source};
 use unlade_config_map::{
     ConfigMap, Encoding,
     encode::{self, encode},
@@ -19,7 +19,7 @@ pub(crate) use self::report::Failure;
 use crate::api::{self, Access, Connection, Filled, Kubeconfig, Pace, Policy, SystemClock};
 use unlade_config_map::outcome::{Outcome, Verdict};
 
-use crate::{directory, log};
+use crate::log;
 
 /// The options of `serve`.
 #[derive(Debug, Default)]
@@ -159,13 +159,11 @@ fn unpack_bundle(
     clock: &SystemClock,
     stdout: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
-    let reading = directory::read(
-        &bundle.root,
-        &directory::Options {
-            honour_metadata_path: options.honour_metadata_path,
-            ..directory::Options::with_limits(options.limits.clone())
-        },
-    )?;
+    let read = source::Options {
+        limits: options.limits.clone(),
+        honour_metadata_path: options.honour_metadata_path,
+    };
+    let reading = unlade_directory::read(&bundle.root, &read)?;
     let root = bundle.root.display();
     for finding in finding::listed(&reading.findings) {
         log::line("warning", format_args!("{root}: {finding}"));

@@ -25,7 +25,7 @@ const MACOS: &str = "aarch64-apple-darwin";
 
 /// The crates with code that differs between systems. Checking them for [`MACOS`] needs no C
 /// compiler.
-const PORTABLE: [&str; 3] = ["unlade-loader", "unlade-oci", "unlade-unpacker"];
+const PORTABLE: [&str; 3] = ["unlade-directory", "unlade-loader", "unlade-oci"];
 
 pub(crate) fn run() -> Result<(), Error> {
     let packages = package::read_all()?;

@@ -20,9 +20,8 @@ mod part;
 pub(crate) use self::architecture::Architecture;
 use self::architecture::Toolchain;
 
-/// The package to build, and its features.
+/// The package to build.
 const PACKAGE: &str = "unlade-unpacker";
-const FEATURES: &str = "serve";
 /// The maximum size of the unpacker, in bytes: it is copied into the pod of every bundle.
 const BUDGET: u64 = 6_500_000;
 /// Functions that the program must not be linked with, because it runs in the file system of a
@@ -102,7 +101,7 @@ pub(crate) fn build_all(architectures: &[Architecture]) -> Result<Vec<Shipped>, 
 fn build_for(toolchain: &Toolchain) -> Result<Shipped, Error> {
     let target = toolchain.architecture.target();
     let mut build = cargo(["build", "--locked", "--profile", "dist", "--target", target]);
-    build.args(["--package", PACKAGE, "--features", FEATURES]);
+    build.args(["--package", PACKAGE]);
     // The symbols are checked before they are removed.
     build.args(["--config", "profile.dist.strip=false"]);
     // The messages name the compiled crates.

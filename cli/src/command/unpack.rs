@@ -3,11 +3,10 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use unlade_bundle::{Findings, Reading, finding};
+use unlade_bundle::{Findings, Reading, finding, source::Options};
 use unlade_config_map::encode;
 use unlade_loader::{self as loader, Loaded, load::is_loss};
 use unlade_oci::{self as oci, Source};
-use unlade_unpacker::directory;
 
 use crate::{
     args::{Format, Unpack},
@@ -114,7 +113,7 @@ fn read(
     let platform = platform.map(str::parse).transpose()?;
     match source {
         Source::Path(path) if is_bundle_directory(path) => {
-            directory::read(path, &directory::Options::with_limits(limits.clone()))
+            unlade_directory::read(path, &Options::with_limits(limits.clone()))
                 .map(|reading| (reading, None))
                 .map_err(|source| Error::Directory { path: path.display().to_string(), source })
         }

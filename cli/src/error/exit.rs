@@ -4,26 +4,21 @@ use std::error::Error;
 use std::io;
 use std::iter;
 
-use unlade_bundle::content;
+use unlade_bundle::{content, source};
 use unlade_config_map::{decode, encode, gzip};
 use unlade_loader as loader;
 use unlade_oci as oci;
-use unlade_unpacker::directory;
 
 use crate::{exit::Exit, input};
 
-impl From<&directory::Error> for Exit {
-    fn from(error: &directory::Error) -> Self {
+impl From<&source::Error> for Exit {
+    fn from(error: &source::Error) -> Self {
         match error {
-            directory::Error::Root { .. }
-            | directory::Error::Unreadable { .. }
-            | directory::Error::Changed { .. }
-            | directory::Error::System { .. } => Self::Failure,
-            directory::Error::Files { .. }
-            | directory::Error::FileSize { .. }
-            | directory::Error::TotalSize { .. } => Self::TooLarge,
-            directory::Error::Content(error) => error.into(),
-            directory::Error::Layout(error) if error.is_limit() => Self::TooLarge,
+            error if error.is_limit() => Self::TooLarge,
+            source::Error::Root { .. }
+            | source::Error::Unreadable { .. }
+            | source::Error::Changed { .. }
+            | source::Error::System { .. } => Self::Failure,
             _ => Self::BadBundle,
         }
     }
@@ -34,7 +29,6 @@ impl From<&oci::Error> for Exit {
         match error {
             error if error.is_limit() => Self::TooLarge,
             error if is_system_error(error) => Self::Failure,
-            oci::Error::Content(error) => error.into(),
             _ => Self::BadBundle,
         }
     }

@@ -3,11 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use unlade_bundle::{annotation, content, layout};
+use unlade_bundle::{annotation, content, layout, source};
 use unlade_config_map::{Encoding, decode, encode, gzip};
 use unlade_loader as loader;
-use unlade_oci::{self as oci, bundle, layer, store};
-use unlade_unpacker::directory;
+use unlade_oci::{self as oci, layer, store};
 use unlade_yaml as yaml;
 
 use super::{Error, nearby};
@@ -25,10 +24,10 @@ impl Error {
     pub(super) fn hint(&self) -> Option<String> {
         match self {
             Self::Source(error) => error.hint(),
-            Self::Directory { path, source: directory::Error::Missing { .. } } => {
+            Self::Directory { path, source: source::Error::Missing { .. } } => {
                 Some(nearby::hint(Path::new(path)))
             }
-            Self::Directory { source, .. } => directory_hint(source).map(str::to_owned),
+            Self::Directory { source, .. } => source_hint(source).map(str::to_owned),
             Self::NoBundle { .. } => Some(
                 "none of its values is a Kubernetes object, and none of its annotations belongs to \
                  OLM or unlade"
@@ -70,26 +69,22 @@ fn connection_hint(error: &connection::Error) -> Option<String> {
     }
 }
 
-fn directory_hint(error: &directory::Error) -> Option<&'static str> {
+fn source_hint(error: &source::Error) -> Option<&'static str> {
     match error {
-        directory::Error::Files { .. } => Some(FILES_HINT),
-        directory::Error::FileSize { .. } => Some(FILE_SIZE_HINT),
-        directory::Error::TotalSize { .. } => Some(TOTAL_SIZE_HINT),
-        directory::Error::Content(error) => content_hint(error),
-        directory::Error::Layout(layout::Error::Annotations(error)) => annotations_hint(error),
+        source::Error::Files { .. } => Some(FILES_HINT),
+        source::Error::FileSize { .. } => Some(FILE_SIZE_HINT),
+        source::Error::TotalSize { .. } => Some(TOTAL_SIZE_HINT),
+        source::Error::Content(error) => content_hint(error),
+        source::Error::Layout(layout::Error::Annotations(error)) => annotations_hint(error),
         _ => None,
     }
 }
 
 fn image_hint(error: &oci::Error) -> Option<&'static str> {
     match error {
-        oci::Error::Bundle(bundle::Error::Files { .. })
-        | oci::Error::Layer { source: layer::Error::Files { .. }, .. } => Some(FILES_HINT),
-        oci::Error::Bundle(bundle::Error::FileSize { .. }) => Some(FILE_SIZE_HINT),
-        oci::Error::Bundle(bundle::Error::TotalSize { .. })
-        | oci::Error::Layer { source: layer::Error::TotalSize { .. }, .. } => Some(TOTAL_SIZE_HINT),
-        oci::Error::Content(error) => content_hint(error),
-        oci::Error::Layout(layout::Error::Annotations(error)) => annotations_hint(error),
+        oci::Error::Bundle(error) => source_hint(error),
+        oci::Error::Layer { source: layer::Error::Files { .. }, .. } => Some(FILES_HINT),
+        oci::Error::Layer { source: layer::Error::TotalSize { .. }, .. } => Some(TOTAL_SIZE_HINT),
         oci::Error::Store(store::Error::NotAnArchive { .. }) => {
             Some("a bundle is a directory or an image; use `unlade load` to read a ConfigMap")
         }

@@ -42,6 +42,7 @@ pub mod key;
 pub mod layout;
 pub mod limit;
 pub mod property;
+pub mod source;
 pub mod typed;
 pub mod version;
 

@@ -1,4 +1,4 @@
-use unlade_oci::bundle::{Error as BundleError, LinkFault};
+use unlade_bundle::source::{Error as BundleError, LinkFault};
 use unlade_oci::{Error, Image};
 
 use crate::fixture::*;
@@ -148,5 +148,8 @@ fn manifests_are_read_where_they_always_are_if_not_where_the_annotations_say() {
 #[test]
 fn manifests_outside_of_the_image_are_refused() {
     let tar = Tar::bundle().file("metadata/annotations.yaml", annotations_with("../x"));
-    assert!(matches!(read_layers(&[Layer::plain(tar)]), Err(Error::Layout(_))));
+    assert!(matches!(
+        read_layers(&[Layer::plain(tar)]),
+        Err(Error::Bundle(BundleError::Layout(_)))
+    ));
 }

@@ -2,8 +2,9 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use unlade_bundle::Limits;
+use unlade_bundle::source::Error;
 use unlade_oci::Platform;
-use unlade_oci::build::bundle::{Error, image};
+use unlade_oci::build::bundle::image;
 
 use crate::fixture::*;
 
@@ -76,7 +77,7 @@ fn manifests_stay_where_the_annotations_say() {
 }
 
 #[test]
-fn links_stay_links() {
+fn links_become_files() {
     let place = Place::new();
     let directory = place.bundle(&files());
     symlink("csv.yaml", directory.join("manifests/link.yaml")).unwrap();
@@ -90,16 +91,21 @@ fn what_is_no_bundle_is_refused() {
     let place = Place::new();
     let make = |limits: &Limits| image(&place.path().join("bundle"), Platform::host(), limits);
     let error = make(&Limits::default()).unwrap_err();
-    assert!(
-        matches!(&error, Error::Read { path, .. } if path.ends_with("metadata/annotations.yaml")),
-        "{error}"
-    );
+    assert!(matches!(&error, Error::Root { .. }), "{error}");
     let directory = place.bundle(&[]);
     let error = make(&Limits::default()).unwrap_err();
-    assert!(matches!(&error, Error::Read { path, .. } if path.ends_with("manifests")), "{error}");
+    assert!(matches!(&error, Error::Missing { path } if path == "manifests"), "{error}");
     let mut limits = Limits::default();
     limits.file_size = 10;
-    assert!(matches!(make(&limits).unwrap_err(), Error::TooLarge { limit: 10, .. }));
+    assert!(matches!(make(&limits).unwrap_err(), Error::FileSize { limit: 10, .. }));
     fs::create_dir_all(directory.join("manifests/deeper")).unwrap();
-    assert!(matches!(make(&Limits::default()).unwrap_err(), Error::Kind { .. }));
+    let error = make(&Limits::default()).unwrap_err();
+    assert!(matches!(&error, Error::NestedDirectory { .. }), "{error}");
+    fs::remove_dir(directory.join("manifests/deeper")).unwrap();
+    fs::remove_file(directory.join("metadata/annotations.yaml")).unwrap();
+    let error = make(&Limits::default()).unwrap_err();
+    assert!(
+        matches!(&error, Error::Missing { path } if path == "metadata/annotations.yaml"),
+        "{error}"
+    );
 }

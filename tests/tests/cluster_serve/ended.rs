@@ -1,13 +1,13 @@
 //! What came out of the Jobs of a namespace.
 
 use serde_json::Value;
+use unlade_bundle::source;
 use unlade_config_map::{
     ConfigMap,
     encode::{Options, encode},
     outcome::Verdict,
 };
 use unlade_loader as loader;
-use unlade_unpacker::directory;
 
 use crate::stage::Bundle;
 
@@ -51,7 +51,8 @@ impl Ended {
     pub(crate) fn check(&self, bundle: &Bundle) -> Vec<&'static str> {
         let name = &bundle.name;
         let found = ConfigMap::from_json(self.config_map(name).clone()).unwrap();
-        let reading = directory::read(&bundle.directory, &directory::Options::default()).unwrap();
+        let reading =
+            unlade_directory::read(&bundle.directory, &source::Options::default()).unwrap();
         let options = Options {
             name: name.clone(),
             namespace: found.metadata.namespace.clone(),

@@ -11,10 +11,10 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
-use unlade_bundle::Directory;
+use unlade_bundle::{Directory, Limits, source};
+use unlade_directory::Folder;
 
 use super::report_findings;
-use crate::directory::{self, Options};
 use crate::log;
 
 /// The directory that upstream's `cpb` always writes to, relative to the working directory.
@@ -26,7 +26,7 @@ pub(super) enum Error {
     #[error("unknown flag {0:?}: this is unlade's cpb, whose usage is cpb [DESTINATION]")]
     Flag(OsString),
     #[error("failed to read the bundle")]
-    Read(#[from] directory::Error),
+    Read(#[from] source::Error),
     #[error("failed to write {}", path.display())]
     Write { path: PathBuf, source: io::Error },
 }
@@ -45,7 +45,7 @@ pub(super) fn run(args: Vec<OsString>) -> Result<(), Error> {
 
 /// Copies the bundle in `root`, and returns the number of files.
 fn copy(root: &Path, destination: &Path) -> Result<usize, Error> {
-    let (files, findings) = directory::read_as_copier(root, &Options::default())?;
+    let (files, findings) = source::read_as_copier(Folder::root(root)?, &Limits::default())?;
     report_findings(&findings, |finding| log::line("warning", finding));
     for directory in [Directory::Manifests, Directory::Metadata] {
         let path = destination.join(directory.as_str());

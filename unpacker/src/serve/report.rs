@@ -6,10 +6,11 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
+use unlade_bundle::source;
 use unlade_config_map::outcome::{Outcome, Verdict};
 use unlade_text as text;
 
-use crate::{api, directory, log};
+use crate::{api, log};
 
 /// Why one or all bundles failed.
 #[derive(Debug)]
@@ -67,14 +68,12 @@ impl Failure {
     }
 }
 
-impl From<directory::Error> for Failure {
-    fn from(error: directory::Error) -> Self {
-        use directory::Error as E;
+impl From<source::Error> for Failure {
+    fn from(error: source::Error) -> Self {
+        use source::Error as E;
         let verdict = match &error {
             E::Unreadable { .. } => Verdict::Unreadable,
-            E::Files { .. } | E::FileSize { .. } | E::TotalSize { .. } => Verdict::TooLarge,
-            E::Content(error) if error.is_limit() => Verdict::TooLarge,
-            E::Layout(error) if error.is_limit() => Verdict::TooLarge,
+            error if error.is_limit() => Verdict::TooLarge,
             E::System { .. } => Verdict::System,
             E::Root { source, .. } if !is_path_error(source) => Verdict::System,
             _ => Verdict::BadBundle,

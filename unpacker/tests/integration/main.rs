@@ -1,7 +1,6 @@
 //! Runs the real program `unlade-unpacker`: [`serve`] and [`tls`] with a test API server,
 //! [`answer`] with a compromised one, [`interrupt`] with signals, [`volume`] with volumes inside
-//! the bundle, [`install`], [`applet`] under its other names, [`corpus`] with the crafted bundles
-//! that contain links, [`hostile`] in a file system that tries to run its own code, [`mount`] where
+//! the bundle, [`install`], [`applet`] under its other names, [`hostile`] in a file system that tries to run its own code, [`mount`] where
 //! mounts are hard to detect, and [`environment`] with unusual variables and limits.
 
 #![expect(
@@ -15,7 +14,6 @@
 mod answer;
 mod applet;
 mod authority;
-mod corpus;
 mod environment;
 mod fixture;
 mod hostile;

@@ -10,7 +10,7 @@ use std::{
 use serde::Deserialize;
 
 use super::{
-    FEATURES, PACKAGE,
+    PACKAGE,
     part::{Part, Texts},
 };
 use crate::{
@@ -201,7 +201,7 @@ fn checksums(lock: &str) -> BTreeMap<(String, String), String> {
 
 /// Returns the crates that cargo plans to link, from `cargo tree`.
 fn read_tree(target: &str) -> Result<BTreeSet<String>, Error> {
-    let arguments = ["tree", "--locked", "--package", PACKAGE, "--features", FEATURES];
+    let arguments = ["tree", "--locked", "--package", PACKAGE];
     let shape = ["--edges=normal,no-proc-macro", "--prefix=none", "--no-dedupe", "--format={p}"];
     let output = capture(cargo(arguments).args(shape).args(["--target", target]))?;
     let text = String::from_utf8_lossy(&output.stdout);

@@ -3,7 +3,7 @@
 //! The image of a catalog decides what each path contains. With a link at the mount point, it can
 //! make the kubelet mount the token of a service account inside the catalog. So the tree is opened
 //! beneath the root, and each entry must be on the same mount as the root, as in
-//! [`crate::directory`].
+//! [`unlade_directory`].
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Dir, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat};
 use rustix::io::Errno;
-
-use crate::directory::{self, Folder, Mount, Resolution};
+use unlade_bundle::source;
+use unlade_directory::{Folder, Mount};
 
 /// The limits of a copy.
 #[derive(Debug, Clone)]
@@ -42,7 +42,7 @@ impl Default for Limits {
 #[derive(Debug, thiserror::Error)]
 pub(in crate::applet) enum Error {
     #[error("failed to open the parent directory of {}", path.display())]
-    Folder { path: PathBuf, source: directory::Error },
+    Folder { path: PathBuf, source: source::Error },
     #[error("the path {} cannot be copied", .0.display())]
     Path(PathBuf),
     #[error("failed to read {}", path.display())]
@@ -69,7 +69,7 @@ pub(in crate::applet) enum Error {
 pub(super) fn copy(root: &Path, from: &Path, to: &Path, limits: &Limits) -> Result<(), Error> {
     let failed = |source| Error::Folder { path: from.to_owned(), source };
     let not_a_path = || Error::Path(from.to_owned());
-    let root = Folder::root(root, Resolution::default()).map_err(failed)?;
+    let root = Folder::root(root).map_err(failed)?;
     let beneath = from.strip_prefix("/").unwrap_or(from);
     let name = beneath.file_name().ok_or_else(not_a_path)?;
     let parent = beneath.parent().and_then(Path::to_str).ok_or_else(not_a_path)?;

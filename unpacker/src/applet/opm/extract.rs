@@ -5,18 +5,18 @@
 
 use std::ffi::OsString;
 
-use unlade_bundle::{Content, File, Limits, content, key::ConfigMapKey};
+use unlade_bundle::{Content, File, Limits, content, key::ConfigMapKey, source};
 use unlade_config_map::{
     ConfigMap, Encoding,
     encode::{self, encode},
     fill,
 };
+use unlade_directory::Folder;
 
 use super::super::report_findings;
 use super::flag::Options;
 use super::log::logged;
 use crate::api::{self, Connection, Fill, Pace, Policy, SystemClock};
-use crate::directory;
 use crate::serve::{self, Failure};
 
 /// Prepares the connection to the API server, and logs as upstream does.
@@ -41,10 +41,9 @@ pub(super) fn extract(
     image: Option<String>,
 ) -> Result<(), Failure> {
     let limits = Limits::default();
-    let files =
-        directory::read_as_writer(&options.root, &directory::Options::with_limits(limits.clone()))?;
+    let files = source::read_as_writer(Folder::root(&options.root)?, &limits)?;
     log_files(&files, options);
-    let reading = Content::assemble_as_upstream(files, &limits).map_err(directory::Error::from)?;
+    let reading = Content::assemble_as_upstream(files, &limits).map_err(source::Error::from)?;
     report_findings(&reading.findings, |finding| logged("warning", finding, &[]));
     let mut content = reading.content;
     let written = encode::Options {

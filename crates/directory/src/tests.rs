@@ -5,9 +5,11 @@ use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use tempfile::TempDir;
+use unlade_bundle::Reading;
+use unlade_bundle::source::{self, Error, LinkFault, Options};
 
 use super::beneath::{Folder, Resolution};
-use super::{Error, Kind, LinkFault, Options, read};
+use super::read;
 
 mod hostile;
 
@@ -23,8 +25,11 @@ fn bundle(add: impl FnOnce(&Path)) -> TempDir {
 }
 
 fn refusal(resolution: Resolution, add: impl FnOnce(&Path)) -> Error {
-    let options = Options { resolution, ..Options::default() };
-    read(bundle(add).path(), &options).unwrap_err()
+    read_by(resolution, &bundle(add)).unwrap_err()
+}
+
+fn read_by(resolution: Resolution, root: &TempDir) -> Result<Reading, Error> {
+    source::read(Folder::root_by(root.path(), resolution)?, &Options::default())
 }
 
 /// The ways in which a reader resolves paths.
@@ -110,7 +115,7 @@ fn walk_and_kernel_agree_on_every_path() {
     for path in paths {
         let all = [Resolution::Kernel, Resolution::Walk, Resolution::Portable];
         let found = all.map(|resolution| {
-            let root = Folder::root(root.path(), resolution).unwrap();
+            let root = Folder::root_by(root.path(), resolution).unwrap();
             let folder = root.folder("manifests").unwrap();
             folder.place(path).map(|place| place.stat.st_ino).map_err(|error| error.to_string())
         });
@@ -128,14 +133,14 @@ fn walk_and_kernel_agree_on_every_path() {
 fn magic_links_and_mounts_lead_nowhere() {
     let all = [Resolution::Kernel, Resolution::Walk, Resolution::Portable, Resolution::Auto];
     for resolution in all {
-        let proc = Folder::root(Path::new("/proc"), resolution).unwrap();
+        let proc = Folder::root_by(Path::new("/proc"), resolution).unwrap();
         for path in
             ["self/root", "self/cwd", "self/exe", "self/fd/0", "self/root/etc", "self/ns/mnt"]
         {
             let error = proc.place(path).unwrap_err();
             assert!(!matches!(error, Error::Changed { .. }), "{path}: {error}");
         }
-        let root = Folder::root(Path::new("/"), resolution).unwrap();
+        let root = Folder::root_by(Path::new("/"), resolution).unwrap();
         let error = root.place("proc/version").unwrap_err();
         if resolution != Resolution::Kernel {
             assert!(matches!(&error, Error::Mount { path } if path == "proc"), "{error:?}");
@@ -170,15 +175,14 @@ fn refused_links_are_named_with_their_targets() {
 #[test]
 fn manifests_may_be_a_link_inside_of_the_bundle_and_not_out_of_it() {
     for resolution in READERS {
-        let options = Options { resolution, ..Options::default() };
         let replaced = |target: &'static str| {
             bundle(move |root| {
                 fs::rename(root.join("manifests"), root.join("real")).unwrap();
                 symlink(target, root.join("manifests")).unwrap();
             })
         };
-        read(replaced("real").path(), &options).unwrap();
-        let error = read(replaced("../real").path(), &options).unwrap_err();
+        read_by(resolution, &replaced("real")).unwrap();
+        let error = read_by(resolution, &replaced("../real")).unwrap_err();
         assert!(
             matches!(&error, Error::Link { path, target, fault: LinkFault::Outside }
                 if path == "manifests" && target == "../real"),
@@ -215,9 +219,7 @@ fn directory_inside_manifests_is_an_error_that_names_it() {
 #[test]
 fn fifos_sockets_and_devices_are_refused_without_blocking() {
     for resolution in READERS {
-        for (file_type, expected) in
-            [(FileType::Fifo, Kind::Fifo), (FileType::Socket, Kind::Socket)]
-        {
+        for (file_type, expected) in [(FileType::Fifo, "FIFO"), (FileType::Socket, "socket")] {
             let error = refusal(resolution, |root| {
                 let path = root.join("manifests/odd.yaml");
                 mknodat(CWD, path, file_type, Mode::RUSR, 0).unwrap();
@@ -226,7 +228,7 @@ fn fifos_sockets_and_devices_are_refused_without_blocking() {
             assert_eq!((path.as_str(), *kind), ("manifests/odd.yaml", expected));
         }
         // The device itself needs no root to be looked at.
-        let dev = Folder::root(Path::new("/dev"), resolution).unwrap();
+        let dev = Folder::root_by(Path::new("/dev"), resolution).unwrap();
         assert_eq!(
             FileType::from_raw_mode(dev.place("null").unwrap().stat.st_mode),
             FileType::CharacterDevice
@@ -240,13 +242,13 @@ fn exchanged_file_is_neither_read_nor_waited_for() {
         for file_type in [FileType::RegularFile, FileType::Fifo] {
             let root = bundle(|_| {});
             let folder =
-                Folder::root(root.path(), resolution).unwrap().folder("manifests").unwrap();
+                Folder::root_by(root.path(), resolution).unwrap().folder("manifests").unwrap();
             let place = folder.place("csv.yaml").unwrap();
             let path = root.path().join("manifests/csv.yaml");
             let new = root.path().join("manifests/new");
             mknodat(CWD, &new, file_type, Mode::RUSR, 0).unwrap();
             fs::rename(new, path).unwrap();
-            let error = folder.open("csv.yaml", &place, OFlags::empty()).unwrap_err();
+            let error = folder.open_place("csv.yaml", &place, OFlags::empty()).unwrap_err();
             assert!(matches!(error, Error::Changed { .. }), "{error:?}");
         }
     }
@@ -331,8 +333,8 @@ fn laid_out(manifests: &str, metadata: &str) -> TempDir {
     })
 }
 
-fn paths(root: &TempDir, options: &Options) -> (Vec<String>, usize) {
-    let reading = read(root.path(), options).unwrap();
+/// Returns the paths of the files, and the number of findings.
+fn paths(reading: &Reading) -> (Vec<String>, usize) {
     let paths = reading.content.files().iter().map(unlade_bundle::File::path);
     (paths.collect(), reading.findings.len())
 }
@@ -340,7 +342,6 @@ fn paths(root: &TempDir, options: &Options) -> (Vec<String>, usize) {
 #[test]
 fn manifests_are_read_where_the_annotations_say() {
     for resolution in READERS {
-        let options = Options { resolution, ..Options::default() };
         for (named, file, findings) in [
             ("deploy/manifests/", "manifests/other.yaml", 0),
             ("/deploy/manifests", "manifests/other.yaml", 0),
@@ -351,11 +352,11 @@ fn manifests_are_read_where_the_annotations_say() {
             ("bundle/manifests/", "manifests/csv.yaml", 1),
         ] {
             let root = laid_out(named, "metadata/");
-            let found = paths(&root, &options);
+            let found = paths(&read_by(resolution, &root).unwrap());
             assert_eq!(found, (vec![file.to_owned()], findings), "{named}");
         }
         for named in ["../x", "metadata", "deploy/../..", "out", "metadata/annotations.yaml"] {
-            let error = read(laid_out(named, "metadata/").path(), &options).unwrap_err();
+            let error = read_by(resolution, &laid_out(named, "metadata/")).unwrap_err();
             let is_expected = matches!(
                 error,
                 Error::Layout(_)
@@ -371,12 +372,13 @@ fn manifests_are_read_where_the_annotations_say() {
 fn metadata_path_is_reported_and_honoured_only_if_told() {
     let root = laid_out("manifests/", "deploy/metadata/");
     let mut options = Options::default();
-    assert_eq!(paths(&root, &options), (vec!["manifests/csv.yaml".to_owned()], 1));
+    let reading = read(root.path(), &options).unwrap();
+    assert_eq!(paths(&reading), (vec!["manifests/csv.yaml".to_owned()], 1));
     options.honour_metadata_path = true;
     let expected = ["manifests/csv.yaml", "metadata/dependencies.yaml"].map(str::to_owned);
-    assert_eq!(paths(&root, &options), (expected.to_vec(), 0));
-    // The annotations that led there are kept, since there are none.
     let reading = read(root.path(), &options).unwrap();
+    assert_eq!(paths(&reading), (expected.to_vec(), 0));
+    // The annotations that led there are kept, since there are none.
     assert_eq!(
         reading.content.annotations()[unlade_bundle::annotation::METADATA],
         "deploy/metadata/"
@@ -394,7 +396,7 @@ fn link_to_a_mount_is_named() {
     symlink("../".repeat(depth) + "proc", &link).unwrap();
     let link = link.to_str().unwrap().trim_start_matches('/');
     for resolution in READERS {
-        let root = Folder::root(Path::new("/"), resolution).unwrap();
+        let root = Folder::root_by(Path::new("/"), resolution).unwrap();
         for path in ["proc", "proc/self", "sys/kernel"] {
             let error = root.folder(path).unwrap_err();
             assert!(matches!(error, Error::Mount { .. }), "{error:?}");

@@ -11,10 +11,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, RawMode, fstat, openat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
+use unlade_bundle::source::{Error, LinkFault};
 
 use super::beneath::Folder;
 use super::place::Place;
-use super::{Error, LinkFault};
 
 /// The maximum number of links, which is that of the kernel (`MAXSYMLINKS`).
 const MAX_LINKS: usize = 40;
@@ -24,7 +24,7 @@ pub(super) fn place(folder: &Folder, path: &str) -> Result<Place, Error> {
     let (walk, end) = Walk::resolve(folder, path)?;
     match end {
         Some((_, place)) => Ok(place),
-        None => folder.find(walk.here(), ".").map_err(|errno| walk.system_error(".", errno)),
+        None => folder.look_up(walk.here(), ".").map_err(|errno| walk.system_error(".", errno)),
     }
 }
 
@@ -114,7 +114,7 @@ impl<'a> Walk<'a> {
     /// folder.
     fn step(&mut self, name: &str) -> Result<Option<Place>, Error> {
         let failed = |errno| self.system_error(name, errno);
-        let place = self.folder.find(self.here(), name).map_err(failed)?;
+        let place = self.folder.look_up(self.here(), name).map_err(failed)?;
         if place.mount().map_err(failed)? != self.folder.mount() {
             return Err(self
                 .link_error(LinkFault::Mount)

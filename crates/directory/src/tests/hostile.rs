@@ -8,8 +8,8 @@ use rustix::fs::{RenameFlags, makedev, renameat_with};
 
 use super::*;
 
-fn content(resolution: Resolution, root: &Path) -> unlade_bundle::Content {
-    read(root, &Options { resolution, ..Options::default() }).unwrap().content
+fn content(resolution: Resolution, root: &TempDir) -> unlade_bundle::Content {
+    read_by(resolution, root).unwrap().content
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_hard_link_is_the_file_that_it_names() {
             fs::write(root.join("outside"), "bytes").unwrap();
             fs::hard_link(root.join("outside"), root.join("manifests/hard.yaml")).unwrap();
         });
-        let content = content(resolution, root.path());
+        let content = content(resolution, &root);
         let hard = content.files().iter().find(|file| file.name == "hard.yaml").unwrap();
         assert_eq!(hard.bytes, b"bytes");
     }
@@ -90,9 +90,8 @@ fn devices_are_refused_before_they_are_opened() {
             let root = bundle(|_| {});
             let path = root.path().join("manifests/device.yaml");
             mknodat(CWD, path, file_type, Mode::RUSR, device).unwrap();
-            let error =
-                read(root.path(), &Options { resolution, ..Options::default() }).unwrap_err();
-            let Error::Special { path, kind: Kind::Device } = &error else { panic!("{error:?}") };
+            let error = read_by(resolution, &root).unwrap_err();
+            let Error::Special { path, kind: "device" } = &error else { panic!("{error:?}") };
             assert_eq!(path, "manifests/device.yaml");
         }
     }
@@ -116,7 +115,7 @@ fn names_for_a_terminal_are_replaced_in_keys_and_kept_as_names() {
     let name = "a\u{1b}[2J\n\u{202e}\u{7}.yaml";
     for resolution in READERS {
         let root = bundle(|root| fs::write(root.join("manifests").join(name), "").unwrap());
-        let content = content(resolution, root.path());
+        let content = content(resolution, &root);
         let keys: Vec<_> =
             content.entries().map(|(key, file)| (key.as_str(), &file.name)).collect();
         assert_eq!(keys[0], ("a--2J---.yaml", &name.to_owned()));
@@ -130,7 +129,7 @@ fn names_that_differ_in_case_are_two_files() {
             fs::write(root.join("manifests/ABC.yaml"), "upper").unwrap();
             fs::write(root.join("manifests/abc.yaml"), "lower").unwrap();
         });
-        let content = content(resolution, root.path());
+        let content = content(resolution, &root);
         let found: Vec<_> =
             content.entries().map(|(key, file)| (key.as_str(), &*file.bytes)).collect();
         assert_eq!(found[..2], [("ABC.yaml", &b"upper"[..]), ("abc.yaml", b"lower")]);
@@ -157,20 +156,19 @@ fn a_sparse_file_of_a_tebibyte_is_refused_at_the_limit() {
 #[test]
 fn manifests_named_by_the_annotations_cannot_lead_out() {
     for resolution in READERS {
-        let options = Options { resolution, ..Options::default() };
         for named in ["../..", "manifests/../../..", "a\0b", "link/../..", "out/passwd", "out"] {
-            let error = read(laid_out(named, "metadata/").path(), &options).unwrap_err();
+            let error = read_by(resolution, &laid_out(named, "metadata/")).unwrap_err();
             assert!(matches!(error, Error::Layout(_) | Error::Link { .. }), "{named:?}: {error:?}");
         }
         // Nothing of this name lies within the bundle: the manifests are where they usually are.
-        let found = read(laid_out("/proc/self", "metadata/").path(), &options).unwrap();
+        let found = read_by(resolution, &laid_out("/proc/self", "metadata/")).unwrap();
         assert!(
             found.content.files().iter().map(unlade_bundle::File::path).eq(["manifests/csv.yaml"])
         );
         assert!(!found.findings.is_empty());
         // No annotation of an object has this length.
-        let error =
-            read(laid_out(&"x/".repeat(400_000), "metadata/").path(), &options).unwrap_err();
+        let root = laid_out(&"x/".repeat(400_000), "metadata/");
+        let error = read_by(resolution, &root).unwrap_err();
         assert!(matches!(error, Error::Content(_)), "{error:?}");
     }
 }
@@ -196,10 +194,9 @@ fn exchanging_a_file_or_directory_while_it_is_read_gives_nothing_from_outside() 
                         renameat_with(CWD, &one, CWD, &other, RenameFlags::EXCHANGE).unwrap();
                     }
                 });
-                let options = Options { resolution, ..Options::default() };
                 let is_secret = |file: &unlade_bundle::File| file.bytes == b"the secret";
                 let leaked = (0..300)
-                    .filter_map(|_| read(root.path(), &options).ok())
+                    .filter_map(|_| read_by(resolution, &root).ok())
                     .any(|reading| reading.content.files().iter().any(is_secret));
                 // Before anything fails: the thread would go on.
                 is_done.store(true, Ordering::Relaxed);

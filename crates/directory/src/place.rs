@@ -20,7 +20,7 @@ pub(super) const SEARCH: OFlags = OFlags::RDONLY;
 
 /// A file of any kind that was found at a name in a folder.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub struct Place {
     pub(super) stat: Stat,
     /// Prevents the inode number from being reused. Links are read and folders are entered through
     /// it, so that nothing can replace them in the meantime. Only Linux has such descriptors

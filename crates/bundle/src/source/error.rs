@@ -1,14 +1,19 @@
-//! The errors of reading a bundle directory.
+//! The errors of reading a bundle from its files.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a bundle directory was not read. Paths are relative to the bundle root.
+use unlade_text::excerpt::shorten;
+
+use crate::{content, layout};
+
+/// Why the files of a bundle were not read. Paths are relative to the bundle root, which is the
+/// root of an image. Messages shorten paths that are longer than a screen line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The bundle root cannot be opened.
+    /// The root of a bundle directory cannot be opened.
     #[error("failed to open the bundle root {}", path.display())]
     Root {
         /// The root as the caller passed it.
@@ -17,26 +22,26 @@ pub enum Error {
         source: io::Error,
     },
     /// A directory or file that the bundle needs does not exist.
-    #[error("{path} does not exist")]
+    #[error("{} does not exist", shorten(.path))]
     Missing {
         /// The path that does not exist.
         path: String,
     },
     /// A path that must be a directory is something else.
-    #[error("{path} is not a directory")]
+    #[error("{} is not a directory", shorten(.path))]
     NotADirectory {
         /// Its path.
         path: String,
     },
     /// `manifests/` or `metadata/` contains a directory. A bundle is flat (003.7), and upstream
     /// fails too.
-    #[error("{path} is a nested directory")]
+    #[error("{} is a nested directory", shorten(.path))]
     NestedDirectory {
         /// The nested directory, or the link to one.
         path: String,
     },
     /// A link was not followed.
-    #[error("link {path} -> {target} {fault}")]
+    #[error("link {} -> {} {fault}", shorten(.path), shorten(.target))]
     Link {
         /// The link.
         path: String,
@@ -46,27 +51,27 @@ pub enum Error {
         fault: LinkFault,
     },
     /// A path leads out of the bundle.
-    #[error("path {path} leads out of the bundle")]
+    #[error("path {} leads out of the bundle", shorten(.path))]
     Outside {
         /// The path as the bundle names it.
         path: String,
     },
     /// A path is on a mount inside the bundle, so it does not belong to the image.
-    #[error("{path} is on another mount than the bundle root")]
+    #[error("{} is on another mount than the bundle root", shorten(.path))]
     Mount {
         /// The first path on the other mount.
         path: String,
     },
-    /// A file is a device, FIFO or socket.
-    #[error("{path} is a {kind}, not a regular file")]
+    /// A file is not a regular file, such as a device or FIFO.
+    #[error("{} is a {kind}, not a regular file", shorten(.path))]
     Special {
         /// Its path.
         path: String,
-        /// Its kind.
-        kind: Kind,
+        /// Its kind, in words.
+        kind: &'static str,
     },
     /// The user may not read a file or directory.
-    #[error("{path} (mode {mode:04o}) is not readable for uid {uid}")]
+    #[error("{} (mode {mode:04o}) is not readable for uid {uid}", shorten(.path))]
     Unreadable {
         /// Its path.
         path: String,
@@ -76,7 +81,7 @@ pub enum Error {
         mode: u32,
     },
     /// A file name is not UTF-8.
-    #[error("{directory}: file name {name} is not UTF-8")]
+    #[error("{}: file name {} is not UTF-8", shorten(.directory), shorten(.name))]
     Name {
         /// The directory of the file.
         directory: String,
@@ -84,7 +89,7 @@ pub enum Error {
         name: String,
     },
     /// The bundle has too many files.
-    #[error("{directory}: the bundle has more than {limit} files")]
+    #[error("{}: the bundle has more than {limit} files", shorten(.directory))]
     Files {
         /// The directory in which the limit was exceeded.
         directory: String,
@@ -92,7 +97,7 @@ pub enum Error {
         limit: usize,
     },
     /// A file is too large.
-    #[error("{path} is larger than {limit} bytes")]
+    #[error("{} is larger than {limit} bytes", shorten(.path))]
     FileSize {
         /// Its path.
         path: String,
@@ -100,7 +105,7 @@ pub enum Error {
         limit: usize,
     },
     /// All files together are too large.
-    #[error("{path}: the files of the bundle are larger than {limit} bytes")]
+    #[error("{}: the files of the bundle are larger than {limit} bytes", shorten(.path))]
     TotalSize {
         /// The file that exceeds the limit.
         path: String,
@@ -108,13 +113,13 @@ pub enum Error {
         limit: usize,
     },
     /// A file was replaced while it was opened.
-    #[error("{path} changed while it was read")]
+    #[error("{} changed while it was read", shorten(.path))]
     Changed {
         /// Its path.
         path: String,
     },
     /// The system failed to read a path.
-    #[error("failed to read {path}")]
+    #[error("failed to read {}", shorten(.path))]
     System {
         /// The path.
         path: String,
@@ -123,13 +128,23 @@ pub enum Error {
     },
     /// annotations.yaml does not name usable directories.
     #[error(transparent)]
-    Layout(#[from] unlade_bundle::layout::Error),
+    Layout(#[from] layout::Error),
     /// The files were read, but they are not the content of a bundle.
     #[error(transparent)]
-    Content(#[from] unlade_bundle::content::Error),
+    Content(#[from] content::Error),
 }
 
 impl Error {
+    /// Whether one of the [`Limits`](crate::Limits) was exceeded.
+    pub fn is_limit(&self) -> bool {
+        match self {
+            Self::Files { .. } | Self::FileSize { .. } | Self::TotalSize { .. } => true,
+            Self::Layout(error) => error.is_limit(),
+            Self::Content(error) => error.is_limit(),
+            _ => false,
+        }
+    }
+
     /// Returns what the user can do about the error, if that is known.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -174,31 +189,6 @@ impl fmt::Display for LinkFault {
             Self::Dangling => "leads to a file that does not exist",
             Self::NotADirectory => "leads through a file that is not a directory",
             Self::Loop => "is part of a loop, or of a chain of more than 40 links",
-        })
-    }
-}
-
-/// The kind of a file that is not a regular file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Kind {
-    /// A block or character device.
-    Device,
-    /// A FIFO (named pipe).
-    Fifo,
-    /// A socket.
-    Socket,
-    /// A kind that this version does not know.
-    Unknown,
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Device => "device",
-            Self::Fifo => "FIFO",
-            Self::Socket => "socket",
-            Self::Unknown => "special file",
         })
     }
 }

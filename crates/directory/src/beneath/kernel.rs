@@ -9,7 +9,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::directory::file::read_at_most;
+use crate::file::read_at_most;
 
 /// The maximum size of the information in `/proc` about a descriptor, in bytes. It consists of four
 /// short lines for a file or folder.

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, open};
 use rustix::io::Errno;
+use unlade_bundle::source::Error;
 
 use super::place::{Place, SEARCH};
-use super::{Error, walk};
+use super::walk;
 
 #[cfg(target_os = "linux")]
 mod kernel;
@@ -47,7 +48,7 @@ pub(crate) enum Resolution {
 
 /// An open folder and its path for messages.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub struct Folder {
     fd: OwnedFd,
     name: String,
     mount: Mount,
@@ -56,7 +57,7 @@ pub(crate) struct Folder {
 
 /// The mount that a file is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mount {
+pub enum Mount {
     /// The ID of the mount.
     Id(u64),
     /// The device, if neither `statx` (since Linux 5.8) nor `/proc` returns the ID. It does not
@@ -67,7 +68,16 @@ pub(crate) enum Mount {
 
 impl Folder {
     /// Opens the folder at `path`. Links in `path` are followed, because the caller chose it.
-    pub(crate) fn root(path: &Path, resolution: Resolution) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `path` is not a folder that this user may enter.
+    pub fn root(path: &Path) -> Result<Self, Error> {
+        Self::root_by(path, Resolution::default())
+    }
+
+    /// Does the same. Paths beneath the folder are resolved as `resolution` says.
+    pub(crate) fn root_by(path: &Path, resolution: Resolution) -> Result<Self, Error> {
         let failed = |errno: Errno| Error::Root { path: path.to_owned(), source: errno.into() };
         let flags = SEARCH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = open(path, flags, Mode::empty()).map_err(failed)?;
@@ -81,13 +91,18 @@ impl Folder {
     }
 
     /// Opens the folder at `path` beneath this one for listing.
-    pub(crate) fn folder(&self, path: &str) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `path` leads out of this folder or to another mount, or is not a folder
+    /// that this user may list.
+    pub fn folder(&self, path: &str) -> Result<Self, Error> {
         let place = self.place(path)?;
         let name = self.path_of(path);
-        if FileType::from_raw_mode(place.stat.st_mode) != FileType::Directory {
+        if place.file_type() != FileType::Directory {
             return Err(Error::NotADirectory { path: name });
         }
-        let fd = self.open(path, &place, OFlags::DIRECTORY)?;
+        let fd = self.open_place(path, &place, OFlags::DIRECTORY)?;
         Ok(Self { fd, name, mount: self.mount, resolution: self.resolution })
     }
 
@@ -99,7 +114,12 @@ impl Folder {
     }
 
     /// Opens `path` for reading, and checks that it is still `place`.
-    pub(crate) fn open(&self, path: &str, place: &Place, flags: OFlags) -> Result<OwnedFd, Error> {
+    pub(crate) fn open_place(
+        &self,
+        path: &str,
+        place: &Place,
+        flags: OFlags,
+    ) -> Result<OwnedFd, Error> {
         // Nonblocking, in case a FIFO replaced the file in the meantime.
         let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let by_kernel = |path: &_| kernel::resolve(self.fd.as_fd(), path, flags);
@@ -121,13 +141,8 @@ impl Folder {
         }
     }
 
-    /// Returns the path of this folder relative to the bundle root, for messages.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
     /// Returns the mount of the bundle root.
-    pub(crate) fn mount(&self) -> Mount {
+    pub fn mount(&self) -> Mount {
         self.mount
     }
 
@@ -153,7 +168,7 @@ impl Folder {
     }
 
     /// Finds `name` in `folder`, which is this folder or one beneath it.
-    pub(super) fn find(&self, folder: BorrowedFd<'_>, name: &str) -> Result<Place, Errno> {
+    pub(super) fn look_up(&self, folder: BorrowedFd<'_>, name: &str) -> Result<Place, Errno> {
         match self.resolution {
             #[cfg(test)]
             Resolution::Portable => Place::find_portably(folder, name),
@@ -170,7 +185,11 @@ impl AsFd for Folder {
 
 impl Mount {
     /// Returns the mount that `fd` is on.
-    pub(crate) fn from_fd(fd: BorrowedFd<'_>) -> Result<Self, Errno> {
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of `fstat`, which is called if the ID is unknown.
+    pub fn from_fd(fd: BorrowedFd<'_>) -> Result<Self, Errno> {
         match kernel::mount_id(fd) {
             Some(id) => Ok(Self::Id(id)),
             None => Ok(Self::from_device(&fstat(fd)?)),

@@ -1,8 +1,10 @@
 //! The crafted bundles of the corpus whose point is the directory: links, nested directories.
 
+#![expect(clippy::panic, reason = "a test fails by panicking")]
+
+use unlade_bundle::source::{Error, LinkFault, Options};
 use unlade_bundle::{Finding, Reason};
 use unlade_tests::corpus::{self, Sample};
-use unlade_unpacker::directory::{self, Error, LinkFault, Options};
 
 #[test]
 fn directories_of_the_crafted_bundles_are_read_as_documented() {
@@ -10,7 +12,7 @@ fn directories_of_the_crafted_bundles_are_read_as_documented() {
     let read = |name: &str| {
         let is_wanted = |sample: &&Sample| sample.name.strip_prefix("crafted/") == Some(name);
         let sample = samples.iter().find(is_wanted).unwrap();
-        directory::read(&sample.path, &Options::default())
+        unlade_directory::read(&sample.path, &Options::default())
     };
     // As upstream.
     let inside = read("symlink-inside").unwrap().content;
@@ -59,7 +61,7 @@ fn assert_read_as_files(samples: &[Sample], wanted: usize) {
     for sample in samples {
         let limits = unlade_bundle::Limits::default();
         let expected = unlade_bundle::Content::assemble(sample.files(), &limits);
-        match (directory::read(&sample.path, &Options::default()), expected) {
+        match (unlade_directory::read(&sample.path, &Options::default()), expected) {
             (Ok(found), Ok(expected)) => {
                 assert_eq!(found.content, expected.content, "{}", sample.name);
                 let is_ours = |finding: &Finding| finding.reason == Reason::PathIgnored;

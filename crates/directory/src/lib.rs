@@ -1,0 +1,43 @@
+//! Reads the directories of a bundle into [`Content`](unlade_bundle::Content).
+//!
+//! ```no_run
+//! use unlade_bundle::source::{self, Options};
+//!
+//! let reading = unlade_directory::read("examples/hello-operator".as_ref(), &Options::default())?;
+//! for file in reading.content.files() {
+//!     println!("{:?} {} {}", file.directory, file.name, file.bytes.len());
+//! }
+//! # Ok::<(), source::Error>(())
+//! ```
+//!
+//! The bundle may be hostile, and in a pod its files are next to the token of a service account. So
+//! `manifests/` and `metadata/` are each opened beneath the bundle root, without crossing mounts
+//! or magic links. Each directory is then its own root: a link may only lead to another file of the
+//! same directory. Upstream follows every link (`configmap_writer.go`), so a bundle can make it
+//! write the token into the ConfigMap.
+
+mod beneath;
+mod file;
+mod place;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use unlade_bundle::Reading;
+use unlade_bundle::source::{self, Error, Options};
+
+pub use self::beneath::{Folder, Mount};
+pub use self::file::read_at_most;
+pub use self::place::Place;
+
+/// Reads the bundle in `root` as [`source::read`] does.
+///
+/// # Errors
+///
+/// Fails as [`source::read`] does, and if `root` cannot be opened.
+pub fn read(root: &Path, options: &Options) -> Result<Reading, Error> {
+    source::read(Folder::root(root)?, options)
+}
