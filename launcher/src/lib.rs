@@ -57,6 +57,7 @@ pub use inventory::{Inventory, Scope};
 pub use launch::record::Record;
 pub use launched::{Launched, Timings};
 pub use launcher::Launcher;
+pub use name::MAX_LENGTH as MAX_NAME_LENGTH;
 pub use object::objects;
 pub use observed::{DigestSource, ObservedImage};
 pub use options::{Deadlines, Options, PodOptions, PullPolicy, Retention, Reuse, Strategy, User};

@@ -41,7 +41,6 @@ mod interrupt;
 #[cfg(feature = "serve")]
 mod log;
 #[cfg(feature = "serve")]
-mod name;
 #[cfg(feature = "serve")]
 mod serve;
 #[cfg(feature = "serve")]

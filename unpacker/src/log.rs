@@ -8,12 +8,7 @@ use unlade_text as text;
 
 /// Logs `message` as one line.
 pub(crate) fn line(level: &str, message: impl fmt::Display) {
-    plain(format_args!("{level}: {message}"));
-}
-
-/// Logs `message` as one line without a level.
-pub(crate) fn plain(message: impl fmt::Display) {
-    let message = message.to_string();
+    let message = format!("{level}: {message}");
     let message = text::line(&message);
     if cfg!(test) {
         // The test harness captures only `eprintln`.

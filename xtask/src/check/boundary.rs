@@ -42,13 +42,22 @@ const KUBECONFIG_YAML: &[&str] = &["serde_saphyr"];
 const OUTSIDE: &[&str] =
     &["std::fs", "std::net", "std::env", "std::process", "std::thread", "fs::read", "env::var"];
 
-const BOUNDARIES: [Boundary; 15] = [
+const BOUNDARIES: [Boundary; 16] = [
     Boundary {
         crate_name: "unlade-text",
         purpose: "text from outside, as it is shown",
         reach: "nothing",
         folder: "crates/text",
         may_name: &[],
+        without: &[ASYNC, NETWORK, KUBERNETES, SYSTEM, TERMINAL, YAML],
+        forbidden_words: OUTSIDE,
+    },
+    Boundary {
+        crate_name: "unlade-name",
+        purpose: "the names of Kubernetes objects, labels and images",
+        reach: "nothing",
+        folder: "crates/name",
+        may_name: &["unlade-text"],
         without: &[ASYNC, NETWORK, KUBERNETES, SYSTEM, TERMINAL, YAML],
         forbidden_words: OUTSIDE,
     },
@@ -66,7 +75,7 @@ const BOUNDARIES: [Boundary; 15] = [
         purpose: "the files and annotations of a bundle, the rules for both, and findings",
         reach: "nothing",
         folder: "crates/bundle",
-        may_name: &["unlade-text", "unlade-yaml"],
+        may_name: &["unlade-name", "unlade-text", "unlade-yaml"],
         without: &[ASYNC, NETWORK, KUBERNETES, SYSTEM, TERMINAL, YAML],
         forbidden_words: OUTSIDE,
     },
@@ -93,7 +102,7 @@ const BOUNDARIES: [Boundary; 15] = [
         purpose: "layouts, archives and layers; builds images without an engine",
         reach: "files",
         folder: "oci",
-        may_name: &["unlade-bundle", "unlade-text", "unlade-yaml"],
+        may_name: &["unlade-bundle", "unlade-name", "unlade-text", "unlade-yaml"],
         without: &[ASYNC, NETWORK, KUBERNETES, TERMINAL, YAML],
         forbidden_words: &["std::net", "std::process::Command"],
     },
@@ -102,7 +111,13 @@ const BOUNDARIES: [Boundary; 15] = [
         purpose: "bundle directories; the program that runs in the bundle's pod",
         reach: "files, and one API server",
         folder: "unpacker",
-        may_name: &["unlade-bundle", "unlade-config-map", "unlade-text", "unlade-yaml"],
+        may_name: &[
+            "unlade-bundle",
+            "unlade-config-map",
+            "unlade-name",
+            "unlade-text",
+            "unlade-yaml",
+        ],
         without: &[&["kube-runtime", "reqwest", "openssl", "native-tls"], TERMINAL, YAML],
         // Host names are never looked up inside a bundle's file system. The program is copied into
         // each pod, so its sources do not use `tracing`. The dependency is not forbidden, because
@@ -114,7 +129,13 @@ const BOUNDARIES: [Boundary; 15] = [
         purpose: "Jobs, what becomes of them, and why",
         reach: "one API server",
         folder: "launcher",
-        may_name: &["unlade-bundle", "unlade-config-map", "unlade-loader"],
+        may_name: &[
+            "unlade-bundle",
+            "unlade-config-map",
+            "unlade-loader",
+            "unlade-name",
+            "unlade-text",
+        ],
         without: &[&["openssl", "native-tls"], TERMINAL, OTHER_YAML],
         forbidden_words: KUBECONFIG_YAML,
     },
@@ -128,6 +149,7 @@ const BOUNDARIES: [Boundary; 15] = [
             "unlade-config-map",
             "unlade-launcher",
             "unlade-loader",
+            "unlade-name",
             "unlade-oci",
             "unlade-text",
             "unlade-unpacker",
