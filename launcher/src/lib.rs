@@ -33,7 +33,6 @@ mod condition;
 mod config_map;
 mod dry_run;
 pub mod failure;
-pub mod image_reference;
 pub mod inventory;
 mod launch;
 mod launched;
@@ -52,7 +51,6 @@ mod strategy;
 
 pub use batch::{Batch, BatchEvent, Outcome};
 pub use failure::{Evidence, Failure, Reason, Remedy};
-pub use image_reference::ImageReference;
 pub use inventory::{Inventory, Scope};
 pub use launch::record::Record;
 pub use launched::{Launched, Timings};

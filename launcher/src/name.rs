@@ -6,7 +6,8 @@ use unlade_config_map::Encoding;
 use unlade_name::check_label;
 use unlade_text::excerpt;
 
-use crate::{ImageReference, sha256};
+use unlade_name::ImageReference;
+use crate::sha256;
 
 #[cfg(test)]
 mod tests;

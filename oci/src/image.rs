@@ -7,6 +7,7 @@ use std::path::{Path as FilePath, PathBuf};
 use unlade_bundle::{
     Content, Directory, File, Layout, Reading, content::ANNOTATIONS_FILE, layout as bundle_layout,
 };
+use unlade_name::ImageReference;
 use unlade_text::excerpt;
 
 use crate::budget::{Budget, Exceeded};
@@ -15,7 +16,6 @@ use crate::compression::decompress;
 use crate::digest::{self, Verified};
 use crate::layer::{self, Stack};
 use crate::manifest::{self, Layer, Manifest};
-use crate::reference::is_image_name;
 use crate::store::{self, Store};
 use crate::tree::Tree;
 use crate::{Digest, Limits, Platform, Select, Source, Transport, docker, layout};
@@ -214,7 +214,8 @@ fn noun(transport: Transport) -> &'static str {
 /// Whether a path that does not exist is probably the name of an image in a registry, because it
 /// has a tag or a digest.
 fn may_be_remote(path: &FilePath) -> bool {
-    path.to_str().is_some_and(|name| name.contains([':', '@']) && is_image_name(name))
+    path.to_str()
+        .is_some_and(|name| name.contains([':', '@']) && ImageReference::parse(name).is_ok())
 }
 
 /// Reads the bundle in the image that `source` names.

@@ -1,4 +1,5 @@
-//! The names of Kubernetes objects, labels and annotations, with the rules of the API server.
+//! The names of Kubernetes objects, labels and annotations, with the rules of the API server, and
+//! references of images, with those of the kubelet.
 //!
 //! Each function checks one kind of name. Its error says which part of the name is wrong.
 //!
@@ -10,9 +11,11 @@
 //! assert_eq!(check_annotation_key("example.com/Team"), Ok(()));
 //! ```
 
+pub mod image;
 mod object;
 mod qualified;
 
+pub use image::ImageReference;
 pub use object::{MAX_LABEL, MAX_SUBDOMAIN, check_label, check_subdomain};
 pub use qualified::{check_annotation_key, check_label_key, check_label_value};
 

@@ -138,5 +138,7 @@ fn collect_problems(
 /// Checks whether a quota applies to all pods. Which pods a scope includes is up to the cluster.
 fn has_no_scope(quota: &ResourceQuota) -> bool {
     let spec = quota.spec.as_ref();
-    spec.is_none_or(|spec| spec.scope_selector.is_none() && spec.scopes.iter().flatten().next().is_none())
+    spec.is_none_or(|spec| {
+        spec.scope_selector.is_none() && spec.scopes.iter().flatten().next().is_none()
+    })
 }

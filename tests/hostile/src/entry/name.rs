@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 
 use unlade_bundle::ConfigMapKey;
-use unlade_launcher::ImageReference;
 use unlade_loader::version;
+use unlade_name::ImageReference;
 use unlade_oci::{Platform, Source};
 use unlade_unpacker::fuzz;
 
