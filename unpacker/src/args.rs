@@ -108,7 +108,6 @@ fn serve(parser: &mut lexopt::Parser) -> Result<Command, Error> {
                     "expected 1 to 253 printable ASCII characters without blanks",
                 )?);
             }
-            Long("honour-metadata-path") => options.honour_metadata_path = true,
             Long("kubeconfig") => options.kubeconfig = Some(parser.value()?.into()),
             Long("context") => options.context = Some(text(parser, "context")?),
             Long("dry-run") => options.dry_run = true,

@@ -26,7 +26,6 @@ use crate::{directory, log};
 pub(crate) struct Options {
     pub(crate) bundles: Vec<Bundle>,
     pub(crate) source_image_from_env: bool,
-    pub(crate) honour_metadata_path: bool,
     pub(crate) limits: Limits,
     pub(crate) namespace: Option<String>,
     pub(crate) encoding: Encoding,
@@ -159,13 +158,8 @@ fn unpack_bundle(
     clock: &SystemClock,
     stdout: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
-    let reading = directory::read(
-        &bundle.root,
-        &directory::Options {
-            honour_metadata_path: options.honour_metadata_path,
-            ..directory::Options::with_limits(options.limits.clone())
-        },
-    )?;
+    let read = directory::Options::with_limits(options.limits.clone());
+    let reading = directory::read(&bundle.root, &read)?;
     let root = bundle.root.display();
     for finding in finding::listed(&reading.findings) {
         log::line("warning", format_args!("{root}: {finding}"));

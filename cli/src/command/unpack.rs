@@ -27,7 +27,6 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
         namespace,
         platform,
         source_image,
-        attempt,
         strict,
         limits,
     } = args;
@@ -58,7 +57,6 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
         namespace: namespace.unwrap_or_default(),
         encoding: encoding.into(),
         source_image,
-        attempt,
         findings: reader_findings,
         ..encode::Options::default()
     };
