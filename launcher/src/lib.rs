@@ -46,7 +46,6 @@ mod plain;
 pub mod progress;
 mod quantity;
 pub mod request;
-mod sha256;
 mod strategy;
 
 pub use batch::{Batch, BatchEvent, Outcome};

@@ -2,12 +2,12 @@
 
 use std::hash::{BuildHasher, RandomState};
 
+use sha2::{Digest as _, Sha256};
 use unlade_config_map::Encoding;
 use unlade_name::check_label;
-use unlade_text::excerpt;
+use unlade_text::{excerpt, hex};
 
 use unlade_name::ImageReference;
-use crate::sha256;
 
 #[cfg(test)]
 mod tests;
@@ -40,7 +40,7 @@ pub(crate) fn derived(image: &ImageReference, encoding: Encoding) -> String {
         Encoding::Auto => String::new(),
         encoding => format!("\0encoding={encoding}"),
     };
-    with_suffix(image, &sha256::hex_digest(format!("{image}{options}").as_bytes()))
+    with_suffix(image, &hex(&Sha256::digest(format!("{image}{options}"))))
 }
 
 /// Returns a random name for this image.

@@ -52,7 +52,7 @@ impl Applet {
             Self::Opm => return opm::run(&args, |name| std::env::var_os(name), stdout),
         };
         let Err(error) = failed else { return 0 };
-        log::line("error", format_args!("{name}: {}", log::chain(error.as_ref())));
+        log::line("error", format_args!("{name}: {}", unlade_text::chain(error.as_ref())));
         1
     }
 }

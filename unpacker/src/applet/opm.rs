@@ -94,7 +94,12 @@ mod tests {
     fn version_and_help_are_printed() {
         let (code, text) = opm(&["version"]);
         assert_eq!((code, text.starts_with("Version: version.Version{")), (0, true), "{text}");
-        for args in [&[][..], &["--help"], &["alpha", "bundle", "extract", "-h"], &["alpha", "bundle", "extract", "-z", "--help"]] {
+        for args in [
+            &[][..],
+            &["--help"],
+            &["alpha", "bundle", "extract", "-h"],
+            &["alpha", "bundle", "extract", "-z", "--help"],
+        ] {
             assert_eq!(opm(args), (0, HELP.to_owned()), "{args:?}");
         }
     }

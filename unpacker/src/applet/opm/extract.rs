@@ -75,7 +75,8 @@ fn warn_of_binary_files(files: &[File]) {
     let files = files.iter().filter(|file| file.name != content::ANNOTATIONS_FILE);
     for file in files.filter(|file| std::str::from_utf8(&file.bytes).is_err()) {
         let path = file.path();
-        let message = "is not UTF-8, so it is written to binaryData, which OLM reads only with gzip";
+        let message =
+            "is not UTF-8, so it is written to binaryData, which OLM reads only with gzip";
         log::line("warning", format_args!("{path}: the file {message}"));
     }
 }
