@@ -41,7 +41,6 @@ mod interrupt;
 #[cfg(feature = "serve")]
 mod log;
 #[cfg(feature = "serve")]
-#[cfg(feature = "serve")]
 mod serve;
 #[cfg(feature = "serve")]
 mod termination;
