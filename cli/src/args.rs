@@ -129,10 +129,6 @@ pub(crate) struct Unpack {
     #[arg(long, value_name = "IMAGE", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub(crate) source_image: Option<String>,
 
-    /// ID to record in the ConfigMap, which distinguishes this attempt from others
-    #[arg(long, value_name = "ID", value_parser = clap::builder::NonEmptyStringValueParser::new())]
-    pub(crate) attempt: Option<String>,
-
     /// Fail if the bundle loses anything, or if any part of it is invalid
     #[arg(long)]
     pub(crate) strict: bool,

@@ -6,7 +6,7 @@ mod exit;
 mod hint;
 mod nearby;
 
-use std::fmt::{Display, Write as _};
+use std::fmt::Display;
 use std::io::{self, Write as _};
 
 use unlade_bundle::{Finding, finding, source};
@@ -181,7 +181,7 @@ fn describe_launches(failed: usize, all: usize, not_deleted: usize) -> String {
 pub(crate) fn report(error: &Error, screen: &Screen) -> Exit {
     let exit = error.exit();
     if exit != Exit::Success {
-        print_labelled("error", screen.err.error, &chain(error));
+        print_labelled("error", screen.err.error, &text::chain(error));
         for line in error.failure().map(evidence::lines).unwrap_or_default() {
             _ = writeln!(io::stderr(), "  {}", text::line(&line));
         }
@@ -214,21 +214,6 @@ pub(crate) fn note(text: &str) {
 fn print_labelled(label: &str, style: anstyle::Style, text: &str) {
     // If standard error fails, the error cannot be reported anywhere.
     _ = writeln!(io::stderr(), "{style}{label}{style:#}: {}", text::line(text));
-}
-
-/// Returns the message of an error and of its causes. A cause is left out if the message already
-/// ends with it, because some libraries include their causes in their messages.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let next = error.to_string();
-        if !text.ends_with(&next) {
-            _ = write!(text, ": {next}");
-        }
-        cause = error.source();
-    }
-    text
 }
 
 fn finding_count(n_findings: usize) -> String {

@@ -10,6 +10,7 @@ use http_body_util::BodyExt;
 use kube::client::Body;
 use serde_json::{Value, json};
 use tracing::{Instrument, Span, debug, debug_span, field};
+use unlade_text::excerpt;
 
 use crate::{Reason, failure};
 
@@ -18,9 +19,6 @@ mod tests;
 
 /// The maximum number of bytes to read of an error response. The rest is ignored.
 const MAX_ERROR_BODY: usize = 1 << 20;
-
-/// The maximum number of bytes to show of a response that does not come from an API server.
-const MAX_QUOTED: usize = 200;
 
 /// Wraps a client. The new client differs from it in three ways:
 ///
@@ -117,7 +115,7 @@ impl Observer {
     fn not_an_api_server(&self, status: StatusCode, body: &str) -> kube::Error {
         let words: Vec<_> = body.split_whitespace().collect();
         let words = words.join(" ");
-        let words = words.get(..words.floor_char_boundary(MAX_QUOTED)).unwrap_or_default();
+        let words = excerpt::shorten(&words);
         kube::Error::Service(Box::new(Unreached {
             server: self.server.clone(),
             cause: format!("the answer {status} does not come from an API server: {words:?}"),

@@ -2,16 +2,19 @@
 
 use std::hash::{BuildHasher, RandomState};
 
+use sha2::{Digest as _, Sha256};
 use unlade_config_map::Encoding;
+use unlade_name::check_label;
+use unlade_text::{excerpt, hex};
 
-use crate::{ImageReference, sha256};
+use unlade_name::ImageReference;
 
 #[cfg(test)]
 mod tests;
 
 /// The maximum length of a ConfigMap's name. It leaves room for a dash and the largest number of an
 /// attempt in the Job's name, which must fit in the 63 characters of a label.
-pub(crate) const MAX_LENGTH: usize = 52;
+pub const MAX_LENGTH: usize = 52;
 
 /// The number of hex digits of the hash in a name: 80 bits. Finding a second image for a given name
 /// is infeasible. Two images with the same name, which can be found with 2^40 tries, are
@@ -22,12 +25,11 @@ const MAX_TAG_LENGTH: usize = 20;
 
 /// The given name is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{name:?} is not a valid name for the ConfigMap: it must have 1 to {MAX_LENGTH} characters, and consist of lowercase letters, digits and inner dashes"
-)]
+#[error("{name:?} is not a valid name for the ConfigMap: {fault}")]
 pub(crate) struct Error {
-    /// The name.
-    pub(crate) name: String,
+    /// The name, or its beginning.
+    name: String,
+    fault: unlade_name::Error,
 }
 
 /// Returns the name for the content of this image in this encoding. It must never change, because
@@ -38,7 +40,7 @@ pub(crate) fn derived(image: &ImageReference, encoding: Encoding) -> String {
         Encoding::Auto => String::new(),
         encoding => format!("\0encoding={encoding}"),
     };
-    with_suffix(image, &sha256::hex_digest(format!("{image}{options}").as_bytes()))
+    with_suffix(image, &hex(&Sha256::digest(format!("{image}{options}"))))
 }
 
 /// Returns a random name for this image.
@@ -57,11 +59,9 @@ pub(crate) fn random() -> String {
 
 /// Checks a name that the caller chose.
 pub(crate) fn given(name: &str) -> Result<String, Error> {
-    if name.len() <= MAX_LENGTH && is_label(name) {
-        Ok(name.to_owned())
-    } else {
-        let shown = name.get(..name.floor_char_boundary(200)).unwrap_or_default();
-        Err(Error { name: shown.to_owned() })
+    match check_label(name, MAX_LENGTH) {
+        Ok(()) => Ok(name.to_owned()),
+        Err(fault) => Err(Error { name: excerpt::shorten(name), fault }),
     }
 }
 
@@ -98,10 +98,4 @@ fn readable(text: &str, length: usize) -> String {
     text.truncate(length);
     text.truncate(text.trim_end_matches('-').len());
     text
-}
-
-/// Checks whether `name` is a DNS label (RFC 1123), apart from its length.
-fn is_label(name: &str) -> bool {
-    let is_legal = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    !name.is_empty() && name.bytes().all(is_legal) && !name.starts_with('-') && !name.ends_with('-')
 }

@@ -22,9 +22,8 @@ use serde_json::Value;
 pub(crate) use access::Access;
 pub(crate) use job::ttl;
 
-use crate::{
-    Failure, ImageReference, Name, Options, Reason, Request, Strategy, User, image_reference, name,
-};
+use crate::{Failure, Name, Options, Reason, Request, Strategy, User, name};
+use unlade_name::ImageReference;
 
 #[cfg(test)]
 mod tests;
@@ -107,10 +106,10 @@ pub(crate) fn assigns_uids(namespace: &Namespace) -> bool {
 pub(crate) enum Error {
     /// The reference of the bundle image is invalid.
     #[error(transparent)]
-    Image(image_reference::Error),
+    Image(unlade_name::image::Error),
     /// The reference of the tool image is invalid.
     #[error("the tool image {0}")]
-    ToolImage(image_reference::Error),
+    ToolImage(unlade_name::image::Error),
     /// The given name is invalid.
     #[error(transparent)]
     Name(#[from] name::Error),

@@ -5,15 +5,13 @@ use std::sync::OnceLock;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use kube::api::{Api, PostParams};
+use unlade_text::excerpt;
 
 use crate::object::{Facts, Kind, Plan, pod};
 use crate::{Strategy, failure};
 
 #[cfg(test)]
 mod tests;
-
-/// The maximum number of bytes of the API server's message in an explanation.
-const MAX_QUOTED: usize = 500;
 
 /// The strategy of a launch, and why it was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +85,7 @@ impl ImageVolumes {
     /// [`Strategy::Auto`] chooses injection.
     pub(crate) fn note_failure(&self, words: &str) {
         // One message is enough, so later ones are dropped.
-        let _ = self.failed.set(shortened(words));
+        let _ = self.failed.set(excerpt::shorten(words));
     }
 
     async fn find_out(
@@ -179,13 +177,15 @@ impl<K: Kind + WithPod> DryRuns<K> {
 /// Classifies an error. Returns errors that do not concern the object.
 fn classify(error: kube::Error) -> Result<Answer, kube::Error> {
     let kube::Error::Api(status) = &error else { return Err(error) };
-    let words = shortened(&status.message);
+    let words = &status.message;
     match status.code {
-        403 if failure::is_from_authorizer(&words) => Ok(Answer::NotAllowed(words)),
-        400 | 403 | 422 => Ok(Answer::Rejected(words)),
+        403 if failure::is_from_authorizer(words) => {
+            Ok(Answer::NotAllowed(excerpt::shorten(words)))
+        }
+        400 | 403 | 422 => Ok(Answer::Rejected(excerpt::shorten(words))),
         // A webhook that does not answer (500), or that rejects the object with its own status.
         _ if words.contains("admission webhook") || words.contains("calling webhook") => {
-            Ok(Answer::Rejected(words))
+            Ok(Answer::Rejected(excerpt::shorten(words)))
         }
         _ => Err(error),
     }
@@ -202,13 +202,4 @@ fn choose_by_support(kept: bool) -> Chosen {
 
 fn inject(because: impl Into<String>) -> Chosen {
     Chosen { strategy: Strategy::Inject, because: Some(because.into()) }
-}
-
-fn shortened(words: &str) -> String {
-    let mut shortened =
-        words.get(..words.floor_char_boundary(MAX_QUOTED)).unwrap_or_default().to_owned();
-    if shortened.len() < words.len() {
-        shortened.push('…');
-    }
-    shortened
 }

@@ -1,6 +1,5 @@
 //! Computes and verifies digests.
 
-use std::fmt::Write as _;
 use std::io::{self, Read, Write};
 
 use oci_spec::image::{Digest, DigestAlgorithm};
@@ -157,9 +156,5 @@ impl Hasher {
 }
 
 fn format_digest(algorithm: &str, bytes: &[u8]) -> String {
-    bytes.iter().fold(format!("{algorithm}:"), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    format!("{algorithm}:{}", unlade_text::hex(bytes))
 }

@@ -5,7 +5,7 @@ use unlade_text::excerpt;
 
 use crate::document::{DockerImage, DockerManifest};
 use crate::manifest::{Error, Manifest, parse};
-use crate::reference::normalize_docker_name;
+use crate::reference::is_same_image;
 use crate::store::{self, Store};
 use crate::{Select, budget::Budget, digest};
 
@@ -57,12 +57,11 @@ fn choose<'a>(
             items.get(*index).map(|item| (item, first_tag(item))).ok_or_else(|| not_found(select))
         }
         (Some(select @ Select::Name(name)), _) => {
-            let full = normalize_docker_name(name);
             let tags = items.iter().flat_map(|item| {
                 item.repo_tags.iter().flatten().map(move |tag| (item, tag.clone()))
             });
             tags.into_iter()
-                .find(|(_, tag)| normalize_docker_name(tag) == full)
+                .find(|(_, tag)| is_same_image(tag, name))
                 .map(|(item, tag)| (item, Some(tag)))
                 .ok_or_else(|| not_found(select))
         }

@@ -5,6 +5,7 @@ use std::io::{self, BufReader};
 use std::path::{Path as FilePath, PathBuf};
 
 use unlade_bundle::{Reading, source};
+use unlade_name::ImageReference;
 use unlade_text::excerpt;
 
 use crate::budget::{Budget, Exceeded};
@@ -13,7 +14,6 @@ use crate::compression::decompress;
 use crate::digest::{self, Verified};
 use crate::layer::{self, Stack};
 use crate::manifest::{self, Layer, Manifest};
-use crate::reference::is_image_name;
 use crate::store::{self, Store};
 use crate::{Digest, Limits, Platform, Select, Source, Transport, docker, layout};
 
@@ -204,7 +204,8 @@ fn noun(transport: Transport) -> &'static str {
 /// Whether a path that does not exist is probably the name of an image in a registry, because it
 /// has a tag or a digest.
 fn may_be_remote(path: &FilePath) -> bool {
-    path.to_str().is_some_and(|name| name.contains([':', '@']) && is_image_name(name))
+    path.to_str()
+        .is_some_and(|name| name.contains([':', '@']) && ImageReference::parse(name).is_ok())
 }
 
 /// Reads the bundle in the image that `source` names.
@@ -290,7 +291,6 @@ fn find(
 
 /// Reads the bundle in the stack of `layers`.
 fn unpack(store: &Store<'_>, layers: &[Layer], budget: &Budget) -> Result<Reading, Error> {
-    let options = source::Options::with_limits(budget.limits.content.clone());
     let mut wanted = bundle::wanted();
     for _ in 0..MAX_ROUNDS {
         let mut stack = Stack::new(&wanted, budget);
@@ -301,7 +301,7 @@ fn unpack(store: &Store<'_>, layers: &[Layer], budget: &Budget) -> Result<Readin
             wanted.paths.append(&mut stack.missed);
             continue;
         }
-        match source::read(stack.tree, &options) {
+        match source::read(stack.tree, &budget.limits.content) {
             Ok(reading) => return Ok(reading),
             Err(Stop::WantsDirectory(path)) => wanted.directories.insert(path),
             Err(Stop::WantsPath(path)) => wanted.paths.insert(path),

@@ -6,7 +6,7 @@ use unlade_text::excerpt;
 use crate::budget::Budget;
 use crate::manifest::{Error, Manifest, is_index, is_manifest, parse, read_blob, shape};
 use crate::{Platform, Select};
-use crate::{reference::normalize_docker_name, store::Store};
+use crate::{reference::is_same_image, store::Store};
 
 /// The file that marks a directory as a layout.
 pub(crate) const MARKER: &str = "oci-layout";
@@ -111,10 +111,10 @@ fn selected(descriptors: &[Descriptor], select: &Select) -> Result<Target, Error
     let found = match select {
         Select::Index(index) => descriptors.get(*index),
         Select::Name(name) => {
-            let full = normalize_docker_name(name);
             let is_named = |descriptor: &&Descriptor| {
                 annotation(descriptor, REF_NAME) == Some(name.as_str())
-                    || annotation(descriptor, CONTAINERD_NAME).is_some_and(|found| found == full)
+                    || annotation(descriptor, CONTAINERD_NAME)
+                        .is_some_and(|found| is_same_image(found, name))
             };
             let mut named = descriptors.iter().filter(is_named);
             named.clone().find(|descriptor| is_image(descriptor)).or_else(|| named.next())

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use unlade_name::ImageReference;
+
 use crate::Digest;
 
 /// Transports of `containers-transports(5)` that are not supported.
@@ -265,57 +267,11 @@ fn is_name(name: &str) -> bool {
     })
 }
 
-/// Whether `text` can name an image in a registry: `[HOST[:PORT]/]PATH[:TAG][@DIGEST]`
-/// (distribution/reference), except for hosts that are IPv6 addresses.
-pub(crate) fn is_image_name(text: &str) -> bool {
-    let (name, digest) =
-        text.split_once('@').map_or((text, None), |(name, digest)| (name, Some(digest)));
-    let (host, path) = match name.split_once('/') {
-        Some((host, path)) if host.contains(['.', ':']) || host == "localhost" => {
-            (Some(host), path)
-        }
-        _ => (None, name),
-    };
-    let (path, tag) = path.rsplit_once(':').map_or((path, None), |(path, tag)| (path, Some(tag)));
-    host.is_none_or(is_host)
-        && path.split('/').all(is_component)
-        && tag.is_none_or(is_tag)
-        && digest.is_none_or(|digest| digest.parse::<Digest>().is_ok())
-}
-
-fn is_host(text: &str) -> bool {
-    let (host, port) = text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port)));
-    let is_label = |label: &str| {
-        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-    };
-    host.split('.').all(is_label) && port.is_none_or(|port| port.parse::<u16>().is_ok())
-}
-
-fn is_component(text: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let ends = [text.bytes().next(), text.bytes().next_back()];
-    ends.into_iter().all(|end| end.is_some_and(is_plain))
-        && text.bytes().all(|byte| is_plain(byte) || matches!(byte, b'.' | b'_' | b'-'))
-}
-
-fn is_tag(text: &str) -> bool {
-    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    (1..=128).contains(&text.len())
-        && text.bytes().next().is_some_and(is_word)
-        && text.bytes().all(|byte| is_word(byte) || matches!(byte, b'.' | b'-'))
-}
-
-/// `name` with the registry, `library/` and `latest` that Docker fills in, so that short and full
-/// names compare as equal (distribution/reference `ParseNormalizedNamed`, `TagNameOnly`).
-pub(crate) fn normalize_docker_name(name: &str) -> String {
-    let (host, path) = match name.split_once('/') {
-        Some((host, path)) if host.contains(['.', ':']) || host == "localhost" => (host, path),
-        _ => ("docker.io", name),
-    };
-    let host = if host == "index.docker.io" { "docker.io" } else { host };
-    let library = if host == "docker.io" && !path.contains('/') { "library/" } else { "" };
-    let tag = if path.contains([':', '@']) { "" } else { ":latest" };
-    format!("{host}/{library}{path}{tag}")
+/// Whether two texts refer to the same image, also if one of them is short, such as `etcd:v1` for
+/// `docker.io/library/etcd:v1`.
+pub(crate) fn is_same_image(a: &str, b: &str) -> bool {
+    let normalized = |text| ImageReference::parse(text).map(|image| image.normalized());
+    a == b || normalized(a).is_ok_and(|a| normalized(b).is_ok_and(|b| a == b))
 }
 
 #[cfg(test)]

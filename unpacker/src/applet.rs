@@ -48,11 +48,11 @@ impl Applet {
             Self::Cp => ("cp", cp::run(args, stdout).map_err(boxed)),
             Self::Cpb => ("cpb", cpb::run(args).map_err(boxed)),
             Self::CopyContent => ("copy-content", copy_content::run(args).map_err(boxed)),
-            // It reports errors itself, in the words of upstream's command.
+            // It reports errors itself, because some have a hint.
             Self::Opm => return opm::run(&args, |name| std::env::var_os(name), stdout),
         };
         let Err(error) = failed else { return 0 };
-        log::line("error", format_args!("{name}: {}", log::chain(error.as_ref())));
+        log::line("error", format_args!("{name}: {}", unlade_text::chain(error.as_ref())));
         1
     }
 }

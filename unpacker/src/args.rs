@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use lexopt::prelude::*;
 use unlade_config_map::Encoding;
+use unlade_name::{MAX_LABEL, check_label, check_subdomain};
 
-use crate::name;
 use crate::serve::{self, Bundle, Output};
 
 /// The command that the command line requests.
@@ -37,6 +37,8 @@ pub(crate) enum Error {
     Twice(String),
     #[error("--{flag} {value:?}: {expected}")]
     Value { flag: &'static str, value: String, expected: &'static str },
+    #[error("--{flag} {value:?}: {fault}")]
+    Name { flag: &'static str, value: String, fault: unlade_name::Error },
     #[error("{0}")]
     Syntax(#[from] lexopt::Error),
 }
@@ -91,12 +93,7 @@ fn serve(parser: &mut lexopt::Parser) -> Result<Command, Error> {
             }
             Long("source-image-from-env") => options.source_image_from_env = true,
             Short('n') | Long("namespace") => {
-                options.namespace = Some(checked(
-                    parser,
-                    "namespace",
-                    name::is_label,
-                    "expected at most 63 characters of a-z, 0-9 and -",
-                )?);
+                options.namespace = Some(namespace(parser.value()?.string()?)?);
             }
             Long("encoding") => options.encoding = encoding(&text(parser, "encoding")?)?,
             Long("attempt") => {
@@ -111,7 +108,6 @@ fn serve(parser: &mut lexopt::Parser) -> Result<Command, Error> {
                     "expected 1 to 253 printable ASCII characters without blanks",
                 )?);
             }
-            Long("honour-metadata-path") => options.honour_metadata_path = true,
             Long("kubeconfig") => options.kubeconfig = Some(parser.value()?.into()),
             Long("context") => options.context = Some(text(parser, "context")?),
             Long("dry-run") => options.dry_run = true,
@@ -152,12 +148,19 @@ fn check(options: &serve::Options) -> Result<(), Error> {
 /// Parses `[ROOT=]CONFIGMAP`. The root may contain `=`, but a name never does.
 fn bundle(value: &str) -> Result<Bundle, Error> {
     let (root, config_map) = value.rsplit_once('=').unwrap_or(("/", value));
-    if root.is_empty() || !name::is_subdomain(config_map) {
-        let expected = "expected [ROOT=]CONFIGMAP, and at most 253 characters of a-z, 0-9, - and . \
-                        in CONFIGMAP";
-        return Err(Error::Value { flag: "bundle", value: value.to_owned(), expected });
+    let (flag, owned) = ("bundle", value.to_owned());
+    if root.is_empty() {
+        return Err(Error::Value { flag, value: owned, expected: "expected [ROOT=]CONFIGMAP" });
     }
+    check_subdomain(config_map).map_err(|fault| Error::Name { flag, value: owned, fault })?;
     Ok(Bundle { root: root.into(), config_map: config_map.to_owned(), source_image: None })
+}
+
+fn namespace(value: String) -> Result<String, Error> {
+    match check_label(&value, MAX_LABEL) {
+        Ok(()) => Ok(value),
+        Err(fault) => Err(Error::Name { flag: "namespace", value, fault }),
+    }
 }
 
 fn encoding(value: &str) -> Result<Encoding, Error> {

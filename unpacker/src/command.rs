@@ -85,7 +85,7 @@ fn command(run: &Run, args: Vec<OsString>) -> u8 {
                 0
             }
             Err(error) => {
-                let message = text::line(&log::chain(&error)).into_owned();
+                let message = text::line(&text::chain(&error)).into_owned();
                 log::line("error", &message);
                 run.fail(Outcome::failed("", Verdict::System, message))
             }

@@ -8,16 +8,16 @@ use std::time::Duration;
 use unlade_config_map::ConfigMap;
 
 use crate::api::{self, Kubeconfig, Pace, Policy, Request, Response, Server, SystemClock, connect};
-use crate::{args, log};
+use crate::args;
 
 /// Parses a command line, which does not include the name of the program.
 pub fn arguments(args: impl IntoIterator<Item = OsString>) -> Result<(), String> {
-    args::parse(args).map(|_| ()).map_err(|error| log::chain(&error))
+    args::parse(args).map(|_| ()).map_err(|error| unlade_text::chain(&error))
 }
 
 /// Reads the current context of the kubeconfig at `path`.
 pub fn kubeconfig(path: &Path) -> Result<(), String> {
-    Kubeconfig::read(path, None).map(|_| ()).map_err(|error| log::chain(&error))
+    Kubeconfig::read(path, None).map(|_| ()).map_err(|error| unlade_text::chain(&error))
 }
 
 /// A response of an API server: its status, its `Retry-After` in seconds, and its body.
@@ -31,7 +31,7 @@ pub fn fill(read: Answer<'_>, written: Answer<'_>, encoded: &ConfigMap) -> Resul
     let mut pace = Pace::new(&policy, &clock);
     api::attempt(&server, encoded, unlade_config_map::fill, &pace)
         .map(|_| ())
-        .map_err(|error| format!("{} {:?}", log::chain(&error), pace.next_wait(&error)))
+        .map_err(|error| format!("{} {:?}", unlade_text::chain(&error), pace.next_wait(&error)))
 }
 
 /// The responses, the first of which is the last element.

@@ -18,6 +18,5 @@ pub mod fuzz;
 pub mod install;
 mod interrupt;
 mod log;
-mod name;
 mod serve;
 mod termination;

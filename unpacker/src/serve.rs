@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use unlade_bundle::{Limits, finding, source};
+use unlade_bundle::{Limits, finding};
 use unlade_config_map::{
     ConfigMap, Encoding,
     encode::{self, encode},
@@ -26,7 +26,6 @@ use crate::log;
 pub(crate) struct Options {
     pub(crate) bundles: Vec<Bundle>,
     pub(crate) source_image_from_env: bool,
-    pub(crate) honour_metadata_path: bool,
     pub(crate) limits: Limits,
     pub(crate) namespace: Option<String>,
     pub(crate) encoding: Encoding,
@@ -159,11 +158,7 @@ fn unpack_bundle(
     clock: &SystemClock,
     stdout: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
-    let read = source::Options {
-        limits: options.limits.clone(),
-        honour_metadata_path: options.honour_metadata_path,
-    };
-    let reading = unlade_directory::read(&bundle.root, &read)?;
+    let reading = unlade_directory::read(&bundle.root, &options.limits)?;
     let root = bundle.root.display();
     for finding in finding::listed(&reading.findings) {
         log::line("warning", format_args!("{root}: {finding}"));

@@ -6,12 +6,13 @@ use std::{
     process::Command,
 };
 
+use unlade_name::ImageReference;
 use unlade_oci::{
     Reference, Select, Source, Transport,
     build::{self, Image, Written},
 };
 use unlade_registry::{
-    Name, Options, push, tree,
+    Options, push, tree,
     unpacker::{Documents, Unpacker},
 };
 
@@ -43,7 +44,7 @@ pub(crate) struct Arguments {
     /// Also copy the image to a registry, with a name such as `registry.example/unlade/unpacker:1`.
     /// If the registry requires credentials, set UNLADE_REGISTRY_CREDENTIALS=USER:PASSWORD.
     #[arg(long, value_name = "NAME")]
-    push: Option<Name>,
+    push: Option<ImageReference>,
     /// Connect to the registry without TLS.
     #[arg(long, requires = "push")]
     plain_http: bool,
@@ -78,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
         let credentials = credentials.map(|both| both.parse()).transpose()?;
         let options = Options { plain_http: arguments.plain_http, credentials };
         let digest = push(&Source::Path(path), name, &options)?;
-        println!("{}/{}@{digest}", name.registry, name.repository);
+        println!("{}/{}@{digest}", name.registry(), name.repository());
     }
     Ok(())
 }

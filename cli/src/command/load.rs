@@ -177,7 +177,7 @@ impl<'a, W: Write> Writer<'a, W> {
     ) -> io::Result<()> {
         let Self::Documents(documents) = self else { return Ok(()) };
         let exit_code = error.exit().code();
-        let failure = Failure { error: error::chain(error), exit_code, report };
+        let failure = Failure { error: unlade_text::chain(error), exit_code, report };
         documents.write(&Document::new(config_map, failure))
     }
 

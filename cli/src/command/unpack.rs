@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use unlade_bundle::{Findings, Reading, finding, source::Options};
+use unlade_bundle::{Findings, Reading, finding};
 use unlade_config_map::encode;
 use unlade_loader::{self as loader, Loaded, load::is_loss};
 use unlade_oci::{self as oci, Source};
@@ -26,7 +26,6 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
         namespace,
         platform,
         source_image,
-        attempt,
         strict,
         limits,
     } = args;
@@ -57,7 +56,6 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
         namespace: namespace.unwrap_or_default(),
         encoding: encoding.into(),
         source_image,
-        attempt,
         findings: reader_findings,
         ..encode::Options::default()
     };
@@ -113,7 +111,7 @@ fn read(
     let platform = platform.map(str::parse).transpose()?;
     match source {
         Source::Path(path) if is_bundle_directory(path) => {
-            unlade_directory::read(path, &Options::with_limits(limits.clone()))
+            unlade_directory::read(path, limits)
                 .map(|reading| (reading, None))
                 .map_err(|source| Error::Directory { path: path.display().to_string(), source })
         }

@@ -9,7 +9,7 @@ use unlade_launcher::inventory::{Attempt, Description};
 use super::{Summary, inventory::or_none, load::digest_source};
 use crate::{
     age,
-    error::{chain, evidence},
+    error::evidence,
     remedy,
     screen::Screen,
     table::{Align, Table},
@@ -76,7 +76,7 @@ pub(crate) fn format_description(description: &Description, screen: &Screen) -> 
         Ok(findings) => summary.findings(findings),
         Err(error) => {
             summary.blank();
-            summary.field("Not loaded", &chain(error));
+            summary.field("Not loaded", &unlade_text::chain(error));
         }
     }
     summary.wide_table(&jobs(&item.attempts));

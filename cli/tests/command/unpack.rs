@@ -40,14 +40,12 @@ fn what_is_asked_for_is_in_the_config_map() {
         "--name=a.b",
         "-nteas",
         "--source-image=example.com/tea:1",
-        "--attempt=7",
     ]);
     let metadata = &config_map["metadata"];
     assert_eq!(metadata["name"], "a.b");
     assert_eq!(metadata["namespace"], "teas");
     assert_eq!(metadata["annotations"]["olm.contentEncoding"], "gzip+base64");
     assert_eq!(metadata["annotations"]["olm.sourceImage"], "example.com/tea:1");
-    assert_eq!(metadata["annotations"]["unlade.dev/attempt"], "7");
     assert!(config_map["binaryData"]["teas.crd.yaml"].is_string());
     assert_eq!(config_map["data"].get("teas.crd.yaml"), None);
 }

@@ -4,8 +4,7 @@ mod file;
 mod rule;
 
 pub(crate) use file::{AnnotationsFile, Illegal, read};
-pub use file::{EntryProblem, Error};
-pub(crate) use rule::name_problem;
+pub use file::{EntryFault, EntryProblem, Error};
 pub use rule::{SIZE, check_size, is_reserved, size};
 
 /// The media type of the bundle, such as `registry+v1`.

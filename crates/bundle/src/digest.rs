@@ -39,13 +39,7 @@ pub(crate) fn compute(content: &Content) -> String {
         update_string(&mut hash, file.name.as_bytes());
         update_string(&mut hash, &file.bytes);
     }
-    let mut text = ALGORITHM.to_owned();
-    for byte in hash.finalize() {
-        for digit in [byte >> 4, byte & 15] {
-            text.extend(char::from_digit(u32::from(digit), 16));
-        }
-    }
-    text
+    format!("{ALGORITHM}{}", unlade_text::hex(&hash.finalize()))
 }
 
 fn update_number(hash: &mut Sha256, number: usize) {

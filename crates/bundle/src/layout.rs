@@ -18,9 +18,6 @@ pub struct Layout {
     /// The directory of the manifests, relative to the root of the bundle. The path is normalized:
     /// it has no empty parts, no `.`, no `..`, and no slash at either end.
     pub manifests: String,
-    /// The directory that `metadata.v1` names, normalized in the same way, if it is not
-    /// `metadata/`. Only readers that are explicitly asked to use it do so.
-    pub metadata: Option<String>,
     /// Findings about paths that are named but not used.
     pub findings: Vec<Finding>,
 }
@@ -72,7 +69,6 @@ impl Error {
 pub fn read(annotations: Option<&[u8]>, limits: &Limits) -> Result<Layout, Error> {
     let mut layout = Layout {
         manifests: Directory::Manifests.as_str().to_owned(),
-        metadata: None,
         findings: Vec::new(),
     };
     let Some(text) = annotations else { return Ok(layout) };
@@ -93,9 +89,8 @@ pub fn read(annotations: Option<&[u8]>, limits: &Limits) -> Result<Layout, Error
     }
 
     let named = value(METADATA);
-    let path = normalize(named);
-    if !named.is_empty() && path.as_deref() != Some(Directory::Metadata.as_str()) {
-        layout.metadata = path.filter(|path| !path.is_empty());
+    let is_default = normalize(named).as_deref() == Some(Directory::Metadata.as_str());
+    if !named.is_empty() && !is_default {
         layout.findings.push(ignored_path(METADATA, named, Directory::Metadata));
     }
     Ok(layout)
@@ -113,7 +108,7 @@ impl Layout {
         }
         let mut findings = self.findings.clone();
         findings.push(ignored_path(MANIFESTS, &self.manifests, Directory::Manifests));
-        Some(Self { manifests: default.to_owned(), metadata: self.metadata.clone(), findings })
+        Some(Self { manifests: default.to_owned(), findings })
     }
 }
 

@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use crate::{
-    Content, Directory, File, Finding, Layout, Limits, Reading, annotation,
+    Content, Directory, File, Finding, Layout, Limits, Reading,
     content::ANNOTATIONS_FILE, layout,
 };
 
@@ -81,23 +81,6 @@ pub enum Entry<F> {
     Special(&'static str),
 }
 
-/// How a bundle is read.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Options {
-    /// Limits on what is read.
-    pub limits: Limits,
-    /// Whether the metadata is read from the path that `metadata.v1` of annotations.yaml names. If
-    /// not, a path other than `metadata/` is reported.
-    pub honour_metadata_path: bool,
-}
-
-impl Options {
-    /// Returns the default options with these limits.
-    pub fn with_limits(limits: Limits) -> Self {
-        Self { limits, ..Self::default() }
-    }
-}
-
 /// Reads the bundle in `tree`: the files of `metadata/`, and those of the directory that
 /// `manifests.v1` of its annotations.yaml names, or of `manifests/`.
 ///
@@ -106,9 +89,9 @@ impl Options {
 /// Returns an error if a directory does not exist, if it contains anything other than readable
 /// regular files and links to them, if a limit is exceeded, or if the files are not a valid
 /// [`Content`].
-pub fn read<T: Tree>(tree: T, options: &Options) -> Result<Reading, T::Error> {
-    let (files, layout) = read_files(tree, options)?;
-    let mut reading = Content::assemble(files, &options.limits).map_err(Error::from)?;
+pub fn read<T: Tree>(tree: T, limits: &Limits) -> Result<Reading, T::Error> {
+    let (files, layout) = read_files(tree, limits)?;
+    let mut reading = Content::assemble(files, limits).map_err(Error::from)?;
     reading.findings.splice(0..0, layout.findings);
     Ok(reading)
 }
@@ -118,25 +101,11 @@ pub fn read<T: Tree>(tree: T, options: &Options) -> Result<Reading, T::Error> {
 /// # Errors
 ///
 /// Fails as [`read`] does, but does not check that the files are a [`Content`].
-pub fn read_files<T: Tree>(tree: T, options: &Options) -> Result<(Vec<File>, Layout), T::Error> {
-    let mut reader = Reader::new(&tree, &options.limits);
+pub fn read_files<T: Tree>(tree: T, limits: &Limits) -> Result<(Vec<File>, Layout), T::Error> {
+    let mut reader = Reader::new(&tree, limits);
     let mut files = reader.read_directory(Directory::Metadata.as_str(), Directory::Metadata)?;
     let annotations = files.iter().find(|file| file.name == ANNOTATIONS_FILE);
     let mut layout = reader.read_layout(annotations)?;
-    if let Some(path) = layout.metadata.take_if(|_| options.honour_metadata_path) {
-        layout.findings.retain(|finding| finding.subject != annotation::METADATA);
-        let named_by = files.into_iter().find(|file| file.name == ANNOTATIONS_FILE);
-        reader = Reader::new(&tree, &options.limits);
-        files = reader.read_directory(&path, Directory::Metadata)?;
-        // The file that names the path is used if there is none at the path.
-        if !files.iter().any(|file| file.name == ANNOTATIONS_FILE)
-            && let Some(file) = named_by
-        {
-            reader.files = reader.files.saturating_sub(1);
-            reader.bytes = reader.bytes.saturating_sub(file.bytes.len());
-            files.push(file);
-        }
-    }
     files.extend(reader.read_manifests(&mut layout)?);
     Ok((finish(tree, files), layout))
 }

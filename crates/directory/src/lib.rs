@@ -1,9 +1,9 @@
 //! Reads the directories of a bundle into [`Content`](unlade_bundle::Content).
 //!
 //! ```no_run
-//! use unlade_bundle::source::{self, Options};
+//! use unlade_bundle::{Limits, source};
 //!
-//! let reading = unlade_directory::read("examples/hello-operator".as_ref(), &Options::default())?;
+//! let reading = unlade_directory::read("examples/hello-operator".as_ref(), &Limits::default())?;
 //! for file in reading.content.files() {
 //!     println!("{:?} {} {}", file.directory, file.name, file.bytes.len());
 //! }
@@ -26,8 +26,8 @@ mod tests;
 
 use std::path::Path;
 
-use unlade_bundle::Reading;
-use unlade_bundle::source::{self, Error, Options};
+use unlade_bundle::source::{self, Error};
+use unlade_bundle::{Limits, Reading};
 
 pub use self::beneath::{Folder, Mount};
 pub use self::file::read_at_most;
@@ -38,6 +38,6 @@ pub use self::place::Place;
 /// # Errors
 ///
 /// Fails as [`source::read`] does, and if `root` cannot be opened.
-pub fn read(root: &Path, options: &Options) -> Result<Reading, Error> {
-    source::read(Folder::root(root)?, options)
+pub fn read(root: &Path, limits: &Limits) -> Result<Reading, Error> {
+    source::read(Folder::root(root)?, limits)
 }

@@ -6,7 +6,10 @@ use std::path::Path;
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use tempfile::TempDir;
 use unlade_bundle::Reading;
-use unlade_bundle::source::{self, Error, LinkFault, Options};
+use unlade_bundle::{
+    Limits,
+    source::{self, Error, LinkFault},
+};
 
 use super::beneath::{Folder, Resolution};
 use super::read;
@@ -29,7 +32,7 @@ fn refusal(resolution: Resolution, add: impl FnOnce(&Path)) -> Error {
 }
 
 fn read_by(resolution: Resolution, root: &TempDir) -> Result<Reading, Error> {
-    source::read(Folder::root_by(root.path(), resolution)?, &Options::default())
+    source::read(Folder::root_by(root.path(), resolution)?, &Limits::default())
 }
 
 /// The ways in which a reader resolves paths.
@@ -267,7 +270,7 @@ fn missing_directories_are_named() {
             assert!(matches!(&error, Error::NotADirectory { path } if path == name), "{error:?}");
         }
     }
-    let error = read(Path::new("/nowhere-at-all"), &Options::default()).unwrap_err();
+    let error = read(Path::new("/nowhere-at-all"), &Limits::default()).unwrap_err();
     assert!(matches!(error, Error::Root { .. }), "{error:?}");
 }
 
@@ -278,32 +281,32 @@ fn limits_hold_while_reading() {
         fs::write(root.join("manifests/b"), vec![b'b'; 100]).unwrap();
     };
     let root = bundle(big);
-    let mut options = Options::default();
-    options.limits.file_size = 99;
-    let error = read(root.path(), &options).unwrap_err();
+    let mut limits = Limits::default();
+    limits.file_size = 99;
+    let error = read(root.path(), &limits).unwrap_err();
     assert!(
         matches!(&error, Error::FileSize { path, limit: 99 } if path == "manifests/a"),
         "{error:?}"
     );
 
-    options.limits.file_size = 100;
-    options.limits.total_size = 215;
-    let error = read(root.path(), &options).unwrap_err();
+    limits.file_size = 100;
+    limits.total_size = 215;
+    let error = read(root.path(), &limits).unwrap_err();
     assert!(
         matches!(&error, Error::TotalSize { path, limit: 215 } if path == "manifests/b"),
         "{error:?}"
     );
 
-    options.limits.total_size = 10_000;
-    options.limits.files = 3;
-    let error = read(root.path(), &options).unwrap_err();
+    limits.total_size = 10_000;
+    limits.files = 3;
+    let error = read(root.path(), &limits).unwrap_err();
     assert!(
         matches!(&error, Error::Files { directory, limit: 3 } if directory == "manifests"),
         "{error:?}"
     );
 
-    options.limits.files = 4;
-    read(root.path(), &options).unwrap();
+    limits.files = 4;
+    read(root.path(), &limits).unwrap();
 }
 
 #[test]
@@ -369,23 +372,10 @@ fn manifests_are_read_where_the_annotations_say() {
 }
 
 #[test]
-fn metadata_path_is_reported_and_honoured_only_if_told() {
+fn another_path_of_metadata_is_reported_and_not_followed() {
     let root = laid_out("manifests/", "deploy/metadata/");
-    let mut options = Options::default();
-    let reading = read(root.path(), &options).unwrap();
+    let reading = read(root.path(), &Limits::default()).unwrap();
     assert_eq!(paths(&reading), (vec!["manifests/csv.yaml".to_owned()], 1));
-    options.honour_metadata_path = true;
-    let expected = ["manifests/csv.yaml", "metadata/dependencies.yaml"].map(str::to_owned);
-    let reading = read(root.path(), &options).unwrap();
-    assert_eq!(paths(&reading), (expected.to_vec(), 0));
-    // The annotations that led there are kept, since there are none.
-    assert_eq!(
-        reading.content.annotations()[unlade_bundle::annotation::METADATA],
-        "deploy/metadata/"
-    );
-
-    let error = read(laid_out("manifests/", "nowhere").path(), &options).unwrap_err();
-    assert!(matches!(&error, Error::Missing { path } if path == "nowhere"), "{error:?}");
 }
 
 #[test]

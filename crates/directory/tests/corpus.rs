@@ -2,8 +2,8 @@
 
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 
-use unlade_bundle::source::{Error, LinkFault, Options};
-use unlade_bundle::{Finding, Reason};
+use unlade_bundle::source::{Error, LinkFault};
+use unlade_bundle::{Finding, Limits, Reason};
 use unlade_tests::corpus::{self, Sample};
 
 #[test]
@@ -12,7 +12,7 @@ fn directories_of_the_crafted_bundles_are_read_as_documented() {
     let read = |name: &str| {
         let is_wanted = |sample: &&Sample| sample.name.strip_prefix("crafted/") == Some(name);
         let sample = samples.iter().find(is_wanted).unwrap();
-        unlade_directory::read(&sample.path, &Options::default())
+        unlade_directory::read(&sample.path, &Limits::default())
     };
     // As upstream.
     let inside = read("symlink-inside").unwrap().content;
@@ -61,7 +61,7 @@ fn assert_read_as_files(samples: &[Sample], wanted: usize) {
     for sample in samples {
         let limits = unlade_bundle::Limits::default();
         let expected = unlade_bundle::Content::assemble(sample.files(), &limits);
-        match (unlade_directory::read(&sample.path, &Options::default()), expected) {
+        match (unlade_directory::read(&sample.path, &Limits::default()), expected) {
             (Ok(found), Ok(expected)) => {
                 assert_eq!(found.content, expected.content, "{}", sample.name);
                 let is_ours = |finding: &Finding| finding.reason == Reason::PathIgnored;

@@ -1,4 +1,5 @@
 //! Makes untrusted text safe for a terminal: escapes characters, limits lines, and truncates texts.
+//! It also formats errors with their causes, and digests.
 //!
 //! Names, messages and file contents come from bundles, registries and API servers. All output of
 //! the project is escaped with this crate, so that the same characters are escaped everywhere.
@@ -11,6 +12,7 @@ pub mod excerpt;
 mod json;
 
 use std::borrow::Cow;
+use std::error::Error;
 
 pub use json::Escaping;
 
@@ -71,6 +73,28 @@ pub fn line(text: &str) -> Cow<'_, str> {
         return escape(text);
     }
     Cow::Owned(format!("{}… ({} more bytes)", escape(shown), rest.len()))
+}
+
+/// Returns the messages of `error` and of its causes, separated by colons. A cause is left out if
+/// the text already contains it, because some libraries include their causes in their messages.
+pub fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let message = error.to_string();
+        if !text.contains(&message) {
+            text.push_str(": ");
+            text.push_str(&message);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// Returns `bytes`, such as those of a digest, as lowercase hex digits.
+pub fn hex(bytes: &[u8]) -> String {
+    let halves = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    halves.filter_map(|half| char::from_digit(u32::from(half), 16)).collect()
 }
 
 #[cfg(test)]

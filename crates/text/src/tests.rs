@@ -102,3 +102,27 @@ fn yaml_shows_the_printable_characters_and_no_others() {
         assert!(!shown.iter().any(|c| is_dangerous(*c) && !matches!(c, '\n' | '\t')));
     }
 }
+
+#[test]
+fn causes_follow_their_error_once() {
+    #[derive(Debug)]
+    struct Outer(&'static str, std::io::Error);
+    impl std::fmt::Display for Outer {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+    impl Error for Outer {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(&self.1)
+        }
+    }
+    let inner = || std::io::Error::other("inner");
+    assert_eq!(chain(&Outer("outer", inner())), "outer: inner");
+    assert_eq!(chain(&Outer("outer: inner", inner())), "outer: inner");
+}
+
+#[test]
+fn bytes_are_two_lowercase_digits_each() {
+    assert_eq!(hex(&[0x00, 0x0f, 0xa0, 0xff]), "000fa0ff");
+}

@@ -11,7 +11,7 @@ use super::cluster::Cluster;
 use super::{Category, Check, Outcome, Topic, candidates, join_words};
 use crate::inventory::list_all;
 use crate::object::{Facts, Plan};
-use crate::{Failure, Reason, Remedy, Strategy};
+use crate::{Failure, PodOptions, Reason, Remedy, Strategy};
 use fit::Misfit;
 
 #[cfg(test)]
@@ -38,22 +38,24 @@ pub(super) async fn checks(cluster: &Cluster<'_>, plan: &Plan<'_>, facts: &Facts
     let pod = plan.pod_to_try(Strategy::Inject, facts).spec.unwrap_or_default();
     let may_mount = candidates(plan).contains(&Strategy::ImageVolume);
     let volume = may_mount.then_some(options.strategy);
-    judge(&nodes, &pod, &options.pod.architectures, volume)
+    judge(&nodes, &pod, &options.pod, volume)
 }
 
 /// Judges the nodes. `volume` is the strategy, if it may use an image volume.
 fn judge(
     nodes: &[Node],
     pod: &PodSpec,
-    architectures: &[String],
+    options: &PodOptions,
     volume: Option<Strategy>,
 ) -> Vec<Check> {
-    let (fitting, misfits) = fit::split(nodes, pod);
+    let architectures = &*options.architectures;
+    let (fitting, misfits) = fit::split(nodes, pod, architectures);
     if fitting.is_empty() {
         return vec![report_no_match(nodes.len(), &misfits)];
     }
-    let found =
-        format!("{} of {} nodes match the requirements of the pod", fitting.len(), nodes.len());
+    let apart = if options.affinity.is_some() { ", apart from its affinity" } else { "" };
+    let (n_fitting, n_nodes) = (fitting.len(), nodes.len());
+    let found = format!("{n_fitting} of {n_nodes} nodes match the requirements of the pod{apart}");
     let mut checks = vec![MATCH.ok(found), architecture(&fitting, architectures)];
     checks.extend(volume.map(|strategy| runtime(&fitting, strategy)));
     checks

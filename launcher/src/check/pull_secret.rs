@@ -10,7 +10,8 @@ use super::cluster::Cluster;
 use super::{Category, Check, Outcome, Topic};
 use crate::failure::Entries;
 use crate::launch::send_for_value;
-use crate::{Failure, ImageReference, Reason, Remedy};
+use crate::{Failure, Reason, Remedy};
+use unlade_name::ImageReference;
 
 const GIVEN: Topic = Topic(Category::PullSecrets, "given");
 const USABLE: Topic = Topic(Category::PullSecrets, "usable");

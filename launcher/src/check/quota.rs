@@ -67,13 +67,11 @@ fn needs(pod: &PodSpec, makes_account: bool) -> BTreeMap<String, Amount> {
     let mut needs: BTreeMap<_, _> = counted.collect();
     let resources = pod.containers.first().and_then(|container| container.resources.as_ref());
     let Some(resources) = resources else { return needs };
-    let (requests, limits) = (resources.requests.iter(), resources.limits.iter());
-    for (name, quantity) in limits.clone().flatten() {
+    for (name, quantity) in resources.limits.iter().flatten() {
         let Some(amount) = Amount::parse(quantity) else { continue };
         needs.insert(format!("limits.{name}"), amount);
     }
-    // The API server uses the limit as the default of a missing request.
-    for (name, quantity) in limits.flatten().chain(requests.flatten()) {
+    for (name, quantity) in resources.requests.iter().flatten() {
         let Some(amount) = Amount::parse(quantity) else { continue };
         needs.insert(format!("requests.{name}"), amount);
         if SHORT.contains(&name.as_str()) {
@@ -87,7 +85,7 @@ fn needs(pod: &PodSpec, makes_account: bool) -> BTreeMap<String, Amount> {
 fn judge(quotas: &[ResourceQuota], needs: &BTreeMap<String, Amount>, is_defaulted: bool) -> Check {
     let mut shortages = Vec::new();
     let mut unset = Vec::new();
-    for quota in quotas.iter().filter(|quota| applies_to_launches(quota)) {
+    for quota in quotas.iter().filter(|quota| has_no_scope(quota)) {
         collect_problems(quota, needs, &mut shortages, &mut unset);
     }
     let failure = |problems: Vec<String>| {
@@ -137,13 +135,10 @@ fn collect_problems(
     }
 }
 
-/// Checks whether a quota applies to the pods of launches. Quotas with other scopes, such as
-/// priority classes, are ignored, because their effect is unknown.
-fn applies_to_launches(quota: &ResourceQuota) -> bool {
-    let Some(spec) = &quota.spec else { return true };
-    let scopes = spec.scopes.iter().flatten();
-    // The deadline is that of the Job, not of its pod, and the pod has requests.
-    let mut others =
-        scopes.filter(|scope| !matches!(scope.as_str(), "NotTerminating" | "NotBestEffort"));
-    spec.scope_selector.is_none() && others.next().is_none()
+/// Checks whether a quota applies to all pods. Which pods a scope includes is up to the cluster.
+fn has_no_scope(quota: &ResourceQuota) -> bool {
+    let spec = quota.spec.as_ref();
+    spec.is_none_or(|spec| {
+        spec.scope_selector.is_none() && spec.scopes.iter().flatten().next().is_none()
+    })
 }

@@ -1,8 +1,7 @@
 //! Classification of failed requests to the API server.
 
-use std::error::Error as _;
-
 use kube::core::Status;
+use unlade_text::chain;
 
 use super::bound::quoted;
 use super::{Evidence, Failure, Reason, admission};
@@ -129,19 +128,4 @@ fn no_reply(said: &str, doing: &str) -> Failure {
         .with_transience(!is_untrusted)
         .with_hint(hint)
         .with_evidence(Evidence { said: Some(said.to_owned()), ..Evidence::default() })
-}
-
-/// Joins an error and its causes, leaving out causes that an error already repeats.
-fn chain(error: &kube::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let said = error.to_string();
-        if !text.contains(&said) {
-            text.push_str(": ");
-            text.push_str(&said);
-        }
-        cause = error.source();
-    }
-    text
 }

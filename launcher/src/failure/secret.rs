@@ -10,8 +10,8 @@ use serde::Deserialize;
 
 use super::bound::quoted;
 use super::{Evidence, Failure, Reason};
-use crate::ImageReference;
-use crate::image_reference::{DEFAULT_REGISTRY, FORMER_DEFAULT_REGISTRY};
+use unlade_name::ImageReference;
+use unlade_name::image::{DEFAULT_REGISTRY, FORMER_DEFAULT_REGISTRY};
 
 /// The types that the kubelet accepts, and the keys of their entries.
 const TYPES: [(&str, &str); 2] = [

@@ -16,7 +16,8 @@ mod tests;
 pub(super) use sighting::{Sighting, digest_of};
 
 use self::sighting::Said;
-use crate::{DigestSource, Evidence, Failure, ImageReference, ObservedImage, Reason, Strategy};
+use crate::{DigestSource, Evidence, Failure, ObservedImage, Reason, Strategy};
+use unlade_name::ImageReference;
 
 /// The requested images, and how to compare them with those of the pods.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,7 +7,8 @@ use unlade_config_map::{Encoding, decode};
 use super::Launch;
 use super::seal::Seal;
 use crate::config_map::to_config_map;
-use crate::{DigestSource, ImageReference, ObservedImage, Request, Reuse};
+use crate::{DigestSource, ObservedImage, Request, Reuse};
+use unlade_name::ImageReference;
 
 impl Launch<'_> {
     /// Returns the image whose content the ConfigMap holds, if the content may be reused.

@@ -86,15 +86,6 @@ fn the_number_of_an_attempt_is_read_from_the_name_of_its_job() {
     }
 }
 
-/// Checks whether a name is a DNS label as Kubernetes defines it (RFC 1123).
-fn is_dns_label(name: &str) -> bool {
-    let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    name.len() <= 63
-        && name.starts_with(is_letter)
-        && name.ends_with(is_letter)
-        && name.chars().all(|c| is_letter(c) || c == '-')
-}
-
 proptest! {
     #[test]
     fn every_name_is_a_label_and_leaves_room_for_suffixes(
@@ -105,10 +96,10 @@ proptest! {
         let tag = tag.map(|tag| format!(":{tag}")).unwrap_or_default();
         let image = image(&format!("registry.example/{repository}{tag}"));
         for name in [derived(&image, Encoding::Auto), generated(&image)] {
-            prop_assert!(is_dns_label(&name) && name.len() <= MAX_LENGTH, "{}", name);
+            prop_assert!(check_label(&name, MAX_LENGTH).is_ok(), "{}", name);
             prop_assert!(given(&name).is_ok());
             let job = job_name(&name, attempt);
-            prop_assert!(is_dns_label(&job), "{}", job);
+            prop_assert!(check_label(&job, unlade_name::MAX_LABEL).is_ok(), "{}", job);
             prop_assert_eq!(attempt_number(&name, &job), Some(attempt));
         }
     }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use unlade_bundle::annotation;
+use unlade_name::{check_annotation_key, check_label_key, check_label_value};
+use unlade_text::excerpt;
 
 #[cfg(test)]
 mod tests;
@@ -41,14 +43,14 @@ const JOB_LABELS: [&str; 5] = [
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Error {
     /// Kubernetes would reject it.
-    #[error("the {kind} {key:?} is invalid: {problem}")]
+    #[error("the {kind} {key:?} is invalid: {fault}")]
     Invalid {
         /// `label`, `annotation` or `node selector`.
         kind: &'static str,
         /// The key, or the beginning of it.
         key: String,
         /// What is wrong.
-        problem: &'static str,
+        fault: unlade_name::Error,
     },
     /// Someone else sets it.
     #[error("the {kind} {key:?} is reserved: {by} sets it")]
@@ -107,10 +109,7 @@ pub(crate) fn check(
         }
     }
     for key in annotations.keys() {
-        // Kubernetes ignores the case of annotation keys in this check.
-        if let Some(problem) = key_problem(&key.to_ascii_lowercase()) {
-            return Err(invalid("annotation", key, problem));
-        }
+        check_annotation_key(key).map_err(|fault| invalid("annotation", key, fault))?;
         let ours = [ISTIO.0, LINKERD.0].contains(&key.as_str()) || is_record(key);
         let of_bundle = annotation::UPSTREAM.contains(&key.as_str()) || key.starts_with("olm.");
         if ours || of_bundle {
@@ -129,70 +128,18 @@ pub(crate) fn check_node_selector(labels: &BTreeMap<String, String>) -> Result<(
 
 fn check_labels(kind: &'static str, labels: &BTreeMap<String, String>) -> Result<(), Error> {
     for (key, value) in labels {
-        if let Some(problem) = key_problem(key).or_else(|| value_problem(value)) {
-            return Err(invalid(kind, key, problem));
-        }
+        check_label_key(key)
+            .and_then(|()| check_label_value(value))
+            .map_err(|fault| invalid(kind, key, fault))?;
     }
     Ok(())
 }
 
-fn invalid(kind: &'static str, key: &str, problem: &'static str) -> Error {
-    let key = key.get(..key.floor_char_boundary(200)).unwrap_or_default().to_owned();
-    Error::Invalid { kind, key, problem }
+fn invalid(kind: &'static str, key: &str, fault: unlade_name::Error) -> Error {
+    Error::Invalid { kind, key: excerpt::shorten(key), fault }
 }
 
 /// Checks whether the key has unlade's prefix.
 fn is_record(key: &str) -> bool {
     key.to_ascii_lowercase().starts_with(annotation::PREFIX)
-}
-
-/// Returns why a label key is invalid, or `None` if it is valid (apimachinery `IsLabelKey`).
-fn key_problem(key: &str) -> Option<&'static str> {
-    let name = match key.split_once('/') {
-        None => key,
-        Some((_, name)) if name.contains('/') => return Some("its key has more than one '/'"),
-        Some((prefix, _)) if prefix.len() > 253 => {
-            return Some("the prefix before the '/' is longer than 253 characters");
-        }
-        Some((prefix, _)) if !prefix.split('.').all(is_dns_label) => {
-            return Some("the prefix before the '/' is not a lowercase DNS name");
-        }
-        Some((_, name)) => name,
-    };
-    if name.is_empty() {
-        Some("its key is empty")
-    } else if name.len() > 63 {
-        Some("its key is longer than 63 characters")
-    } else if !is_word(name) {
-        Some("its key has characters other than letters, digits and inner '-', '_', '.'")
-    } else {
-        None
-    }
-}
-
-/// Returns why a label value is invalid, or `None` if it is valid (apimachinery `IsLabelValue`).
-fn value_problem(value: &str) -> Option<&'static str> {
-    if value.len() > 63 {
-        Some("its value is longer than 63 characters")
-    } else if !value.is_empty() && !is_word(value) {
-        Some("its value has characters other than letters, digits and inner '-', '_', '.'")
-    } else {
-        None
-    }
-}
-
-fn is_dns_label(label: &str) -> bool {
-    let is_legal = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    label.bytes().all(is_legal) && has_alphanumeric_ends(label)
-}
-
-fn is_word(word: &str) -> bool {
-    let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    word.bytes().all(is_legal) && has_alphanumeric_ends(word)
-}
-
-/// Checks whether the text begins and ends with a letter or a digit.
-fn has_alphanumeric_ends(text: &str) -> bool {
-    let is_letter = |c: char| c.is_ascii_alphanumeric();
-    text.starts_with(is_letter) && text.ends_with(is_letter)
 }

@@ -14,7 +14,8 @@ use unlade_config_map::Encoding;
 
 use super::{Facts, Plan, label, non_empty};
 use crate::quantity::Amount;
-use crate::{ImageReference, PullPolicy, Strategy, User};
+use crate::{PullPolicy, Strategy, User};
+use unlade_name::ImageReference;
 
 pub(crate) use placement::{LINUX, OS};
 pub(crate) use volume::BUNDLE;

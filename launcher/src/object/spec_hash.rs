@@ -5,15 +5,15 @@
 
 use kube::ResourceExt;
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 use unlade_config_map::record;
-
-use crate::sha256;
+use unlade_text::hex;
 
 /// Returns the digest of a requested specification, such as the template of a pod or the rules of a
 /// Role. It has 64 hex digits and covers the JSON, whose fields have a fixed order.
 pub(crate) fn digest(requested: &impl Serialize) -> String {
     // Serialization cannot fail: there are only strings, numbers and maps with string keys.
-    sha256::hex_digest(&serde_json::to_vec(requested).unwrap_or_default())
+    hex(&Sha256::digest(serde_json::to_vec(requested).unwrap_or_default()))
 }
 
 /// Returns the digest in the annotation of an object.

@@ -7,11 +7,11 @@ use std::path::Path as FilePath;
 
 use oci_spec::image::{Descriptor, OciLayoutBuilder};
 use tar::{Builder, EntryType, Header};
+use unlade_name::ImageReference;
 
 use super::blob::Blobs;
 use super::{Error, Written, WrittenImage, document};
 use crate::layout::{CONTAINERD_NAME, INDEX, MARKER, REF_NAME};
-use crate::reference::normalize_docker_name;
 use crate::{Reference, Select, Transport};
 
 /// Calls `fill` to add blobs, and writes `output` with the root descriptor that it returns.
@@ -60,8 +60,10 @@ fn index(mut root: Descriptor, name: Option<&str>) -> Result<Vec<u8>, Error> {
     if let Some(name) = name {
         let mut annotations = HashMap::from([(REF_NAME.to_owned(), name.to_owned())]);
         // A tag alone is not the name of a repository.
-        if name.contains('/') {
-            annotations.insert(CONTAINERD_NAME.to_owned(), normalize_docker_name(name));
+        if let Ok(image) = ImageReference::parse(name)
+            && name.contains('/')
+        {
+            annotations.insert(CONTAINERD_NAME.to_owned(), image.normalized());
         }
         root.set_annotations(Some(annotations));
     }

@@ -86,21 +86,6 @@ fn what_names_no_image_is_refused() {
 }
 
 #[test]
-fn docker_names_are_completed() {
-    for (short, full) in [
-        ("etcd", "docker.io/library/etcd:latest"),
-        ("etcd:v1", "docker.io/library/etcd:v1"),
-        ("me/etcd", "docker.io/me/etcd:latest"),
-        ("index.docker.io/etcd", "docker.io/library/etcd:latest"),
-        ("localhost/etcd", "localhost/etcd:latest"),
-        ("registry.example:5000/etcd", "registry.example:5000/etcd:latest"),
-    ] {
-        assert_eq!(normalize_docker_name(short), full);
-        assert_eq!(normalize_docker_name(full), full);
-    }
-}
-
-#[test]
 fn an_image_needs_a_transport() {
     let error = "image.tar".parse::<Reference>().unwrap_err();
     assert_eq!(error, Error::NoTransport { text: "image.tar".to_owned() });

@@ -3,8 +3,8 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
+use unlade_name::ImageReference;
 
-use crate::Name;
 use crate::push::{Credentials, Error, MOST_ANSWER};
 
 /// A token server's answer; older ones say `access_token`.
@@ -19,7 +19,7 @@ struct Token {
 pub(crate) fn authorization(
     agent: &ureq::Agent,
     challenge: &str,
-    name: &Name,
+    image: &ImageReference,
     credentials: Option<&Credentials>,
 ) -> Result<Option<String>, Error> {
     let basic = credentials.map(|Credentials { user, password }| {
@@ -28,7 +28,7 @@ pub(crate) fn authorization(
     let Some(("Bearer", parameters)) = challenge.split_once(' ') else { return Ok(basic) };
     let Some(realm) = parameter(parameters, "realm") else { return Ok(None) };
     let mut request =
-        agent.get(realm).query("scope", format!("repository:{}:pull,push", name.repository));
+        agent.get(realm).query("scope", format!("repository:{}:pull,push", image.repository()));
     if let Some(service) = parameter(parameters, "service") {
         request = request.query("service", service);
     }

@@ -6,19 +6,17 @@
 //! it uploads missing blobs whole, and then the manifests, each after those that it refers to.
 //!
 //! ```no_run
-//! use unlade_registry::{Name, Options, push};
+//! use unlade_registry::{Options, push};
 //!
-//! let name: Name = "registry.example/bundles/etcd:0.9.4".parse()?;
-//! let digest = push(&"oci-archive:etcd.tar".parse()?, &name, &Options::default())?;
-//! println!("{name}: {digest}");
+//! let image = "registry.example/bundles/etcd:0.9.4".parse()?;
+//! let digest = push(&"oci-archive:etcd.tar".parse()?, &image, &Options::default())?;
+//! println!("{image}: {digest}");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod access;
-mod name;
 mod push;
 pub mod tree;
 pub mod unpacker;
 
-pub use name::{Name, NameError};
 pub use push::{Credentials, CredentialsError, Error, Options, push};

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustls::crypto::ring::default_provider;
+use unlade_name::{ImageReference, image::DEFAULT_TAG};
 use unlade_oci::copy::{self, Destination, copy};
 use unlade_oci::{Descriptor, Digest, Source};
 use ureq::http::{Request, Response};
 use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
 use ureq::{Agent, Body, SendBody};
 
-use crate::{Name, access};
+use crate::access;
 
 /// The maximum size of an answer, in bytes.
 pub(crate) const MOST_ANSWER: u64 = 1 << 20;
@@ -66,6 +67,12 @@ impl std::fmt::Debug for Credentials {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// The reference does not name a registry, or has a digest, which follows from the content.
+    #[error("{image} is not of the form HOST[:PORT]/REPOSITORY[:TAG]")]
+    Reference {
+        /// The reference.
+        image: String,
+    },
     /// The image could not be read.
     #[error("failed to read the image")]
     Image(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -97,10 +104,15 @@ impl Error {
 ///
 /// # Errors
 ///
-/// Returns an error if the image cannot be read or is not valid, or if the registry cannot be
+/// Returns an error if the reference is not `HOST[:PORT]/REPOSITORY[:TAG]`, if the image cannot be
+/// read or is not valid, or if the registry cannot be
 /// reached or refuses it.
-pub fn push(source: &Source, name: &Name, options: &Options) -> Result<Digest, Error> {
-    let mut push = Push::start(name, options)?;
+pub fn push(source: &Source, image: &ImageReference, options: &Options) -> Result<Digest, Error> {
+    // An image is only pushed where the reference says, not to the default registry.
+    if image.is_digest() || !image.as_str().starts_with(image.registry()) {
+        return Err(Error::Reference { image: image.to_string() });
+    }
+    let mut push = Push::start(image, options)?;
     copy(source, &mut push).map_err(|error| match error {
         copy::Error::Destination(error) => error,
         error => Error::Image(Box::new(error)),
@@ -109,14 +121,14 @@ pub fn push(source: &Source, name: &Name, options: &Options) -> Result<Digest, E
 
 struct Push<'a> {
     agent: Agent,
-    name: &'a Name,
+    image: &'a ImageReference,
     base: String,
     authorization: Option<String>,
 }
 
 impl<'a> Push<'a> {
     /// Connects to the registry, and authenticates if the registry requires it.
-    fn start(name: &'a Name, options: &Options) -> Result<Self, Error> {
+    fn start(image: &'a ImageReference, options: &Options) -> Result<Self, Error> {
         let mut config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
@@ -134,15 +146,15 @@ impl<'a> Push<'a> {
         }
         let agent = config.build().new_agent();
         let scheme = if options.plain_http { "http" } else { "https" };
-        let base = format!("{scheme}://{}", name.registry);
-        let mut push = Self { agent, name, base, authorization: None };
+        let base = format!("{scheme}://{}", image.host());
+        let mut push = Self { agent, image, base, authorization: None };
         let url = format!("{}/v2/", push.base);
         let answer = push.send("GET", &url, "", 0, &mut std::io::empty())?;
         if answer.status() == 401 {
             let challenge = answer.headers().get("WWW-Authenticate");
             let challenge = challenge.and_then(|value| value.to_str().ok()).unwrap_or_default();
             let credentials = options.credentials.as_ref();
-            push.authorization = access::authorization(&push.agent, challenge, name, credentials)?;
+            push.authorization = access::authorization(&push.agent, challenge, image, credentials)?;
         }
         Ok(push)
     }
@@ -207,8 +219,8 @@ impl Destination for Push<'_> {
 
     fn blob(&mut self, blob: &Descriptor, reader: &mut dyn Read) -> Result<(), Error> {
         let digest = blob.digest();
-        let what = format!("blob {digest} of {}", self.name);
-        let blobs = format!("{}/v2/{}/blobs", self.base, self.name.repository);
+        let what = format!("blob {digest} of {}", self.image);
+        let blobs = format!("{}/v2/{}/blobs", self.base, self.image.repository());
         let url = format!("{blobs}/{digest}");
         if self.send("HEAD", &url, "", 0, &mut std::io::empty())?.status() == 200 {
             return Ok(());
@@ -236,11 +248,11 @@ impl Destination for Push<'_> {
         is_root: bool,
     ) -> Result<(), Error> {
         let digest = manifest.digest().to_string();
-        let reference = if is_root { &self.name.tag } else { &digest };
-        let url = format!("{}/v2/{}/manifests/{reference}", self.base, self.name.repository);
+        let reference = if is_root { self.image.tag().unwrap_or(DEFAULT_TAG) } else { &digest };
+        let url = format!("{}/v2/{}/manifests/{reference}", self.base, self.image.repository());
         let media_type = manifest.media_type().to_string();
         let answer = self.send("PUT", &url, &media_type, manifest.size(), &mut &*bytes)?;
-        Self::expect(answer, 201, &format!("manifest {digest} of {}", self.name)).map(drop)
+        Self::expect(answer, 201, &format!("manifest {digest} of {}", self.image)).map(drop)
     }
 }
 

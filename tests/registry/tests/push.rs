@@ -14,19 +14,20 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use unlade_name::ImageReference;
 use unlade_oci::build::{Entry, Image, Layer, WrittenImage, write, write_index};
-use unlade_registry::{Credentials, Error, Name, Options, push};
+use unlade_registry::{Credentials, Error, Options, push};
 
 /// What a registry got: the paths of uploads and manifests, and their bytes.
 type Got = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
 
 /// A registry for one test, which asks for a token if `token` is given.
-fn registry(token: Option<&'static str>) -> (Name, Got) {
+fn registry(token: Option<&'static str>) -> (ImageReference, Got) {
     serve(token, |stream| stream)
 }
 
 /// The same behind TLS with the certificate of `tls`.
-fn registry_with(tls: Arc<ServerConfig>) -> (Name, Got) {
+fn registry_with(tls: Arc<ServerConfig>) -> (ImageReference, Got) {
     serve(None, move |stream| {
         StreamOwned::new(ServerConnection::new(Arc::clone(&tls)).unwrap(), stream)
     })
@@ -35,7 +36,7 @@ fn registry_with(tls: Arc<ServerConfig>) -> (Name, Got) {
 fn serve<S: Read + Write>(
     token: Option<&'static str>,
     open: impl Fn(TcpStream) -> S + Send + Sync + 'static,
-) -> (Name, Got) {
+) -> (ImageReference, Got) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let got = Got::default();
@@ -192,7 +193,7 @@ fn a_token_is_fetched_where_one_is_asked_for() {
 #[test]
 fn what_the_registry_refuses_is_told_with_its_words() {
     let (name, _) = registry(None);
-    let name = Name { repository: "refused/etcd".to_owned(), ..name };
+    let name = format!("{}/refused/etcd", name.registry()).parse().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let source = archive(folder.path());
     write(&image("amd64"), &source.parse().unwrap()).unwrap();
@@ -262,4 +263,14 @@ fn child_pushes_to_the_registry_of_the_environment() {
     let source = archive(folder.path());
     write(&image("amd64"), &source.parse().unwrap()).unwrap();
     push(&source.parse().unwrap(), &name.parse().unwrap(), &Options::default()).unwrap();
+}
+
+#[test]
+fn an_image_is_not_pushed_to_a_registry_that_its_reference_does_not_name() {
+    let digest = format!("registry.example/etcd@sha256:{}", "0a".repeat(32));
+    for text in ["etcd:v1", "bundles/etcd", &digest] {
+        let image = ImageReference::parse(text).unwrap();
+        let error = push(&"oci-archive:etcd.tar".parse().unwrap(), &image, &plain()).unwrap_err();
+        assert!(matches!(error, Error::Reference { .. }), "{text}: {error}");
+    }
 }

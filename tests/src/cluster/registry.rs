@@ -3,8 +3,9 @@
 use std::env;
 use std::path::Path;
 
+use unlade_name::ImageReference;
 use unlade_oci::Source;
-use unlade_registry::{Name, Options, push};
+use unlade_registry::{Options, push};
 
 use super::CLUSTER;
 
@@ -43,9 +44,9 @@ impl Registry {
     /// Panics if the registry does not accept the image.
     pub(super) fn push(&self, archive: &Path, name: &str) -> String {
         let full = format!("{}/{name}", self.name);
-        let name: Name = full.parse().unwrap_or_else(|error| panic!("{NAME}: {error}"));
-        let pushed = push(&Source::Path(archive.to_owned()), &name, &self.options);
+        let image: ImageReference = full.parse().unwrap_or_else(|error| panic!("{NAME}: {error}"));
+        let pushed = push(&Source::Path(archive.to_owned()), &image, &self.options);
         let digest = pushed.unwrap_or_else(|error| panic!("{full}: {error:?}"));
-        format!("{}/{}@{digest}", name.registry, name.repository)
+        format!("{}/{}@{digest}", image.registry(), image.repository())
     }
 }

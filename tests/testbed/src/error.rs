@@ -110,7 +110,7 @@ pub enum Error {
     },
     /// The name of an image is not valid in the registry.
     #[error("invalid name of an image")]
-    Name(#[from] unlade_registry::NameError),
+    Name(#[from] unlade_name::image::Error),
     /// An image could not be copied into the registry.
     #[error("failed to push an image")]
     Push(#[from] unlade_registry::Error),

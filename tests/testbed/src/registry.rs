@@ -7,8 +7,9 @@ use std::fs::File;
 use std::path::Path;
 
 use serde_json::json;
+use unlade_name::ImageReference;
 use unlade_oci::Source;
-use unlade_registry::{Name, Options, push};
+use unlade_registry::{Options, push};
 
 use crate::address::{REGISTRY, REGISTRY_BEHIND};
 use crate::testbed::Plan;
@@ -87,11 +88,11 @@ impl Testbed {
     /// registry refuses.
     pub fn push(&self, archive: &Path, name: &str) -> Result<String, Error> {
         let name = name.strip_prefix(REGISTRY).map_or(name, |name| name.trim_start_matches('/'));
-        let name: Name = format!("{REGISTRY}/{name}").parse()?;
+        let image: ImageReference = format!("{REGISTRY}/{name}").parse()?;
         let options = Options { plain_http: true, credentials: None };
         let source = Source::Path(archive.to_owned());
-        let digest = self.within(|| Ok(push(&source, &name, &options)?))?;
-        Ok(format!("{}/{}@{digest}", name.registry, name.repository))
+        let digest = self.within(|| Ok(push(&source, &image, &options)?))?;
+        Ok(format!("{}/{}@{digest}", image.registry(), image.repository()))
     }
 
     /// Changes the faults while nobody else does; tests run in parallel.

@@ -1,7 +1,7 @@
 //! What came out of the Jobs of a namespace.
 
 use serde_json::Value;
-use unlade_bundle::source;
+use unlade_bundle::Limits;
 use unlade_config_map::{
     ConfigMap,
     encode::{Options, encode},
@@ -52,7 +52,7 @@ impl Ended {
         let name = &bundle.name;
         let found = ConfigMap::from_json(self.config_map(name).clone()).unwrap();
         let reading =
-            unlade_directory::read(&bundle.directory, &source::Options::default()).unwrap();
+            unlade_directory::read(&bundle.directory, &Limits::default()).unwrap();
         let options = Options {
             name: name.clone(),
             namespace: found.metadata.namespace.clone(),

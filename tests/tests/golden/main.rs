@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use unlade_bundle::{Content, source};
+use unlade_bundle::{Content, Limits};
 use unlade_config_map::{ConfigMap, Encoding, encode, encode::Options as EncodeOptions};
 use unlade_loader::{Loaded, Options, load, load_config_maps};
 use unlade_tests::corpus::{self, Sample};
@@ -104,7 +104,7 @@ fn load_as_upstream_wrote(samples: &[Sample], wanted: usize) {
 /// The content of a bundle; none if it is one that is refused.
 fn content(sample: &Sample, differences: &mut Vec<String>) -> Option<Content> {
     let is_refused = REFUSED.contains(&sample.name.as_str());
-    match (unlade_directory::read(&sample.path, &source::Options::default()), &sample.golden.error)
+    match (unlade_directory::read(&sample.path, &Limits::default()), &sample.golden.error)
     {
         (Ok(_), _) if is_refused => {
             differences.push(format!("{}: read although it is refused", sample.name));

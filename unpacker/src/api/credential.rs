@@ -9,8 +9,9 @@ use std::sync::Arc;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
+use unlade_name::{MAX_LABEL, check_label};
 
-use crate::{file, name};
+use crate::file;
 
 /// The directory in which the kubelet mounts the credentials of the service account.
 pub(crate) const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -63,8 +64,8 @@ pub(crate) enum Error {
     File { path: PathBuf, source: io::Error },
     #[error("{} is not UTF-8", path.display())]
     Text { path: PathBuf },
-    #[error("invalid namespace {namespace:?}")]
-    Namespace { namespace: String },
+    #[error("invalid namespace {namespace:?}: {fault}")]
+    Namespace { namespace: String, fault: unlade_name::Error },
     #[error("{what} contains no usable certificate")]
     NoCertificate { what: String },
     #[error("{what} is not a private key in PEM")]
@@ -122,7 +123,10 @@ pub(crate) fn namespace_of_pod(account: &Path) -> Result<String, Error> {
 
 /// Checks that `namespace` is a valid name, because it becomes part of a URL.
 pub(super) fn namespace(namespace: String) -> Result<String, Error> {
-    if name::is_label(&namespace) { Ok(namespace) } else { Err(Error::Namespace { namespace }) }
+    match check_label(&namespace, MAX_LABEL) {
+        Ok(()) => Ok(namespace),
+        Err(fault) => Err(Error::Namespace { namespace, fault }),
+    }
 }
 
 impl Token {

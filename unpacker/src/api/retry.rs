@@ -95,7 +95,11 @@ impl<'a, C: Clock> Pace<'a, C> {
         self.tries += 1;
         log::line(
             "info",
-            format_args!("{}; trying again in {:.1} s", log::chain(&error), wait.as_secs_f64()),
+            format_args!(
+                "{}; trying again in {:.1} s",
+                unlade_text::chain(&error),
+                wait.as_secs_f64()
+            ),
         );
         self.clock.sleep(wait);
         Ok(())

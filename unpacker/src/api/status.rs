@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::Deserialize;
+use unlade_text::excerpt;
 
 use super::{Error, Response};
 
@@ -72,8 +73,8 @@ impl Status {
             message: String::from_utf8_lossy(&response.body).trim().to_owned(),
             details: None,
         });
-        let mut message = body.message;
-        message.truncate(message.floor_char_boundary(Self::MAX_MESSAGE));
+        let shortened = excerpt::truncate(&body.message, Self::MAX_MESSAGE);
+        let mut message = shortened.unwrap_or(body.message);
         if message.is_empty() {
             message.push_str("no reason given");
         }

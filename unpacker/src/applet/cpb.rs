@@ -133,7 +133,7 @@ mod tests {
         fs::remove_file(root.path().join("metadata/annotations.yaml")).unwrap();
         let error = copy(root.path(), Path::new("/nowhere")).unwrap_err();
         assert_eq!(
-            log::chain(&error),
+            unlade_text::chain(&error),
             "failed to read the bundle: metadata/annotations.yaml does not exist"
         );
     }

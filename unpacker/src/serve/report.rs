@@ -22,7 +22,7 @@ pub(crate) struct Failure {
 
 impl Failure {
     fn new(verdict: Verdict, error: &dyn Error) -> Self {
-        Self { verdict, message: text::line(&log::chain(error)).into_owned(), hint: None }
+        Self { verdict, message: text::line(&text::chain(error)).into_owned(), hint: None }
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "for map_err")]

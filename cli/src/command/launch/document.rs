@@ -10,7 +10,7 @@ use unlade_launcher::{
 use unlade_loader::Loaded;
 
 use super::one::name;
-use crate::error::{self, Error};
+use crate::error::Error;
 
 /// A line of the output. `image` distinguishes the launches of several images.
 #[derive(Debug, Serialize)]
@@ -108,7 +108,7 @@ impl<'a> Result<'a> {
             seconds: took,
             config_map: name(launched),
             exit_code: error.exit().code(),
-            message: error::chain(error),
+            message: unlade_text::chain(error),
         }
     }
 

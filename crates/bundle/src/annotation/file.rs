@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::{SIZE, UPSTREAM, check_size, is_reserved, name_problem};
+use super::{SIZE, UPSTREAM, check_size, is_reserved};
 use unlade_text::excerpt;
 use unlade_yaml::{
     self as yaml, Scalars,
@@ -90,13 +90,28 @@ impl Error {
 pub struct EntryProblem {
     /// Its key.
     pub key: String,
-    /// The reason: a lowercase fragment.
-    pub reason: &'static str,
+    /// What is wrong with it.
+    pub fault: EntryFault,
+}
+
+/// Why an entry cannot be an annotation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EntryFault {
+    /// The value is a list.
+    #[error("the value is a list")]
+    List,
+    /// The value is a mapping.
+    #[error("the value is a mapping")]
+    Mapping,
+    /// Kubernetes rejects the key.
+    #[error(transparent)]
+    Key(#[from] unlade_name::Error),
 }
 
 impl fmt::Display for EntryProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}: {}", excerpt::shorten(&self.key), self.reason)
+        write!(f, "{:?}: {}", excerpt::shorten(&self.key), self.fault)
     }
 }
 
@@ -204,13 +219,13 @@ impl Reader<'_> {
         let text = match value.kind() {
             Kind::Null => None,
             Kind::String(text) => Some(text.to_owned()),
-            Kind::Array => return self.reject(key, upstream, "the value is a list"),
-            Kind::Object => return self.reject(key, upstream, "the value is a mapping"),
+            Kind::Array => return self.reject(key, upstream, EntryFault::List),
+            Kind::Object => return self.reject(key, upstream, EntryFault::Mapping),
             Kind::Bool(_) | Kind::Int(_) | Kind::Uint(_) | Kind::Float(_) => Some(value.to_json()),
         };
         let Some(known) = upstream else {
-            if let Some(reason) = name_problem(key) {
-                return self.reject(key, upstream, reason);
+            if let Err(error) = unlade_name::check_annotation_key(key) {
+                return self.reject(key, upstream, error.into());
             }
             self.file.annotations.insert(key.to_owned(), text.unwrap_or_default());
             return;
@@ -225,13 +240,13 @@ impl Reader<'_> {
         }
     }
 
-    fn reject(&mut self, key: &str, upstream: Option<&str>, reason: &'static str) {
+    fn reject(&mut self, key: &str, upstream: Option<&str>, fault: EntryFault) {
         if self.illegal == Illegal::LeftOut && upstream.is_none() {
-            let message = format!("the annotation is left out: {reason}");
+            let message = format!("the annotation is left out: {fault}");
             self.file.findings.push(Finding::new(Reason::IllegalAnnotation, key, message));
             return;
         }
-        self.problems.push(EntryProblem { key: key.to_owned(), reason });
+        self.problems.push(EntryProblem { key: key.to_owned(), fault });
     }
 
     fn report(&mut self, message: String) {

@@ -71,7 +71,7 @@ fn each_reader_takes_its_files() {
             ("metadata/dependencies.yaml", ""),
         ])
     };
-    let (files, layout) = read_files(tree(), &Options::default()).unwrap();
+    let (files, layout) = read_files(tree(), &Limits::default()).unwrap();
     let expected = [
         "metadata/annotations.yaml",
         "metadata/dependencies.yaml",
@@ -100,7 +100,7 @@ fn the_limits_are_those_of_both_directories_together() {
     let tree = || Memory::new(&[("manifests/a", "12345"), ("metadata/b", "12345")]);
     let read = |files, file_size, total_size| {
         let limits = Limits { files, file_size, total_size, ..Limits::default() };
-        read(tree(), &Options::with_limits(limits)).map(drop).map_err(|error| {
+        read(tree(), &limits).map(drop).map_err(|error| {
             assert!(error.is_limit(), "{error:?}");
             error.to_string()
         })
@@ -116,6 +116,6 @@ fn the_limits_are_those_of_both_directories_together() {
 #[test]
 fn entries_that_are_not_files_are_named() {
     let tree = Memory::new(&[("manifests/a", "<FIFO>"), ("metadata/b", "")]);
-    let error = read(tree, &Options::default()).unwrap_err();
+    let error = read(tree, &Limits::default()).unwrap_err();
     assert_eq!(error.to_string(), "manifests/a is a FIFO, not a regular file");
 }

@@ -1,10 +1,11 @@
-//! The nodes that a pod fits on, by the scheduler's rules for labels and taints.
+//! The nodes that a pod fits on, by its node selector, its architectures and its tolerations.
+//!
+//! The scheduler knows more rules. These are the ones that every launch has, and that a user can
+//! change with an option.
 
 use std::fmt;
 
-use k8s_openapi::api::core::v1::{
-    Node, NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint, Toleration,
-};
+use k8s_openapi::api::core::v1::{Node, PodSpec, Taint, Toleration};
 
 const ARCHITECTURE: &str = "kubernetes.io/arch";
 
@@ -13,9 +14,8 @@ const ARCHITECTURE: &str = "kubernetes.io/arch";
 pub(super) enum Misfit {
     /// A label that the pod's node selector requires is missing.
     Label(String),
-    /// The required affinity, which includes the architectures, does not match. The field is the
-    /// node's architecture.
-    Affinity(Option<String>),
+    /// The node has an architecture that the options do not list.
+    Architecture(String),
     /// A taint is not tolerated.
     Taint(String),
     /// The node is cordoned.
@@ -26,22 +26,24 @@ impl fmt::Display for Misfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Label(label) => write!(f, "without the label {label}"),
-            Self::Affinity(Some(architecture)) => {
-                write!(f, "of {architecture} (excluded by architecture or affinity)")
-            }
-            Self::Affinity(None) => write!(f, "excluded by affinity"),
+            Self::Architecture(architecture) => write!(f, "of the architecture {architecture}"),
             Self::Taint(taint) => write!(f, "with the taint {taint}"),
             Self::Cordoned => write!(f, "cordoned"),
         }
     }
 }
 
-/// Returns the nodes that the pod fits on, and why it does not fit on the others.
-pub(super) fn split<'n>(nodes: &'n [Node], pod: &PodSpec) -> (Vec<&'n Node>, Vec<Misfit>) {
+/// Returns the nodes that the pod fits on, and why it does not fit on the others. The pod runs on
+/// any architecture if `architectures` is empty.
+pub(super) fn split<'n>(
+    nodes: &'n [Node],
+    pod: &PodSpec,
+    architectures: &[String],
+) -> (Vec<&'n Node>, Vec<Misfit>) {
     let mut fitting = Vec::new();
     let mut misfits = Vec::new();
     for node in nodes {
-        match misfit(node, pod) {
+        match misfit(node, pod, architectures) {
             Some(misfit) => misfits.push(misfit),
             None => fitting.push(node),
         }
@@ -61,18 +63,15 @@ fn label<'n>(node: &'n Node, key: &str) -> Option<&'n str> {
     node.metadata.labels.as_ref()?.get(key).map(String::as_str)
 }
 
-fn misfit(node: &Node, pod: &PodSpec) -> Option<Misfit> {
+fn misfit(node: &Node, pod: &PodSpec, architectures: &[String]) -> Option<Misfit> {
     let mut wanted = pod.node_selector.iter().flatten();
     if let Some((key, value)) = wanted.find(|(key, value)| label(node, key) != Some(value)) {
         return Some(Misfit::Label(format!("{key}={value}")));
     }
-    let affinity = pod.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
-    let required = affinity
-        .and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution.as_ref());
-    if let Some(required) = required
-        && !required.node_selector_terms.iter().any(|term| matches(term, node))
+    if let Some(architecture) = architecture(node).filter(|_| !architectures.is_empty())
+        && !architectures.iter().any(|wanted| wanted == architecture)
     {
-        return Some(Misfit::Affinity(architecture(node).map(str::to_owned)));
+        return Some(Misfit::Architecture(architecture.to_owned()));
     }
     let spec = node.spec.as_ref();
     let tolerations: Vec<_> = pod.tolerations.iter().flatten().collect();
@@ -110,35 +109,6 @@ fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
                 == taint.value.as_deref().unwrap_or_default()
         }
         "Exists" => true,
-        _ => false,
-    }
-}
-
-/// Checks whether a node matches a term. An empty term matches no node (component-helpers
-/// `nodeaffinity`).
-fn matches(term: &NodeSelectorTerm, node: &Node) -> bool {
-    let labels: Vec<_> = term.match_expressions.iter().flatten().collect();
-    let fields: Vec<_> = term.match_fields.iter().flatten().collect();
-    let name = node.metadata.name.as_deref();
-    (!labels.is_empty() || !fields.is_empty())
-        && labels.iter().all(|it| is_met(it, label(node, &it.key)))
-        && fields.iter().all(|it| it.key == "metadata.name" && is_met(it, name))
-}
-
-fn is_met(requirement: &NodeSelectorRequirement, found: Option<&str>) -> bool {
-    let values: Vec<_> = requirement.values.iter().flatten().map(String::as_str).collect();
-    let number = |text: &str| text.parse::<i64>().ok();
-    let compared = |is_met: fn(i64, i64) -> bool| {
-        let bound = values.first().copied().and_then(number);
-        found.and_then(number).zip(bound).is_some_and(|(found, bound)| is_met(found, bound))
-    };
-    match requirement.operator.as_str() {
-        "In" => found.is_some_and(|found| values.contains(&found)),
-        "NotIn" => found.is_none_or(|found| !values.contains(&found)),
-        "Exists" => found.is_some(),
-        "DoesNotExist" => found.is_none(),
-        "Gt" => compared(|found, bound| found > bound),
-        "Lt" => compared(|found, bound| found < bound),
         _ => false,
     }
 }

@@ -23,12 +23,7 @@ fn fits(pod: Value, taints: &Value) -> bool {
     let mut pod = pod;
     pod["containers"] = json!([]);
     let pod = serde_json::from_value(pod).unwrap();
-    fit::split(&[node("amd64", taints)], &pod).1.is_empty()
-}
-
-fn affinity(terms: &Value) -> Value {
-    json!({"affinity": {"nodeAffinity":
-        {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}})
+    fit::split(&[node("amd64", taints)], &pod, &[]).1.is_empty()
 }
 
 #[test]
@@ -41,37 +36,14 @@ fn nodes_have_the_labels_that_the_pod_requires() {
 }
 
 #[test]
-fn affinity_matches_as_in_the_scheduler() {
-    let is = |key: &str, operator: &str, values: &[&str]| json!({"matchExpressions": [{"key": key, "operator": operator, "values": values}]});
-    for (terms, expected) in [
-        (json!([is("kubernetes.io/arch", "In", &["arm64", "amd64"])]), true),
-        (json!([is("kubernetes.io/arch", "In", &["arm64"])]), false),
-        (json!([is("region", "In", &["a"])]), false),
-        (json!([is("zone", "NotIn", &["b"])]), true),
-        (json!([is("zone", "NotIn", &["a"])]), false),
-        (json!([is("region", "NotIn", &["a"])]), true),
-        (json!([is("zone", "Exists", &[])]), true),
-        (json!([is("region", "Exists", &[])]), false),
-        (json!([is("region", "DoesNotExist", &[])]), true),
-        (json!([is("zone", "DoesNotExist", &[])]), false),
-        (json!([is("cores", "Gt", &["7"])]), true),
-        (json!([is("cores", "Gt", &["8"])]), false),
-        (json!([is("cores", "Lt", &["9"])]), true),
-        (json!([is("zone", "Lt", &["9"])]), false),
-        // One matching term is enough, and an empty term matches no node.
-        (json!([is("zone", "In", &["b"]), is("zone", "In", &["a"])]), true),
-        (json!([{}]), false),
-        (json!([]), false),
-        (
-            json!([{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node0"]}]}]),
-            true,
-        ),
-        (
-            json!([{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node1"]}]}]),
-            false,
-        ),
-    ] {
-        assert_eq!(fits(affinity(&terms), &json!([])), expected, "{terms}");
+fn nodes_have_an_architecture_of_the_options() {
+    let (nodes, pod) = ([node("amd64", &json!([]))], PodSpec::default());
+    for (architectures, expected) in
+        [(&[][..], true), (&["arm64", "amd64"], true), (&["arm64"], false)]
+    {
+        let architectures: Vec<_> = architectures.iter().map(|&it| it.to_owned()).collect();
+        let (fitting, _) = fit::split(&nodes, &pod, &architectures);
+        assert_eq!(!fitting.is_empty(), expected, "{architectures:?}");
     }
 }
 
@@ -101,13 +73,13 @@ fn reasons_why_no_node_matches_are_counted() {
     let pod =
         serde_json::from_value(json!({"containers": [], "nodeSelector": {"zone": "b"}})).unwrap();
     let nodes = [node("amd64", &json!([])), node("arm64", &json!([]))];
-    let [check] = &*judge(&nodes, &pod, &[], None) else { panic!() };
+    let [check] = &*judge(&nodes, &pod, &PodOptions::default(), None) else { panic!() };
     assert_eq!(check.outcome, Outcome::Failed);
     assert_eq!(
         check.message,
         "none of 2 nodes matches the requirements of the pod: 2 without the label zone=b"
     );
-    let [check] = &*judge(&[], &pod, &[], None) else { panic!() };
+    let [check] = &*judge(&[], &pod, &PodOptions::default(), None) else { panic!() };
     assert_eq!(check.message, "none of 0 nodes matches the requirements of the pod");
 }
 

@@ -49,7 +49,6 @@ fn a_limit_range_may_set_what_a_quota_requires() {
     assert_eq!(judge(&quotas, &usual(), false).outcome, Outcome::Warning);
     let set = ours(&json!({"limits": {"cpu": "1"}}));
     assert_eq!(judge(&quotas, &set, false).outcome, Outcome::Ok);
-    assert_eq!(set["requests.cpu"], Amount::ONE, "the limit is the default of the request");
 }
 
 #[test]
@@ -61,14 +60,13 @@ fn objects_of_an_account_are_not_counted_with_a_given_one() {
 }
 
 #[test]
-fn a_quota_of_other_pods_does_not_count() {
+fn a_quota_with_a_scope_does_not_count() {
     let selector =
         json!({"matchExpressions": [{"scopeName": "PriorityClass", "operator": "Exists"}]});
     for (spec, outcome) in [
         (json!({}), Outcome::Failed),
-        (json!({"scopes": ["NotTerminating", "NotBestEffort"]}), Outcome::Failed),
-        (json!({"scopes": ["Terminating"]}), Outcome::Ok),
-        (json!({"scopes": ["BestEffort"]}), Outcome::Ok),
+        (json!({"scopes": []}), Outcome::Failed),
+        (json!({"scopes": ["NotTerminating"]}), Outcome::Ok),
         (json!({"scopeSelector": selector}), Outcome::Ok),
     ] {
         let mut quotas = [quota(&json!({"pods": "0"}), &json!({}))];

@@ -5,9 +5,9 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod, PodSpec};
 use kube::ResourceExt;
 
-use crate::ImageReference;
 use crate::object::pod::{BUNDLE, BUNDLE_PATH, INSTALL, UNPACK};
 use crate::strategy::WithPod;
+use unlade_name::ImageReference;
 
 /// The images in all observed versions of one pod. It is kept after the pod was deleted.
 #[derive(Debug, Clone, Default, PartialEq)]

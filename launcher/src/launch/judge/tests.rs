@@ -3,7 +3,8 @@ use unlade_bundle::{Content, Directory, File, Limits};
 use unlade_config_map::{encode, record};
 
 use super::*;
-use crate::{Deadlines, ImageReference};
+use crate::Deadlines;
+use unlade_name::ImageReference;
 
 const JOB: &str = "11111111-1111-1111-1111-111111111111";
 const CONFIG_MAP: &str = "22222222-2222-2222-2222-222222222222";

@@ -3,8 +3,9 @@
 use unlade_config_map::Encoding;
 
 use super::*;
-use crate::{DigestSource, ImageReference, Reuse};
+use crate::{DigestSource, Reuse};
 use unlade_api_server::State;
+use unlade_name::ImageReference;
 
 const ONE: &str = "sha256:1111111111111111111111111111111111111111111111111111111111111111";
 const TWO: &str = "sha256:2222222222222222222222222222222222222222222222222222222222222222";

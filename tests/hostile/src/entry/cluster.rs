@@ -4,7 +4,8 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Event, Pod, Secret};
 use unlade_bundle::{Content, Directory, File, Limits};
 use unlade_config_map::encode;
-use unlade_launcher::{Failure, ImageReference, failure};
+use unlade_launcher::{Failure, failure};
+use unlade_name::ImageReference;
 use unlade_unpacker::fuzz;
 
 use crate::image::parts;

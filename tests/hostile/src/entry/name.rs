@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use unlade_bundle::{ConfigMapKey, version};
-use unlade_launcher::ImageReference;
+use unlade_name::ImageReference;
 use unlade_oci::{Platform, Source};
 use unlade_unpacker::fuzz;
 

@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 
-use unlade_bundle::{Content, File, Limits, content, key::ConfigMapKey, source};
+use unlade_bundle::{Content, File, Limits, content, source};
 use unlade_config_map::{
     ConfigMap, Encoding,
     encode::{self, encode},
@@ -15,47 +15,35 @@ use unlade_directory::Folder;
 
 use super::super::report_findings;
 use super::flag::Options;
-use super::log::logged;
 use crate::api::{self, Connection, Fill, Pace, Policy, SystemClock};
 use crate::serve::{self, Failure};
+use crate::log;
 
-/// Prepares the connection to the API server, and logs as upstream does.
-pub(super) fn connect(
-    options: &Options,
-    variable: impl Fn(&str) -> Option<OsString>,
-) -> Result<Box<Connection>, Failure> {
-    match &options.kubeconfig {
-        Some(path) => {
-            let message = format!("Loading kube client config from path {:?}", path.display());
-            logged("info", &message, &[]);
-        }
-        None => logged("info", "Using in-cluster kube client config", &[]),
-    }
-    Ok(serve::connect(options.kubeconfig.as_deref(), None, variable)?.0)
-}
-
-/// Fills the ConfigMap. `image` is the image of the bundle, if it is known.
+/// Fills the ConfigMap. `variable` reads environment variables.
 pub(super) fn extract(
     options: &Options,
-    connection: &Connection,
-    image: Option<String>,
+    variable: impl Fn(&str) -> Option<OsString>,
 ) -> Result<(), Failure> {
+    let (connection, _) = serve::connect(options.kubeconfig.as_deref(), None, &variable)?;
+    let image = variable("CONTAINER_IMAGE").and_then(|image| image.into_string().ok());
     let limits = Limits::default();
     let files = source::read_as_writer(Folder::root(&options.root)?, &limits)?;
-    log_files(&files, options);
+    if !options.is_compressed {
+        warn_of_binary_files(&files);
+    }
     let reading = Content::assemble_as_upstream(files, &limits).map_err(source::Error::from)?;
-    report_findings(&reading.findings, |finding| logged("warning", finding, &[]));
+    report_findings(&reading.findings, |finding| log::line("warning", finding));
     let mut content = reading.content;
     let written = encode::Options {
         name: options.config_map.clone(),
         namespace: options.namespace.clone(),
         encoding: if options.is_compressed { Encoding::Gzip } else { Encoding::Plain },
-        source_image: image,
+        source_image: image.filter(|image| !image.is_empty()),
         findings: reading.findings,
         metadata_as_upstream: true,
         ..encode::Options::default()
     };
-    match fill_with(&content, &written, options, connection, unlade_config_map::fill_over) {
+    match fill_with(&content, &written, options, &connection, unlade_config_map::fill_over) {
         Err(FillError::Annotations(_)) => {}
         result => return Ok(result?),
     }
@@ -65,46 +53,31 @@ pub(super) fn extract(
     if n_dropped > 0 {
         dropped.push(format!("{n_dropped} of annotations.yaml beside upstream's six"));
     }
-    match fill_with(&content, &written, options, connection, replace) {
+    match fill_with(&content, &written, options, &connection, replace) {
         Err(FillError::Annotations(_)) => {
             let written = encode::Options { without_marks: true, ..written };
-            fill_with(&content, &written, options, connection, replace)?;
+            fill_with(&content, &written, options, &connection, replace)?;
             dropped.push("unlade's marks".to_owned());
         }
         result => result?,
     }
     let dropped =
         if dropped.is_empty() { String::new() } else { format!("{} and ", dropped.join(", ")) };
-    let message = format!(
+    let message = format_args!(
         "the annotations are larger than Kubernetes allows: {dropped}those that the ConfigMap had \
          are left out"
     );
-    logged("warning", &message, &[]);
+    log::line("warning", message);
     Ok(())
 }
 
-/// Logs what upstream logs while it reads the files, in the same order.
-fn log_files(files: &[File], options: &Options) {
-    for file in files {
-        let path = options.root.join(file.path());
-        logged("info", "Reading file", &[("file", &path.to_string_lossy())]);
-        if file.name == content::ANNOTATIONS_FILE {
-            continue;
-        }
-        if let Ok(key) = ConfigMapKey::from_file_name(&file.name)
-            && key.as_str() != file.name
-        {
-            let fields = [("file.Name", file.name.as_str()), ("validConfigMapKey", key.as_str())];
-            logged("info", "translated filename for configmap compatibility", &fields);
-        }
-        if !options.is_compressed && std::str::from_utf8(&file.bytes).is_err() {
-            let message = format!(
-                "{}: the file is not UTF-8, so it is written to binaryData, which OLM reads only \
-                 with gzip",
-                file.path()
-            );
-            logged("warning", &message, &[]);
-        }
+fn warn_of_binary_files(files: &[File]) {
+    let files = files.iter().filter(|file| file.name != content::ANNOTATIONS_FILE);
+    for file in files.filter(|file| std::str::from_utf8(&file.bytes).is_err()) {
+        let path = file.path();
+        let message =
+            "is not UTF-8, so it is written to binaryData, which OLM reads only with gzip";
+        log::line("warning", format_args!("{path}: the file {message}"));
     }
 }
 
@@ -160,6 +133,5 @@ fn check_limit(config_map: &ConfigMap, limit: u64) -> Result<(), FillError> {
     if config_map.values_size() as u64 <= limit {
         return Ok(());
     }
-    logged("error", &format!("Bundle files exceeded {limit} bytes limit"), &[]);
     Err(FillError::Other(Failure::limit(limit)))
 }

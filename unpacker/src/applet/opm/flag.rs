@@ -1,19 +1,15 @@
 //! The flags of `opm alpha bundle extract` (operator-registry `cmd/opm/alpha/bundle/extract.go`).
-
-mod number;
+//! All of upstream's are accepted; OLM passes `-m`, `-n`, `-c` and `-z`.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use lexopt::prelude::*;
-
-use crate::name;
+use unlade_name::{MAX_LABEL, check_label, check_subdomain};
 
 /// The flags that every command of upstream accepts. They configure registries, which this program
 /// never contacts.
 const GLOBAL: [&str; 3] = ["--skip-tls", "--skip-tls-verify", "--use-http"];
-
-const GZIP: &str = "-z, --gzip";
 
 /// What to extract, and where to.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,17 +28,6 @@ pub(super) struct Options {
     pub(super) kubeconfig: Option<PathBuf>,
 }
 
-/// Why the flags are invalid, in upstream's words where upstream has the same error.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Error {
-    #[error("{}", syntax(.0))]
-    Syntax(#[from] lexopt::Error),
-    #[error("unknown command {0:?} for \"opm alpha bundle extract\"")]
-    Argument(String),
-    #[error("invalid argument {value:?} for {flag:?} flag: {reason}")]
-    Value { flag: &'static str, value: String, reason: String },
-}
-
 /// Checks whether `arg` is a flag that every command of upstream accepts.
 pub(super) fn is_global(arg: &OsStr) -> bool {
     let text = arg.to_str().unwrap_or_default();
@@ -50,9 +35,7 @@ pub(super) fn is_global(arg: &OsStr) -> bool {
 }
 
 /// Parses the flags. Returns `None` if they request help.
-pub(super) fn parse<'a>(
-    args: impl IntoIterator<Item = &'a OsString>,
-) -> Result<Option<Options>, Error> {
+pub(super) fn parse(args: &[OsString]) -> Result<Option<Options>, lexopt::Error> {
     let mut options = Options {
         root: "/".into(),
         namespace: "openshift-operator-lifecycle-manager".to_owned(),
@@ -66,120 +49,63 @@ pub(super) fn parse<'a>(
         let arg = match parser.next() {
             Ok(Some(arg)) => arg,
             Ok(None) => break,
-            // lexopt allows no value after a switch of one letter, but pflag allows `-z=false`.
+            // lexopt allows no value after a switch of one letter, but upstream allows `-z=false`.
             Err(lexopt::Error::UnexpectedValue { option, value }) if option == "-z" => {
-                options.is_compressed = boolean(&value, GZIP)?;
+                options.is_compressed = value.parse_with(boolean)?;
                 continue;
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         };
         match arg {
             Short('h') | Long("help") => return Ok(None),
             Short('m') | Long("manifestsdir") => options.root = parser.value()?.into(),
-            Short('n') | Long("namespace") => options.namespace = parser.value()?.string()?,
-            Short('c') | Long("configmapname") => options.config_map = parser.value()?.string()?,
-            Short('l') | Long("datalimit") => {
-                let value = parser.value()?.string()?;
-                options.limit = number::parse(&value).map_err(|problem| Error::Value {
-                    flag: "-l, --datalimit",
-                    reason: format!("strconv.ParseUint: parsing {value:?}: {problem}"),
-                    value,
-                })?;
+            Short('n') | Long("namespace") => {
+                let namespace = |text: &str| check_label(text, MAX_LABEL).map(|()| text.to_owned());
+                options.namespace = parser.value()?.parse_with(namespace)?;
             }
+            Short('c') | Long("configmapname") => {
+                let name = |text: &str| check_subdomain(text).map(|()| text.to_owned());
+                options.config_map = parser.value()?.parse_with(name)?;
+            }
+            Short('l') | Long("datalimit") => options.limit = parser.value()?.parse()?,
             Short('z') => options.is_compressed = true,
-            Long("gzip") => options.is_compressed = switch(&mut parser, GZIP)?,
+            Long("gzip") => options.is_compressed = switch(&mut parser)?,
             Short('k') | Long("kubeconfig") => {
                 options.kubeconfig = Some(PathBuf::from(parser.value()?))
                     .filter(|path| !path.as_os_str().is_empty());
             }
-            // These change nothing here, as in upstream.
-            Long("debug") => _ = switch(&mut parser, "--debug")?,
-            Long("skip-tls") => _ = switch(&mut parser, "--skip-tls")?,
-            Long("skip-tls-verify") => _ = switch(&mut parser, "--skip-tls-verify")?,
-            Long("use-http") => _ = switch(&mut parser, "--use-http")?,
-            Value(value) => return Err(Error::Argument(value.to_string_lossy().into_owned())),
-            other => return Err(other.unexpected().into()),
+            // These change nothing here.
+            Long("debug" | "skip-tls" | "skip-tls-verify" | "use-http") => {
+                switch(&mut parser)?;
+            }
+            other => return Err(other.unexpected()),
         }
     }
-    check(&options)?;
+    if options.config_map.is_empty() {
+        return Err("-c, --configmapname is required".into());
+    }
     Ok(Some(options))
 }
 
-/// Checks whether the arguments of `opm version` request help. It accepts any argument, but only
-/// the flags of all commands.
-pub(super) fn is_version_help_requested<'a>(
-    args: impl IntoIterator<Item = &'a OsString>,
-) -> Result<bool, Error> {
-    let mut parser = lexopt::Parser::from_args(args);
-    while let Some(arg) = parser.next()? {
-        match arg {
-            Short('h') | Long("help") => return Ok(true),
-            Long("skip-tls") => _ = switch(&mut parser, "--skip-tls")?,
-            Long("skip-tls-verify") => _ = switch(&mut parser, "--skip-tls-verify")?,
-            Long("use-http") => _ = switch(&mut parser, "--use-http")?,
-            Value(_) => {}
-            other => return Err(other.unexpected().into()),
-        }
-    }
-    Ok(false)
-}
-
 /// Parses a switch, which may have a value as in `--gzip=false`.
-fn switch(parser: &mut lexopt::Parser, flag: &'static str) -> Result<bool, Error> {
-    parser.optional_value().map_or(Ok(true), |value| boolean(&value, flag))
+fn switch(parser: &mut lexopt::Parser) -> Result<bool, lexopt::Error> {
+    parser.optional_value().map_or(Ok(true), |value| value.parse_with(boolean))
 }
 
-fn boolean(value: &OsStr, flag: &'static str) -> Result<bool, Error> {
-    match value.to_str() {
-        Some("true" | "1" | "t" | "T" | "TRUE" | "True") => Ok(true),
-        Some("false" | "0" | "f" | "F" | "FALSE" | "False") => Ok(false),
-        _ => {
-            let value = value.to_string_lossy().into_owned();
-            let reason = format!("strconv.ParseBool: parsing {value:?}: invalid syntax");
-            Err(Error::Value { flag, value, reason })
-        }
+/// Parses a boolean as Go does.
+fn boolean(text: &str) -> Result<bool, &'static str> {
+    match text {
+        "true" | "1" | "t" | "T" | "TRUE" | "True" => Ok(true),
+        "false" | "0" | "f" | "F" | "FALSE" | "False" => Ok(false),
+        _ => Err("expected true or false"),
     }
-}
-
-/// Formats a syntax error in the words of pflag.
-fn syntax(error: &lexopt::Error) -> String {
-    let shorthand = |flag: &str| flag.chars().nth(1).filter(|&short| short != '-');
-    match error {
-        lexopt::Error::UnexpectedOption(flag) => match shorthand(flag) {
-            Some(short) => format!("unknown shorthand flag: {short:?} in {flag}"),
-            None => format!("unknown flag: {flag}"),
-        },
-        lexopt::Error::MissingValue { option: Some(flag) } => match shorthand(flag) {
-            Some(short) => format!("flag needs an argument: {short:?} in {flag}"),
-            None => format!("flag needs an argument: {flag}"),
-        },
-        error => error.to_string(),
-    }
-}
-
-fn check(options: &Options) -> Result<(), Error> {
-    if !name::is_subdomain(&options.config_map) {
-        return Err(Error::Value {
-            flag: "-c, --configmapname",
-            value: options.config_map.clone(),
-            reason: "expected at most 253 characters of a-z, 0-9, - and .".to_owned(),
-        });
-    }
-    if !name::is_label(&options.namespace) {
-        return Err(Error::Value {
-            flag: "-n, --namespace",
-            value: options.namespace.clone(),
-            reason: "expected at most 63 characters of a-z, 0-9 and -".to_owned(),
-        });
-    }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn options(args: &[&str]) -> Result<Option<Options>, Error> {
+    fn options(args: &[&str]) -> Result<Option<Options>, lexopt::Error> {
         let args: Vec<OsString> = args.iter().map(Into::into).collect();
         parse(&args)
     }
@@ -221,42 +147,20 @@ mod tests {
     #[test]
     fn wrong_flags_are_refused_with_their_value() {
         for (args, text) in [
-            (&["foo"][..], "unknown command \"foo\" for \"opm alpha bundle extract\""),
-            (&["-c", "a/b"], "\"a/b\""),
-            (&[], "configmapname"),
-            (&["-c", "a", "-n", "a.b"], "\"a.b\""),
+            (&["foo"][..], "unexpected argument \"foo\""),
+            (&["-c", "a/b"], "\"a/b\": it must consist of"),
+            (&[], "--configmapname is required"),
+            (&["-c", "a", "-n", "a.b"], "\"a.b\": it must consist of"),
+            (&["-l", "1Mi"], "\"1Mi\": invalid digit"),
+            (&["-z=perhaps"], "\"perhaps\": expected true or false"),
+            (&["--debug=2"], "\"2\": expected true or false"),
+            (&["--no-such"], "invalid option '--no-such'"),
+            (&["-zx"], "invalid option '-x'"),
+            (&["-n"], "missing argument for option '-n'"),
+            (&["--configmapname"], "missing argument for option '--configmapname'"),
         ] {
             let error = options(args).unwrap_err().to_string();
             assert!(error.contains(text), "{error}");
-        }
-    }
-
-    /// What the real opm of operator-registry 1.73 says behind `Error: `.
-    #[test]
-    fn flags_that_upstream_refuses_are_refused_in_its_words() {
-        for (args, text) in [
-            (
-                &["-l", "1Mi"][..],
-                "invalid argument \"1Mi\" for \"-l, --datalimit\" flag: strconv.ParseUint: parsing \
-                 \"1Mi\": invalid syntax",
-            ),
-            (
-                &["-z=perhaps"],
-                "invalid argument \"perhaps\" for \"-z, --gzip\" flag: strconv.ParseBool: parsing \
-                 \"perhaps\": invalid syntax",
-            ),
-            (
-                &["--debug=2"],
-                "invalid argument \"2\" for \"--debug\" flag: strconv.ParseBool: parsing \"2\": \
-                 invalid syntax",
-            ),
-            (&["--no-such"], "unknown flag: --no-such"),
-            (&["-x"], "unknown shorthand flag: 'x' in -x"),
-            (&["-zx"], "unknown shorthand flag: 'x' in -x"),
-            (&["-n"], "flag needs an argument: 'n' in -n"),
-            (&["--configmapname"], "flag needs an argument: --configmapname"),
-        ] {
-            assert_eq!(options(args).unwrap_err().to_string(), text, "{args:?}");
         }
     }
 

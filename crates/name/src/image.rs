@@ -1,6 +1,11 @@
 //! [`ImageReference`]: parses references of images as the kubelet does.
 
 use std::fmt;
+use std::str::FromStr;
+
+use unlade_text::excerpt;
+
+use crate::{MAX_SUBDOMAIN, is_word};
 
 #[cfg(test)]
 mod tests;
@@ -8,16 +13,17 @@ mod tests;
 /// The maximum length of a repository's path, in bytes (distribution/reference
 /// `RepositoryNameTotalLengthMax`).
 const MAX_REPOSITORY: usize = 255;
-/// The maximum length of a host in bytes, which is that of a DNS name.
-const MAX_HOST: usize = 253;
 /// The maximum length of a tag, in bytes.
 const MAX_TAG: usize = 128;
-/// The maximum length of a reference in a message, in bytes.
-const MAX_QUOTED: usize = 200;
 
-/// The registry of a reference without one, and its former name.
-pub(crate) const DEFAULT_REGISTRY: &str = "docker.io";
-pub(crate) const FORMER_DEFAULT_REGISTRY: &str = "index.docker.io";
+/// The registry of a reference without one.
+pub const DEFAULT_REGISTRY: &str = "docker.io";
+/// The former name of [`DEFAULT_REGISTRY`].
+pub const FORMER_DEFAULT_REGISTRY: &str = "index.docker.io";
+/// The host that serves the API of [`DEFAULT_REGISTRY`].
+const DEFAULT_HOST: &str = "registry-1.docker.io";
+/// The tag of a reference without a tag and a digest.
+pub const DEFAULT_TAG: &str = "latest";
 
 /// The reference of an image: `[REGISTRY/]REPOSITORY[:TAG][@DIGEST]`.
 ///
@@ -25,6 +31,15 @@ pub(crate) const FORMER_DEFAULT_REGISTRY: &str = "index.docker.io";
 /// images of a pod (`ParseNormalizedNamed`), with one difference: a registry that is neither a DNS
 /// name nor an address, such as `my_host:5000`, is an error. That library treats it as a part of
 /// the repository.
+///
+/// ```
+/// use unlade_name::ImageReference;
+///
+/// let image: ImageReference = "etcd:3.6".parse()?;
+/// assert_eq!((image.registry(), image.repository()), ("docker.io", "library/etcd"));
+/// assert_eq!(image.normalized(), "docker.io/library/etcd:3.6");
+/// # Ok::<(), unlade_name::image::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ImageReference {
     text: String,
@@ -114,7 +129,7 @@ impl ImageReference {
     ///
     /// Returns an error if the reference is invalid. The message names the part that is.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        parse(text).map_err(|problem| Error { reference: quoted(text), problem })
+        parse(text).map_err(|problem| Error { reference: excerpt::shorten(text), problem })
     }
 
     /// Returns the text exactly as it was given.
@@ -122,10 +137,16 @@ impl ImageReference {
         &self.text
     }
 
-    /// Returns the host of the registry with its port, if it has one. Returns the default registry
-    /// if the text does not name one.
+    /// Returns the name of the registry: its host with its port, if it has one. Returns
+    /// [`DEFAULT_REGISTRY`] if the text does not name a registry.
     pub fn registry(&self) -> &str {
         &self.registry
+    }
+
+    /// Returns the host, with its port if it has one, that serves the API of the registry.
+    /// It differs from [`ImageReference::registry`] for [`DEFAULT_REGISTRY`] only.
+    pub fn host(&self) -> &str {
+        if self.registry == DEFAULT_REGISTRY { DEFAULT_HOST } else { &self.registry }
     }
 
     /// Returns the path of the repository in its registry.
@@ -143,10 +164,32 @@ impl ImageReference {
         self.digest.as_deref()
     }
 
+    /// Returns the reference with the registry, the repository and the tag that Docker adds, so
+    /// that two references of the same image are equal (distribution/reference `TagNameOnly`).
+    pub fn normalized(&self) -> String {
+        let mut text = format!("{}/{}", self.registry, self.repository);
+        let default = self.digest.is_none().then_some(DEFAULT_TAG);
+        for (separator, part) in [(':', self.tag().or(default)), ('@', self.digest())] {
+            if let Some(part) = part {
+                text.push(separator);
+                text.push_str(part);
+            }
+        }
+        text
+    }
+
     /// Checks whether the reference has a digest, which identifies the content. Otherwise it refers
     /// to a tag, which is `latest` by default.
     pub fn is_digest(&self) -> bool {
         self.digest.is_some()
+    }
+}
+
+impl FromStr for ImageReference {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Self::parse(text)
     }
 }
 
@@ -164,14 +207,14 @@ fn parse(text: &str) -> Result<ImageReference, Problem> {
         return Err(Problem::Space);
     }
     if let Some((scheme, _)) = text.split_once("://") {
-        return Err(Problem::Scheme { scheme: quoted(scheme) });
+        return Err(Problem::Scheme { scheme: excerpt::shorten(scheme) });
     }
     if text.len() == 64 && text.bytes().all(is_lower_hex) {
         return Err(Problem::Identifier);
     }
     let (registry, rest) = split_registry(text);
     if !is_registry(registry) {
-        return Err(Problem::Registry { registry: quoted(registry) });
+        return Err(Problem::Registry { registry: excerpt::shorten(registry) });
     }
     let (rest, digest) = match rest.split_once('@') {
         Some((rest, digest)) => (rest, Some(digest)),
@@ -182,10 +225,10 @@ fn parse(text: &str) -> Result<ImageReference, Problem> {
         None => (rest, None),
     };
     if path.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        return Err(Problem::UpperCase { repository: quoted(path) });
+        return Err(Problem::UpperCase { repository: excerpt::shorten(path) });
     }
     if !path.split('/').all(is_component) {
-        return Err(Problem::Repository { repository: quoted(path) });
+        return Err(Problem::Repository { repository: excerpt::shorten(path) });
     }
     let is_short = registry == DEFAULT_REGISTRY && !path.contains('/');
     let repository = if is_short { format!("library/{path}") } else { path.to_owned() };
@@ -193,10 +236,10 @@ fn parse(text: &str) -> Result<ImageReference, Problem> {
         return Err(Problem::TooLong { length: repository.len() });
     }
     if let Some(tag) = tag.filter(|tag| !is_tag(tag)) {
-        return Err(Problem::Tag { tag: quoted(tag) });
+        return Err(Problem::Tag { tag: excerpt::shorten(tag) });
     }
     if let Some(digest) = digest.filter(|digest| !is_digest(digest)) {
-        return Err(Problem::Digest { digest: quoted(digest) });
+        return Err(Problem::Digest { digest: excerpt::shorten(digest) });
     }
     Ok(ImageReference {
         text: text.to_owned(),
@@ -231,14 +274,9 @@ fn is_registry(registry: &str) -> bool {
         .strip_prefix('[')
         .and_then(|host| host.strip_suffix(']'))
         .is_some_and(|host| !host.is_empty() && host.bytes().all(|b| is_hex(b) || b == b':'));
-    let is_name = host.split('.').all(|label| {
-        let bytes = label.as_bytes();
-        bytes.iter().all(|&byte| byte.is_ascii_alphanumeric() || byte == b'-')
-            && bytes.first().is_some_and(u8::is_ascii_alphanumeric)
-            && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
-    });
+    let is_name = host.split('.').all(|label| is_word(label, u8::is_ascii_alphanumeric, b"-"));
     let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
-    host.len() <= MAX_HOST && (is_address || is_name) && port.is_none_or(is_port)
+    host.len() <= MAX_SUBDOMAIN && (is_address || is_name) && port.is_none_or(is_port)
 }
 
 /// Checks a part of a repository's path: letters and digits, separated by `.`, `_`, `__` or any
@@ -292,15 +330,4 @@ fn is_hex(byte: u8) -> bool {
 
 fn is_lower_hex(byte: u8) -> bool {
     is_hex(byte) && !byte.is_ascii_uppercase()
-}
-
-/// Truncates a text for a message.
-fn quoted(text: &str) -> String {
-    if text.len() <= MAX_QUOTED {
-        return text.to_owned();
-    }
-    let mut beginning =
-        text.get(..text.floor_char_boundary(MAX_QUOTED)).unwrap_or_default().to_owned();
-    beginning.push('…');
-    beginning
 }

@@ -33,6 +33,36 @@ fn references_are_those_of_the_library_that_the_kubelet_uses() {
 }
 
 #[test]
+fn short_and_full_references_of_an_image_are_the_same() {
+    let digest = format!("etcd:v1@sha256:{}", "0a".repeat(32));
+    let full = format!("docker.io/library/{digest}");
+    for (short, full) in [
+        ("etcd", "docker.io/library/etcd:latest"),
+        ("etcd:v1", "docker.io/library/etcd:v1"),
+        ("me/etcd", "docker.io/me/etcd:latest"),
+        ("index.docker.io/etcd", "docker.io/library/etcd:latest"),
+        ("localhost/etcd", "localhost/etcd:latest"),
+        ("registry.example:5000/etcd", "registry.example:5000/etcd:latest"),
+        (&digest, &full),
+    ] {
+        assert_eq!(ImageReference::parse(short).unwrap().normalized(), full);
+        assert_eq!(ImageReference::parse(full).unwrap().normalized(), full);
+    }
+}
+
+#[test]
+fn the_default_registry_has_a_host_of_another_name() {
+    for (text, host) in [
+        ("etcd", "registry-1.docker.io"),
+        ("docker.io/me/etcd", "registry-1.docker.io"),
+        ("registry.example:5000/etcd", "registry.example:5000"),
+        ("[::1]:5000/etcd", "[::1]:5000"),
+    ] {
+        assert_eq!(ImageReference::parse(text).unwrap().host(), host, "{text}");
+    }
+}
+
+#[test]
 fn a_digest_names_the_content_also_beside_a_tag() {
     let digest = format!("sha256:{}", "0a".repeat(32));
     for (text, is_digest) in [
