@@ -5,10 +5,11 @@ use std::sync::OnceLock;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use kube::api::{Api, PostParams};
+use unlade_diagnose::is_from_authorizer;
 use unlade_text::excerpt;
 
 use crate::object::{Facts, Kind, Plan, pod};
-use crate::{Strategy, failure};
+use crate::{Failure, Remedy, Strategy};
 
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,16 @@ pub(crate) struct ImageVolumes {
     /// Why image volumes are not used although the API server keeps them: a container failed to
     /// start because of one.
     failed: OnceLock<String>,
+}
+
+/// Returns the failure of an attempt with this strategy, without the remedy that the strategy
+/// already applies.
+pub(crate) fn without_applied_remedy(strategy: Strategy, failure: Failure) -> Failure {
+    match strategy {
+        Strategy::Auto => failure,
+        Strategy::Inject => failure.without_remedy(Remedy::Inject),
+        Strategy::ImageVolume => failure.without_remedy(Remedy::ImageVolume),
+    }
 }
 
 /// The result of a dry run.
@@ -179,9 +190,7 @@ fn classify(error: kube::Error) -> Result<Answer, kube::Error> {
     let kube::Error::Api(status) = &error else { return Err(error) };
     let words = &status.message;
     match status.code {
-        403 if failure::is_from_authorizer(words) => {
-            Ok(Answer::NotAllowed(excerpt::shorten(words)))
-        }
+        403 if is_from_authorizer(words) => Ok(Answer::NotAllowed(excerpt::shorten(words))),
         400 | 403 | 422 => Ok(Answer::Rejected(excerpt::shorten(words))),
         // A webhook that does not answer (500), or that rejects the object with its own status.
         _ if words.contains("admission webhook") || words.contains("calling webhook") => {

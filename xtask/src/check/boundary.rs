@@ -27,6 +27,8 @@ const ASYNC: &[&str] = &["tokio", "futures-core", "async-trait", "mio", "smol", 
 const NETWORK: &[&str] =
     &["hyper", "reqwest", "ureq", "rustls", "openssl", "native-tls", "socket2", "tonic"];
 const KUBERNETES: &[&str] = &["kube", "kube-core", "kube-client", "kube-runtime", "k8s-openapi"];
+/// The client, without the types of Kubernetes.
+const KUBE: &[&str] = &["kube", "kube-core", "kube-client", "kube-runtime"];
 const SYSTEM: &[&str] = &["rustix", "nix", "tempfile", "walkdir", "cap-std", "tar"];
 const TERMINAL: &[&str] = &["clap", "anstream", "tracing-subscriber", "env_logger"];
 /// Parsers of another dialect than Go's, kept out of everything (docs/decisions/0001).
@@ -42,7 +44,7 @@ const KUBECONFIG_YAML: &[&str] = &["serde_saphyr"];
 const OUTSIDE: &[&str] =
     &["std::fs", "std::net", "std::env", "std::process", "std::thread", "fs::read", "env::var"];
 
-const BOUNDARIES: [Boundary; 16] = [
+const BOUNDARIES: [Boundary; 18] = [
     Boundary {
         crate_name: "unlade-text",
         purpose: "text from outside, as it is shown",
@@ -86,6 +88,15 @@ const BOUNDARIES: [Boundary; 16] = [
         folder: "crates/config-map",
         may_name: &["unlade-bundle", "unlade-text", "unlade-yaml"],
         without: &[ASYNC, NETWORK, KUBERNETES, SYSTEM, TERMINAL, YAML],
+        forbidden_words: OUTSIDE,
+    },
+    Boundary {
+        crate_name: "unlade-diagnose",
+        purpose: "why a launch failed: pods, Jobs, pull secrets and errors of requests, classified",
+        reach: "nothing",
+        folder: "crates/diagnose",
+        may_name: &["unlade-config-map", "unlade-name", "unlade-text"],
+        without: &[ASYNC, NETWORK, KUBE, SYSTEM, TERMINAL, YAML],
         forbidden_words: OUTSIDE,
     },
     Boundary {
@@ -142,6 +153,7 @@ const BOUNDARIES: [Boundary; 16] = [
         may_name: &[
             "unlade-bundle",
             "unlade-config-map",
+            "unlade-diagnose",
             "unlade-loader",
             "unlade-name",
             "unlade-text",
@@ -205,6 +217,7 @@ const BOUNDARIES: [Boundary; 16] = [
         may_name: &[
             "unlade-bundle",
             "unlade-config-map",
+            "unlade-diagnose",
             "unlade-launcher",
             "unlade-loader",
             "unlade-name",

@@ -1,18 +1,18 @@
 use serde_json::{Value, json};
 use unlade_bundle::{Content, Directory, File, Limits};
-use unlade_config_map::{encode, record};
+use unlade_config_map::{encode, mark, record};
 
 use super::*;
 use crate::Deadlines;
 use unlade_name::ImageReference;
 
-const JOB: &str = "11111111-1111-1111-1111-111111111111";
-const CONFIG_MAP: &str = "22222222-2222-2222-2222-222222222222";
-const IMAGE: &str = "registry.example/etcd:1";
-const TOOL: &str = "registry.example/unlade-unpacker:1";
+pub(in crate::launch) const JOB: &str = "11111111-1111-1111-1111-111111111111";
+pub(in crate::launch) const CONFIG_MAP: &str = "22222222-2222-2222-2222-222222222222";
+pub(in crate::launch) const IMAGE: &str = "registry.example/etcd:1";
+pub(in crate::launch) const TOOL: &str = "registry.example/unlade-unpacker:1";
 const HEX: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-fn attempt(strategy: Strategy) -> Attempt {
+pub(in crate::launch) fn attempt(strategy: Strategy) -> Attempt {
     Attempt {
         job: "etcd-1".into(),
         uid: JOB.into(),
@@ -27,12 +27,12 @@ fn attempt(strategy: Strategy) -> Attempt {
     }
 }
 
-fn read<T: serde::de::DeserializeOwned>(value: Value) -> T {
+pub(in crate::launch) fn read<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
 }
 
 /// Returns the ConfigMap that the attempt `by` has filled.
-fn filled(by: &str) -> ConfigMap {
+pub(in crate::launch) fn filled(by: &str) -> ConfigMap {
     let file = File {
         directory: Directory::Manifests,
         name: "csv.yaml".into(),
@@ -47,18 +47,18 @@ fn filled(by: &str) -> ConfigMap {
     config_map
 }
 
-fn empty() -> ConfigMap {
+pub(in crate::launch) fn empty() -> ConfigMap {
     read(json!({"metadata": {"name": "etcd", "uid": CONFIG_MAP}}))
 }
 
-fn job(conditions: &Value) -> Job {
+pub(in crate::launch) fn job(conditions: &Value) -> Job {
     read(json!({
         "metadata": {"name": "etcd-1", "uid": JOB},
         "status": {"conditions": conditions},
     }))
 }
 
-fn failed(reason: &str) -> Job {
+pub(in crate::launch) fn failed(reason: &str) -> Job {
     job(&json!([{"type": "Failed", "status": "True", "reason": reason, "message": reason}]))
 }
 
@@ -77,7 +77,7 @@ fn pod(name: &str, spec: &Value, status: &Value) -> Pod {
 }
 
 /// Returns an injected pod whose container is in this state.
-fn unpacking(name: &str, phase: &str, state: &Value) -> Pod {
+pub(in crate::launch) fn unpacking(name: &str, phase: &str, state: &Value) -> Pod {
     let spec = json!({
         "nodeName": "node0",
         "initContainers": [{"name": "install", "image": "registry.example/unlade-unpacker:1"}],
@@ -97,11 +97,11 @@ fn unpacking(name: &str, phase: &str, state: &Value) -> Pod {
     pod(name, &spec, &status)
 }
 
-fn ended(name: &str, code: i32) -> Pod {
+pub(in crate::launch) fn ended(name: &str, code: i32) -> Pod {
     unpacking(name, "Failed", &json!({"terminated": {"exitCode": code, "reason": "Error"}}))
 }
 
-fn seen(config_map: ConfigMap, job: Job, pods: Vec<Pod>) -> Seen {
+pub(in crate::launch) fn seen(config_map: ConfigMap, job: Job, pods: Vec<Pod>) -> Seen {
     let mut seen = Seen {
         config_map: Presence::There(Box::new(config_map)),
         job: Presence::There(Box::new(job)),
@@ -114,7 +114,7 @@ fn seen(config_map: ConfigMap, job: Job, pods: Vec<Pod>) -> Seen {
     seen
 }
 
-fn deadlines() -> Deadlines {
+pub(in crate::launch) fn deadlines() -> Deadlines {
     Deadlines {
         schedule: Duration::from_secs(100),
         pull: Duration::from_secs(200),
@@ -235,6 +235,42 @@ fn observations_lead_to_these_verdicts() {
     for (name, seen, expected) in cases {
         assert_eq!(short(&judged(&seen, 5).state), expected, "{name}");
     }
+}
+
+#[test]
+fn content_that_the_pod_did_not_write_is_a_conflict() {
+    let content = filled(JOB).annotations()[mark::DIGEST].clone();
+    let other = format!("sha256:{HEX}");
+    let wrote = |verdict: &str, config_map: &str, digest: &str| {
+        json!([{"configMap": config_map, "verdict": verdict, "files": 1, "digest": digest}])
+            .to_string()
+    };
+    let without_digest = json!([{"configMap": "etcd", "verdict": "written", "files": 1}]);
+    let ended = |name: &str, message: &str| {
+        let state = json!({"terminated": {"exitCode": 0, "message": message}});
+        unpacking(name, "Succeeded", &state)
+    };
+    for (name, message, expected) in [
+        ("the same", wrote("written", "etcd", &content), "written"),
+        ("the same, which was there", wrote("unchanged", "etcd", &content), "written"),
+        ("another", wrote("written", "etcd", &other), "retryable Conflict"),
+        ("another, which was there", wrote("unchanged", "etcd", &other), "retryable Conflict"),
+        ("that of another ConfigMap", wrote("written", "backup", &other), "written"),
+        ("an older unpacker's message", without_digest.to_string(), "written"),
+        ("no message", String::new(), "written"),
+    ] {
+        let seen = seen(filled(JOB), job(&json!([])), vec![ended("a", &message)]);
+        assert_eq!(short(&judged(&seen, 5).state), expected, "{name}");
+    }
+    let mut pods = vec![
+        ended("a", &wrote("written", "etcd", &other)),
+        unpacking("b", "Running", &json!({"running": {}})),
+    ];
+    for (pod, created) in pods.iter_mut().zip(["2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"]) {
+        pod.metadata.creation_timestamp = Some(read(json!(created)));
+    }
+    let seen = seen(filled(JOB), job(&json!([])), pods);
+    assert_eq!(short(&judged(&seen, 5).state), "written", "the newest pod has no message yet");
 }
 
 #[test]
