@@ -120,7 +120,7 @@ const BOUNDARIES: [Boundary; 15] = [
     },
     Boundary {
         crate_name: "unlade",
-        purpose: "the command: arguments, tables, text",
+        purpose: "the command, and the library with all of this under one name",
         reach: "standard streams, files, and a cluster through `launcher`",
         folder: "cli",
         may_name: &[
@@ -205,7 +205,7 @@ const BOUNDARIES: [Boundary; 15] = [
         purpose: "the commands of the project",
         reach: "cargo, Go, and a registry on request",
         folder: "xtask",
-        may_name: &["unlade-oci", "unlade-registry", "unlade-testbed"],
+        may_name: &["unlade-oci", "unlade-registry", "unlade-testbed", "unlade-yaml"],
         without: &[ASYNC, KUBERNETES, YAML, &["openssl", "native-tls"]],
         forbidden_words: &[],
     },
