@@ -21,7 +21,6 @@ use super::next::{EndJob, Ending, Next, Then, next};
 use super::record::Record;
 use super::retrier::{Reply, Retrier};
 use super::watch::{Presence, Seen, Watch};
-use crate::config_map::to_config_map;
 use crate::failure::{MAX_LOG_LINES, classify_pull_secret};
 use crate::object::ttl;
 use crate::{Failure, Reason, failure};
@@ -264,7 +263,7 @@ impl Launch<'_> {
                 let observed = seal.zip(content).and_then(|(seal, content)| {
                     super::reuse::verified_image(&seal, self.plan.image(), content)
                 });
-                let is_whole = decode(&[to_config_map(found)], &Limits::default()).is_ok();
+                let is_whole = decode(&[found.into()], &Limits::default()).is_ok();
                 return match observed.filter(|_| is_whole) {
                     Some(bundle) => Accepted::Yes(Observed { bundle, ..Observed::default() }),
                     None => Accepted::No(failure.clone()),
@@ -272,7 +271,7 @@ impl Launch<'_> {
             }
             _ => {}
         }
-        if decode(&[to_config_map(found)], &Limits::default()).is_err() {
+        if decode(&[found.into()], &Limits::default()).is_err() {
             return Accepted::Broken;
         }
         match compared(seen, attempt) {
@@ -344,7 +343,7 @@ fn record_patch(record: &str, found: &ConfigMap, is_withdrawn: bool) -> Value {
     if !is_withdrawn {
         return json!({"metadata": {"resourceVersion": version, "annotations": {FAILURE: record}}});
     }
-    let full = to_config_map(found);
+    let full = unlade_config_map::ConfigMap::from(found);
     let all: Vec<_> = full.metadata.annotations.keys().cloned().collect();
     let kept = emptied(full).map(|emptied| emptied.metadata.annotations).unwrap_or_default();
     let removed = all.into_iter().filter(|key| !kept.contains_key(key));

@@ -8,7 +8,6 @@ use unlade_bundle::Limits;
 use unlade_config_map::{decode, mark};
 
 use super::{Attempt, Judge, State, Verdict, Waiting, Written, pod};
-use crate::config_map::to_config_map;
 use crate::launch::image::{Comparison, Sighting, compare};
 use crate::launch::next::Ending;
 use crate::launch::watch::{Presence, Seen};
@@ -33,7 +32,7 @@ impl Judge<'_> {
     /// before the last status of the pod that wrote it, so the judge waits for that status.
     pub(super) fn judge_content(&mut self, seen: &Seen, now: Duration) -> Option<State> {
         let config_map = marked(seen, self.attempt)?;
-        if let Err(error) = decode(&[to_config_map(config_map)], &Limits::default()) {
+        if let Err(error) = decode(&[config_map.into()], &Limits::default()) {
             let name = config_map.name_any();
             let message = format!("the ConfigMap {name} was changed after it was filled: {error}");
             let failure = Failure::new(Reason::Conflict, message);
