@@ -1,4 +1,11 @@
-//! The subcommands.
+//! The command: its arguments, its readable output and its exit codes.
+//!
+//! ```
+//! use unlade::command::Program;
+//!
+//! let mut help = Program::Unlade.command();
+//! assert!(help.render_help().to_string().contains("unpack"));
+//! ```
 
 mod check;
 mod completion;
@@ -10,14 +17,41 @@ mod load;
 mod man;
 mod unpack;
 
+use std::panic;
+use std::process::ExitCode;
+
+use unlade_yaml as yaml;
+
+pub use crate::args::Program;
 use crate::{
-    args::{Command, Program},
-    error::Error,
+    args::{self, Command},
+    error::{self, Error},
+    exit::Exit,
     screen::Screen,
 };
 
-/// Runs a subcommand.
-pub(crate) fn run(program: Program, command: Command, screen: &Screen) -> Result<(), Error> {
+/// Runs the command that the arguments of the process request.
+pub fn main(program: Program) -> ExitCode {
+    let print = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        // A panic that is caught is reported as an error of the input.
+        if !yaml::is_panic_caught() {
+            print(info);
+        }
+    }));
+    let args = match args::parse(program, std::env::args_os()) {
+        Ok(args) => args,
+        Err(error) => return args::explain(&error, std::env::args_os()).into(),
+    };
+    let screen = Screen::new(args.color);
+    match run(program, args.command, &screen) {
+        Ok(()) => Exit::Success,
+        Err(error) => error::report(&error, &screen),
+    }
+    .into()
+}
+
+fn run(program: Program, command: Command, screen: &Screen) -> Result<(), Error> {
     match command {
         Command::Unpack(args) => unpack::run(args, screen),
         Command::Load(args) => load::run(args, screen),

@@ -1,55 +1,105 @@
-//! The command `unlade`: unpacks Operator bundles into ConfigMaps and loads them back.
+//! Unpacks Operator bundles into ConfigMaps, loads them back, and launches the Job that unpacks a
+//! bundle on a cluster.
 //!
-//! This crate contains the arguments, the readable output and the exit codes; other crates read
-//! bundles and talk to clusters. The binaries `unlade` and `kubectl-unlade` call [`main`].
+//! This crate is the command `unlade`, and contains the crates that it consists of under one name:
+//!
+//! | module | purpose |
+//! |---|---|
+//! | [`bundle`] | the content of a bundle, its rules, and findings |
+//! | [`directory`] | reads a bundle directory |
+//! | [`oci`] | reads a bundle image on disk, and builds images |
+//! | [`config_map`] | encodes and decodes the ConfigMap of a bundle |
+//! | [`loader`] | a bundle as OLM sees it, and its package manifest |
+//! | `launcher` | launches the Job that unpacks a bundle on a cluster |
+//!
+//! The last one needs the feature `launcher`. The feature `command` adds the programs; both are on
+//! by default. A library needs neither clap nor an async runtime:
+//!
+//! ```toml
+//! [dependencies]
+//! unlade = { git = "https://github.com/unlade/unlade", default-features = false }
+//! ```
+//!
+//! # Directory to ConfigMap, and ConfigMap to bundle
 //!
 //! ```
-//! let mut help = unlade_cli::Program::Unlade.command();
-//! assert!(help.render_help().to_string().contains("unpack"));
+//! use unlade::{config_map, directory, loader};
+//!
+//! # std::env::set_current_dir("..")?;
+//! let reading = directory::read("examples/hello-operator".as_ref(), &Default::default())?;
+//! let config_maps = config_map::encode(&reading.content, &Default::default())?;
+//! assert_eq!(config_maps[0].data.len(), 7);
+//!
+//! let manifest = loader::load_config_maps(&config_maps, &Default::default())?;
+//! assert_eq!(manifest.bundle.csv_name, "hello-operator.v0.2.0");
+//! assert!(reading.findings.iter().chain(&manifest.report).next().is_none());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Launch
+//!
+#![cfg_attr(feature = "launcher", doc = "```no_run")]
+#![cfg_attr(not(feature = "launcher"), doc = "```ignore")]
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use unlade::kube::{Client, Config};
+//! use unlade::launcher::{Launcher, Options, Request, client};
+//!
+//! let mut config = Config::infer().await?;
+//! // The launcher retries requests itself.
+//! config.default_retry = false;
+//! let server = config.cluster_url.to_string();
+//! let client = client::observe(Client::try_from(config)?, &server);
+//! let launcher =
+//!     Launcher::new(client, Options::new("registry.example/unlade/unlade-unpacker:0.1.0"));
+//!
+//! let request = Request::new("registry.example/bundles/etcd:0.9.4", "default");
+//! let launched = launcher.launch(&request).await?;
+//! println!("{}", launched.load(&Default::default())?.bundle.csv_name);
+//! # Ok(())
+//! # }
 //! ```
 
+pub use unlade_bundle as bundle;
+pub use unlade_config_map as config_map;
+pub use unlade_loader as loader;
+pub use unlade_oci as oci;
+pub use unlade_directory as directory;
+
+#[cfg(feature = "launcher")]
+pub use {k8s_openapi, kube, unlade_launcher as launcher};
+
+#[cfg(feature = "command")]
 mod age;
+#[cfg(feature = "command")]
 mod args;
-mod command;
+#[cfg(feature = "command")]
+pub mod command;
+#[cfg(feature = "command")]
 mod connection;
+#[cfg(feature = "command")]
 mod error;
+#[cfg(feature = "command")]
 mod exit;
+#[cfg(feature = "command")]
 mod input;
+#[cfg(feature = "command")]
 mod log;
+#[cfg(feature = "command")]
 mod name;
+#[cfg(feature = "command")]
 mod output;
+#[cfg(feature = "command")]
 mod progress;
+#[cfg(feature = "command")]
 mod remedy;
+#[cfg(feature = "command")]
 mod screen;
+#[cfg(feature = "command")]
 mod summary;
+#[cfg(feature = "command")]
 mod table;
 
-use std::panic;
-use std::process::ExitCode;
-
-use unlade_yaml as yaml;
-
-pub use args::Program;
-
-use crate::{exit::Exit, screen::Screen};
-
-/// Runs the command that the arguments of the process request.
-pub fn main(program: Program) -> ExitCode {
-    let print = panic::take_hook();
-    panic::set_hook(Box::new(move |info| {
-        // A panic that is caught is reported as an error of the input.
-        if !yaml::is_panic_caught() {
-            print(info);
-        }
-    }));
-    let args = match args::parse(program, std::env::args_os()) {
-        Ok(args) => args,
-        Err(error) => return args::explain(&error, std::env::args_os()).into(),
-    };
-    let screen = Screen::new(args.color);
-    match command::run(program, args.command, &screen) {
-        Ok(()) => Exit::Success,
-        Err(error) => error::report(&error, &screen),
-    }
-    .into()
-}
+/// The Rust code of the README, which a documentation test compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

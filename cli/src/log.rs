@@ -40,7 +40,7 @@ pub(crate) fn start(verbosity: u8, format: LogFormat) {
 /// of a response that it cannot parse, which may be a Secret.
 fn targets(verbosity: u8) -> Option<Targets> {
     let ours =
-        |level| Targets::new().with_targets([("unlade_launcher", level), ("unlade_cli", level)]);
+        |level| Targets::new().with_targets([("unlade_launcher", level), ("unlade::", level)]);
     match verbosity {
         0 => None,
         1 => Some(ours(Level::INFO)),

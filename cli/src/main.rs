@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use unlade::command::{self, Program};
+
 fn main() -> ExitCode {
-    unlade_cli::main(unlade_cli::Program::Unlade)
+    command::main(Program::Unlade)
 }

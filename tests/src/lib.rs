@@ -14,8 +14,3 @@ pub mod trap;
 pub fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/hello-operator")
 }
-
-/// The Rust code of the README, which a documentation test compiles.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-struct Readme;

@@ -51,6 +51,7 @@ pub(crate) fn run() -> Result<(), Error> {
         command::run(&mut cargo(arguments))?;
     }
     document()?;
+    package()?;
     // Built alone, a crate cannot depend on features that other crates of the workspace enable.
     for name in boundary::shipped() {
         command::run(&mut cargo(["check", "--quiet", "--locked", "-p", name]))?;
@@ -78,6 +79,14 @@ fn document() -> Result<(), Error> {
     let arguments =
         ["doc", "--workspace", "--no-deps", "--all-features", "--document-private-items"];
     command::run(cargo(arguments).arg("--locked").env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+/// Checks that the crates of the product could be published: cargo refuses one that depends on a
+/// crate without a version. Nothing is built, and nothing leaves the machine.
+fn package() -> Result<(), Error> {
+    let names = boundary::shipped().flat_map(|name| ["-p", name]);
+    let package = ["package", "--quiet", "--locked", "--offline", "--no-verify", "--allow-dirty"];
+    command::run(&mut cargo(package.into_iter().chain(names)))
 }
 
 /// Checks licences, bans and sources. It does not check advisories, because not every machine can

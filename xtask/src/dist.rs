@@ -1,4 +1,4 @@
-//! `cargo xtask dist`: the static unpacker.
+//! `cargo xtask dist`: the static unpacker. `cargo xtask release` builds the command in the same way.
 
 use std::{
     env, fs,
@@ -17,14 +17,49 @@ mod native;
 mod package;
 mod part;
 
-pub(crate) use self::architecture::Architecture;
-use self::architecture::Toolchain;
+pub(crate) use self::architecture::{Architecture, Libc, Toolchain};
 
-/// The package to build.
-const PACKAGE: &str = "unlade-unpacker";
-/// The maximum size of the unpacker, in bytes: it is copied into the pod of every bundle.
+/// A static program, and how it is built.
+#[derive(Debug)]
+pub(crate) struct Program {
+    /// Its name, and that of its file.
+    pub(crate) name: &'static str,
+    package: &'static str,
+    features: &'static str,
+    profile: &'static str,
+    libc: Libc,
+    /// Whether it runs in the file system of a bundle, so that its size and its functions are
+    /// limited.
+    is_in_pods: bool,
+}
+
+/// The program that is copied into the pod of every bundle.
+pub(crate) const UNPACKER: Program = Program {
+    name: "unlade-unpacker",
+    package: "unlade-unpacker",
+    features: "",
+    profile: "dist",
+    libc: Libc::Glibc,
+    is_in_pods: true,
+};
+/// The command, under its two names. It resolves host names, for which a static glibc would load
+/// shared objects of the system.
+pub(crate) const COMMANDS: [Program; 2] = [command("unlade"), command("kubectl-unlade")];
+
+const fn command(name: &'static str) -> Program {
+    Program {
+        name,
+        package: "unlade",
+        features: "command",
+        profile: "release",
+        libc: Libc::Musl,
+        is_in_pods: false,
+    }
+}
+
+/// The maximum size of the unpacker, in bytes.
 const BUDGET: u64 = 6_500_000;
-/// Functions that the program must not be linked with, because it runs in the file system of a
+/// Functions that the unpacker must not be linked with, because it runs in the file system of a
 /// hostile bundle: with these, a static glibc loads shared objects from that file system.
 const FORBIDDEN: [&str; 7] = [
     "getaddrinfo",
@@ -87,23 +122,35 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
 
 /// Builds the unpacker for this machine.
 pub(crate) fn build() -> Result<Shipped, Error> {
-    build_for(&Toolchain::find(Architecture::host()?)?)
+    build_for(&UNPACKER, &Toolchain::find(Architecture::host()?, UNPACKER.libc)?)
 }
 
 /// Builds the unpacker for each architecture, after checking that all of them can be built.
 pub(crate) fn build_all(architectures: &[Architecture]) -> Result<Vec<Shipped>, Error> {
-    let toolchains: Vec<_> =
-        architectures.iter().map(|it| Toolchain::find(*it)).collect::<Result<_, _>>()?;
-    toolchains.iter().map(build_for).collect()
+    let toolchains: Vec<_> = architectures
+        .iter()
+        .map(|it| Toolchain::find(*it, UNPACKER.libc))
+        .collect::<Result<_, _>>()?;
+    toolchains.iter().map(|toolchain| build_for(&UNPACKER, toolchain)).collect()
 }
 
-/// Builds the unpacker, checks it, and prints its path.
-fn build_for(toolchain: &Toolchain) -> Result<Shipped, Error> {
-    let target = toolchain.architecture.target();
-    let mut build = cargo(["build", "--locked", "--profile", "dist", "--target", target]);
-    build.args(["--package", PACKAGE]);
-    // The symbols are checked before they are removed.
-    build.args(["--config", "profile.dist.strip=false"]);
+impl Program {
+    /// Finds what builds the program for an architecture, and checks that it exists.
+    pub(crate) fn toolchain(&self, architecture: Architecture) -> Result<Toolchain, Error> {
+        Toolchain::find(architecture, self.libc)
+    }
+}
+
+/// Builds a program, checks it, and prints its path.
+pub(crate) fn build_for(program: &Program, toolchain: &Toolchain) -> Result<Shipped, Error> {
+    let Program { name, package, features, profile, .. } = program;
+    let target = toolchain.target();
+    let mut build = cargo(["build", "--locked", "--profile", profile, "--target", target]);
+    build.args(["--package", package, "--features", features, "--bin", name]);
+    if program.is_in_pods {
+        // The symbols are checked before they are removed.
+        build.args(["--config", &format!("profile.{profile}.strip=false")]);
+    }
     // The messages name the compiled crates.
     build.arg("--message-format=json-render-diagnostics");
     // Separated by the ASCII unit separator, because paths may contain spaces.
@@ -112,11 +159,13 @@ fn build_for(toolchain: &Toolchain) -> Result<Shipped, Error> {
     eprintln!("\n> {}", command::describe(&build));
     let messages = capture(&mut build)?;
 
-    let program = workspace::target().join(target).join("dist").join(PACKAGE);
-    check_static(toolchain, &program)?;
-    check_symbols(toolchain, &program)?;
+    let path = workspace::target().join(target).join(profile).join(name);
+    check_static(toolchain, &path)?;
+    if program.is_in_pods {
+        check_symbols(toolchain, &path)?;
+    }
 
-    let name = format!("{PACKAGE}-{}", toolchain.architecture.name());
+    let name = format!("{name}-{}", toolchain.architecture.name());
     let shipped = |end: &str| workspace::target().join(format!("shipped/{name}{end}"));
     let shipped = Shipped {
         architecture: toolchain.architecture,
@@ -124,16 +173,18 @@ fn build_for(toolchain: &Toolchain) -> Result<Shipped, Error> {
         licences: shipped(".licences.txt"),
         bom: shipped(".cdx.json"),
     };
-    let size = strip(toolchain, &program, &shipped.program)?;
-    println!("{}: {size} bytes, static; the budget is {BUDGET}", shipped.program.display());
-    if size > BUDGET {
+    let size = strip(toolchain, &path, &shipped.program)?;
+    let budget =
+        if program.is_in_pods { format!("; the budget is {BUDGET}") } else { String::new() };
+    println!("{}: {size} bytes, static{budget}", shipped.program.display());
+    if program.is_in_pods && size > BUDGET {
         return Err(Error::Found(format!("the unpacker is {} bytes too large", size - BUDGET)));
     }
-    let mut parts = package::crates(&messages, target)?;
+    let mut parts = package::crates(program, &messages, target)?;
     let n_crates = parts.len();
     parts.extend(native::parts(toolchain)?);
-    licence::write(&parts, &shipped.licences)?;
-    bom::write(&shipped.program, target, &parts, &shipped.bom)?;
+    licence::write(program, &parts, &shipped.licences)?;
+    bom::write(program, &shipped.program, target, &parts, &shipped.bom)?;
     let n_others = parts.len() - n_crates;
     println!("{}: {n_crates} crates and {n_others} other libraries", shipped.bom.display());
     Ok(shipped)
@@ -162,7 +213,9 @@ fn check_static(toolchain: &Toolchain, program: &Path) -> Result<(), Error> {
     let text = String::from_utf8_lossy(&output.stdout);
     let found = text.lines().find(|line| line.contains("INTERP") || line.contains("(NEEDED)"));
     match found {
-        Some(line) => Err(Error::Found(format!("the unpacker is not static: {}", line.trim()))),
+        Some(line) => {
+            Err(Error::Found(format!("{} is not static: {}", program.display(), line.trim())))
+        }
         None => Ok(()),
     }
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     bench::measure::{Arguments as Measure, Run, run_within},
     command::{self, Error, cargo},
-    dist::Architecture,
+    dist::{Architecture, Libc},
     workspace,
 };
 
@@ -148,8 +148,8 @@ fn build(targets: &[String]) -> Result<PathBuf, Error> {
             hint: "install g++ or clang".to_owned(),
         });
     }
-    let triple = Architecture::host()?.target();
-    let mut build = cargo(["build", "--release", "--locked", "--target", triple]);
+    let triple = Architecture::host()?.target(Libc::Glibc);
+    let mut build = cargo(["build", "--release", "--locked", "--target", &triple]);
     build.args(["--manifest-path", "fuzz/Cargo.toml", "--target-dir"]).arg(place());
     build.args(targets.iter().flat_map(|target| ["--bin", target]));
     command::run(build.env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\u{1f}")))?;

@@ -14,6 +14,7 @@ mod fuzz;
 mod image;
 mod metadata;
 mod need;
+mod release;
 mod suite;
 mod test;
 mod workspace;
@@ -36,6 +37,8 @@ enum Task {
     Dist(dist::Arguments),
     /// Builds the image of the unpacker, without a container engine.
     Image(image::Arguments),
+    /// Builds the files of a release.
+    Release(release::Arguments),
     /// Compares time and memory with the Go code.
     Bench(bench::Arguments),
     /// Fetches the published bundles of the corpus, or verifies them.
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         Task::Check => check::run(),
         Task::Dist(arguments) => dist::run(&arguments),
         Task::Image(arguments) => image::run(&arguments),
+        Task::Release(arguments) => release::run(&arguments),
         Task::Bench(arguments) => bench::run(&arguments),
         Task::Measure(arguments) => bench::measure::measure(&arguments),
         Task::Corpus(action) => corpus::run(&action),

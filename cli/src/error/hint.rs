@@ -48,9 +48,11 @@ impl Error {
                 remedy::advice(failure.hint.as_deref(), &failure.remedies)
             }
             Self::Connection(error) => connection_hint(error),
-            Self::ToolImage => {
-                Some("pass --tool-image or set UNLADE_TOOL_IMAGE".to_owned())
-            }
+            Self::ToolImage => Some(
+                "pass --tool-image or set UNLADE_TOOL_IMAGE; in a clone of the repository, `cargo \
+                 xtask image --push NAME` builds and pushes the image"
+                    .to_owned(),
+            ),
             _ => None,
         }
     }

@@ -117,7 +117,8 @@ fn the_image_of_the_unpacker_has_to_be_named() {
     assert_eq!(
         stderr,
         "error: the image of unlade-unpacker is not specified\n\
-         hint: pass --tool-image or set UNLADE_TOOL_IMAGE\n"
+         hint: pass --tool-image or set UNLADE_TOOL_IMAGE; in a clone of the repository, `cargo \
+         xtask image --push NAME` builds and pushes the image\n"
     );
 }
 

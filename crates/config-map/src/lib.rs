@@ -2,7 +2,8 @@
 //!
 //! [`encode()`] converts the [`Content`] of a bundle into ConfigMaps, and [`decode()`] reads it
 //! back from ConfigMaps of unlade or of upstream. [`fill()`] writes an encoded ConfigMap over an
-//! existing one. This crate does no I/O, has no async code and uses no API client.
+//! existing one. This crate does no I/O, has no async code and uses no API client. With the feature
+//! `k8s-openapi`, a [`ConfigMap`] converts from and to the type of that crate.
 //!
 //! [`Content`]: unlade_bundle::Content
 //!
@@ -34,6 +35,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(feature = "k8s-openapi")]
+mod api;
 mod base64;
 pub mod decode;
 pub mod encode;

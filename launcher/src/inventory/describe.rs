@@ -10,7 +10,7 @@ use unlade_config_map::decode;
 use unlade_loader as loader;
 
 use super::{item::Item, list, object, remove};
-use crate::config_map::{load, to_config_map};
+use crate::config_map::load;
 use crate::launch::{seal::Seal, send_for_value};
 use crate::{DigestSource, Failure, object::label};
 
@@ -89,7 +89,7 @@ pub(super) async fn describe(client: &Client, config_map: ConfigMap) -> Descript
 /// Returns the verified digest if the seal on the Role covers the present content.
 fn verified(role: &Role, config_map: &ConfigMap) -> Option<(String, DigestSource)> {
     let seal = Seal::from_role(role, config_map)?;
-    let decoded = decode(&[to_config_map(config_map)], &Limits::default()).ok()?;
+    let decoded = decode(&[config_map.into()], &Limits::default()).ok()?;
     let image = decoded.source_image?;
     seal.covers(&image, &decoded.digest?).then_some((seal.image_digest, seal.digest_source))
 }

@@ -6,7 +6,6 @@ use unlade_config_map::{Encoding, decode};
 
 use super::Launch;
 use super::seal::Seal;
-use crate::config_map::to_config_map;
 use crate::{DigestSource, ObservedImage, Request, Reuse};
 use unlade_name::ImageReference;
 
@@ -32,7 +31,7 @@ fn matching_content(
         (_, Reuse::Never) | (None, Reuse::Digest) => return None,
         (Some(_), Reuse::Digest | Reuse::Tag) | (None, Reuse::Tag) => {}
     }
-    let decoded = decode(&[to_config_map(config_map)], &Limits::default()).ok()?;
+    let decoded = decode(&[config_map.into()], &Limits::default()).ok()?;
     let is_encoded = request.encoding == Encoding::Auto || request.encoding == decoded.encoding;
     let is_of_image = decoded.source_image.as_ref() == Some(&request.image);
     decoded.digest.filter(|_| is_of_image && is_encoded)

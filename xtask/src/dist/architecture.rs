@@ -1,9 +1,9 @@
-//! The architectures that the unpacker is built for, and the programs that build for them.
+//! The architectures that programs are built for, and the programs that build for them.
 
 use std::{
     env::{self, consts},
     fs,
-    path::Path,
+    path::PathBuf,
     process::Command,
 };
 
@@ -45,28 +45,39 @@ impl Architecture {
         self.names().go
     }
 
-    /// Returns the Rust target of the static build.
-    pub(crate) fn target(self) -> &'static str {
-        self.names().rust
+    /// Returns the Rust target of a static build.
+    pub(crate) fn target(self, libc: Libc) -> String {
+        let end = match libc {
+            Libc::Glibc => "gnu",
+            Libc::Musl => "musl",
+        };
+        format!("{}-unknown-linux-{end}", self.names().rust)
     }
 
     fn names(self) -> Names {
         let [go, rust, gnu, debian] = match self {
-            Self::Amd64 => ["amd64", "x86_64-unknown-linux-gnu", "x86_64-linux-gnu", "amd64"],
-            Self::Arm64 => ["arm64", "aarch64-unknown-linux-gnu", "aarch64-linux-gnu", "arm64"],
-            Self::Ppc64le => {
-                ["ppc64le", "powerpc64le-unknown-linux-gnu", "powerpc64le-linux-gnu", "ppc64el"]
-            }
-            Self::S390x => ["s390x", "s390x-unknown-linux-gnu", "s390x-linux-gnu", "s390x"],
+            Self::Amd64 => ["amd64", "x86_64", "x86_64-linux-gnu", "amd64"],
+            Self::Arm64 => ["arm64", "aarch64", "aarch64-linux-gnu", "arm64"],
+            Self::Ppc64le => ["ppc64le", "powerpc64le", "powerpc64le-linux-gnu", "ppc64el"],
+            Self::S390x => ["s390x", "s390x", "s390x-linux-gnu", "s390x"],
         };
         Names { go, rust, gnu, debian }
     }
 }
 
+/// The C library that a program is linked with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Libc {
+    /// That of the C compiler.
+    Glibc,
+    /// That of the Rust toolchain.
+    Musl,
+}
+
 /// The names of an architecture in other tools.
 struct Names {
     go: &'static str,
-    /// The Rust target of the static build.
+    /// The architecture in the names of Rust targets.
     rust: &'static str,
     /// The prefix of the names of cross tools.
     gnu: &'static str,
@@ -77,6 +88,8 @@ struct Names {
 #[derive(Debug)]
 pub(crate) struct Toolchain {
     pub(crate) architecture: Architecture,
+    pub(super) libc: Libc,
+    target: String,
     /// The C compiler, which links too.
     pub(crate) compiler: String,
     /// The prefix of the names of the other tools; empty for the architecture of this machine.
@@ -86,16 +99,24 @@ pub(crate) struct Toolchain {
 impl Toolchain {
     /// Checks that the machine has everything that the build needs, because the build takes
     /// minutes.
-    pub(crate) fn find(architecture: Architecture) -> Result<Self, Error> {
+    pub(crate) fn find(architecture: Architecture, libc: Libc) -> Result<Self, Error> {
+        let target = architecture.target(libc);
         let is_host = Architecture::host().is_ok_and(|host| host == architecture);
         let prefix = if is_host { String::new() } else { format!("{}-", architecture.names().gnu) };
         let usual = if is_host { "cc".to_owned() } else { format!("{prefix}gcc") };
-        let compiler = env::var(linker_variable(architecture)).unwrap_or(usual);
-        let toolchain = Self { architecture, compiler, prefix };
+        let compiler = env::var(linker_variable(&target)).unwrap_or(usual);
+        let toolchain = Self { architecture, libc, target, compiler, prefix };
         toolchain.standard_library()?;
         toolchain.programs()?;
-        toolchain.static_libc()?;
+        if libc == Libc::Glibc {
+            toolchain.static_libc()?;
+        }
         Ok(toolchain)
+    }
+
+    /// Returns the Rust target of the build.
+    pub(crate) fn target(&self) -> &str {
+        &self.target
     }
 
     /// Returns the command of one of the GNU tools.
@@ -107,30 +128,30 @@ impl Toolchain {
 
     /// Passes the compiler to cargo, and to build scripts that compile C, unless it is the default.
     pub(crate) fn set_compiler(&self, cargo: &mut Command) {
-        if self.prefix.is_empty() {
+        if self.prefix.is_empty() && self.libc == Libc::Glibc {
             return;
         }
-        let target = self.architecture.target();
-        let compiler = format!("CC_{}", target.replace('-', "_"));
-        for variable in [linker_variable(self.architecture), compiler] {
+        let compiler = format!("CC_{}", self.target.replace('-', "_"));
+        for variable in [linker_variable(&self.target), compiler] {
             if env::var_os(&variable).is_none() {
                 cargo.env(variable, &self.compiler);
             }
         }
     }
 
-    fn standard_library(&self) -> Result<(), Error> {
-        let target = self.architecture.target();
+    /// Returns the folder of Rust's standard library for the target.
+    pub(super) fn standard_library(&self) -> Result<PathBuf, Error> {
+        let target = &self.target;
         let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
         let output = capture(Command::new(rustc).current_dir(workspace::root()).args([
             "--print",
             "target-libdir",
             "--target",
-            target,
+            target.as_str(),
         ]))?;
-        let folder = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        if Path::new(&folder).is_dir() {
-            return Ok(());
+        let folder = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+        if folder.is_dir() {
+            return Ok(folder);
         }
         Err(self.missing(
             &format!("the Rust toolchain has no standard library for {target}"),
@@ -185,7 +206,7 @@ impl Toolchain {
                     gcc and libc6-dev on Debian, gcc and glibc-static on Fedora"
                 .to_owned();
         }
-        let variable = linker_variable(self.architecture);
+        let variable = linker_variable(&self.target);
         let Names { gnu, debian, .. } = self.architecture.names();
         format!(
             "install gcc-{gnu} and libc6-dev-{debian}-cross (their names on Debian), \
@@ -195,8 +216,8 @@ impl Toolchain {
 }
 
 /// Returns the variable from which cargo takes the linker of a target.
-fn linker_variable(architecture: Architecture) -> String {
-    let target = architecture.target().replace('-', "_").to_uppercase();
+fn linker_variable(target: &str) -> String {
+    let target = target.replace('-', "_").to_uppercase();
     format!("CARGO_TARGET_{target}_LINKER")
 }
 
@@ -218,6 +239,8 @@ mod tests {
     fn an_error_about_a_missing_compiler_says_what_to_install() {
         let toolchain = Toolchain {
             architecture: Architecture::Arm64,
+            libc: Libc::Glibc,
+            target: Architecture::Arm64.target(Libc::Glibc),
             compiler: "no-such-gcc".into(),
             prefix: "no-such-".into(),
         };

@@ -1,4 +1,4 @@
-//! The bill of materials of the unpacker: CycloneDX 1.5, as JSON.
+//! The bill of materials of a program: CycloneDX 1.5, as JSON.
 //!
 //! It has neither a date nor a serial number, so that the same program has the same bill.
 
@@ -20,15 +20,16 @@ use cyclonedx_bom::{
 };
 use sha2::{Digest, Sha256};
 
-use super::{PACKAGE, native::STANDARD_LIBRARY, part::Part};
+use super::{Program, native::STANDARD_LIBRARY, part::Part};
 use crate::command::Error;
 
-/// Writes the bill of materials of `program` to `path`.
+/// Writes the bill of materials of `program`, which was built as `built`, to `path`.
 ///
-/// Fails unless the program occurs exactly once among the parts, if the document is not valid, or
+/// Fails unless its package occurs exactly once among the parts, if the document is not valid, or
 /// if the program names a crate that is not in the document.
 pub(super) fn write(
-    program: &Path,
+    program: &Program,
+    built: &Path,
     target: &str,
     parts: &[Part],
     path: &Path,
@@ -37,9 +38,9 @@ pub(super) fn write(
         let path = path.display().to_string();
         move |source| Error::File { path, source }
     };
-    let bytes = fs::read(program).map_err(file(program))?;
+    let bytes = fs::read(built).map_err(file(built))?;
     check_crates(&bytes, parts)?;
-    let bom = bom(&bytes, target, parts)?;
+    let bom = bom(program, &bytes, target, parts)?;
     let result = bom.validate_version(SpecVersion::V1_5);
     if result.has_errors() {
         return Err(Error::Found(format!("the bill of materials is not valid: {result:?}")));
@@ -52,25 +53,27 @@ pub(super) fn write(
     fs::write(path, json).map_err(file(path))
 }
 
-fn bom(program: &[u8], target: &str, parts: &[Part]) -> Result<Bom, Error> {
-    let whole = parts.iter().find(|part| part.name == PACKAGE);
-    let whole = whole.ok_or_else(|| Error::Found(format!("{PACKAGE} is not one of its parts")))?;
+fn bom(program: &Program, bytes: &[u8], target: &str, parts: &[Part]) -> Result<Bom, Error> {
+    let package = program.package;
+    let whole = parts.iter().find(|part| part.name == package);
+    let whole = whole.ok_or_else(|| Error::Found(format!("{package} is not one of its parts")))?;
     let mut root = component(whole, Classification::Application)?;
-    let digest = Sha256::digest(program).iter().fold(String::new(), |mut hex, byte| {
+    root.name = NormalizedString::new(program.name);
+    let digest = Sha256::digest(bytes).iter().fold(String::new(), |mut hex, byte| {
         let _ = write!(hex, "{byte:02x}");
         hex
     });
     root.hashes = Some(sha256(digest));
     let target = Property::new("unlade:target", target);
     root.properties = Some(Properties(vec![target]));
-    let others = parts.iter().filter(|part| part.name != PACKAGE);
+    let others = parts.iter().filter(|part| part.name != package);
     let components: Vec<_> =
         others.map(|part| component(part, Classification::Library)).collect::<Result<_, _>>()?;
     let standard_library = parts.iter().find(|part| part.name == STANDARD_LIBRARY);
     let dependencies = parts.iter().map(|part| {
         let mut uses = part.uses.clone();
         // Every crate depends on these; the program represents all crates.
-        if part.name == PACKAGE {
+        if part.name == package {
             uses.extend(standard_library.map(Part::reference));
         }
         Dependency { dependency_ref: part.reference(), dependencies: uses.into_iter().collect() }
@@ -133,7 +136,7 @@ fn check_crates(program: &[u8], parts: &[Part]) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::UNPACKER, *};
 
     fn part(name: &str, version: &str, uses: &[&str]) -> Part {
         Part {
@@ -151,7 +154,7 @@ mod tests {
         vec![
             part("ring", "0.17.14", &[]),
             part(STANDARD_LIBRARY, "1.95.0", &[]),
-            part(PACKAGE, "0.1.0", &["ring@0.17.14"]),
+            part(UNPACKER.package, "0.1.0", &["ring@0.17.14"]),
         ]
     }
 
@@ -159,7 +162,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (from, to) = (folder.path().join("program"), folder.path().join("bom"));
         fs::write(&from, program).unwrap();
-        write(&from, "x86_64-unknown-linux-gnu", parts, &to)?;
+        write(&UNPACKER, &from, "x86_64-unknown-linux-gnu", parts, &to)?;
         Ok(serde_json::from_slice(&fs::read(&to).unwrap()).unwrap())
     }
 

@@ -1,4 +1,4 @@
-//! The licences of everything that the unpacker is linked from, in one text.
+//! The licences of everything that a program is linked from, in one text.
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +11,7 @@ use std::{
 use spdx::{ExceptionId, LicenseId};
 
 use super::{
-    PACKAGE,
+    Program,
     part::{Part, Texts},
 };
 use crate::command::Error;
@@ -23,15 +23,18 @@ const NAMES: [&str; 6] = ["licen", "unlicen", "copying", "copyright", "notice", 
 /// The depth to which the folders of a crate are searched: code from others has its own licence.
 const DEPTH: usize = 4;
 
+/// A licence whose text is the same for every author, so that a crate needs no copy of it.
+const AUTHORLESS: &str = "Apache-2.0";
+
 /// Writes the licences to `path`. Each text occurs once, after the parts that it belongs to.
 ///
 /// Fails if a part has no text.
-pub(super) fn write(parts: &[Part], path: &Path) -> Result<(), Error> {
-    let text = text(parts)?;
+pub(super) fn write(program: &Program, parts: &[Part], path: &Path) -> Result<(), Error> {
+    let text = text(program.name, parts)?;
     fs::write(path, text).map_err(|source| Error::File { path: path.display().to_string(), source })
 }
 
-fn text(parts: &[Part]) -> Result<String, Error> {
+fn text(program: &str, parts: &[Part]) -> Result<String, Error> {
     let mut list = String::new();
     // The key is the text without line breaks and indentation, in which copies differ.
     let mut texts: BTreeMap<String, (Vec<String>, String)> = BTreeMap::new();
@@ -44,7 +47,7 @@ fn text(parts: &[Part]) -> Result<String, Error> {
         }
     }
     let mut whole = format!(
-        "{PACKAGE} contains these parts, besides its own crates, whose licence is LICENSE beside\n\
+        "{program} contains these parts, besides its own crates, whose licence is LICENSE beside\n\
          this file. The texts of their licences and notices follow, each once.\n\n{list}"
     );
     let mut texts: Vec<_> = texts.into_values().collect();
@@ -67,6 +70,9 @@ fn read_texts(part: &Part) -> Result<Vec<(String, String)>, Error> {
         Texts::Folder(folder) => {
             let mut paths = Vec::new();
             find(folder, DEPTH, &mut paths)?;
+            if paths.is_empty() && part.licence == AUTHORLESS {
+                return Ok(vec![(AUTHORLESS.to_owned(), named(AUTHORLESS)?)]);
+            }
             if paths.is_empty() {
                 let what = format!("{} has no text of its licence", part.reference());
                 return Err(Error::Found(what));
@@ -77,18 +83,19 @@ fn read_texts(part: &Part) -> Result<Vec<(String, String)>, Error> {
             paths.iter().map(|path| Ok((name(path), read(path)?))).collect()
         }
         Texts::Named { names, notices } => {
-            let named = names.iter().map(|name| {
-                let licence = spdx::license_id(name).map(LicenseId::text);
-                let text = licence.or_else(|| spdx::exception_id(name).map(ExceptionId::text));
-                let text = text.ok_or_else(|| {
-                    Error::Found(format!("SPDX does not have the licence {name}"))
-                })?;
-                Ok(((*name).to_owned(), text.to_owned()))
-            });
+            let texts = names.iter().map(|name| Ok(((*name).to_owned(), named(name)?)));
             let notices = notices.iter().map(|path| Ok(("copyright".to_owned(), read(path)?)));
-            named.chain(notices).collect()
+            texts.chain(notices).collect()
         }
     }
+}
+
+/// Returns the text of a licence or an exception of SPDX.
+fn named(name: &str) -> Result<String, Error> {
+    let licence = spdx::license_id(name).map(LicenseId::text);
+    let text = licence.or_else(|| spdx::exception_id(name).map(ExceptionId::text));
+    let what = || Error::Found(format!("SPDX does not have the licence {name}"));
+    text.map(str::to_owned).ok_or_else(what)
 }
 
 fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Error> {
@@ -145,7 +152,7 @@ mod tests {
             fs::write(home.join("license.rs"), "mod license;").unwrap();
             part(name, Texts::Folder(home))
         });
-        let text = text(&parts).unwrap();
+        let text = text("it", &parts).unwrap();
         assert_eq!(text.matches("you like.").count(), 1, "{text}");
         assert!(text.contains("a 1.0.0: LICENSE-MIT\nb 1.0.0: LICENSE-MIT\n==="), "{text}");
         assert!(text.contains("a alone") && text.contains("b alone"), "{text}");
@@ -155,14 +162,22 @@ mod tests {
     #[test]
     fn a_part_without_a_text_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let error = text(&[part("a", Texts::Folder(folder.path().into()))]).unwrap_err();
+        let error = text("it", &[part("a", Texts::Folder(folder.path().into()))]).unwrap_err();
         assert!(error.to_string().contains("a@1.0.0 has no text"), "{error}");
+    }
+
+    #[test]
+    fn the_text_of_a_licence_without_an_author_needs_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut part = part("a", Texts::Folder(folder.path().into()));
+        part.licence = AUTHORLESS.to_owned();
+        assert!(text("it", &[part]).unwrap().contains("Apache License"));
     }
 
     #[test]
     fn names_of_spdx_are_licences_and_exceptions() {
         let names = &["LGPL-2.1-or-later", "GCC-exception-3.1"];
-        let text = text(&[part("libc", Texts::Named { names, notices: None })]).unwrap();
+        let text = text("it", &[part("libc", Texts::Named { names, notices: None })]).unwrap();
         assert!(text.contains("GNU LESSER GENERAL PUBLIC LICENSE"), "{text}");
         assert!(text.contains("GCC RUNTIME LIBRARY EXCEPTION"), "{text}");
     }

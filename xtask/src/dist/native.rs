@@ -1,5 +1,5 @@
 //! The parts of every static program besides its crates: the standard library of Rust, the C
-//! library, and the library of the C compiler.
+//! library, and with glibc the library of the C compiler.
 
 use std::{
     fs::{self, File},
@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    architecture::Toolchain,
+    architecture::{Libc, Toolchain},
     part::{Part, Texts},
 };
 use crate::{
@@ -22,12 +22,16 @@ const MOST: u64 = 64 << 20;
 
 pub(super) const STANDARD_LIBRARY: &str = "rust-std";
 
-/// Returns the three parts.
+/// Returns these parts.
 pub(super) fn parts(toolchain: &Toolchain) -> Result<Vec<Part>, Error> {
-    let (glibc, libgcc) = (glibc(toolchain)?, libgcc(toolchain)?);
+    let mut parts = match toolchain.libc {
+        Libc::Glibc => vec![glibc(toolchain)?, libgcc(toolchain)?],
+        Libc::Musl => vec![musl(toolchain)?],
+    };
     let mut standard_library = standard_library()?;
-    standard_library.uses = [glibc.reference(), libgcc.reference()].into();
-    Ok(vec![glibc, libgcc, standard_library])
+    standard_library.uses = parts.iter().map(Part::reference).collect();
+    parts.push(standard_library);
+    Ok(parts)
 }
 
 fn standard_library() -> Result<Part, Error> {
@@ -53,11 +57,7 @@ fn glibc(toolchain: &Toolchain) -> Result<Part, Error> {
     let path = capture_text(Command::new(&toolchain.compiler).arg("-print-file-name=libc.a"))?;
     let file = |source| Error::File { path: path.clone(), source };
     let path = fs::canonicalize(&path).map_err(file)?;
-    let mut bytes = Vec::new();
-    File::open(&path).and_then(|file| file.take(MOST).read_to_end(&mut bytes)).map_err(file)?;
-    let version = glibc_version(&bytes).ok_or_else(|| {
-        Error::Found(format!("{} does not contain the version of glibc", path.display()))
-    })?;
+    let version = read_version(&path, glibc_version)?;
     let package = debian_package(&path);
     let generic = || format!("pkg:generic/glibc@{version}");
     Ok(Part {
@@ -73,6 +73,24 @@ fn glibc(toolchain: &Toolchain) -> Result<Part, Error> {
             notices: package.and_then(|package| package.notices),
         },
         name: "glibc".into(),
+        version,
+    })
+}
+
+/// Returns the C library that the Rust toolchain contains, which also has LLVM's unwinder.
+fn musl(toolchain: &Toolchain) -> Result<Part, Error> {
+    let path = toolchain.standard_library()?.join("self-contained/libc.a");
+    let version = read_version(&path, musl_version)?;
+    Ok(Part {
+        name: "musl".into(),
+        licence: "MIT".into(),
+        description: Some("The C library of Rust's targets for musl".into()),
+        repository: Some("https://git.musl-libc.org/git/musl".into()),
+        purl: Some(format!("pkg:generic/musl@{version}")),
+        cpe: Some(cpe("musl-libc", "musl", &version)),
+        checksum: None,
+        uses: [].into(),
+        texts: Texts::Named { names: &["MIT"], notices: None },
         version,
     })
 }
@@ -94,6 +112,15 @@ fn libgcc(toolchain: &Toolchain) -> Result<Part, Error> {
     })
 }
 
+fn read_version(path: &Path, find: fn(&[u8]) -> Option<String>) -> Result<String, Error> {
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MOST).read_to_end(&mut bytes))
+        .map_err(|source| Error::File { path: path.display().to_string(), source })?;
+    find(&bytes)
+        .ok_or_else(|| Error::Found(format!("{} does not contain its version", path.display())))
+}
+
 fn cpe(vendor: &str, product: &str, version: &str) -> String {
     format!("cpe:2.3:a:{vendor}:{product}:{version}:*:*:*:*:*:*:*")
 }
@@ -110,6 +137,18 @@ fn glibc_version(library: &[u8]) -> Option<String> {
     let version: String =
         version.chars().take_while(|it| it.is_ascii_digit() || *it == '.').collect();
     Some(version.trim_end_matches('.').to_owned()).filter(|version| !version.is_empty())
+}
+
+/// Finds the version in a musl, such as `1.2.5`: the only text of this form between two NULs.
+fn musl_version(library: &[u8]) -> Option<String> {
+    let texts = library.split(|&byte| byte == 0).filter(|text| text.len() < 16);
+    let texts = texts.filter_map(|text| std::str::from_utf8(text).ok());
+    let is_version = |text: &&str| {
+        let mut parts = text.split('.');
+        let is_number = |part: &str| part.parse::<u8>().is_ok();
+        parts.next() == Some("1") && parts.clone().count() == 2 && parts.all(is_number)
+    };
+    texts.into_iter().find(is_version).map(str::to_owned)
 }
 
 /// A package of Debian, or of a distribution derived from it, that contains a file.
@@ -165,5 +204,7 @@ mod tests {
             b"\0\0GNU C Library (Some Vendor 2.36-9) stable release version 2.36.\nCopyright";
         assert_eq!(glibc_version(library).as_deref(), Some("2.36"));
         assert_eq!(glibc_version(b"musl libc"), None);
+        assert_eq!(musl_version(b"\0\x011.2\0a.b.c\x001.2.5\0\0").as_deref(), Some("1.2.5"));
+        assert_eq!(musl_version(library), None);
     }
 }

@@ -1,4 +1,4 @@
-//! The crates that are linked into the unpacker, as the build itself reports them.
+//! The crates that are linked into a program, as the build itself reports them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,7 +10,7 @@ use std::{
 use serde::Deserialize;
 
 use super::{
-    PACKAGE,
+    Program,
     part::{Part, Texts},
 };
 use crate::{
@@ -22,18 +22,18 @@ use crate::{
 /// Crates without a licence in their manifest: name, file of the licence, and the licence.
 const CLARIFIED: [(&str, &str, &str); 1] = [("libyaml-safer", "LICENSE-MIT", "MIT")];
 
-/// Returns the crates of a build for `target`, from the messages of cargo.
+/// Returns the crates of a build of `program` for `target`, from the messages of cargo.
 ///
 /// Fails if they are not the crates of `cargo tree`, or if one of them links a library of the
 /// system.
-pub(super) fn crates(build: &Output, target: &str) -> Result<Vec<Part>, Error> {
+pub(super) fn crates(program: &Program, build: &Output, target: &str) -> Result<Vec<Part>, Error> {
     let linked = linked(&build.stdout, target)?;
     let metadata: Metadata = metadata::read(&[target])?;
     let lock = workspace::root().join("Cargo.lock");
     let lock = fs::read_to_string(&lock)
         .map_err(|source| Error::File { path: lock.display().to_string(), source })?;
     let parts = metadata.parts(&linked, &checksums(&lock))?;
-    compare(&parts, &read_tree(target)?)?;
+    compare(&parts, &read_tree(program, target)?)?;
     Ok(parts)
 }
 
@@ -200,8 +200,9 @@ fn checksums(lock: &str) -> BTreeMap<(String, String), String> {
 }
 
 /// Returns the crates that cargo plans to link, from `cargo tree`.
-fn read_tree(target: &str) -> Result<BTreeSet<String>, Error> {
-    let arguments = ["tree", "--locked", "--package", PACKAGE];
+fn read_tree(program: &Program, target: &str) -> Result<BTreeSet<String>, Error> {
+    let Program { package, features, .. } = program;
+    let arguments = ["tree", "--locked", "--package", package, "--features", features];
     let shape = ["--edges=normal,no-proc-macro", "--prefix=none", "--no-dedupe", "--format={p}"];
     let output = capture(cargo(arguments).args(shape).args(["--target", target]))?;
     let text = String::from_utf8_lossy(&output.stdout);

@@ -1,8 +1,8 @@
-//! The parts of the unpacker.
+//! The parts of a program.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
-/// A crate or a library that is linked into the unpacker.
+/// A crate or a library that is linked into a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) name: String,

@@ -6,7 +6,6 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 use unlade_config_map::{emptied, mark, record::FAILURE};
 
-use crate::config_map::to_config_map;
 use crate::launch::attempt::LaunchBaseline;
 use crate::launch::image::{Comparison, Observed};
 use crate::launch::judge::{
@@ -210,7 +209,7 @@ fn record_patch(record: &str, found: &ConfigMap, is_withdrawn: bool) -> Value {
     if !is_withdrawn {
         return json!({"metadata": {"resourceVersion": version, "annotations": {FAILURE: record}}});
     }
-    let full = to_config_map(found);
+    let full = unlade_config_map::ConfigMap::from(found);
     let all: Vec<_> = full.metadata.annotations.keys().cloned().collect();
     let kept = emptied(full).map(|emptied| emptied.metadata.annotations).unwrap_or_default();
     let removed = all.into_iter().filter(|key| !kept.contains_key(key));

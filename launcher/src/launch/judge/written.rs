@@ -8,7 +8,6 @@ use unlade_bundle::Limits;
 use unlade_config_map::{decode, mark};
 
 use super::{Attempt, Judge, State, Verdict, Waiting, Written, pod};
-use crate::config_map::to_config_map;
 use crate::launch::image::{Comparison, Sighting, compare};
 use crate::launch::next::Ending;
 use crate::launch::watch::{Presence, Seen};
@@ -73,7 +72,7 @@ pub(in crate::launch) fn verify_content(
         let message = format!("the ConfigMap {name} was changed after it was filled: {how}");
         Err(Failure::new(Reason::Conflict, message))
     };
-    let found = match decode(&[to_config_map(config_map)], &Limits::default()) {
+    let found = match decode(&[config_map.into()], &Limits::default()) {
         Ok(decoded) => decoded.digest,
         Err(error) => return changed(error.to_string()),
     };
