@@ -1,8 +1,8 @@
 //! YAML over the corpus: Go's recorded answers, all of them.
 
 use serde::Deserialize;
-use unlade_tests::corpus;
-use unlade_yaml::{Limits, decode_unstructured, to_json};
+use unlade_tests::corpus::{self, Sample};
+use unlade_yaml::{Limits, Reader};
 
 /// Cases that are known to differ, each with its reason. At most a dozen; a case that no longer
 /// differs must leave the list.
@@ -47,8 +47,8 @@ impl Case {
 
 #[test]
 fn to_json_answers_as_go_on_every_case() {
-    check("yaml/cases.jsonl", 836, |case| {
-        let answer = to_json(&case.input(), &Limits::default()).ok();
+    check("yaml/cases.jsonl", 836, |case, reader| {
+        let answer = reader.to_json(&case.input()).ok();
         match answer {
             // Keys of different types, but one text: Go takes one of them at random.
             Some(json) if !case.alternatives.is_empty() => case.alternatives.contains(&json),
@@ -59,8 +59,8 @@ fn to_json_answers_as_go_on_every_case() {
 
 #[test]
 fn decode_answers_as_go_on_every_case() {
-    check("yaml/decode.jsonl", 133, |case| {
-        let Ok(read) = decode_unstructured(&case.input(), &Limits::default()) else {
+    check("yaml/decode.jsonl", 133, |case, reader| {
+        let Ok(read) = reader.decode_unstructured(&case.input()) else {
             return case.json.is_none() && !case.null;
         };
         let Some(object) = read.object else { return case.null };
@@ -74,16 +74,48 @@ fn decode_answers_as_go_on_every_case() {
     });
 }
 
-/// Checks each of the `n_cases` in `file`.
-fn check(file: &str, n_cases: usize, is_equal: impl Fn(&Case) -> bool) {
+/// Checks each of the `n_cases` in `file`, with the composer of the block style and without it.
+fn check(file: &str, n_cases: usize, is_equal: impl Fn(&Case, &Reader) -> bool) {
     let cases: Vec<Case> = corpus::lines(file);
     assert_eq!(cases.len(), n_cases, "cases in {file}");
     let known = |case: &Case| DIFFERENT.iter().any(|(name, _)| *name == case.name);
-    let wrong = cases.iter().filter(|case| is_equal(case) == known(case));
-    let wrong: Vec<&str> = wrong.map(|case| case.name.as_str()).collect();
-    assert!(
-        wrong.is_empty(),
-        "of {} cases differ, or are listed and do not: {wrong:?}",
-        cases.len()
-    );
+    for reader in [Reader::new, Reader::with_library_only] {
+        let is_wrong = |case: &&Case| is_equal(case, &reader(&Limits::default())) == known(case);
+        let wrong = cases.iter().filter(is_wrong);
+        let wrong: Vec<&str> = wrong.map(|case| case.name.as_str()).collect();
+        assert!(
+            wrong.is_empty(),
+            "of {} cases differ, or are listed and do not: {wrong:?}",
+            cases.len()
+        );
+    }
+}
+
+#[test]
+fn every_file_of_a_crafted_bundle_means_the_same_to_the_library() {
+    compare_with_library(&corpus::crafted());
+}
+
+#[test]
+#[ignore = "needs the published bundles"]
+fn every_file_of_a_published_bundle_means_the_same_to_the_library() {
+    compare_with_library(&corpus::published());
+}
+
+/// Checks that the library alone reads every file of the bundles with the same result and the same
+/// work.
+fn compare_with_library(samples: &[Sample]) {
+    for sample in samples {
+        for file in sample.files() {
+            let [ours, expected] = [Reader::new, Reader::with_library_only].map(|new| {
+                let reader = new(&Limits::default());
+                let read = reader.decode_unstructured(&file.bytes).map(|read| {
+                    let json = read.object.map(|object| object.root().to_json());
+                    (json, read.unread.map(|unread| unread.line))
+                });
+                (read.map_err(|error| error.to_string()), reader.work())
+            });
+            assert!(ours == expected, "{} {}", sample.name, file.name);
+        }
+    }
 }

@@ -18,6 +18,8 @@
 //! ```
 
 mod alias;
+#[cfg(feature = "block")]
+mod block;
 mod compose;
 mod depth;
 mod dialect;
@@ -208,6 +210,15 @@ fn compose(
     scalars: Scalars,
     reader: &Reader,
 ) -> Result<(Composed, Option<Unread>), Error> {
+    #[cfg(feature = "block")]
+    if !reader.is_library_only()
+        && let Some(document) = block::compose(text, scalars, reader)
+    {
+        if let Some(root) = document.root {
+            reader.check_output(&document.builder, root, document.shared)?;
+        }
+        return Ok((document, None));
+    }
     let mut source = Source::new(text);
     let begin = || Composer::new(text.len(), scalars, reader);
     let document = event::parse(&mut source, reader, begin, Composer::add_event)?.finish()?;

@@ -19,6 +19,8 @@ const EVENT: u64 = 24;
 #[derive(Debug)]
 pub struct Reader {
     limits: Limits,
+    /// Whether the library reads every text.
+    library_only: bool,
     work: Cell<u64>,
     output: Cell<u64>,
 }
@@ -26,7 +28,19 @@ pub struct Reader {
 impl Reader {
     /// Creates a reader with an unused budget.
     pub fn new(limits: &Limits) -> Self {
-        Self { limits: limits.clone(), work: Cell::new(0), output: Cell::new(0) }
+        Self {
+            limits: limits.clone(),
+            library_only: cfg!(not(feature = "block")),
+            work: Cell::new(0),
+            output: Cell::new(0),
+        }
+    }
+
+    /// Creates a reader that never uses the composer for the block style, as without the feature
+    /// `block`. Only for comparisons: the results are the same.
+    #[doc(hidden)]
+    pub fn with_library_only(limits: &Limits) -> Self {
+        Self { library_only: true, ..Self::new(limits) }
     }
 
     /// Returns the used work in units. See [`Limits::work`].
@@ -110,6 +124,19 @@ impl Reader {
     /// Counts an event of the parser, with the number of open flow collections.
     pub(super) fn step(&self, brackets: usize) -> Result<(), Error> {
         self.spend(EVENT + brackets as u64)
+    }
+
+    pub(super) fn is_library_only(&self) -> bool {
+        self.library_only
+    }
+
+    /// Counts events that were not counted with [`step`](Self::step). Counts nothing and returns
+    /// false if the budget does not allow them.
+    #[cfg(feature = "block")]
+    pub(super) fn spend_events(&self, n_events: u64, in_flow: u64) -> bool {
+        let work = n_events * EVENT + in_flow;
+        let is_within = self.work.get().saturating_add(work) <= self.limits.work;
+        is_within && self.spend(work).is_ok()
     }
 
     /// Counts units of work.

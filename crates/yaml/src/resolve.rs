@@ -76,7 +76,7 @@ fn mismatch(text: &str, tag: &str) -> String {
 }
 
 /// Resolves text without a tag and quotes. Timestamps stay text, so they are not detected.
-fn plain(text: &str) -> Value {
+pub(super) fn plain(text: &str) -> Value {
     match text.as_bytes() {
         [] => Value::Null,
         [b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' | b'~', ..] => {

@@ -19,8 +19,22 @@ pub(super) fn yaml(input: &[u8]) {
             }
         }
         let _ = yaml::decode_document(input, scalars, &limits);
+        block_style_is_as_in_the_library(input, scalars, &limits);
     }
     decoded_is_json(input, &limits);
+}
+
+/// Checks that the composer of the block style and the library read the same value with the same
+/// work, or return the same error.
+fn block_style_is_as_in_the_library(input: &[u8], scalars: Scalars, limits: &yaml::Limits) {
+    let read = |reader: yaml::Reader| {
+        let read = reader.read(input, scalars).map(|document| {
+            (document.tree.root().to_json(), document.unread.map(|unread| unread.line))
+        });
+        (read.map_err(|error| error.to_string()), reader.work())
+    };
+    let expected = read(yaml::Reader::with_library_only(limits));
+    assert_eq!(read(yaml::Reader::new(limits)), expected, "read differently in block style");
 }
 
 /// Checks that our reader reads the value that our writer wrote.

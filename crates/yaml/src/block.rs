@@ -1,0 +1,372 @@
+//! Composes documents in the block style of manifests, line by line.
+//!
+//! Nearly all manifests consist of block mappings and sequences, plain and quoted scalars, and
+//! block scalars. Reading only these takes a fraction of the time of the parser library. At the
+//! first construct whose meaning is not certain, [`compose`] returns `None`, and the library reads
+//! the whole text. So errors, limits and everything else of YAML are implemented once, and this
+//! module only has to be right about what it accepts (docs/decisions/0029).
+
+mod flow;
+mod line;
+mod literal;
+mod scalar;
+mod text;
+
+use crate::compose::Composed;
+use crate::json::{Builder, Field, Key, NodeId};
+use crate::resolve::{self, Value};
+use crate::{Reader, Scalars};
+
+use flow::Flow;
+use line::{Line, Lines, is_end};
+use scalar::{Name, Start};
+
+/// The maximum nesting. Published manifests have at most 40 levels.
+const MAX_DEPTH: usize = 64;
+
+/// The events of the library that contain no value: the start of the stream, and the start and the
+/// end of the document.
+const FRAME_EVENTS: u64 = 3;
+
+/// Composes the only document of a text. Returns `None` if the library has to read the text.
+///
+/// The value, the work and the limits are those of the library. If a limit would be exceeded, the
+/// library reports it.
+pub(super) fn compose(bytes: &[u8], scalars: Scalars, reader: &Reader) -> Option<Composed> {
+    let mut composer = Composer::new(text::check(bytes)?, scalars, reader);
+    composer.read()?;
+    composer.finish()
+}
+
+struct Composer<'t, 'r> {
+    reader: &'r Reader,
+    scalars: Scalars,
+    lines: Lines<'t>,
+    builder: Builder,
+    open: Vec<Frame>,
+    items: Vec<NodeId>,
+    fields: Vec<Field>,
+    root: Option<NodeId>,
+    /// A scalar of several lines, or with escapes.
+    scratch: String,
+    /// The number of events that the library would return.
+    events: u64,
+    /// The number of these events within flow collections.
+    flow_events: u64,
+    deepest: usize,
+}
+
+/// An incomplete sequence or mapping.
+struct Frame {
+    kind: Kind,
+    /// The column of its dashes or keys, counted from 0.
+    column: usize,
+    /// The index of its first child in `items` or `fields`.
+    from: usize,
+}
+
+enum Kind {
+    Mapping {
+        /// The key whose value is not complete.
+        pending: Option<Key>,
+    },
+    Sequence {
+        /// Whether there is a dash whose item is not complete.
+        pending: bool,
+    },
+}
+
+impl Frame {
+    fn is_pending(&self) -> bool {
+        match self.kind {
+            Kind::Mapping { pending } => pending.is_some(),
+            Kind::Sequence { pending } => pending,
+        }
+    }
+}
+
+impl<'t, 'r> Composer<'t, 'r> {
+    fn new(text: &'t str, scalars: Scalars, reader: &'r Reader) -> Self {
+        Self {
+            reader,
+            scalars,
+            lines: Lines::new(text),
+            builder: Builder::new(text.len()),
+            open: Vec::new(),
+            items: Vec::new(),
+            fields: Vec::new(),
+            root: None,
+            scratch: String::new(),
+            events: 0,
+            flow_events: 0,
+            deepest: 0,
+        }
+    }
+
+    fn read(&mut self) -> Option<()> {
+        let mut line = self.lines.next_content()?;
+        if line.content.strip_prefix("---").is_some_and(is_end) && line.column == 0 {
+            line = self.lines.next_content()?;
+        }
+        // An indented document has rules of its own.
+        if line.column > 0 {
+            return None;
+        }
+        let mut next = Some(line);
+        while let Some(line) = next {
+            let is_marker = line.content.starts_with("---") || line.content.starts_with("...");
+            if line.column == 0 && is_marker || line.content.contains('\t') {
+                return None;
+            }
+            self.read_line(line)?;
+            next = self.lines.next_content();
+        }
+        while !self.open.is_empty() {
+            self.close()?;
+        }
+        Some(())
+    }
+
+    fn finish(self) -> Option<Composed> {
+        let root = self.root?;
+        self.check_memory()?;
+        if !self.reader.spend_events(FRAME_EVENTS + self.events, self.flow_events) {
+            return None;
+        }
+        let Self { builder, deepest: depth, .. } = self;
+        Some(Composed { builder, root: Some(root), shared: false, depth, end: 0 })
+    }
+
+    /// Reads a line that starts a node, a key or an item.
+    fn read_line(&mut self, line: Line<'t>) -> Option<()> {
+        let Line { column, content } = line;
+        while self.open.last().is_some_and(|frame| frame.column > column) {
+            self.close()?;
+        }
+        self.check_memory()?;
+        match self.open.last() {
+            None if self.root.is_none() => self.read_node(column, content),
+            Some(frame) if frame.column == column => self.continue_frame(column, content),
+            Some(frame) if frame.is_pending() => self.read_node(column, content),
+            _ => None,
+        }
+    }
+
+    /// Reads the next key or item of the innermost collection, which is at `column`.
+    fn continue_frame(&mut self, column: usize, content: &'t str) -> Option<()> {
+        let is_item = is_item(content);
+        match self.open.last()?.kind {
+            // A sequence may have the column of its key.
+            Kind::Mapping { pending: Some(_) } if is_item => self.read_node(column, content),
+            Kind::Mapping { .. } => {
+                self.complete_pending()?;
+                self.read_field(content)
+            }
+            Kind::Sequence { .. } if is_item => {
+                self.complete_pending()?;
+                self.read_item(column, content)
+            }
+            Kind::Sequence { .. } => {
+                self.close()?;
+                let parent = self.open.last()?;
+                match parent.kind {
+                    Kind::Mapping { .. } if parent.column == column => self.read_field(content),
+                    _ => None,
+                }
+            }
+        }
+    }
+
+    /// Reads a node that begins at `column`.
+    fn read_node(&mut self, column: usize, content: &'t str) -> Option<()> {
+        if is_item(content) {
+            self.open(Kind::Sequence { pending: false }, column, self.items.len())?;
+            return self.read_item(column, content);
+        }
+        match scalar::start(content)? {
+            Start::Key(name, rest) => {
+                self.open(Kind::Mapping { pending: None }, column, self.fields.len())?;
+                self.read_value(name, rest)
+            }
+            Start::Other => self.read_scalar(content),
+        }
+    }
+
+    /// Reads what follows the dash of an item.
+    fn read_item(&mut self, column: usize, content: &'t str) -> Option<()> {
+        let frame = self.open.last_mut()?;
+        frame.kind = Kind::Sequence { pending: true };
+        let after = content.get(1..)?;
+        if is_end(after) {
+            return Some(());
+        }
+        let node = after.trim_start_matches(' ');
+        self.read_node(column + content.len() - node.len(), node)
+    }
+
+    fn read_field(&mut self, content: &'t str) -> Option<()> {
+        match scalar::start(content)? {
+            Start::Key(name, rest) => self.read_value(name, rest),
+            Start::Other => None,
+        }
+    }
+
+    /// Reads what follows the colon of a key.
+    fn read_value(&mut self, name: Name<'t>, rest: &'t str) -> Option<()> {
+        let key = self.convert_key(name)?;
+        self.events += 1;
+        self.open.last_mut()?.kind = Kind::Mapping { pending: Some(key) };
+        if is_end(rest) {
+            return Some(());
+        }
+        self.read_scalar(rest.trim_start_matches(' '))
+    }
+
+    fn read_scalar(&mut self, content: &'t str) -> Option<()> {
+        let column = self.open.last()?.column;
+        let value = match content.as_bytes().first()? {
+            b'"' | b'\'' => {
+                let text = scalar::quoted(content, &mut self.lines, &mut self.scratch)?;
+                self.builder.string(text)
+            }
+            b'|' | b'>' => {
+                literal::read(content, column, &mut self.lines, &mut self.scratch)?;
+                self.builder.string(&self.scratch)
+            }
+            b'[' | b'{' => self.read_flow(content)?,
+            _ => {
+                let text = scalar::plain(content, column, &mut self.lines, &mut self.scratch)?;
+                store(&mut self.builder, text, self.scalars)?
+            }
+        };
+        self.events += 1;
+        self.complete(value)
+    }
+
+    fn read_flow(&mut self, content: &'t str) -> Option<NodeId> {
+        let (n_items, n_fields) = (self.items.len(), self.fields.len());
+        let (value, n_scalars) = match flow::read(content)? {
+            Flow::Sequence(items) => {
+                for &item in &items {
+                    let item = self.store(item)?;
+                    self.items.push(item);
+                }
+                (self.builder.array(&mut self.items, n_items), items.len())
+            }
+            Flow::Mapping(fields) => {
+                for &(name, value) in &fields {
+                    let key = self.convert_key(name)?;
+                    let value = self.store(value)?;
+                    self.fields.push(Field { key, value });
+                }
+                (self.builder.object(&mut self.fields, n_fields), 2 * fields.len())
+            }
+        };
+        // The end is counted with all scalars.
+        self.events += 1 + n_scalars as u64;
+        self.flow_events += 1 + n_scalars as u64;
+        self.deepest = self.deepest.max(self.open.len() + 1);
+        Some(value)
+    }
+
+    fn store(&mut self, scalar: Name<'t>) -> Option<NodeId> {
+        match scalar {
+            Name::Plain(text) => store(&mut self.builder, text, self.scalars),
+            Name::Quoted(text) => Some(self.builder.string(text)),
+        }
+    }
+
+    fn convert_key(&mut self, name: Name<'t>) -> Option<Key> {
+        let text = match name {
+            Name::Quoted(text) => text,
+            Name::Plain("<<") => return None,
+            Name::Plain(text) => match resolve::plain(text) {
+                Value::Text => text,
+                Value::Null => return None,
+                _ if self.scalars == Scalars::Source => text,
+                Value::Bool(true) => "true",
+                Value::Bool(false) => "false",
+                _ => return None,
+            },
+        };
+        Some(Key::Text(self.builder.text(text)))
+    }
+
+    fn open(&mut self, kind: Kind, column: usize, from: usize) -> Option<()> {
+        if self.open.len() >= MAX_DEPTH.min(self.reader.limits().depth) {
+            return None;
+        }
+        self.open.push(Frame { kind, column, from });
+        self.deepest = self.deepest.max(self.open.len());
+        self.events += 1;
+        Some(())
+    }
+
+    fn close(&mut self) -> Option<()> {
+        self.complete_pending()?;
+        self.check_memory()?;
+        let frame = self.open.pop()?;
+        let value = match frame.kind {
+            Kind::Mapping { .. } => self.builder.object(&mut self.fields, frame.from),
+            Kind::Sequence { .. } => self.builder.array(&mut self.items, frame.from),
+        };
+        self.events += 1;
+        if self.open.is_empty() {
+            self.root = Some(value);
+            return Some(());
+        }
+        self.complete(value)
+    }
+
+    /// A key or a dash without a node has the value null.
+    fn complete_pending(&mut self) -> Option<()> {
+        if !self.open.last()?.is_pending() {
+            return Some(());
+        }
+        self.events += 1;
+        let value = self.builder.null();
+        self.complete(value)
+    }
+
+    fn complete(&mut self, value: NodeId) -> Option<()> {
+        match &mut self.open.last_mut()?.kind {
+            Kind::Mapping { pending } => {
+                self.fields.push(Field { key: pending.take()?, value });
+            }
+            Kind::Sequence { pending } => {
+                self.items.push(value);
+                *pending = false;
+            }
+        }
+        Some(())
+    }
+
+    /// Returns `None` if the document needs too much memory. The library returns the error.
+    fn check_memory(&self) -> Option<()> {
+        let held = self.builder.held()
+            + size_of_val(self.items.as_slice())
+            + size_of_val(self.fields.as_slice());
+        (held <= self.reader.limits().tree).then_some(())
+    }
+}
+
+/// Stores a plain scalar. Returns `None` if JSON may not be able to express it.
+fn store(builder: &mut Builder, text: &str, scalars: Scalars) -> Option<NodeId> {
+    Some(match resolve::plain(text) {
+        Value::Text => builder.string(text),
+        Value::Null => builder.null(),
+        _ if scalars == Scalars::Source => builder.string(text),
+        Value::Bool(value) => builder.bool(value),
+        Value::Int(value) => builder.int(value),
+        Value::Uint(value) => builder.uint(value),
+        Value::Float(value) if value.is_finite() => builder.float(value),
+        Value::Float(_) | Value::Bytes(_) => return None,
+    })
+}
+
+fn is_item(content: &str) -> bool {
+    content == "-" || content.starts_with("- ")
+}
+
+#[cfg(test)]
+mod tests;

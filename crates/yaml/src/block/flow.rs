@@ -1,0 +1,63 @@
+//! Flow collections on one line whose entries are simple scalars.
+
+use super::line::is_end;
+use super::scalar::{Name, unescaped};
+
+/// The entries of a flow collection.
+pub(super) enum Flow<'t> {
+    Sequence(Vec<Name<'t>>),
+    Mapping(Vec<(Name<'t>, Name<'t>)>),
+}
+
+/// Reads a flow collection that ends its line. Returns `None` if it has an entry that is not
+/// simple.
+pub(super) fn read(content: &str) -> Option<Flow<'_>> {
+    let rest = content.get(1..)?.trim_start_matches(' ');
+    let (flow, rest) = if content.starts_with('[') {
+        let (items, rest) = entries(rest, ']', scalar)?;
+        (Flow::Sequence(items), rest)
+    } else {
+        let (fields, rest) = entries(rest, '}', |rest| {
+            let (name, rest) = scalar(rest)?;
+            let (value, rest) = scalar(rest.strip_prefix(": ")?.trim_start_matches(' '))?;
+            Some(((name, value), rest))
+        })?;
+        (Flow::Mapping(fields), rest)
+    };
+    is_end(rest).then_some(flow)
+}
+
+/// Reads entries up to `close`, and returns what follows it.
+fn entries<'t, T>(
+    mut rest: &'t str,
+    close: char,
+    entry: impl Fn(&'t str) -> Option<(T, &'t str)>,
+) -> Option<(Vec<T>, &'t str)> {
+    let mut found = Vec::new();
+    if let Some(rest) = rest.strip_prefix(close) {
+        return Some((found, rest));
+    }
+    loop {
+        let (next, after) = entry(rest)?;
+        found.push(next);
+        rest = after.trim_start_matches(' ');
+        if let Some(rest) = rest.strip_prefix(close) {
+            return Some((found, rest));
+        }
+        rest = rest.strip_prefix(',')?.trim_start_matches(' ');
+    }
+}
+
+/// Reads a scalar without escapes. A plain scalar has no characters that have a meaning in flow
+/// collections.
+fn scalar(rest: &str) -> Option<(Name<'_>, &str)> {
+    if rest.starts_with(['"', '\'']) {
+        let (text, rest) = unescaped(rest)?;
+        return Some((Name::Quoted(text), rest));
+    }
+    let is_simple =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'/' | b'-');
+    let len = rest.bytes().take_while(|&byte| is_simple(byte)).count();
+    let (text, rest) = rest.split_at_checked(len)?;
+    text.starts_with(|c: char| c.is_ascii_alphanumeric()).then_some((Name::Plain(text), rest))
+}
