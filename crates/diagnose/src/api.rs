@@ -1,7 +1,5 @@
 //! Classification of failed requests to the API server.
 
-use unlade_text::chain;
-
 use super::bound::quoted;
 use super::{Evidence, Failure, Reason, admission};
 

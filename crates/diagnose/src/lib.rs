@@ -59,4 +59,4 @@ pub use job::classify_job;
 pub use pod::classify_pod;
 pub use reason::Reason;
 pub use remedy::Remedy;
-pub use secret::{PullSecretEntries, PulledImage, classify_pull_secret};
+pub use secret::{PullSecretEntries, classify_pull_secret};

@@ -19,11 +19,6 @@ const TYPES: [(&str, &str); 2] = [
     ("kubernetes.io/dockercfg", ".dockercfg"),
 ];
 
-/// The registry that the kubelet uses for an image without one, and its former name, which
-/// `docker login` still writes.
-const DEFAULT_REGISTRY: &str = "docker.io";
-const FORMER_DEFAULT_REGISTRY: &str = "index.docker.io";
-
 /// The maximum size of a secret, in bytes (`MaxSecretSize` of the API server).
 const MAX_SECRET: usize = 1 << 20;
 
@@ -33,17 +28,6 @@ type Auths = BTreeMap<String, serde_json::Value>;
 struct Config {
     #[serde(default)]
     auths: Auths,
-}
-
-/// An image that the kubelet pulls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PulledImage<'a> {
-    /// The reference, as messages show it.
-    pub reference: &'a str,
-    /// The registry with its port, which is `docker.io` for a reference without one.
-    pub registry: &'a str,
-    /// The path of the repository, with `library/` for an image of `docker.io` without a path.
-    pub repository: &'a str,
 }
 
 /// The registries for which a pull secret has entries.
@@ -56,7 +40,7 @@ pub struct PullSecretEntries(Vec<String>);
 pub fn classify_pull_secret(
     name: &str,
     secret: Option<&Secret>,
-    image: PulledImage<'_>,
+    image: &ImageReference,
 ) -> Option<Failure> {
     let entries = match PullSecretEntries::read(name, secret) {
         Ok(entries) if entries.cover(image) => return None,
@@ -64,7 +48,7 @@ pub fn classify_pull_secret(
         Err(failure) => return Some(failure),
     };
     let entries = quoted(&entries.0.join(", "));
-    let image = image.reference;
+    let image = image.as_str();
     Some(unusable(name, &format!("has no entry for image {image}, only for {entries}")))
 }
 
@@ -84,7 +68,7 @@ impl PullSecretEntries {
     }
 
     /// Checks whether the kubelet finds credentials for `image` in the secret.
-    pub fn cover(&self, image: PulledImage<'_>) -> bool {
+    pub fn cover(&self, image: &ImageReference) -> bool {
         self.0.iter().any(|entry| covers(entry, image))
     }
 
@@ -120,12 +104,12 @@ impl PullSecretEntries {
 
 /// Checks whether the kubelet uses an entry for `image` (pkg/credentialprovider/keyring.go). Each
 /// part of the entry's host may contain wildcards, and its path is a prefix of the image's path.
-fn covers(entry: &str, image: PulledImage<'_>) -> bool {
+fn covers(entry: &str, image: &ImageReference) -> bool {
     let entry =
         entry.strip_prefix("https://").or_else(|| entry.strip_prefix("http://")).unwrap_or(entry);
     let (host, path) = entry.split_once('/').unwrap_or((entry, ""));
     let path = ["v1/", "v2/"].iter().find_map(|version| path.strip_prefix(version)).unwrap_or(path);
-    let registry = image.registry;
+    let registry = image.registry();
     if registry == DEFAULT_REGISTRY && host == FORMER_DEFAULT_REGISTRY && path.is_empty() {
         return true;
     }
@@ -136,7 +120,7 @@ fn covers(entry: &str, image: PulledImage<'_>) -> bool {
     port == registry_port
         && same_length
         && parts.all(|(glob, part)| matches(glob, part))
-        && image.repository.starts_with(path)
+        && image.repository().starts_with(path)
 }
 
 /// Checks whether `glob`, in which `*` matches any text, matches `text`, as Go's `filepath.Match`
@@ -176,11 +160,11 @@ mod tests {
 
     use super::*;
 
-    const IMAGE: PulledImage<'_> = PulledImage {
-        reference: "registry.example:5000/team/etcd:1.0",
-        registry: "registry.example:5000",
-        repository: "team/etcd",
-    };
+    const IMAGE: &str = "registry.example:5000/team/etcd:1.0";
+
+    fn image(text: &str) -> ImageReference {
+        text.parse().unwrap()
+    }
 
     fn secret(kind: &str, key: &str, text: &str) -> Secret {
         Secret {
@@ -192,12 +176,12 @@ mod tests {
 
     fn reason(kind: &str, key: &str, text: &str) -> Option<Reason> {
         let secret = secret(kind, key, text);
-        classify_pull_secret("pull", Some(&secret), IMAGE).map(|failure| failure.reason)
+        classify_pull_secret("pull", Some(&secret), &image(IMAGE)).map(|failure| failure.reason)
     }
 
     #[test]
     fn missing_secret_has_another_reason_than_an_unusable_one() {
-        let missing = classify_pull_secret("pull", None, IMAGE).unwrap();
+        let missing = classify_pull_secret("pull", None, &image(IMAGE)).unwrap();
         assert_eq!(missing.reason, Reason::NoPullSecret);
         let [(json, json_key), (old, old_key)] = TYPES;
         let auths = r#"{"auths": {"registry.example:5000": {"auth": "YTpi"}}}"#;
@@ -234,7 +218,7 @@ mod tests {
             ("registry.example:5000/other", false),
             ("sub.registry.example:5000", false),
         ] {
-            assert_eq!(covers(entry, IMAGE), covered, "{entry}");
+            assert_eq!(covers(entry, &image(IMAGE)), covered, "{entry}");
         }
     }
 
@@ -277,8 +261,8 @@ mod tests {
             assert_eq!(matches(&glob, &text), expected, "{}", &glob[..4]);
         }
         let entry = format!("{}.example", "*a".repeat(1 << 16) + "*b");
-        let registry = format!("{}.example", "a".repeat(60));
-        assert!(!covers(&entry, PulledImage { registry: &registry, ..IMAGE }));
+        let image = image(&format!("{}.example/team/etcd:1.0", "a".repeat(60)));
+        assert!(!covers(&entry, &image));
     }
 
     /// Tries every length for each star.
@@ -312,13 +296,9 @@ mod tests {
             (&format!("{DEFAULT_REGISTRY}/other"), false),
             ("registry.example", false),
         ] {
-            assert_eq!(
-                covers(entry, PulledImage { registry: DEFAULT_REGISTRY, ..IMAGE }),
-                covered,
-                "{entry}"
-            );
+            assert_eq!(covers(entry, &image("team/etcd:1.0")), covered, "{entry}");
         }
-        assert!(!covers(&login, IMAGE));
+        assert!(!covers(&login, &image(IMAGE)));
     }
 
     #[test]
@@ -326,7 +306,7 @@ mod tests {
         let text = r#"{"auths": {"other.example": {"auth": "c2VjcmV0"}}, "oops": "c2VjcmV0"#;
         for text in [text, &text.replace(", \"oops\": \"c2VjcmV0", "}")] {
             let secret = secret(TYPES[0].0, TYPES[0].1, text);
-            let failure = classify_pull_secret("pull", Some(&secret), IMAGE).unwrap();
+            let failure = classify_pull_secret("pull", Some(&secret), &image(IMAGE)).unwrap();
             assert!(!serde_json::to_string(&failure).unwrap().contains("c2VjcmV0"), "{failure:?}");
         }
     }

@@ -5,7 +5,7 @@
 
 use futures::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::Secret;
-use unlade_diagnose::{PullSecretEntries, PulledImage};
+use unlade_diagnose::PullSecretEntries;
 
 use super::cluster::Cluster;
 use super::{Category, Check, Outcome, Topic};
@@ -19,13 +19,6 @@ const COVERS: Topic = Topic(Category::PullSecrets, "covers-image");
 
 /// The maximum number of secrets that are read concurrently.
 const CONCURRENCY: usize = 4;
-
-impl<'a> From<&'a ImageReference> for PulledImage<'a> {
-    fn from(image: &'a ImageReference) -> Self {
-        let (registry, repository) = (image.registry(), image.repository());
-        Self { reference: image.as_str(), registry, repository }
-    }
-}
 
 /// Checks the secrets. `bundle` is the image to launch, if it is known.
 pub(super) async fn checks(
@@ -73,7 +66,7 @@ fn judge_coverage(
     bundle: &ImageReference,
     tool: &ImageReference,
 ) -> Check {
-    let cover = |image: &ImageReference| secrets.iter().flatten().any(|it| it.cover(image.into()));
+    let cover = |image: &ImageReference| secrets.iter().flatten().any(|it| it.cover(image));
     let image = format!("{}/{}", bundle.registry(), bundle.repository());
     if cover(bundle) {
         COVERS.ok(format!("the pull secrets have an entry for {image}"))

@@ -1,8 +1,7 @@
 //! Classification of the errors of kube's client.
 
-use std::error::Error as _;
-
 use unlade_diagnose::{RequestError, Status};
+use unlade_text::chain;
 
 use super::Unreached;
 use crate::Failure;
@@ -42,21 +41,6 @@ pub(crate) fn classify_request_error(error: &kube::Error, doing: &str) -> Failur
 fn is_terminating(status: &kube::core::Status) -> bool {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     causes.map(|cause| cause.reason.as_str()).any(|reason| reason == "NamespaceTerminating")
-}
-
-/// Joins an error and its causes, leaving out causes that an error already repeats.
-fn chain(error: &kube::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let said = error.to_string();
-        if !text.contains(&said) {
-            text.push_str(": ");
-            text.push_str(&said);
-        }
-        cause = error.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -96,7 +96,7 @@ impl Launch<'_> {
             let Ok(answer) = retrier.send(&doing, || api.get(name)).await else {
                 return self.unretrieved_pull_secret(&failure).await.unwrap_or(failure);
             };
-            problems.extend(classify_pull_secret(name, answer.value().as_ref(), image.into()));
+            problems.extend(classify_pull_secret(name, answer.value().as_ref(), image));
         }
         if problems.len() < names.len() {
             if !problems.is_empty() {

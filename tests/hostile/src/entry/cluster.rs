@@ -89,7 +89,7 @@ pub(super) fn pull_secret(input: &[u8]) {
             data: Some([(key.to_owned(), ByteString(entries.to_vec()))].into()),
             ..Secret::default()
         };
-        let failure = classify_pull_secret("pull", Some(&secret), (&image).into());
+        let failure = classify_pull_secret("pull", Some(&secret), &image);
         assert_bounded(failure.as_ref());
     }
 }
