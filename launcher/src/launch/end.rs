@@ -8,15 +8,14 @@ use kube::api::{ListParams, LogParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout, timeout_at};
-use unlade_bundle::Limits;
-use unlade_config_map::{decode, emptied, mark, record::FAILURE};
+use unlade_config_map::{emptied, mark, record::FAILURE};
 
 use super::Launch;
 use super::attempt::LaunchBaseline;
 use super::image::{Comparison, Observed};
 use super::judge::condition::{ENDED, is_finished};
 use super::judge::pod::has_failed;
-use super::judge::{Attempt, Written, bears_mark, compared};
+use super::judge::{Attempt, Written, bears_mark, compared, verify_content};
 use super::next::{EndJob, Ending, Next, Then, next};
 use super::record::Record;
 use super::retrier::{Reply, Retrier};
@@ -264,7 +263,7 @@ impl Launch<'_> {
                 let observed = seal.zip(content).and_then(|(seal, content)| {
                     super::reuse::verified_image(&seal, self.plan.image(), content)
                 });
-                let is_whole = decode(&[to_config_map(found)], &Limits::default()).is_ok();
+                let is_whole = verify_content(found, seen, attempt).is_ok();
                 return match observed.filter(|_| is_whole) {
                     Some(bundle) => Accepted::Yes(Observed { bundle, ..Observed::default() }),
                     None => Accepted::No(failure.clone()),
@@ -272,7 +271,7 @@ impl Launch<'_> {
             }
             _ => {}
         }
-        if decode(&[to_config_map(found)], &Limits::default()).is_err() {
+        if verify_content(found, seen, attempt).is_err() {
             return Accepted::Broken;
         }
         match compared(seen, attempt) {

@@ -21,7 +21,7 @@ use crate::strategy::{WithPod, keeps_volume};
 use crate::{Failure, Reason, Step, Strategy, failure};
 
 pub(super) use budget::{Budget, Phase};
-pub(super) use written::{bears_mark, compared};
+pub(super) use written::{bears_mark, compared, verify_content};
 
 /// How long an attempt may take before its events are watched. A launch without problems does not
 /// need them.

@@ -3,6 +3,7 @@
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ContainerStatus, Event, Pod};
 use kube::ResourceExt;
+use unlade_config_map::outcome;
 
 use super::Attempt;
 use super::budget::Phase;
@@ -65,6 +66,16 @@ pub(super) fn is_over(pod: &Pod) -> bool {
 /// Checks whether the container that writes the ConfigMap has started.
 pub(super) fn has_started(pod: &Pod) -> bool {
     unpack(pod).is_some_and(was_created)
+}
+
+/// Returns the digest of the content that the newest pod of an attempt has written into the
+/// ConfigMap `name`, according to the termination message of the unpacker.
+pub(super) fn written_digest(seen: &Seen, attempt: &Attempt, name: &str) -> Option<String> {
+    let newest = attempt_pods(seen, attempt).into_iter().next()?;
+    let ended = unpack(newest)?.state.as_ref()?.terminated.as_ref()?;
+    let outcomes = outcome::parse(ended.message.as_deref()?).into_iter();
+    let mut written = outcomes.filter(|it| it.verdict.is_success() && it.config_map == name);
+    written.find_map(|outcome| outcome.digest)
 }
 
 /// Finds out which images are on the node, from the state of their containers and the kubelet's

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 use unlade_bundle::{Content, Directory, File, Limits};
-use unlade_config_map::{encode, record};
+use unlade_config_map::{encode, mark, record};
 
 use super::*;
 use crate::{Deadlines, ImageReference};
@@ -234,6 +234,42 @@ fn observations_lead_to_these_verdicts() {
     for (name, seen, expected) in cases {
         assert_eq!(short(&judged(&seen, 5).state), expected, "{name}");
     }
+}
+
+#[test]
+fn content_that_the_pod_did_not_write_is_a_conflict() {
+    let content = filled(JOB).annotations()[mark::DIGEST].clone();
+    let other = format!("sha256:{HEX}");
+    let wrote = |verdict: &str, config_map: &str, digest: &str| {
+        json!([{"configMap": config_map, "verdict": verdict, "files": 1, "digest": digest}])
+            .to_string()
+    };
+    let without_digest = json!([{"configMap": "etcd", "verdict": "written", "files": 1}]);
+    let ended = |name: &str, message: &str| {
+        let state = json!({"terminated": {"exitCode": 0, "message": message}});
+        unpacking(name, "Succeeded", &state)
+    };
+    for (name, message, expected) in [
+        ("the same", wrote("written", "etcd", &content), "written"),
+        ("the same, which was there", wrote("unchanged", "etcd", &content), "written"),
+        ("another", wrote("written", "etcd", &other), "retryable Conflict"),
+        ("another, which was there", wrote("unchanged", "etcd", &other), "retryable Conflict"),
+        ("that of another ConfigMap", wrote("written", "backup", &other), "written"),
+        ("an older unpacker's message", without_digest.to_string(), "written"),
+        ("no message", String::new(), "written"),
+    ] {
+        let seen = seen(filled(JOB), job(&json!([])), vec![ended("a", &message)]);
+        assert_eq!(short(&judged(&seen, 5).state), expected, "{name}");
+    }
+    let mut pods = vec![
+        ended("a", &wrote("written", "etcd", &other)),
+        unpacking("b", "Running", &json!({"running": {}})),
+    ];
+    for (pod, created) in pods.iter_mut().zip(["2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"]) {
+        pod.metadata.creation_timestamp = Some(read(json!(created)));
+    }
+    let seen = seen(filled(JOB), job(&json!([])), pods);
+    assert_eq!(short(&judged(&seen, 5).state), "written", "the newest pod has no message yet");
 }
 
 #[test]

@@ -33,10 +33,7 @@ impl Judge<'_> {
     /// before the last status of the pod that wrote it, so the judge waits for that status.
     pub(super) fn judge_content(&mut self, seen: &Seen, now: Duration) -> Option<State> {
         let config_map = marked(seen, self.attempt)?;
-        if let Err(error) = decode(&[to_config_map(config_map)], &Limits::default()) {
-            let name = config_map.name_any();
-            let message = format!("the ConfigMap {name} was changed after it was filled: {error}");
-            let failure = Failure::new(Reason::Conflict, message);
+        if let Err(failure) = verify_content(config_map, seen, self.attempt) {
             return Some(State::Ended(Verdict::Failed(Ending::Retryable, failure)));
         }
         let since = *self.written.get_or_insert(now);
@@ -61,6 +58,31 @@ impl Judge<'_> {
 /// Checks whether the ConfigMap has the mark of this attempt.
 pub(in crate::launch) fn bears_mark(config_map: &ConfigMap, uid: &str) -> bool {
     config_map.annotations().get(mark::ATTEMPT).is_some_and(|attempt| attempt == uid)
+}
+
+/// Verifies that the content matches its marks, and that it is the content that the pod of the
+/// attempt wrote. Only the pod and its node can write the termination message of the pod, and
+/// anyone who may change the ConfigMap can also change its marks. The message may not exist yet.
+pub(in crate::launch) fn verify_content(
+    config_map: &ConfigMap,
+    seen: &Seen,
+    attempt: &Attempt,
+) -> Result<(), Failure> {
+    let name = config_map.name_any();
+    let changed = |how: String| {
+        let message = format!("the ConfigMap {name} was changed after it was filled: {how}");
+        Err(Failure::new(Reason::Conflict, message))
+    };
+    let found = match decode(&[to_config_map(config_map)], &Limits::default()) {
+        Ok(decoded) => decoded.digest,
+        Err(error) => return changed(error.to_string()),
+    };
+    match (pod::written_digest(seen, attempt, &name), found) {
+        (Some(written), Some(found)) if written != found => {
+            changed(format!("the digest of its content is {found}, and the pod wrote {written}"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn marked<'s>(seen: &'s Seen, attempt: &Attempt) -> Option<&'s ConfigMap> {

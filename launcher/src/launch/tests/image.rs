@@ -102,6 +102,33 @@ async fn content_of_a_replaced_image_is_not_a_success_at_the_last_moment() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn content_that_someone_changed_after_the_pod_wrote_it_is_not_a_success() {
+    for is_seen in [true, false] {
+        let server = Server::new(move |server, job| {
+            if server.count("jobs") > 1 {
+                return server.fill(job);
+            }
+            // Someone has replaced the content together with its marks.
+            let config_map = job["metadata"]["ownerReferences"][0]["name"].clone();
+            let written = json!([{"configMap": config_map, "verdict": "written", "digest": ONE}]);
+            let state = json!({"terminated": {"exitCode": 0, "message": written.to_string()}});
+            if is_seen {
+                server.fill(job);
+            } else {
+                server.fill_unseen(job);
+            }
+            server.put("pods", pod(job, "Succeeded", &state));
+            let mut failed = job.clone();
+            failed["status"]["conditions"] =
+                json!([{"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}]);
+            server.put("jobs", failed);
+        });
+        let launched = launch(&server, options(), IMAGE).await.unwrap();
+        assert!(launched.job.as_ref().unwrap().ends_with("-2"), "{launched:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_pod_that_is_deleted_before_it_was_observed_is_followed_by_another() {
     let server = Server::new(|server, job| {
         server.fill(job);
