@@ -50,7 +50,7 @@ pub struct BatchEvent {
 
 /// The outcome of one launch of a batch.
 #[derive(Debug, Clone)]
-pub enum Outcome {
+pub enum LaunchOutcome {
     /// The bundle was launched, or existing content was reused.
     Launched(Box<Launched>),
     /// The launch failed.
@@ -70,11 +70,11 @@ impl Launcher {
         requests: &[Request],
         batch: &Batch,
         events: UnboundedSender<BatchEvent>,
-    ) -> Vec<Outcome> {
+    ) -> Vec<LaunchOutcome> {
         let (sender, receiver) = unbounded();
         self.launch_each(requests, batch, events, sender).await;
-        let mut outcomes: HashMap<usize, Outcome> = receiver.collect().await;
-        let outcome = |place| outcomes.remove(&place).unwrap_or(Outcome::NotBegun);
+        let mut outcomes: HashMap<usize, LaunchOutcome> = receiver.collect().await;
+        let outcome = |place| outcomes.remove(&place).unwrap_or(LaunchOutcome::NotBegun);
         (0..requests.len()).map(outcome).collect()
     }
 
@@ -85,7 +85,7 @@ impl Launcher {
         requests: &[Request],
         batch: &Batch,
         events: UnboundedSender<BatchEvent>,
-        outcomes: UnboundedSender<(usize, Outcome)>,
+        outcomes: UnboundedSender<(usize, LaunchOutcome)>,
     ) {
         let distinct = distinct(requests);
         let has_failed = AtomicBool::new(false);
@@ -101,11 +101,11 @@ impl Launcher {
                     let outcome = if let Some(failure) = failed_cluster.get() {
                         failed(request, events, Duration::ZERO, Failure::clone(failure))
                     } else if has_failed.load(Ordering::Relaxed) && !batch.keep_going {
-                        Outcome::NotBegun
+                        LaunchOutcome::NotBegun
                     } else {
                         self.launch_in_batch(request, events).await
                     };
-                    if let Outcome::Failed(failure) = &outcome {
+                    if let LaunchOutcome::Failed(failure) = &outcome {
                         has_failed.store(true, Ordering::Relaxed);
                         if failure.is_cluster_unreachable() {
                             failed_cluster.get_or_init(|| failure.clone());
@@ -147,7 +147,7 @@ impl Launcher {
         &self,
         request: &Request,
         events: &UnboundedSender<BatchEvent>,
-    ) -> Outcome {
+    ) -> LaunchOutcome {
         let (sender, receiver) = unbounded();
         let forward = receiver.for_each(|event| {
             send(request, events, event);
@@ -155,7 +155,7 @@ impl Launcher {
         });
         let start = Instant::now();
         match join(self.launch_watched(request, sender), forward).await.0 {
-            Ok(launched) => Outcome::Launched(Box::new(launched)),
+            Ok(launched) => LaunchOutcome::Launched(Box::new(launched)),
             Err(failure) => failed(request, events, start.elapsed(), failure),
         }
     }
@@ -183,13 +183,13 @@ fn failed(
     events: &UnboundedSender<BatchEvent>,
     at: Duration,
     failure: Failure,
-) -> Outcome {
+) -> LaunchOutcome {
     let step = Step::Failed { failure: Box::new(failure.clone()) };
     send(request, events, Event::new(at, step));
-    Outcome::Failed(failure)
+    LaunchOutcome::Failed(failure)
 }
 
-impl Outcome {
+impl LaunchOutcome {
     fn job(&self) -> Option<&str> {
         match self {
             Self::Launched(launched) => launched.job.as_deref(),

@@ -92,7 +92,8 @@ pub enum Outcome {
     Failed,
     /// The check was skipped, because it depends on a failed check or because the user lacks a
     /// permission.
-    LeftOut,
+    #[serde(rename = "left-out")]
+    Skipped,
 }
 
 /// The categories that are checked only if the namespace exists and the request is valid.
@@ -251,7 +252,7 @@ impl Topic {
     }
 
     fn left_out(self, message: impl Into<String>) -> Check {
-        self.check(Outcome::LeftOut, message)
+        self.check(Outcome::Skipped, message)
     }
 
     /// Returns a check that reports the failure that a launch would have.

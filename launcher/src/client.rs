@@ -11,10 +11,13 @@ use kube::client::Body;
 use serde_json::{Value, json};
 use tracing::{Instrument, Span, debug, debug_span, field};
 
-use crate::{Reason, failure};
+use crate::Reason;
 
+mod error;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use error::classify_request_error;
 
 /// The maximum number of bytes to read of an error response. The rest is ignored.
 const MAX_ERROR_BODY: usize = 1 << 20;
@@ -50,11 +53,11 @@ pub fn observe(client: kube::Client, server: &str) -> kube::Client {
 /// The error of a request while no API server has ever answered.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to reach the API server {server}: {cause}")]
-pub(crate) struct Unreached {
+struct Unreached {
     server: String,
     cause: String,
     /// Whether the server has a certificate that is not trusted.
-    pub(crate) is_untrusted: bool,
+    is_untrusted: bool,
 }
 
 #[derive(Debug)]
@@ -103,7 +106,7 @@ impl Observer {
 
     /// Returns the error as it is, unless the server has never answered.
     fn unreached(&self, error: kube::Error) -> kube::Error {
-        let failure = failure::classify_request_error(&error, "connect");
+        let failure = classify_request_error(&error, "connect");
         if self.has_answered.load(Ordering::Relaxed) || failure.reason != Reason::ApiUnreachable {
             return error;
         }

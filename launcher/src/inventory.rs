@@ -11,7 +11,7 @@ use kube::{Api, Client};
 pub(crate) use self::list::{list_all, pages};
 pub use self::{
     describe::Description,
-    item::{Attempt, End, Item, State},
+    item::{Item, JobEnd, JobRecord, State},
     remove::Removed,
 };
 use crate::launch::send_for_value;

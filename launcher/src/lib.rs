@@ -29,10 +29,8 @@
 pub mod batch;
 pub mod check;
 pub mod client;
-mod condition;
 mod config_map;
 mod dry_run;
-pub mod failure;
 pub mod image_reference;
 pub mod inventory;
 mod launch;
@@ -50,8 +48,7 @@ pub mod request;
 mod sha256;
 mod strategy;
 
-pub use batch::{Batch, BatchEvent, Outcome};
-pub use failure::{Evidence, Failure, Reason, Remedy};
+pub use batch::{Batch, BatchEvent, LaunchOutcome};
 pub use image_reference::ImageReference;
 pub use inventory::{Inventory, Scope};
 pub use launch::record::Record;
@@ -63,3 +60,4 @@ pub use options::{Deadlines, Options, PodOptions, PullPolicy, Retention, Reuse, 
 pub use plain::launch_bundle_image;
 pub use progress::{Event, Step};
 pub use request::{Name, Request};
+pub use unlade_diagnose::{Evidence, Failure, Reason, Remedy};

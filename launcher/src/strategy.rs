@@ -5,9 +5,10 @@ use std::sync::OnceLock;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use kube::api::{Api, PostParams};
+use unlade_diagnose::is_from_authorizer;
 
 use crate::object::{Facts, Kind, Plan, pod};
-use crate::{Strategy, failure};
+use crate::{Failure, Remedy, Strategy};
 
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,16 @@ pub(crate) struct ImageVolumes {
     /// Why image volumes are not used although the API server keeps them: a container failed to
     /// start because of one.
     failed: OnceLock<String>,
+}
+
+/// Returns the failure of an attempt with this strategy, without the remedy that the strategy
+/// already applies.
+pub(crate) fn without_applied_remedy(strategy: Strategy, failure: Failure) -> Failure {
+    match strategy {
+        Strategy::Auto => failure,
+        Strategy::Inject => failure.without_remedy(Remedy::Inject),
+        Strategy::ImageVolume => failure.without_remedy(Remedy::ImageVolume),
+    }
 }
 
 /// The result of a dry run.
@@ -181,7 +192,7 @@ fn classify(error: kube::Error) -> Result<Answer, kube::Error> {
     let kube::Error::Api(status) = &error else { return Err(error) };
     let words = shortened(&status.message);
     match status.code {
-        403 if failure::is_from_authorizer(&words) => Ok(Answer::NotAllowed(words)),
+        403 if is_from_authorizer(&words) => Ok(Answer::NotAllowed(words)),
         400 | 403 | 422 => Ok(Answer::Rejected(words)),
         // A webhook that does not answer (500), or that rejects the object with its own status.
         _ if words.contains("admission webhook") || words.contains("calling webhook") => {

@@ -78,8 +78,8 @@ fn format_line(
         DryRun::Client => " (dry run)",
         DryRun::Server => " (server dry run)",
     });
-    if !removed.with.is_empty() {
-        _ = write!(line, ", and with it {}", removed.with.join(", "));
+    if !removed.dependents.is_empty() {
+        _ = write!(line, ", and with it {}", removed.dependents.join(", "));
     }
     line.push('\n');
     line

@@ -4,7 +4,7 @@ use unlade_launcher::{Evidence, Failure};
 
 /// Returns the evidence in lines, which are not escaped.
 pub(crate) fn lines(failure: &Failure) -> Vec<String> {
-    let Evidence { object, said, container, state, exit_code, log, .. } = &failure.evidence;
+    let Evidence { object, message, container, state, exit_code, log, .. } = &failure.evidence;
     let place = match (object, container) {
         (Some(object), Some(container)) => format!("{object}, container {container}"),
         (Some(object), None) => object.clone(),
@@ -21,7 +21,7 @@ pub(crate) fn lines(failure: &Failure) -> Vec<String> {
     }
     // The message often quotes the evidence.
     let is_new = |said: &&String| !failure.message.contains(said.as_str());
-    lines.extend(said.iter().filter(is_new).flat_map(|said| said.lines().map(str::to_owned)));
+    lines.extend(message.iter().filter(is_new).flat_map(|said| said.lines().map(str::to_owned)));
     lines.extend(log.iter().map(|line| format!("| {line}")));
     lines
 }
@@ -50,7 +50,7 @@ mod tests {
         full.container = Some("bundle".to_owned());
         full.state = Some("Error".to_owned());
         full.exit_code = Some(11);
-        full.said = Some("first\nsecond".to_owned());
+        full.message = Some("first\nsecond".to_owned());
         full.log = vec!["the end".to_owned()];
         assert_eq!(
             shown("m", full),
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn evidence_that_the_message_quotes_is_left_out() {
         let mut evidence = evidence();
-        evidence.said = Some("no such image".to_owned());
+        evidence.message = Some("no such image".to_owned());
         assert_eq!(shown("the registry says: no such image", evidence), "pod/etcd-1-x");
     }
 }

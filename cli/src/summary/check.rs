@@ -38,7 +38,7 @@ fn mark(outcome: Outcome, screen: &Screen) -> (Style, char) {
         Outcome::Ok => (palette.good, '√'),
         Outcome::Warning => (palette.warning, '‼'),
         Outcome::Failed => (palette.error, '×'),
-        Outcome::LeftOut => (palette.dim, '-'),
+        Outcome::Skipped => (palette.dim, '-'),
     }
 }
 
@@ -68,7 +68,7 @@ mod tests {
             check(Category::KubernetesApi, Outcome::Ok, "can reach the API server"),
             missing,
             check(Category::Rights, Outcome::Warning, "may not delete jobs\u{1b}"),
-            check(Category::Nodes, Outcome::LeftOut, "skipped"),
+            check(Category::Nodes, Outcome::Skipped, "skipped"),
         ];
         let screen = Screen { out: Palette::default(), ..Screen::new(Color::Never) };
         assert_eq!(

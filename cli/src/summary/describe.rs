@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{Event, ObjectReference, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use unlade_bundle::annotation;
 use unlade_config_map::mark;
-use unlade_launcher::inventory::{Attempt, Description};
+use unlade_launcher::inventory::{Description, JobRecord};
 
 use super::{Summary, inventory::or_none, load::digest_source};
 use crate::{
@@ -85,7 +85,7 @@ pub(crate) fn format_description(description: &Description, screen: &Screen) -> 
     summary.text
 }
 
-fn jobs(attempts: &[Attempt]) -> Table<4> {
+fn jobs(attempts: &[JobRecord]) -> Table<4> {
     let columns = ["JOB", "STATUS", "AGE", "UID"].map(|name| (name, Align::Left));
     let mut table = Table::new(columns);
     for attempt in attempts {

@@ -3,11 +3,12 @@
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::PostParams;
 use kube::{Api, Client};
+use unlade_diagnose::is_from_authorizer;
 
 use super::{Category, Check, Outcome, Topic};
 use crate::launch::send_for_value;
 use crate::object::Kind;
-use crate::{Failure, Reason, Remedy, failure};
+use crate::{Failure, Reason, Remedy};
 
 const REACHABLE: Topic = Topic(Category::KubernetesApi, "reachable");
 const NAMESPACE: Topic = Topic(Category::KubernetesApi, "namespace");
@@ -88,8 +89,8 @@ impl Cluster<'_> {
 }
 
 fn refusal(failure: Failure) -> Refusal {
-    let said = failure.evidence.said.as_deref().unwrap_or_default();
-    if failure.reason == Reason::Forbidden && failure::is_from_authorizer(said) {
+    let said = failure.evidence.message.as_deref().unwrap_or_default();
+    if failure.reason == Reason::Forbidden && is_from_authorizer(said) {
         Refusal::Forbidden
     } else if said.contains("does not support dry run") {
         Refusal::NoDryRun(said.to_owned())
@@ -121,7 +122,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::Evidence;
 
     #[test]
     fn a_namespace_must_exist_and_not_be_terminating() {
@@ -142,8 +142,9 @@ mod tests {
     #[test]
     fn a_dry_run_that_was_not_possible_is_not_a_failure() {
         let said = |reason, said: &str| {
-            let evidence = Evidence { said: Some(said.to_owned()), ..Evidence::default() };
-            refusal(Failure::new(reason, "x").with_evidence(evidence))
+            let mut failure = Failure::new(reason, "x");
+            failure.evidence.message = Some(said.to_owned());
+            refusal(failure)
         };
         let forbidden =
             r#"pods is forbidden: User "a" cannot create resource "pods" in API group """#;

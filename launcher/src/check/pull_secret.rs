@@ -5,10 +5,10 @@
 
 use futures::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::Secret;
+use unlade_diagnose::{PullSecretEntries, PulledImage};
 
 use super::cluster::Cluster;
 use super::{Category, Check, Outcome, Topic};
-use crate::failure::Entries;
 use crate::launch::send_for_value;
 use crate::{Failure, ImageReference, Reason, Remedy};
 
@@ -18,6 +18,13 @@ const COVERS: Topic = Topic(Category::PullSecrets, "covers-image");
 
 /// The maximum number of secrets that are read concurrently.
 const CONCURRENCY: usize = 4;
+
+impl<'a> From<&'a ImageReference> for PulledImage<'a> {
+    fn from(image: &'a ImageReference) -> Self {
+        let (registry, repository) = (image.registry(), image.repository());
+        Self { reference: image.as_str(), registry, repository }
+    }
+}
 
 /// Checks the secrets. `bundle` is the image to launch, if it is known.
 pub(super) async fn checks(
@@ -42,8 +49,8 @@ pub(super) async fn checks(
 }
 
 /// Judges a secret. Also returns its registries if the secret can be read and used.
-fn judge(name: &str, found: Result<Option<Secret>, Failure>) -> (Check, Option<Entries>) {
-    match found.map(|secret| Entries::read(name, secret.as_ref())) {
+fn judge(name: &str, found: Result<Option<Secret>, Failure>) -> (Check, Option<PullSecretEntries>) {
+    match found.map(|secret| PullSecretEntries::read(name, secret.as_ref())) {
         Ok(Ok(entries)) => {
             let check =
                 USABLE.ok(format!("pull secret {name} exists and has a type for pull secrets"));
@@ -61,11 +68,11 @@ fn judge(name: &str, found: Result<Option<Secret>, Failure>) -> (Check, Option<E
 /// Judges whether the secrets together have credentials for the image. Without credentials the
 /// kubelet pulls anonymously.
 fn judge_coverage(
-    secrets: &[Option<Entries>],
+    secrets: &[Option<PullSecretEntries>],
     bundle: &ImageReference,
     tool: &ImageReference,
 ) -> Check {
-    let cover = |image: &ImageReference| secrets.iter().flatten().any(|it| it.cover(image));
+    let cover = |image: &ImageReference| secrets.iter().flatten().any(|it| it.cover(image.into()));
     let image = format!("{}/{}", bundle.registry(), bundle.repository());
     if cover(bundle) {
         COVERS.ok(format!("the pull secrets have an entry for {image}"))
@@ -103,7 +110,7 @@ mod tests {
             (Ok(Some(secret("registry.example"))), Outcome::Ok),
             (Ok(Some(Secret::default())), Outcome::Failed),
             (Ok(None), Outcome::Failed),
-            (forbidden, Outcome::LeftOut),
+            (forbidden, Outcome::Skipped),
         ] {
             assert_eq!(judge("mine", found).0.outcome, outcome);
         }
@@ -121,8 +128,8 @@ mod tests {
             (vec![known("registry.test"), known("registry.example")], theirs, Outcome::Ok),
             (vec![known("registry.test")], theirs, Outcome::Warning),
             (vec![known("registry.test")], ours, Outcome::Failed),
-            (vec![known("registry.test"), missing()], ours, Outcome::LeftOut),
-            (vec![known("registry.test"), unread()], ours, Outcome::LeftOut),
+            (vec![known("registry.test"), missing()], ours, Outcome::Skipped),
+            (vec![known("registry.test"), unread()], ours, Outcome::Skipped),
             (vec![known("registry.example"), unread()], ours, Outcome::Ok),
         ] {
             let check = judge_coverage(&secrets, &parse(ours), &parse(tool));

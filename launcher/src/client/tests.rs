@@ -16,7 +16,7 @@ pub(crate) fn connect(served: Served) -> kube::Client {
 async fn list(client: &kube::Client) -> Result<(), Failure> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
     let answer = api.list(&ListParams::default()).await;
-    answer.map(drop).map_err(|error| failure::classify_request_error(&error, "list ConfigMaps"))
+    answer.map(drop).map_err(|error| classify_request_error(&error, "list ConfigMaps"))
 }
 
 #[tokio::test]

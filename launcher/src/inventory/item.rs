@@ -7,8 +7,8 @@ use k8s_openapi::api::{batch::v1::Job, core::v1::ConfigMap};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use unlade_bundle::annotation;
 use unlade_config_map::{mark, record};
+use unlade_diagnose::job_condition;
 
-use crate::condition::holding;
 use crate::{Reason, Record};
 
 /// A ConfigMap of a launch.
@@ -32,7 +32,7 @@ pub struct Item {
     /// The state of the ConfigMap.
     pub state: State,
     /// The Jobs that still exist, the oldest first.
-    pub attempts: Vec<Attempt>,
+    pub attempts: Vec<JobRecord>,
     /// Why the last attempt failed, if that was recorded.
     pub failure: Option<Record>,
 }
@@ -54,7 +54,7 @@ pub enum State {
 /// A Job of a ConfigMap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Attempt {
+pub struct JobRecord {
     /// The name of the Job.
     pub job: String,
     /// The uid of the Job. The ConfigMap has it as `unlade.dev/attempt` once the Job has written
@@ -65,12 +65,12 @@ pub struct Attempt {
     /// Whether this Job wrote the content of the ConfigMap.
     pub has_written: bool,
     /// How the Job ended, or `None` while it is running.
-    pub end: Option<End>,
+    pub end: Option<JobEnd>,
 }
 
 /// How a Job ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
+pub enum JobEnd {
     /// The Job completed.
     Complete,
     /// The Job failed, with the reason of its condition.
@@ -87,7 +87,7 @@ impl Item {
             |key: &str| annotations.and_then(|annotations| annotations.get(key)).cloned();
         let attempt = annotation_value(mark::ATTEMPT);
         let mut attempts: Vec<_> =
-            jobs.iter().map(|job| Attempt::new(job, attempt.as_deref())).collect();
+            jobs.iter().map(|job| JobRecord::new(job, attempt.as_deref())).collect();
         attempts.sort_by(|a, b| number(&a.job).cmp(&number(&b.job)).then(a.job.cmp(&b.job)));
         // A record of another version of unlade may not be readable here.
         let failure = Record::from_config_map(config_map);
@@ -97,11 +97,11 @@ impl Item {
             |uid: &str| failure.as_ref().and_then(|record| record.attempt.as_deref()) == Some(uid);
         let state = match attempts.last() {
             _ if metadata.deletion_timestamp.is_some() => State::Terminating,
-            Some(Attempt { end: None, has_written: false, uid, .. }) if !is_of_failure(uid) => {
+            Some(JobRecord { end: None, has_written: false, uid, .. }) if !is_of_failure(uid) => {
                 State::Unpacking
             }
             _ if is_failed => State::Failed(failure.as_ref().map(|known| known.failure.reason)),
-            Some(Attempt { end: Some(End::Failed(_)), has_written: false, .. }) => {
+            Some(JobRecord { end: Some(JobEnd::Failed(_)), has_written: false, .. }) => {
                 State::Failed(None)
             }
             _ => State::Idle,
@@ -141,7 +141,7 @@ impl Item {
     }
 }
 
-impl Attempt {
+impl JobRecord {
     fn new(job: &Job, written_by: Option<&str>) -> Self {
         let uid = job.metadata.uid.clone().unwrap_or_default();
         Self {
@@ -149,24 +149,24 @@ impl Attempt {
             created: job.metadata.creation_timestamp.clone(),
             has_written: written_by == Some(uid.as_str()),
             uid,
-            end: End::from_job(job),
+            end: JobEnd::from_job(job),
         }
     }
 }
 
-impl End {
+impl JobEnd {
     fn from_job(job: &Job) -> Option<Self> {
         // FailureTarget and SuccessCriteriaMet precede these two, so a Job with one of them is
         // still running.
-        if holding(job, "Complete").is_some() {
+        if job_condition(job, "Complete").is_some() {
             return Some(Self::Complete);
         }
-        let failed = holding(job, "Failed")?;
+        let failed = job_condition(job, "Failed")?;
         Some(Self::Failed(failed.reason.clone().unwrap_or_default()))
     }
 }
 
-impl fmt::Display for End {
+impl fmt::Display for JobEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Complete => f.write_str("Complete"),

@@ -15,7 +15,7 @@ use crate::{Failure, launch, object::Kind, object::label};
 pub struct Removed {
     /// The objects that were deleted together with the ConfigMap, as `Kind/name`. Pods are deleted
     /// with their Jobs.
-    pub with: Vec<String>,
+    pub dependents: Vec<String>,
 }
 
 pub(super) async fn remove(
@@ -39,8 +39,8 @@ pub(super) async fn find(
 ) -> Result<Option<(ObjectMeta, Removed)>, Failure> {
     let Some(metadata) = launch::find(client, namespace, name).await? else { return Ok(None) };
     // Objects that may not be listed are deleted nevertheless, but not reported.
-    let with = owned(client, &metadata).await.unwrap_or_default();
-    Ok(Some((metadata, Removed { with })))
+    let dependents = owned(client, &metadata).await.unwrap_or_default();
+    Ok(Some((metadata, Removed { dependents })))
 }
 
 /// Lists the objects that the garbage collector deletes with a ConfigMap.

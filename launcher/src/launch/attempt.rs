@@ -20,6 +20,7 @@ use super::next::{Ending, JobOwnership, Then};
 use super::watch::Watch;
 use super::{Launch, backoff};
 use crate::object::{Facts, label, spec_hash};
+use crate::strategy::without_applied_remedy;
 use crate::{Failure, Reason, Step, Strategy, name};
 
 /// The interval between checks of an event that nothing else has confirmed.
@@ -232,7 +233,7 @@ impl Launch<'_> {
                 State::Waiting(waiting) => waiting,
             };
             match on {
-                Some(failure) => wait.on(failure.without_remedies_of(attempt.wanted.strategy)),
+                Some(failure) => wait.on(without_applied_remedy(attempt.wanted.strategy, *failure)),
                 None => wait.end(),
             }
             if let Some(failure) = unconfirmed {

@@ -8,7 +8,8 @@ use tokio::time::timeout;
 
 use super::Launch;
 use super::retrier::{Reply, Retrier};
-use crate::{Failure, Reason, failure};
+use crate::client::classify_request_error;
+use crate::{Failure, Reason};
 
 /// The time limit for the requests.
 const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
@@ -41,7 +42,7 @@ impl Launch<'_> {
         match timeout(TIMEOUT, api.create(&params, &pod)).await {
             Err(_) | Ok(Ok(_)) => false,
             Ok(Err(error)) => {
-                let answer = failure::classify_request_error(&error, "create Pod");
+                let answer = classify_request_error(&error, "create Pod");
                 // A webhook that does not support dry runs leaves the question open.
                 let is_answer = !answer.message.contains("does not support dry run");
                 is_answer && answer.reason == reason && !answer.is_transient

@@ -9,6 +9,7 @@ use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout, timeout_at};
 use unlade_config_map::{emptied, mark, record::FAILURE};
+use unlade_diagnose::{MAX_LOG_LINES, classify_pod, classify_pull_secret};
 
 use super::Launch;
 use super::attempt::LaunchBaseline;
@@ -21,9 +22,9 @@ use super::record::Record;
 use super::retrier::{Reply, Retrier};
 use super::watch::{Presence, Seen, Watch};
 use crate::config_map::to_config_map;
-use crate::failure::{MAX_LOG_LINES, classify_pull_secret};
 use crate::object::ttl;
-use crate::{Failure, Reason, failure};
+use crate::strategy::without_applied_remedy;
+use crate::{Failure, Reason};
 
 /// How long each request may be retried. The failure is already known, so these requests are not
 /// worth more time.
@@ -57,7 +58,7 @@ impl Launch<'_> {
             return Err((failure, then));
         }
         let was_transient = failure.is_transient;
-        let failure = failure.without_remedies_of(attempt.wanted.strategy);
+        let failure = without_applied_remedy(attempt.wanted.strategy, failure);
         let failure = self.with_log(self.with_pull_secrets(failure).await).await;
         // The pull secrets exist after all, so another pod may get them.
         let is_retryable = ending == Ending::Fatal && !was_transient && failure.is_transient;
@@ -119,7 +120,7 @@ impl Launch<'_> {
             let Ok(answer) = retrier.send(&doing, || api.get(name)).await else {
                 return self.unretrieved_pull_secret(&failure).await.unwrap_or(failure);
             };
-            problems.extend(classify_pull_secret(name, answer.value().as_ref(), image));
+            problems.extend(classify_pull_secret(name, answer.value().as_ref(), image.into()));
         }
         if problems.len() < names.len() {
             if !problems.is_empty() {
@@ -134,7 +135,7 @@ impl Launch<'_> {
             return failure.with_transience(true).with_hint(Some(hint));
         }
         let Some(mut first) = problems.into_iter().next() else { return failure };
-        first.evidence.said = failure.evidence.said;
+        first.evidence.message = failure.evidence.message;
         first
     }
 
@@ -149,7 +150,7 @@ impl Launch<'_> {
         let params = ListParams::default().fields(&format!("involvedObject.name={name}"));
         let doing = format!("list events of Pod {name}");
         let events = retrier.send(&doing, || events.list(&params)).await.ok()?.value()?.items;
-        failure::classify_pod(&pod, &events).filter(|found| found.reason == Reason::NoPullSecret)
+        classify_pod(&pod, &events).filter(|found| found.reason == Reason::NoPullSecret)
     }
 
     /// Adds the end of the log of the failed container to the failure.
@@ -201,7 +202,9 @@ impl Launch<'_> {
                     Accepted::Yes(images) => {
                         return Ok(Box::new(Written { config_map: found, images }));
                     }
-                    Accepted::No(why) => failure = why.without_remedies_of(attempt.wanted.strategy),
+                    Accepted::No(why) => {
+                        failure = without_applied_remedy(attempt.wanted.strategy, why);
+                    }
                     Accepted::Broken => {}
                 }
             }

@@ -243,5 +243,5 @@ impl RequestedImage<'_> {
 }
 
 fn evidence(seen: &Sighting) -> Evidence {
-    Evidence { object: Some(seen.object.clone()), ..Evidence::default() }
+    Evidence::of_object(&seen.object)
 }

@@ -12,13 +12,14 @@ use std::time::Duration;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::ResourceExt;
+use unlade_diagnose::worst;
 
 use super::image::{Comparison, Observed, Sighting, Wanted, compare};
 use super::next::{Ending, JobOwnership};
 use super::record::Record;
 use super::watch::{Presence, Seen};
 use crate::strategy::{WithPod, keeps_volume};
-use crate::{Failure, Reason, Step, Strategy, failure};
+use crate::{Failure, Reason, Step, Strategy};
 
 pub(super) use budget::{Budget, Phase};
 pub(super) use written::{bears_mark, compared, verify_content};
@@ -209,7 +210,7 @@ impl<'a> Judge<'a> {
         let of_pods: Vec<_> = pods.iter().filter_map(|pod| classify_pod(pod, seen)).collect();
         // Events only explain the state of pods and Jobs. An event alone is not a verdict.
         let is_shown = |pod: &&Pod| {
-            failure::classify_pod(pod, &[]).is_some_and(|failure| !failure.is_transient)
+            unlade_diagnose::classify_pod(pod, &[]).is_some_and(|failure| !failure.is_transient)
         };
         if let Some(failure) = of_pods.iter().find(|failure| !failure.is_transient) {
             if pods.iter().any(is_shown) {
@@ -243,12 +244,12 @@ impl<'a> Judge<'a> {
         let is_recorded = recorded.is_some();
         let failure = recorded
             .map(|record| record.failure)
-            .or_else(|| failure::worst(of_pods.into_iter().chain(classify_job(job, seen))))
+            .or_else(|| worst(of_pods.into_iter().chain(classify_job(job, seen))))
             .unwrap_or_else(|| {
                 Failure::new(Reason::Killed, format!("the Job {name} failed without a reason"))
             });
-        let shown = pods.iter().filter_map(|pod| failure::classify_pod(pod, &[]));
-        let shown = failure::worst(shown.chain(failure::classify_job(job, &[])));
+        let shown = pods.iter().filter_map(|pod| unlade_diagnose::classify_pod(pod, &[]));
+        let shown = worst(shown.chain(unlade_diagnose::classify_job(job, &[])));
         let may_help =
             may_help(&failure) || (!is_recorded && shown.is_some_and(|it| may_help(&it)));
         let ending = if may_help { Ending::Retryable } else { Ending::Fatal };
@@ -356,9 +357,9 @@ pub(super) fn may_help(failure: &Failure) -> bool {
 }
 
 fn classify_pod(pod: &Pod, seen: &Seen) -> Option<Failure> {
-    failure::classify_pod(pod, &seen.events.about(pod.metadata.uid.as_ref()))
+    unlade_diagnose::classify_pod(pod, &seen.events.about(pod.metadata.uid.as_ref()))
 }
 
 fn classify_job(job: &Job, seen: &Seen) -> Option<Failure> {
-    failure::classify_job(job, &seen.events.about(job.metadata.uid.as_ref()))
+    unlade_diagnose::classify_job(job, &seen.events.about(job.metadata.uid.as_ref()))
 }

@@ -10,7 +10,8 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::backoff::{self, Waits};
 use super::report::{Report, Wait, later};
-use crate::{Failure, Reason, failure};
+use crate::client::classify_request_error;
+use crate::{Failure, Reason};
 
 #[cfg(test)]
 mod tests;
@@ -129,7 +130,7 @@ impl<'r> Retrier<'r> {
                 Ok(Ok(value)) => Ok(Reply::Done(value)),
                 Ok(Err(error)) => to_reply(&error).ok_or_else(|| {
                     at_least = retry_after(&error);
-                    failure::classify_request_error(&error, doing)
+                    classify_request_error(&error, doing)
                 }),
                 Err(_) => Err(timed_out(doing, end.duration_since(now))),
             };

@@ -21,8 +21,9 @@ use tracing::{debug, debug_span};
 use super::backoff;
 use super::image::Sighting;
 use super::retrier::retry_after;
+use crate::client::classify_request_error;
 use crate::object::Kind;
-use crate::{Failure, Reason, failure};
+use crate::{Failure, Reason};
 
 pub(super) use event::Events;
 
@@ -292,7 +293,7 @@ impl Watch {
         // A stream that broke off or expired is not trouble yet. The next request shows whether it
         // is.
         let Some(error) = refusal(error) else { return Ok(()) };
-        let failure = failure::classify_request_error(error, &doing);
+        let failure = classify_request_error(error, &doing);
         self.last_trouble = Some(Instant::now());
         let is_denied = failure.reason == Reason::Forbidden;
         if is_denied && is_dispensable(kind) {

@@ -4,7 +4,7 @@ use kube::client::Body;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{Options, Request};
+use crate::{Options, Reason, Request};
 
 /// A mock of the API server: its replies to each dry run, in order, and the requests that it got.
 struct Server {
@@ -256,4 +256,31 @@ fn a_volume_counts_only_with_its_image_and_its_mount() {
     volume.image = None;
     volume.empty_dir = Some(k8s_openapi::api::core::v1::EmptyDirVolumeSource::default());
     assert!(!keeps_volume(Some(&empty)));
+}
+
+#[test]
+fn a_remedy_depends_on_the_reason_and_on_what_was_done() {
+    use Remedy as R;
+    for reason in Reason::ALL {
+        let (injected, mounted): (&[R], &[R]) = match reason {
+            Reason::Unauthorized => (&[R::PullSecret], &[R::PullSecret]),
+            Reason::NoMatchingPlatform | Reason::ExecFormat => {
+                (&[R::NodeSelector], &[R::NodeSelector])
+            }
+            Reason::Quota | Reason::LimitRange => (&[R::Resources], &[R::Resources]),
+            Reason::VolumeUnsupported => (&[], &[R::Inject]),
+            Reason::RunAsNonRoot => (&[R::User], &[R::User]),
+            Reason::OutOfMemory => (&[R::MemoryLimit], &[R::MemoryLimit]),
+            Reason::Forbidden => (&[R::Check], &[R::Check]),
+            Reason::NameTaken => (&[R::Name], &[R::Name]),
+            Reason::Unreadable => (&[R::ImageVolume, R::User], &[R::User]),
+            Reason::ImageUnverified => (&[R::ImageVolume], &[]),
+            _ => (&[], &[]),
+        };
+        for (strategy, expected) in [(Strategy::Inject, injected), (Strategy::ImageVolume, mounted)]
+        {
+            let failure = without_applied_remedy(strategy, Failure::new(reason, "it failed"));
+            assert_eq!(failure.remedies, expected, "{reason:?} under {strategy:?}");
+        }
+    }
 }

@@ -8,7 +8,7 @@ use futures::{StreamExt, pin_mut};
 use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
 use kube::runtime::watcher::{Config, Event, watcher};
-use unlade_launcher::batch::{Batch, Outcome};
+use unlade_launcher::batch::{Batch, LaunchOutcome};
 use unlade_launcher::{Launcher, Request};
 use unlade_oci::Platform;
 use unlade_oci::build::Image;
@@ -38,7 +38,7 @@ fn cluster_fifty_bundles_are_launched_with_a_cap_on_jobs() {
         let (sender, events) = unbounded();
         let all = launcher.launch_all(&requests, &batch, sender);
         let (outcomes, most) = with_most_jobs(stage, all).await;
-        let n_done = outcomes.iter().filter(|it| matches!(it, Outcome::Launched(_))).count();
+        let n_done = outcomes.iter().filter(|it| matches!(it, LaunchOutcome::Launched(_))).count();
         assert_eq!(n_done, requests.len(), "{outcomes:?}");
         assert!((2..=CAP).contains(&most), "{most} Jobs at once");
         assert_eq!(stage.list::<Job>().await.len(), BUNDLES);
@@ -47,8 +47,8 @@ fn cluster_fifty_bundles_are_launched_with_a_cap_on_jobs() {
 
         // The second run finds the content of all images.
         let again = launcher.launch_all(&requests, &batch, unbounded().0).await;
-        let is_there = |outcome: &Outcome| match outcome {
-            Outcome::Launched(found) => found.job.is_none(),
+        let is_there = |outcome: &LaunchOutcome| match outcome {
+            LaunchOutcome::Launched(found) => found.job.is_none(),
             _ => false,
         };
         assert!(again.iter().all(is_there), "{again:?}");
@@ -66,10 +66,16 @@ fn cluster_a_failure_stops_the_others_unless_they_are_to_go_on() {
         let mut batch = Batch::default();
         batch.concurrency = NonZeroUsize::MIN;
         let outcomes = launcher.launch_all(&requests, &batch, unbounded().0).await;
-        assert!(matches!(outcomes[..], [Outcome::Failed(_), Outcome::NotBegun]), "{outcomes:?}");
+        assert!(
+            matches!(outcomes[..], [LaunchOutcome::Failed(_), LaunchOutcome::NotBegun]),
+            "{outcomes:?}"
+        );
         batch.keep_going = true;
         let outcomes = launcher.launch_all(&requests, &batch, unbounded().0).await;
-        assert!(matches!(outcomes[..], [Outcome::Failed(_), Outcome::Launched(_)]), "{outcomes:?}");
+        assert!(
+            matches!(outcomes[..], [LaunchOutcome::Failed(_), LaunchOutcome::Launched(_)]),
+            "{outcomes:?}"
+        );
     });
 }
 

@@ -27,6 +27,8 @@ const ASYNC: &[&str] = &["tokio", "futures-core", "async-trait", "mio", "smol", 
 const NETWORK: &[&str] =
     &["hyper", "reqwest", "ureq", "rustls", "openssl", "native-tls", "socket2", "tonic"];
 const KUBERNETES: &[&str] = &["kube", "kube-core", "kube-client", "kube-runtime", "k8s-openapi"];
+/// The client, without the types of Kubernetes.
+const KUBE: &[&str] = &["kube", "kube-core", "kube-client", "kube-runtime"];
 const SYSTEM: &[&str] = &["rustix", "nix", "tempfile", "walkdir", "cap-std", "tar"];
 const TERMINAL: &[&str] = &["clap", "anstream", "tracing-subscriber", "env_logger"];
 /// Parsers of another dialect than Go's, kept out of everything (docs/decisions/0001).
@@ -42,7 +44,7 @@ const KUBECONFIG_YAML: &[&str] = &["serde_saphyr"];
 const OUTSIDE: &[&str] =
     &["std::fs", "std::net", "std::env", "std::process", "std::thread", "fs::read", "env::var"];
 
-const BOUNDARIES: [Boundary; 15] = [
+const BOUNDARIES: [Boundary; 16] = [
     Boundary {
         crate_name: "unlade-text",
         purpose: "text from outside, as it is shown",
@@ -80,6 +82,15 @@ const BOUNDARIES: [Boundary; 15] = [
         forbidden_words: OUTSIDE,
     },
     Boundary {
+        crate_name: "unlade-diagnose",
+        purpose: "why a launch failed: pods, Jobs, pull secrets and errors of requests, classified",
+        reach: "nothing",
+        folder: "crates/diagnose",
+        may_name: &["unlade-config-map"],
+        without: &[ASYNC, NETWORK, KUBE, SYSTEM, TERMINAL, YAML],
+        forbidden_words: OUTSIDE,
+    },
+    Boundary {
         crate_name: "unlade-loader",
         purpose: "a bundle as OLM sees it, its package manifest, versions and ranges",
         reach: "nothing",
@@ -114,7 +125,7 @@ const BOUNDARIES: [Boundary; 15] = [
         purpose: "Jobs, what becomes of them, and why",
         reach: "one API server",
         folder: "launcher",
-        may_name: &["unlade-bundle", "unlade-config-map", "unlade-loader"],
+        may_name: &["unlade-bundle", "unlade-config-map", "unlade-diagnose", "unlade-loader"],
         without: &[&["openssl", "native-tls"], TERMINAL, OTHER_YAML],
         forbidden_words: KUBECONFIG_YAML,
     },
@@ -172,6 +183,7 @@ const BOUNDARIES: [Boundary; 15] = [
         may_name: &[
             "unlade-bundle",
             "unlade-config-map",
+            "unlade-diagnose",
             "unlade-launcher",
             "unlade-loader",
             "unlade-oci",

@@ -118,7 +118,7 @@ fn drain(
     progresses: &mut Progresses,
     finished: &mut Finished,
     events: &mut UnboundedReceiver<BatchEvent>,
-    outcomes: &mut UnboundedReceiver<(usize, batch::Outcome)>,
+    outcomes: &mut UnboundedReceiver<(usize, batch::LaunchOutcome)>,
 ) -> Result<Vec<String>, Error> {
     while let Ok(event) = events.try_recv() {
         record(job, report, progresses, &event)?;
@@ -172,14 +172,14 @@ impl Finished {
         report: &mut Report,
         progresses: &Progresses,
         place: usize,
-        outcome: batch::Outcome,
+        outcome: batch::LaunchOutcome,
     ) -> Result<Option<String>, Error> {
         let Some(launch) = progresses.all().get(place) else { return Ok(None) };
         let mut row = row(launch);
         let mut removed = None;
         report.clear();
         match outcome {
-            batch::Outcome::Launched(launched) => match load(job, &launched) {
+            batch::LaunchOutcome::Launched(launched) => match load(job, &launched) {
                 Ok(manifest) => {
                     row.config_map = Some(name(&launched).to_owned());
                     row.package = Some(manifest.bundle.package_name.clone());
@@ -204,8 +204,8 @@ impl Finished {
                 }
             },
             // The failure was reported when it happened.
-            batch::Outcome::Failed(failure) => self.fail(Exit::Cluster(failure.reason)),
-            batch::Outcome::NotBegun => self.n_failed += 1,
+            batch::LaunchOutcome::Failed(failure) => self.fail(Exit::Cluster(failure.reason)),
+            batch::LaunchOutcome::NotBegun => self.n_failed += 1,
         }
         if let Some(place) = self.rows.get_mut(place) {
             *place = Some(row);

@@ -13,13 +13,13 @@ fn rejected_objects_are_reported() {
     let outcome = |answer| judge(CONFIG_MAP, answer, Outcome::Failed).outcome;
     assert_eq!(outcome(Ok(())), Outcome::Ok);
     assert_eq!(outcome(refused(Reason::Quota)), Outcome::Failed);
-    assert_eq!(outcome(Err(Refusal::Forbidden)), Outcome::LeftOut);
+    assert_eq!(outcome(Err(Refusal::Forbidden)), Outcome::Skipped);
     assert_eq!(outcome(Err(Refusal::NoDryRun("x".into()))), Outcome::Warning);
 }
 
 #[test]
 fn one_accepted_pod_is_enough() {
-    use Outcome::{Failed, LeftOut, Ok as Well, Warning};
+    use Outcome::{Failed, Ok as Well, Skipped, Warning};
     let pod = || Some(Ok(()));
     let denied = || Some(refused(Reason::PodSecurity));
     let forbidden = || Some(Err(Refusal::Forbidden));
@@ -30,7 +30,7 @@ fn one_accepted_pod_is_enough() {
         (denied(), denied(), &[Failed, Failed]),
         (denied(), None, &[Failed]),
         (None, denied(), &[Failed]),
-        (forbidden(), forbidden(), &[LeftOut, LeftOut]),
+        (forbidden(), forbidden(), &[Skipped, Skipped]),
     ] {
         let checks = pods(inject, mount);
         let found: Vec<_> = checks.iter().map(|check| check.outcome).collect();
@@ -46,7 +46,7 @@ fn image_volumes_are_supported_if_they_are_kept() {
         (Some(false), Some(true), Strategy::ImageVolume, Outcome::Failed),
         (None, Some(true), Strategy::ImageVolume, Outcome::Ok),
         (None, Some(false), Strategy::Auto, Outcome::Warning),
-        (None, None, Strategy::Auto, Outcome::LeftOut),
+        (None, None, Strategy::Auto, Outcome::Skipped),
     ] {
         assert_eq!(volumes(by_pod, by_job, strategy).outcome, outcome, "{by_pod:?} {by_job:?}");
     }
@@ -63,5 +63,5 @@ fn the_level_of_pod_security_is_read_from_the_label() {
         assert_eq!(level_of(label), Outcome::Ok, "{label:?}");
     }
     assert_eq!(level_of(Some("strict")), Outcome::Warning);
-    assert_eq!(level(None).outcome, Outcome::LeftOut);
+    assert_eq!(level(None).outcome, Outcome::Skipped);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Deadlines, Failure, Reason};
+use crate::{Deadlines, Evidence, Failure, Reason};
 
 /// The phase of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,12 +61,12 @@ impl Budget {
         };
         let cause = on.as_ref().map(|on| format!(": {}", on.message)).unwrap_or_default();
         let message = format!("gave up after {} s of waiting for {what}{cause}", time.as_secs());
-        let Some(on) = on else {
-            let object = Some(format!("job/{job}"));
-            let evidence = crate::Evidence { object, ..crate::Evidence::default() };
+        let Some(mut on) = on else {
+            let evidence = Evidence::of_object(format!("job/{job}"));
             return Failure::new(Reason::Deadline, message).with_evidence(evidence);
         };
-        Failure { message, ..on }
+        on.message = message;
+        on
     }
 
     fn spent_in(&mut self, phase: Phase) -> &mut Duration {

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::batch::v1::Job;
 
-use crate::condition::holding;
+use unlade_diagnose::job_condition;
 
 /// Checks whether the Job has succeeded.
 pub(in crate::launch) fn is_complete(job: &Job) -> bool {
@@ -34,5 +34,5 @@ pub(in crate::launch) fn is_over(job: &Job) -> bool {
 }
 
 fn has(job: &Job, types: &[&str]) -> bool {
-    types.iter().any(|kind| holding(job, kind).is_some())
+    types.iter().any(|kind| job_condition(job, kind).is_some())
 }

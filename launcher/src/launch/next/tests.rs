@@ -81,7 +81,6 @@ fn kind(reason: Reason, may_inject: bool) -> &'static str {
         R::ImageReplaced => "replaced",
         R::ImageUnverified => "unverified",
         R::JobDeleted | R::ConfigMapDeleted | R::Namespace => "gone",
-        // This match is exhaustive, so that a new reason has to be assigned to a row.
         R::InvalidReference
         | R::InvalidOption
         | R::RateLimited
@@ -106,6 +105,7 @@ fn kind(reason: Reason, may_inject: bool) -> &'static str {
         | R::System
         | R::Interrupted
         | R::Internal => "fact",
+        _ => panic!("assign the new {reason:?} to a row"),
     }
 }
 

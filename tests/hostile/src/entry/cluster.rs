@@ -4,7 +4,8 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Event, Pod, Secret};
 use unlade_bundle::{Content, Directory, File, Limits};
 use unlade_config_map::encode;
-use unlade_launcher::{Failure, ImageReference, failure};
+use unlade_diagnose::{Failure, classify_pod, classify_pull_secret};
+use unlade_launcher::ImageReference;
 use unlade_unpacker::fuzz;
 
 use crate::image::parts;
@@ -66,7 +67,7 @@ pub(super) fn pod(input: &[u8]) {
     let pod = parts.next().and_then(|part| serde_json::from_slice::<Pod>(part).ok());
     let events = parts.next().and_then(|part| serde_json::from_slice::<Vec<Event>>(part).ok());
     if let Some(pod) = pod {
-        let failure = failure::classify_pod(&pod, &events.unwrap_or_default());
+        let failure = classify_pod(&pod, &events.unwrap_or_default());
         assert_bounded(failure.as_ref());
     }
 }
@@ -88,7 +89,7 @@ pub(super) fn pull_secret(input: &[u8]) {
             data: Some([(key.to_owned(), ByteString(entries.to_vec()))].into()),
             ..Secret::default()
         };
-        let failure = failure::classify_pull_secret("pull", Some(&secret), &image);
+        let failure = classify_pull_secret("pull", Some(&secret), (&image).into());
         assert_bounded(failure.as_ref());
     }
 }

@@ -1,7 +1,4 @@
-use kube::core::Status;
-
-use crate::Reason;
-use crate::failure::classify_request_error;
+use crate::{Reason, RequestError, Status, classify_request_error};
 
 /// The code, the reason and the message of the status; the reason of the failure, and whether it is
 /// transient.
@@ -115,43 +112,33 @@ const ANSWERS: &[(u16, &str, &str, Reason, bool)] = &[
 #[test]
 fn replies_of_the_api_server_have_their_reasons() {
     for (code, state, said, reason, is_transient) in ANSWERS {
-        let status = Status::failure(said, state).with_code(*code);
-        let failure =
-            classify_request_error(&kube::Error::Api(status.boxed()), "create Job etcd-1");
+        let status =
+            Status { code: *code, reason: state, message: said, is_namespace_terminating: false };
+        let failure = classify_request_error(RequestError::Status(status), "create Job etcd-1");
         assert_eq!(
             (failure.reason, failure.is_transient),
             (*reason, *is_transient),
             "{code} {said}"
         );
         assert!(failure.message.contains("Job etcd-1"), "{}", failure.message);
-        assert_eq!(failure.evidence.said.as_deref(), Some(*said));
+        assert_eq!(failure.evidence.message.as_deref(), Some(*said));
     }
 }
 
 #[test]
 fn a_terminating_namespace_is_known_by_the_cause_in_the_status() {
-    let json = r#"{"code": 403, "message": "no", "reason": "Forbidden",
-        "details": {"causes": [{"reason": "NamespaceTerminating", "message": "", "field": ""}]}}"#;
-    let status: Status = serde_json::from_str(json).unwrap();
-    let failure = classify_request_error(&kube::Error::Api(status.boxed()), "create Job etcd-1");
+    let status =
+        Status { code: 403, reason: "Forbidden", message: "no", is_namespace_terminating: true };
+    let failure = classify_request_error(RequestError::Status(status), "create Job etcd-1");
     assert_eq!(failure.reason, Reason::Namespace);
 }
 
 #[test]
 fn an_unreachable_server_is_transient_and_an_untrusted_one_is_not() {
-    let error = |said: &str| kube::Error::Service(said.into());
-    let silent = classify_request_error(
-        &error("client error (Connect): tcp connect error: Connection refused"),
-        "get ConfigMap etcd",
-    );
+    let classify =
+        |said| classify_request_error(RequestError::NoAnswer(said), "get ConfigMap etcd");
+    let silent = classify("tcp connect error: Connection refused");
     assert_eq!((silent.reason, silent.is_transient), (Reason::ApiUnreachable, true));
-    assert_eq!(
-        silent.message,
-        "failed to get ConfigMap etcd: the API server does not answer: \"ServiceError: client error (Connect): tcp connect error: Connection refused\""
-    );
-    let foreign = classify_request_error(
-        &error("invalid peer certificate: UnknownIssuer"),
-        "get ConfigMap etcd",
-    );
+    let foreign = classify("invalid peer certificate: UnknownIssuer");
     assert_eq!((foreign.reason, foreign.is_transient), (Reason::ApiUnreachable, false));
 }

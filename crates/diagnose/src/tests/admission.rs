@@ -1,6 +1,6 @@
 use super::assert_every_phrase_decides;
 use crate::Reason;
-use crate::failure::admission::{self, RULES};
+use crate::admission::{self, RULES};
 
 const SAMPLES: &[(&str, Reason, bool)] = &[
     (

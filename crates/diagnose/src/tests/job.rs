@@ -2,7 +2,7 @@ use k8s_openapi::api::batch::v1::Job;
 use serde_json::json;
 
 use crate::Reason;
-use crate::failure::classify_job;
+use crate::classify_job;
 
 fn job(kind: &str, reason: &str, message: &str) -> Job {
     let condition = json!({"type": kind, "status": "True", "reason": reason, "message": message});

@@ -163,7 +163,7 @@ impl Reason {
     }
 
     /// Checks whether the failure may be temporary, if nothing but the reason is known.
-    pub(crate) fn is_transient(self) -> bool {
+    pub fn is_transient(self) -> bool {
         matches!(
             self,
             Self::RateLimited
@@ -192,7 +192,7 @@ impl Reason {
     }
 
     /// Checks whether the failure concerns this launcher only, and not the Job that it watches.
-    pub(crate) fn is_of_launcher(self) -> bool {
+    pub fn is_of_launcher(self) -> bool {
         matches!(
             self,
             Self::Forbidden
@@ -205,12 +205,12 @@ impl Reason {
     }
 
     /// Checks whether the content of the attempt may not be that of the requested image.
-    pub(crate) fn is_of_image(self) -> bool {
+    pub fn is_of_image(self) -> bool {
         matches!(self, Self::ImageReplaced | Self::ImageUnverified)
     }
 
     /// Checks whether a Job with other pod options may succeed.
-    pub(crate) fn depends_on_options(self) -> bool {
+    pub fn depends_on_options(self) -> bool {
         matches!(
             self,
             Self::ImageNotFound

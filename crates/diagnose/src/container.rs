@@ -269,7 +269,7 @@ pub(super) fn evidence(object: &str, status: &ContainerStatus) -> Evidence {
         object: Some(object.to_owned()),
         container: Some(status.name.clone()),
         state: waiting.and_then(|it| it.reason.clone()).or_else(|| ended?.reason.clone()),
-        said: waiting.and_then(|it| it.message.clone()).or_else(|| ended?.message.clone()),
+        message: waiting.and_then(|it| it.message.clone()).or_else(|| ended?.message.clone()),
         exit_code: ended.map(|ended| ended.exit_code),
         ..Evidence::default()
     }

@@ -1,4 +1,4 @@
-use crate::failure::worst;
+use crate::worst;
 use crate::{Failure, Reason};
 
 fn worst_of(reasons: &[Reason]) -> Option<Reason> {

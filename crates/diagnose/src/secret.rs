@@ -10,14 +10,17 @@ use serde::Deserialize;
 
 use super::bound::quoted;
 use super::{Evidence, Failure, Reason};
-use crate::ImageReference;
-use crate::image_reference::{DEFAULT_REGISTRY, FORMER_DEFAULT_REGISTRY};
 
 /// The types that the kubelet accepts, and the keys of their entries.
 const TYPES: [(&str, &str); 2] = [
     ("kubernetes.io/dockerconfigjson", ".dockerconfigjson"),
     ("kubernetes.io/dockercfg", ".dockercfg"),
 ];
+
+/// The registry that the kubelet uses for an image without one, and its former name, which
+/// `docker login` still writes.
+const DEFAULT_REGISTRY: &str = "docker.io";
+const FORMER_DEFAULT_REGISTRY: &str = "index.docker.io";
 
 /// The maximum size of a secret, in bytes (`MaxSecretSize` of the API server).
 const MAX_SECRET: usize = 1 << 20;
@@ -30,9 +33,20 @@ struct Config {
     auths: Auths,
 }
 
+/// An image that the kubelet pulls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PulledImage<'a> {
+    /// The reference, as messages show it.
+    pub reference: &'a str,
+    /// The registry with its port, which is `docker.io` for a reference without one.
+    pub registry: &'a str,
+    /// The path of the repository, with `library/` for an image of `docker.io` without a path.
+    pub repository: &'a str,
+}
+
 /// The registries for which a pull secret has entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entries(Vec<String>);
+pub struct PullSecretEntries(Vec<String>);
 
 /// Returns why the pull secret `name` is of no use for `image`: the secret does not exist (`secret`
 /// is `None`), has the wrong type, is malformed, or has no entry for the registry. Only the
@@ -40,25 +54,26 @@ pub(crate) struct Entries(Vec<String>);
 pub fn classify_pull_secret(
     name: &str,
     secret: Option<&Secret>,
-    image: &ImageReference,
+    image: PulledImage<'_>,
 ) -> Option<Failure> {
-    let entries = match Entries::read(name, secret) {
+    let entries = match PullSecretEntries::read(name, secret) {
         Ok(entries) if entries.cover(image) => return None,
         Ok(entries) => entries,
         Err(failure) => return Some(failure),
     };
     let entries = quoted(&entries.0.join(", "));
+    let image = image.reference;
     Some(unusable(name, &format!("has no entry for image {image}, only for {entries}")))
 }
 
-impl Entries {
+impl PullSecretEntries {
     /// Reads the pull secret `name`, as the kubelet does.
     ///
     /// # Errors
     ///
     /// Returns an error if the secret does not exist (`secret` is `None`), has the wrong type, is
     /// malformed or is empty.
-    pub(crate) fn read(name: &str, secret: Option<&Secret>) -> Result<Self, Failure> {
+    pub fn read(name: &str, secret: Option<&Secret>) -> Result<Self, Failure> {
         let Some(secret) = secret else {
             let message = format!("pull secret {name} does not exist");
             return Err(Failure::new(Reason::NoPullSecret, message).with_evidence(evidence(name)));
@@ -67,7 +82,7 @@ impl Entries {
     }
 
     /// Checks whether the kubelet finds credentials for `image` in the secret.
-    pub(crate) fn cover(&self, image: &ImageReference) -> bool {
+    pub fn cover(&self, image: PulledImage<'_>) -> bool {
         self.0.iter().any(|entry| covers(entry, image))
     }
 
@@ -103,13 +118,12 @@ impl Entries {
 
 /// Checks whether the kubelet uses an entry for `image` (pkg/credentialprovider/keyring.go). Each
 /// part of the entry's host may contain wildcards, and its path is a prefix of the image's path.
-fn covers(entry: &str, image: &ImageReference) -> bool {
+fn covers(entry: &str, image: PulledImage<'_>) -> bool {
     let entry =
         entry.strip_prefix("https://").or_else(|| entry.strip_prefix("http://")).unwrap_or(entry);
     let (host, path) = entry.split_once('/').unwrap_or((entry, ""));
     let path = ["v1/", "v2/"].iter().find_map(|version| path.strip_prefix(version)).unwrap_or(path);
-    let registry = image.registry();
-    // `docker login` writes another name of the default registry.
+    let registry = image.registry;
     if registry == DEFAULT_REGISTRY && host == FORMER_DEFAULT_REGISTRY && path.is_empty() {
         return true;
     }
@@ -120,7 +134,7 @@ fn covers(entry: &str, image: &ImageReference) -> bool {
     port == registry_port
         && same_length
         && parts.all(|(glob, part)| matches(glob, part))
-        && image.repository().starts_with(path)
+        && image.repository.starts_with(path)
 }
 
 /// Checks whether `glob`, in which `*` matches any text, matches `text`, as Go's `filepath.Match`
@@ -150,7 +164,7 @@ fn unusable(name: &str, problem: &str) -> Failure {
 }
 
 fn evidence(name: &str) -> Evidence {
-    Evidence { object: Some(format!("secret/{name}")), ..Evidence::default() }
+    Evidence::of_object(format!("secret/{name}"))
 }
 
 #[cfg(test)]
@@ -160,7 +174,11 @@ mod tests {
 
     use super::*;
 
-    const IMAGE: &str = "registry.example:5000/team/etcd:1.0";
+    const IMAGE: PulledImage<'_> = PulledImage {
+        reference: "registry.example:5000/team/etcd:1.0",
+        registry: "registry.example:5000",
+        repository: "team/etcd",
+    };
 
     fn secret(kind: &str, key: &str, text: &str) -> Secret {
         Secret {
@@ -170,18 +188,14 @@ mod tests {
         }
     }
 
-    fn image(text: &str) -> ImageReference {
-        ImageReference::parse(text).unwrap()
-    }
-
     fn reason(kind: &str, key: &str, text: &str) -> Option<Reason> {
         let secret = secret(kind, key, text);
-        classify_pull_secret("pull", Some(&secret), &image(IMAGE)).map(|failure| failure.reason)
+        classify_pull_secret("pull", Some(&secret), IMAGE).map(|failure| failure.reason)
     }
 
     #[test]
     fn missing_secret_has_another_reason_than_an_unusable_one() {
-        let missing = classify_pull_secret("pull", None, &image(IMAGE)).unwrap();
+        let missing = classify_pull_secret("pull", None, IMAGE).unwrap();
         assert_eq!(missing.reason, Reason::NoPullSecret);
         let [(json, json_key), (old, old_key)] = TYPES;
         let auths = r#"{"auths": {"registry.example:5000": {"auth": "YTpi"}}}"#;
@@ -218,7 +232,7 @@ mod tests {
             ("registry.example:5000/other", false),
             ("sub.registry.example:5000", false),
         ] {
-            assert_eq!(covers(entry, &image(IMAGE)), covered, "{entry}");
+            assert_eq!(covers(entry, IMAGE), covered, "{entry}");
         }
     }
 
@@ -261,8 +275,8 @@ mod tests {
             assert_eq!(matches(&glob, &text), expected, "{}", &glob[..4]);
         }
         let entry = format!("{}.example", "*a".repeat(1 << 16) + "*b");
-        let image = image(&format!("{}.example/team/etcd:1.0", "a".repeat(60)));
-        assert!(!covers(&entry, &image));
+        let registry = format!("{}.example", "a".repeat(60));
+        assert!(!covers(&entry, PulledImage { registry: &registry, ..IMAGE }));
     }
 
     /// Tries every length for each star.
@@ -296,9 +310,13 @@ mod tests {
             (&format!("{DEFAULT_REGISTRY}/other"), false),
             ("registry.example", false),
         ] {
-            assert_eq!(covers(entry, &image("team/etcd:1.0")), covered, "{entry}");
+            assert_eq!(
+                covers(entry, PulledImage { registry: DEFAULT_REGISTRY, ..IMAGE }),
+                covered,
+                "{entry}"
+            );
         }
-        assert!(!covers(&login, &image(IMAGE)));
+        assert!(!covers(&login, IMAGE));
     }
 
     #[test]
@@ -306,7 +324,7 @@ mod tests {
         let text = r#"{"auths": {"other.example": {"auth": "c2VjcmV0"}}, "oops": "c2VjcmV0"#;
         for text in [text, &text.replace(", \"oops\": \"c2VjcmV0", "}")] {
             let secret = secret(TYPES[0].0, TYPES[0].1, text);
-            let failure = classify_pull_secret("pull", Some(&secret), &image(IMAGE)).unwrap();
+            let failure = classify_pull_secret("pull", Some(&secret), IMAGE).unwrap();
             assert!(!serde_json::to_string(&failure).unwrap().contains("c2VjcmV0"), "{failure:?}");
         }
     }

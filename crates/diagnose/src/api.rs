@@ -1,52 +1,78 @@
 //! Classification of failed requests to the API server.
 
-use std::error::Error as _;
-
-use kube::core::Status;
-
 use super::bound::quoted;
 use super::{Evidence, Failure, Reason, admission};
-use crate::client::Unreached;
 
 const UNTRUSTED: &str = "check the certificate authority of the cluster in the kubeconfig";
+
+/// Why a request to the API server failed. The texts are those of the client, with all causes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestError<'a> {
+    /// The API server answered with an error.
+    Status(Status<'a>),
+    /// The client could not obtain credentials.
+    Credentials(&'a str),
+    /// The client could not build the request.
+    Request(&'a str),
+    /// The answer does not come from an API server.
+    Response(&'a str),
+    /// The configuration of the client is missing or invalid.
+    Configuration(&'a str),
+    /// The API server did not answer.
+    NoAnswer(&'a str),
+    /// No API server has ever answered at this address.
+    Unreached {
+        /// The whole message.
+        message: &'a str,
+        /// Whether the certificate of the server is not trusted.
+        is_untrusted: bool,
+    },
+}
+
+/// An error that the API server answered with, as in the `Status` of Kubernetes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Status<'a> {
+    /// The HTTP status code.
+    pub code: u16,
+    /// The machine-readable reason, such as `AlreadyExists`, or empty.
+    pub reason: &'a str,
+    /// The message.
+    pub message: &'a str,
+    /// Whether a cause in the details has the reason `NamespaceTerminating`.
+    pub is_namespace_terminating: bool,
+}
 
 /// Classifies the error of a request. `doing` describes the request, such as `create Job etcd-1`.
 ///
 /// A missing, existing or changed object is often not a failure. Callers handle these cases first.
-pub fn classify_request_error(error: &kube::Error, doing: &str) -> Failure {
+pub fn classify_request_error(error: RequestError<'_>, doing: &str) -> Failure {
+    let failed = |reason, how: &str, said: &str| {
+        Failure::new(reason, format!("failed to {doing}: {how}{}", quoted(said)))
+    };
     let failure = match error {
-        kube::Error::Api(status) => classify_status(status, doing),
-        kube::Error::Auth(_) => Failure::new(
-            Reason::Forbidden,
-            format!("failed to {doing}: failed to obtain credentials: {}", quoted(&chain(error))),
-        )
-        .with_hint(Some("check the user in the kubeconfig, and whether kubectl works with it")),
-        kube::Error::BuildRequest(_) | kube::Error::HttpError(_) => {
-            Failure::new(Reason::Internal, format!("failed to {doing}: {}", quoted(&chain(error))))
+        RequestError::Status(status) => classify_status(status, doing),
+        RequestError::Credentials(said) => {
+            failed(Reason::Forbidden, "failed to obtain credentials: ", said).with_hint(Some(
+                "check the user in the kubeconfig, and whether kubectl works with it",
+            ))
         }
-        kube::Error::SerdeError(_) | kube::Error::FromUtf8(_) => Failure::new(
-            Reason::ApiRefused,
-            format!(
-                "failed to {doing}: the reply does not come from an API server: {}",
-                quoted(&chain(error))
-            ),
-        )
-        .with_hint(Some("a proxy may have replied instead")),
-        kube::Error::InferConfig(_) | kube::Error::InferKubeconfig(_) => {
-            let said = quoted(&chain(error));
-            Failure::new(Reason::ApiUnreachable, format!("failed to {doing}: {said}"))
-                .with_transience(false)
+        RequestError::Request(said) => failed(Reason::Internal, "", said),
+        RequestError::Response(said) => {
+            failed(Reason::ApiRefused, "the reply does not come from an API server: ", said)
+                .with_hint(Some("a proxy may have replied instead"))
         }
-        kube::Error::Service(cause) => match cause.downcast_ref() {
-            Some(unreached) => unreached_failure(unreached),
-            None => no_reply(&chain(error), doing),
-        },
-        _ => no_reply(&chain(error), doing),
+        RequestError::Configuration(said) => {
+            failed(Reason::ApiUnreachable, "", said).with_transience(false)
+        }
+        RequestError::NoAnswer(said) => no_reply(said, doing),
+        RequestError::Unreached { message, is_untrusted } => {
+            unreached_failure(message, is_untrusted)
+        }
     };
     failure.bounded()
 }
 
-fn classify_status(status: &Status, doing: &str) -> Failure {
+fn classify_status(status: Status<'_>, doing: &str) -> Failure {
     let said = status.message.trim();
     let object = doing.split_once(' ').map_or(doing, |(_, object)| object);
     let rejected = |reason, what: &str| {
@@ -55,7 +81,7 @@ fn classify_status(status: &Status, doing: &str) -> Failure {
     let failure = match status.code {
         401 => rejected(Reason::Forbidden, "the API server rejects the credentials")
             .with_hint(Some("log in again, and check the user in the kubeconfig")),
-        _ if is_terminating(status) => {
+        _ if status.is_namespace_terminating => {
             rejected(Reason::Namespace, "the namespace is being deleted")
         }
         _ => match admission::classify(said, object) {
@@ -63,15 +89,15 @@ fn classify_status(status: &Status, doing: &str) -> Failure {
             None => classify_code(status, rejected),
         },
     };
-    let state = Some(&status.reason).filter(|reason| !reason.is_empty()).cloned();
+    let state = Some(status.reason).filter(|reason| !reason.is_empty()).map(str::to_owned);
     failure.with_evidence(Evidence {
         state: state.or_else(|| (status.code > 0).then(|| status.code.to_string())),
-        said: Some(said.to_owned()).filter(|said| !said.is_empty()),
+        message: Some(said.to_owned()).filter(|said| !said.is_empty()),
         ..Evidence::default()
     })
 }
 
-fn classify_code(status: &Status, rejected: impl Fn(Reason, &str) -> Failure) -> Failure {
+fn classify_code(status: Status<'_>, rejected: impl Fn(Reason, &str) -> Failure) -> Failure {
     match status.code {
         403 => rejected(Reason::Forbidden, "the request is forbidden"),
         // The name is free once the deletion is complete.
@@ -93,23 +119,18 @@ fn classify_code(status: &Status, rejected: impl Fn(Reason, &str) -> Failure) ->
 /// Checks whether the message comes from the API server's authorizer, and not from admission or
 /// from the check against privilege escalation: `pods is forbidden: User "a" cannot create resource
 /// "pods" ...`.
-pub(crate) fn is_from_authorizer(said: &str) -> bool {
+pub fn is_from_authorizer(said: &str) -> bool {
     said.contains("cannot create resource")
 }
 
-fn is_terminating(status: &Status) -> bool {
-    let causes = status.details.iter().flat_map(|details| &details.causes);
-    causes.map(|cause| cause.reason.as_str()).any(|reason| reason == "NamespaceTerminating")
-}
-
 /// Returns a permanent failure: the server has never answered, so waiting for it is pointless.
-fn unreached_failure(unreached: &Unreached) -> Failure {
-    let hint = if unreached.is_untrusted {
+fn unreached_failure(message: &str, is_untrusted: bool) -> Failure {
+    let hint = if is_untrusted {
         UNTRUSTED
     } else {
         "check the server address in the kubeconfig, and that the cluster is running"
     };
-    Failure::new(Reason::ApiUnreachable, unreached).with_transience(false).with_hint(Some(hint))
+    Failure::new(Reason::ApiUnreachable, message).with_transience(false).with_hint(Some(hint))
 }
 
 /// Classifies a request that got no reply, by the text of the client's error, which has no type.
@@ -128,20 +149,5 @@ fn no_reply(said: &str, doing: &str) -> Failure {
     failure
         .with_transience(!is_untrusted)
         .with_hint(hint)
-        .with_evidence(Evidence { said: Some(said.to_owned()), ..Evidence::default() })
-}
-
-/// Joins an error and its causes, leaving out causes that an error already repeats.
-fn chain(error: &kube::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let said = error.to_string();
-        if !text.contains(&said) {
-            text.push_str(": ");
-            text.push_str(&said);
-        }
-        cause = error.source();
-    }
-    text
+        .with_evidence(Evidence { message: Some(said.to_owned()), ..Evidence::default() })
 }

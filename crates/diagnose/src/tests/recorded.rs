@@ -8,8 +8,8 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use serde::Deserialize;
 
-use crate::failure::{classify_job, classify_pod, worst};
 use crate::{Failure, Reason};
+use crate::{classify_job, classify_pod, worst};
 
 /// The file, the reason, whether the failure is transient, and a part of the message.
 const RECORDED: &[(&str, Reason, bool, &str)] = &[
@@ -78,7 +78,7 @@ struct Recorded {
 }
 
 fn folder() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/failure/tests")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tests")
 }
 
 fn recorded(name: &str) -> Recorded {

@@ -5,7 +5,6 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Failure, Reason};
-use crate::Strategy;
 
 #[cfg(test)]
 mod tests;
@@ -17,13 +16,13 @@ mod tests;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Remedy {
-    /// [`PodOptions::pull_secrets`](crate::PodOptions::pull_secrets).
+    /// Pull secrets with an entry for the registry.
     PullSecret,
-    /// [`PodOptions::node_selector`](crate::PodOptions::node_selector).
+    /// A selector of other nodes.
     NodeSelector,
     /// The architectures of the nodes.
     Architecture,
-    /// [`PodOptions::tolerations`](crate::PodOptions::tolerations).
+    /// A toleration of the taints of the nodes.
     Toleration,
     /// Requests and limits of the pod.
     Resources,
@@ -31,23 +30,23 @@ pub enum Remedy {
     LowerRequests,
     /// A higher memory limit of the pod.
     MemoryLimit,
-    /// [`Strategy::Inject`].
+    /// Injection of the unpacker instead of an image volume.
     Inject,
-    /// [`Strategy::ImageVolume`].
+    /// An image volume instead of injection of the unpacker.
     ImageVolume,
-    /// Another uid: [`PodOptions::user`](crate::PodOptions::user).
+    /// Another uid of the pod.
     User,
-    /// No uid: [`User::Unset`](crate::User::Unset).
+    /// No uid, so that the cluster chooses it.
     UnsetUser,
-    /// [`PodOptions::service_account`](crate::PodOptions::service_account).
+    /// An existing service account.
     ServiceAccount,
     /// Another priority class of the pod.
     PriorityClass,
-    /// Another name of the ConfigMap: [`Request::name`](crate::Request::name).
+    /// Another name of the ConfigMap.
     Name,
-    /// Another namespace: [`Request::namespace`](crate::Request::namespace).
+    /// Another namespace.
     Namespace,
-    /// [`Launcher::check`](crate::Launcher::check), which names the missing permissions.
+    /// A check of the permissions, which names the missing ones.
     Check,
 }
 
@@ -74,17 +73,6 @@ impl fmt::Display for Remedy {
     }
 }
 
-impl Remedy {
-    /// Checks whether a launch with this strategy already does this.
-    fn is_done_by(self, strategy: Strategy) -> bool {
-        match self {
-            Self::Inject => strategy == Strategy::Inject,
-            Self::ImageVolume => strategy == Strategy::ImageVolume,
-            _ => false,
-        }
-    }
-}
-
 impl Reason {
     /// Returns the remedies if nothing but the reason is known.
     pub(crate) fn remedies(self) -> &'static [Remedy] {
@@ -105,17 +93,16 @@ impl Reason {
 }
 
 impl Failure {
-    /// Returns the failure of an attempt with this strategy, without the remedies that the strategy
-    /// already applies.
+    /// Returns the failure without a remedy that the launch has already applied.
     #[must_use]
-    pub(crate) fn without_remedies_of(mut self, strategy: Strategy) -> Self {
-        self.remedies.retain(|remedy| !remedy.is_done_by(strategy));
+    pub fn without_remedy(mut self, applied: Remedy) -> Self {
+        self.remedies.retain(|remedy| *remedy != applied);
         self
     }
 
     /// Returns the failure with these remedies instead of those of its reason.
     #[must_use]
-    pub(crate) fn with_remedies(self, remedies: &[Remedy]) -> Self {
+    pub fn with_remedies(self, remedies: &[Remedy]) -> Self {
         Self { remedies: remedies.to_vec(), ..self }
     }
 }

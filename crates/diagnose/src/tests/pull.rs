@@ -1,6 +1,6 @@
 use super::assert_every_phrase_decides;
 use crate::Reason;
-use crate::failure::pull::{self, RULES, normalize};
+use crate::pull::{self, RULES, normalize};
 
 const IMAGE: &str = "registry.example/team/etcd:1.0";
 

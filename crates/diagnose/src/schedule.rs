@@ -33,7 +33,7 @@ pub(super) fn classify_status(pod: &Pod, object: &str) -> Option<Failure> {
     Some(failure.with_evidence(Evidence {
         object: Some(object.to_owned()),
         state: Some(state.to_owned()),
-        said: Some(said.to_owned()).filter(|said| !said.is_empty()),
+        message: Some(said.to_owned()).filter(|said| !said.is_empty()),
         ..Evidence::default()
     }))
 }
@@ -110,7 +110,7 @@ fn evidence(condition: &PodCondition, object: &str) -> Evidence {
     Evidence {
         object: Some(object.to_owned()),
         state: condition.reason.clone(),
-        said: condition.message.clone(),
+        message: condition.message.clone(),
         ..Evidence::default()
     }
 }

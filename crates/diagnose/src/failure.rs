@@ -1,66 +1,13 @@
-//! [`Failure`]: why a launch failed, with the evidence.
-//!
-//! The functions of this module are pure. They classify what the API server shows: [`classify_pod`] a
-//! pod, [`classify_job`] a Job, [`classify_request_error`] an error of a request, and [`classify_pull_secret`] a pull secret.
-//! [`worst`] chooses the failure to report when there are several.
-//!
-//! ```
-//! use k8s_openapi::api::core::v1::Pod;
-//! use unlade_launcher::{Reason, failure};
-//!
-//! let pod: Pod = serde_json::from_str(
-//!     r#"{
-//!         "metadata": {"name": "etcd-1-x7k2p"},
-//!         "spec": {"containers": [{"name": "unpack", "image": "registry.example/etcd:1.0"}]},
-//!         "status": {"phase": "Pending", "containerStatuses": [{
-//!             "name": "unpack", "image": "registry.example/etcd:1.0", "imageID": "",
-//!             "ready": false, "restartCount": 0,
-//!             "state": {"waiting": {
-//!                 "reason": "ErrImagePull",
-//!                 "message": "failed to pull and unpack image \"registry.example/etcd:1.0\": failed to resolve image: registry.example/etcd:1.0: not found"
-//!             }}
-//!         }]}
-//!     }"#,
-//! )?;
-//! let failure = failure::classify_pod(&pod, &[]).expect("the pod cannot start");
-//! assert_eq!(failure.reason, Reason::ImageNotFound);
-//! assert!(!failure.is_transient);
-//! # Ok::<(), serde_json::Error>(())
-//! ```
-
-mod admission;
-mod api;
-mod bound;
-mod container;
-mod event;
-mod job;
-mod outcome;
-mod pod;
-mod pull;
-mod reason;
-mod remedy;
-mod rule;
-mod schedule;
-mod secret;
-mod setup;
-#[cfg(test)]
-mod tests;
+//! [`Failure`]: what went wrong, with the evidence.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use api::classify_request_error;
-pub(crate) use api::is_from_authorizer;
-pub use bound::MAX_LOG_LINES;
-pub use job::classify_job;
-pub use pod::classify_pod;
-pub use reason::Reason;
-pub use remedy::Remedy;
-pub(crate) use secret::Entries;
-pub use secret::classify_pull_secret;
+use super::reason::Weight;
+use super::{MAX_LOG_LINES, Reason, Remedy, remedy};
 
-/// Why a launch failed, or what it is waiting for. Its JSON has at most 4 KiB if this module created
+/// Why a launch failed, or what it is waiting for. Its JSON has at most 4 KiB if this crate created
 /// the failure or [`Failure::bounded`] returned it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
@@ -100,12 +47,12 @@ pub struct Evidence {
     pub object: Option<String>,
     /// The message of the event, the condition or the container's state, or of the API server's
     /// reply.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub said: Option<String>,
+    #[serde(rename = "said", skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     /// The name of the container.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
-    /// The reason that accompanies `said`, such as `ImagePullBackOff`, `OOMKilled` or
+    /// The reason that accompanies the message, such as `ImagePullBackOff`, `OOMKilled` or
     /// `FailedCreate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
@@ -118,6 +65,11 @@ pub struct Evidence {
 }
 
 impl Evidence {
+    /// Returns evidence that only names an object, such as `pod/NAME`.
+    pub fn of_object(object: impl Into<String>) -> Self {
+        Self { object: Some(object.into()), ..Self::default() }
+    }
+
     /// Checks whether there is no evidence.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -160,14 +112,14 @@ impl Failure {
 
     /// Returns the failure with a transience that differs from the default of its reason.
     #[must_use]
-    pub(crate) fn with_transience(self, is_transient: bool) -> Self {
+    pub fn with_transience(self, is_transient: bool) -> Self {
         Self { is_transient, ..self }
     }
 
     /// Returns the failure with this hint. A hint that is given replaces the hint and the remedies
     /// of the reason.
     #[must_use]
-    pub(crate) fn with_hint(self, hint: Option<impl Into<String>>) -> Self {
+    pub fn with_hint(self, hint: Option<impl Into<String>>) -> Self {
         match hint {
             Some(hint) => Self { hint: Some(hint.into()), remedies: Vec::new(), ..self },
             None => self,
@@ -189,6 +141,6 @@ pub fn worst(failures: impl IntoIterator<Item = Failure>) -> Option<Failure> {
     Some(failures.fold(first, more_severe))
 }
 
-fn weight(failure: &Failure) -> (bool, reason::Weight) {
+fn weight(failure: &Failure) -> (bool, Weight) {
     (!failure.is_transient, failure.reason.weight())
 }

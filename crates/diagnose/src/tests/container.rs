@@ -2,7 +2,7 @@ use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStateWaiting
 
 use super::assert_every_phrase_decides;
 use crate::Reason;
-use crate::failure::container::{self, RULES};
+use crate::container::{self, RULES};
 
 const IMAGE: &str = "registry.example/team/etcd:1.0";
 

@@ -34,7 +34,7 @@ impl Failure {
     fn cut(&mut self, longest: usize) {
         cut(&mut self.message, longest);
         let evidence = &mut self.evidence;
-        let texts = [&mut evidence.object, &mut evidence.said, &mut evidence.container];
+        let texts = [&mut evidence.object, &mut evidence.message, &mut evidence.container];
         let texts = texts.into_iter().chain([&mut evidence.state, &mut self.hint]);
         texts.flatten().for_each(|text| cut(text, longest));
         evidence.log.iter_mut().for_each(|line| cut(line, longest / 4));
@@ -99,7 +99,7 @@ mod tests {
             let said = Some(text.clone());
             let mut failure = Failure::new(Reason::Killed, &text).with_evidence(Evidence {
                 object: said.clone(),
-                said: said.clone(),
+                message: said.clone(),
                 container: said.clone(),
                 state: said.clone(),
                 ..Evidence::default()

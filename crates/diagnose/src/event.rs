@@ -1,8 +1,8 @@
 //! Selection of the events about one object.
 
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::jiff::Timestamp;
 
 use super::Evidence;
 
@@ -42,7 +42,7 @@ pub(super) fn message(event: &Event) -> &str {
 pub(super) fn evidence(event: &Event, object: &str) -> Evidence {
     Evidence {
         object: Some(object.to_owned()),
-        said: Some(message(event).to_owned()),
+        message: Some(message(event).to_owned()),
         state: Some(reason(event).to_owned()),
         ..Evidence::default()
     }

@@ -2,7 +2,7 @@ use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
 use crate::Reason;
-use crate::failure::classify_pod;
+use crate::classify_pod;
 
 fn pod(status: &Value) -> Pod {
     let container = json!({"name": "unpack", "image": "registry.example/etcd:1.0"});

@@ -4,8 +4,7 @@ use k8s_openapi::api::batch::v1::{Job, JobCondition};
 use k8s_openapi::api::core::v1::Event;
 
 use super::bound::quoted;
-use super::{Evidence, Failure, Reason, admission, event, outcome, worst};
-use crate::condition::holding;
+use super::{Evidence, Failure, Reason, admission, event, job_condition, outcome, worst};
 
 /// Returns why `job` has no pod, or why it failed. Returns `None` if the Job makes progress or is
 /// complete.
@@ -15,11 +14,12 @@ use crate::condition::holding;
 pub fn classify_job(job: &Job, events: &[Event]) -> Option<Failure> {
     let object = &format!("job/{}", job.metadata.name.as_deref().unwrap_or_default());
     let status = job.status.as_ref();
-    if holding(job, "Complete").or_else(|| holding(job, "SuccessCriteriaMet")).is_some() {
+    if job_condition(job, "Complete").or_else(|| job_condition(job, "SuccessCriteriaMet")).is_some()
+    {
         return None;
     }
     // `FailureTarget` is set first, and `Failed` once all pods have terminated.
-    let ended = holding(job, "Failed").or_else(|| holding(job, "FailureTarget"));
+    let ended = job_condition(job, "Failed").or_else(|| job_condition(job, "FailureTarget"));
     let has_pod = status.is_some_and(|status| status.active.unwrap_or(0) > 0);
     let rejected = (!has_pod).then(|| classify_creation(job, object, events)).flatten();
     let failures =
@@ -63,7 +63,7 @@ fn classify_condition(condition: &JobCondition, object: &str) -> Failure {
     failure.with_evidence(Evidence {
         object: Some(object.to_owned()),
         state: condition.reason.clone(),
-        said: condition.message.clone(),
+        message: condition.message.clone(),
         ..Evidence::default()
     })
 }

@@ -1,0 +1,90 @@
+//! Classification of the errors of kube's client.
+
+use std::error::Error as _;
+
+use unlade_diagnose::{RequestError, Status};
+
+use super::Unreached;
+use crate::Failure;
+
+/// Classifies the error of a request. `doing` describes the request, such as `create Job etcd-1`.
+pub(crate) fn classify_request_error(error: &kube::Error, doing: &str) -> Failure {
+    let said = chain(error);
+    let error = match error {
+        kube::Error::Api(status) => RequestError::Status(Status {
+            code: status.code,
+            reason: &status.reason,
+            message: &status.message,
+            is_namespace_terminating: is_terminating(status),
+        }),
+        kube::Error::Auth(_) => RequestError::Credentials(&said),
+        kube::Error::BuildRequest(_) | kube::Error::HttpError(_) => RequestError::Request(&said),
+        kube::Error::SerdeError(_) | kube::Error::FromUtf8(_) => RequestError::Response(&said),
+        kube::Error::InferConfig(_) | kube::Error::InferKubeconfig(_) => {
+            RequestError::Configuration(&said)
+        }
+        kube::Error::Service(cause) => match cause.downcast_ref::<Unreached>() {
+            Some(unreached) => {
+                let message = unreached.to_string();
+                let error = RequestError::Unreached {
+                    message: &message,
+                    is_untrusted: unreached.is_untrusted,
+                };
+                return unlade_diagnose::classify_request_error(error, doing);
+            }
+            None => RequestError::NoAnswer(&said),
+        },
+        _ => RequestError::NoAnswer(&said),
+    };
+    unlade_diagnose::classify_request_error(error, doing)
+}
+
+fn is_terminating(status: &kube::core::Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    causes.map(|cause| cause.reason.as_str()).any(|reason| reason == "NamespaceTerminating")
+}
+
+/// Joins an error and its causes, leaving out causes that an error already repeats.
+fn chain(error: &kube::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let said = error.to_string();
+        if !text.contains(&said) {
+            text.push_str(": ");
+            text.push_str(&said);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Reason;
+
+    #[test]
+    fn a_terminating_namespace_is_known_by_the_cause_in_the_status() {
+        let json = r#"{"code": 403, "message": "no", "reason": "Forbidden",
+            "details": {"causes": [{"reason": "NamespaceTerminating", "message": "", "field": ""}]}}"#;
+        let status: kube::core::Status = serde_json::from_str(json).unwrap();
+        let error = kube::Error::Api(status.boxed());
+        let failure = classify_request_error(&error, "create Job etcd-1");
+        assert_eq!(failure.reason, Reason::Namespace);
+        assert_eq!(failure.evidence.message.as_deref(), Some("no"));
+    }
+
+    #[test]
+    fn an_error_is_reported_with_its_causes() {
+        let said = "client error (Connect): tcp connect error: Connection refused";
+        let failure =
+            classify_request_error(&kube::Error::Service(said.into()), "get ConfigMap etcd");
+        assert_eq!(
+            failure.message,
+            format!(
+                "failed to get ConfigMap etcd: the API server does not answer: \"ServiceError: {said}\""
+            )
+        );
+    }
+}
