@@ -1,9 +1,8 @@
-//! An attempt: adopts or creates a Job, and follows it until it has ended.
+//! An attempt: adopts or creates a Job, and carries out what its [`Course`] decides.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::pin::pin;
-use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -12,21 +11,19 @@ use kube::api::ListParams;
 use tokio::time::timeout_at;
 use unlade_config_map::{mark, record::IMAGE};
 
+use super::course::{Action, Answer, AttemptResult, Course};
 use super::creation::Created;
 use super::image::Wanted;
 use super::judge::pod::job_strategy;
-use super::judge::{Attempt, Budget, Judge, State, Verdict, Waiting, Written, condition};
-use super::next::{Ending, JobOwnership, Then};
+use super::judge::{Attempt, Budget, condition};
+use super::next::{JobOwnership, Then};
 use super::watch::Watch;
 use super::{Launch, backoff};
 use crate::object::{Facts, label, spec_hash};
-use crate::strategy::without_applied_remedy;
 use crate::{Failure, Reason, Step, Strategy, name};
 
-/// The interval between checks of an event that nothing else has confirmed.
-const CONFIRMATION: Duration = Duration::from_secs(5);
-
 /// What existed before the launch, and what the launch has left behind since.
+#[derive(Debug)]
 pub(super) struct LaunchBaseline {
     pub(super) facts: Facts,
     /// The uid of the Job that had written the ConfigMap before the launch.
@@ -48,8 +45,7 @@ impl LaunchBaseline {
 pub(super) struct AttemptOutcome {
     /// The Job, or `None` if none could be created.
     pub(super) attempt: Option<Attempt>,
-    /// What was written, or why the attempt failed and how the launch continues.
-    pub(super) result: Result<Box<Written>, (Failure, Then)>,
+    pub(super) result: AttemptResult,
 }
 
 impl Launch<'_> {
@@ -80,13 +76,9 @@ impl Launch<'_> {
         let may_inject = strategy == Strategy::ImageVolume
             && self.options.strategy == Strategy::Auto
             && attempt.wanted.strategy == Strategy::ImageVolume;
-        let result = match self.follow(&attempt, &mut watch, budget).await {
-            Verdict::Written(written) => Ok(written),
-            Verdict::Failed(ending, failure) => {
-                self.settle(baseline, &attempt, &mut watch, (ending, failure), may_inject).await
-            }
-        };
-        let result = match result {
+        let now = self.report.elapsed();
+        let course = Course::new(&self.plan, baseline, &attempt, may_inject, budget, now);
+        let result = match self.drive(course, &attempt, &mut watch).await {
             Ok(written) => Ok(self.record_verification(written).await),
             failed => failed,
         };
@@ -218,40 +210,36 @@ impl Launch<'_> {
         (found.clone(), if differs { JobOwnership::Other } else { JobOwnership::Same })
     }
 
-    async fn follow(&self, attempt: &Attempt, watch: &mut Watch, budget: &mut Budget) -> Verdict {
-        let mut judge = Judge::new(attempt, budget, self.report.elapsed());
-        let mut asked: Option<Duration> = None;
+    /// Carries out what the course of an attempt decides.
+    async fn drive(
+        &self,
+        mut course: Course<'_>,
+        attempt: &Attempt,
+        watch: &mut Watch,
+    ) -> AttemptResult {
         let wait = self.report.wait();
+        let mut answer = None;
         loop {
             watch.forget_old_trouble();
-            let judgement = judge.judge(&watch.seen, self.report.elapsed());
-            for step in judgement.steps {
-                self.report.step(step);
-            }
-            let Waiting { on, mut until, events_of, unconfirmed } = match judgement.state {
-                State::Ended(verdict) => return verdict,
-                State::Waiting(waiting) => waiting,
-            };
-            match on {
-                Some(failure) => wait.on(without_applied_remedy(attempt.wanted.strategy, *failure)),
-                None => wait.end(),
-            }
-            if let Some(failure) = unconfirmed {
-                let now = self.report.elapsed();
-                if asked.is_none_or(|asked| now >= asked + CONFIRMATION) {
-                    if self.confirms(&failure, watch.seen.job.object()).await {
-                        return Verdict::Failed(Ending::Fatal, *failure);
+            for action in course.step(&watch.seen, answer.take(), self.report.elapsed()) {
+                match action {
+                    Action::Report(step) => self.report.step(step),
+                    Action::WaitOn(failure) => wait.on(*failure),
+                    Action::Proceed => wait.end(),
+                    Action::StopWaiting => _ = wait.stop(),
+                    Action::WatchEvents(uid) => {
+                        watch.add_events(&uid);
+                        watch.add_namespace();
                     }
-                    asked = Some(self.report.elapsed());
+                    Action::Ask(question) => {
+                        answer = Some(self.answer(question, attempt, &watch.seen).await);
+                    }
+                    Action::Wait { until } => {
+                        let changed = timeout_at(self.report.at(until), watch.changed()).await;
+                        answer = changed.ok().and_then(Result::err).map(Answer::WatchForbidden);
+                    }
+                    Action::Finish(result) => return result,
                 }
-                until = until.min(asked.unwrap_or(now) + CONFIRMATION);
-            }
-            if let Some(uid) = events_of {
-                watch.add_events(&uid);
-                watch.add_namespace();
-            }
-            if let Ok(Err(failure)) = timeout_at(self.report.at(until), watch.changed()).await {
-                return Verdict::Failed(Ending::Fatal, failure);
             }
         }
     }

@@ -1,84 +1,60 @@
-//! The end of a failed attempt: collects and records the evidence, and ends the Job in place.
+//! The requests that end a failed attempt: they collect and record the evidence, and end the Job in
+//! place. The [course](super::course) of the attempt decides which of them are sent.
 
 use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, Pod, Secret};
+use kube::Api;
 use kube::api::{ListParams, LogParams, Patch, PatchParams};
-use kube::{Api, ResourceExt};
-use serde_json::{Value, json};
-use tokio::time::{Instant, timeout, timeout_at};
-use unlade_config_map::{emptied, mark, record::FAILURE};
+use serde_json::json;
+use tokio::time::timeout;
 use unlade_diagnose::{MAX_LOG_LINES, classify_pod, classify_pull_secret};
 
 use super::Launch;
 use super::attempt::LaunchBaseline;
-use super::image::{Comparison, Observed};
-use super::judge::condition::{ENDED, is_finished};
-use super::judge::pod::has_failed;
-use super::judge::{Attempt, Written, bears_mark, compared, verify_content};
-use super::next::{EndJob, Ending, Next, Then, next};
-use super::record::Record;
+use super::course::recording::{Progress, Recording, Returned};
+use super::course::{Answer, Question};
+use super::judge::condition::ENDED;
+use super::judge::{Attempt, Written};
+use super::next::{Ending, next};
 use super::retrier::{Reply, Retrier};
-use super::watch::{Presence, Seen, Watch};
-use crate::config_map::to_config_map;
+use super::watch::Seen;
 use crate::object::ttl;
-use crate::strategy::without_applied_remedy;
 use crate::{Failure, Reason};
 
 /// How long each request may be retried. The failure is already known, so these requests are not
 /// worth more time.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a Job may take to end. Its controller terminates the pods, which get half a minute.
-const STOPPING: Duration = Duration::from_secs(45);
-
-/// How long a pod may take to end after its container has exited.
-const ENDING: Duration = Duration::from_secs(2);
-
 /// The maximum size of a requested log, in bytes.
 const MAX_LOG: i64 = 16 << 10;
 
 impl Launch<'_> {
-    /// Does what follows from the failure of an attempt ([`next`]), and returns how the launch goes
-    /// on. The attempt has succeeded after all if the ConfigMap has its mark by then, because the
-    /// watches are not synchronised with each other.
-    pub(super) async fn settle(
+    /// Answers a question of the course of an attempt.
+    pub(super) async fn answer(
         &self,
-        baseline: &LaunchBaseline,
+        question: Question<'_>,
         attempt: &Attempt,
-        watch: &mut Watch,
-        (ending, failure): (Ending, Failure),
-        may_inject: bool,
-    ) -> Result<Box<Written>, (Failure, Then)> {
-        let what_follows =
-            |ending, reason| next(ending, Some(attempt.ownership), reason, may_inject);
-        if ending == Ending::Superseded {
-            let then = what_follows(ending, failure.reason).then;
-            return Err((failure, then));
+        seen: &Seen,
+    ) -> Answer {
+        match question {
+            Question::Confirm(failure) => {
+                let is_confirmed = self.confirms(&failure, seen.job.object()).await;
+                Answer::Confirmed(is_confirmed.then_some(failure))
+            }
+            Question::Explain(failure) => {
+                let failure = self.with_pull_secrets(failure).await;
+                Answer::Explained(self.with_log(failure).await)
+            }
+            Question::EndJob => {
+                self.end_job(attempt).await;
+                Answer::JobEnded
+            }
+            Question::Record(recording) => {
+                Answer::Recorded(self.record_failure(*recording, seen).await)
+            }
         }
-        let was_transient = failure.is_transient;
-        let failure = without_applied_remedy(attempt.wanted.strategy, failure);
-        let failure = self.with_log(self.with_pull_secrets(failure).await).await;
-        // The pull secrets exist after all, so another pod may get them.
-        let is_retryable = ending == Ending::Fatal && !was_transient && failure.is_transient;
-        let ending = if is_retryable { Ending::Retryable } else { ending };
-        let Next { then, record, end_job } = what_follows(ending, failure.reason);
-        if end_job == EndJob::BeforeRecording {
-            self.end_job(attempt).await;
-            wait_for_job_end(watch, attempt).await;
-        }
-        let failure =
-            self.record_failure(baseline, Some((attempt, &watch.seen)), failure, record).await;
-        let failure = match failure {
-            Ok(written) => return Ok(written),
-            Err(failure) => failure,
-        };
-        if end_job == EndJob::AfterRecording {
-            wait_for_pod_exit(watch, &failure).await;
-            self.end_job(attempt).await;
-        }
-        Err((failure, then))
     }
 
     /// Records and returns a failure that came before the first attempt. It is not recorded while
@@ -92,9 +68,9 @@ impl Launch<'_> {
     ) -> Failure {
         let is_alone = matches!(self.find_running_job(baseline, jobs), Ok(None));
         let record = next(Ending::Fatal, None, failure.reason, false).record;
-        let recorded =
-            self.record_failure(baseline, None, failure.clone(), record && is_alone).await;
-        recorded.err().unwrap_or(failure)
+        let recording =
+            Recording::new(&self.plan, baseline, None, failure.clone(), record && is_alone);
+        self.record_failure(recording, &Seen::default()).await.err().unwrap_or(failure)
     }
 
     /// Returns what is wrong with the pull secrets if the registry denied access and none of them is
@@ -176,110 +152,37 @@ impl Launch<'_> {
         }
     }
 
-    /// Records the failure on the ConfigMap if it `is_recorded`, unless the ConfigMap was filled,
-    /// and removes content that came from another or an unknown image. Returns the failure to
-    /// report.
+    /// Carries out what the recording of a failure decides.
     async fn record_failure(
         &self,
-        baseline: &LaunchBaseline,
-        attempt: Option<(&Attempt, &Seen)>,
-        mut failure: Failure,
-        is_recorded: bool,
+        mut recording: Recording<'_>,
+        seen: &Seen,
     ) -> Result<Box<Written>, Failure> {
         let api = self.api::<ConfigMap>();
         let retrier = Retrier::new(&self.report, TIMEOUT);
+        let name = self.plan.name();
+        let mut returned = None;
         loop {
-            let doing = format!("read ConfigMap {}", self.plan.name());
-            let found = match retrier.send(&doing, || api.get(self.plan.name())).await {
-                Ok(Reply::Done(found)) => found,
-                Ok(_) => return Err(self.classify_missing(failure).await),
-                // The failure matters more than the problem to record it.
-                Err(_) => return Err(failure),
-            };
-            let marked = attempt.filter(|(attempt, _)| bears_mark(&found, &attempt.uid));
-            if let Some((attempt, seen)) = marked {
-                match self.accepted(&found, attempt, seen, &failure).await {
-                    Accepted::Yes(images) => {
-                        return Ok(Box::new(Written { config_map: found, images }));
-                    }
-                    Accepted::No(why) => {
-                        failure = without_applied_remedy(attempt.wanted.strategy, why);
-                    }
-                    Accepted::Broken => {}
+            returned = Some(match recording.step(seen, returned.take()) {
+                Progress::ReadConfigMap => {
+                    let doing = format!("read ConfigMap {name}");
+                    Returned::ConfigMap(retrier.send(&doing, || api.get(name)).await)
                 }
-            }
-            if found.metadata.deletion_timestamp.is_some() {
-                return Err(self.classify_missing(failure).await);
-            }
-            let is_withdrawn = marked.is_some() && failure.reason.is_of_image();
-            // Someone else may have filled the ConfigMap meanwhile, or created another one with
-            // this name.
-            let is_others = found.annotations().get(mark::ATTEMPT) != baseline.written_by.as_ref()
-                || found.uid() != baseline.facts.config_map_uid;
-            if (is_others && !is_withdrawn) || !is_recorded {
-                return Err(failure);
-            }
-            let attempt = attempt.map(|it| it.0);
-            // The first launcher to record a failure saw the cause, and later ones may see only its
-            // effects.
-            let recorded = attempt.and_then(|attempt| Record::read(Some(&found), &attempt.uid));
-            if let Some(recorded) = recorded.filter(|_| !is_withdrawn) {
-                return Err(recorded.failure);
-            }
-            let record = Record {
-                attempt: attempt.map(|attempt| attempt.uid.clone()),
-                job: attempt.map(|attempt| attempt.job.clone()),
-                failure: failure.clone(),
-            };
-            let record = serde_json::to_string(&record).unwrap_or_default();
-            let patch = Patch::Merge(record_patch(&record, &found, is_withdrawn));
-            let doing = format!("annotate ConfigMap {}", self.plan.name());
-            let params = PatchParams::default();
-            let request = || api.patch(self.plan.name(), &params, &patch);
-            match retrier.send(&doing, request).await {
-                Ok(Reply::Changed) => {}
-                Err(_) if is_withdrawn => {
-                    let name = self.plan.name();
-                    let hint =
-                        format!("delete the ConfigMap {name}, because it still holds the content");
-                    return Err(failure.with_hint(Some(hint)));
+                Progress::ReadSeal(found) => {
+                    let seal = self.read_seal(&found).await;
+                    Returned::Seal(found, seal)
                 }
-                Ok(_) | Err(_) => return Err(failure),
-            }
-        }
-    }
-
-    /// Decides whether content with the mark of the attempt is accepted, despite the failure.
-    async fn accepted(
-        &self,
-        found: &ConfigMap,
-        attempt: &Attempt,
-        seen: &Seen,
-        failure: &Failure,
-    ) -> Accepted {
-        match failure.reason {
-            Reason::ImageReplaced => return Accepted::No(failure.clone()),
-            // Another launcher may have seen more of the pod.
-            Reason::ImageUnverified => {
-                let content = found.annotations().get(mark::DIGEST);
-                let seal = self.read_seal(found).await;
-                let observed = seal.zip(content).and_then(|(seal, content)| {
-                    super::reuse::verified_image(&seal, self.plan.image(), content)
-                });
-                let is_whole = verify_content(found, seen, attempt).is_ok();
-                return match observed.filter(|_| is_whole) {
-                    Some(bundle) => Accepted::Yes(Observed { bundle, ..Observed::default() }),
-                    None => Accepted::No(failure.clone()),
-                };
-            }
-            _ => {}
-        }
-        if verify_content(found, seen, attempt).is_err() {
-            return Accepted::Broken;
-        }
-        match compared(seen, attempt) {
-            Comparison::Same(images) | Comparison::Open(images, None) => Accepted::Yes(images),
-            Comparison::Open(_, Some(why)) | Comparison::Replaced(why) => Accepted::No(why),
+                Progress::ReadNamespace => {
+                    Returned::Namespace { is_terminating: self.is_namespace_terminating().await }
+                }
+                Progress::Patch(patch) => {
+                    let (patch, params) = (Patch::Merge(patch), PatchParams::default());
+                    let doing = format!("annotate ConfigMap {name}");
+                    let request = || api.patch(name, &params, &patch);
+                    Returned::Patch(retrier.send(&doing, request).await)
+                }
+                Progress::Done(result) => return result,
+            });
         }
     }
 
@@ -297,21 +200,6 @@ impl Launch<'_> {
         }
     }
 
-    /// Returns the failure for a ConfigMap that no longer exists. If the namespace is being
-    /// deleted, that is the failure.
-    async fn classify_missing(&self, failure: Failure) -> Failure {
-        if self.is_namespace_terminating().await {
-            return super::judge::namespace_terminating(&self.request.namespace);
-        }
-        match failure.reason {
-            Reason::ConfigMapDeleted | Reason::Namespace => failure,
-            _ => {
-                let message = format!("someone deleted the ConfigMap {}", self.plan.name());
-                Failure::new(Reason::ConfigMapDeleted, message)
-            }
-        }
-    }
-
     /// Ends the Job in place. The Job and its pods stay for the retention time of a failure.
     async fn end_job(&self, attempt: &Attempt) {
         let patch = Patch::Merge(json!({
@@ -326,67 +214,5 @@ impl Launch<'_> {
         let doing = format!("end Job {}", attempt.job);
         let params = PatchParams::default();
         let _ = retrier.send(&doing, || api.patch(&attempt.job, &params, &patch)).await;
-    }
-}
-
-/// Whether content is accepted.
-enum Accepted {
-    Yes(Observed),
-    /// The content may not be that of the image.
-    No(Failure),
-    /// The content is not what the attempt wrote.
-    Broken,
-}
-
-/// Returns the patch that records a failure and, if the content `is_withdrawn`, removes the content
-/// and its marks. The patch applies only if nobody has written the ConfigMap since `found` was
-/// read.
-fn record_patch(record: &str, found: &ConfigMap, is_withdrawn: bool) -> Value {
-    let version = &found.metadata.resource_version;
-    if !is_withdrawn {
-        return json!({"metadata": {"resourceVersion": version, "annotations": {FAILURE: record}}});
-    }
-    let full = to_config_map(found);
-    let all: Vec<_> = full.metadata.annotations.keys().cloned().collect();
-    let kept = emptied(full).map(|emptied| emptied.metadata.annotations).unwrap_or_default();
-    let removed = all.into_iter().filter(|key| !kept.contains_key(key));
-    let annotations: serde_json::Map<_, _> = removed
-        .map(|key| (key, Value::Null))
-        .chain([(FAILURE.to_owned(), Value::from(record))])
-        .collect();
-    json!({
-        "metadata": {"resourceVersion": version, "annotations": annotations},
-        "data": null,
-        "binaryData": null,
-    })
-}
-
-/// Waits until the Job can no longer write the ConfigMap, or has already written it.
-async fn wait_for_job_end(watch: &mut Watch, attempt: &Attempt) {
-    let end = Instant::now() + STOPPING;
-    loop {
-        let seen = &watch.seen;
-        let is_over = match &seen.job {
-            Presence::There(job) => is_finished(job),
-            Presence::Gone => true,
-            Presence::Unknown => false,
-        };
-        let is_marked =
-            seen.config_map.object().is_none_or(|there| bears_mark(there, &attempt.uid));
-        if is_over || is_marked {
-            return;
-        }
-        let Ok(Ok(())) = timeout_at(end, watch.changed()).await else { return };
-    }
-}
-
-/// Waits until the pod of the exited container has ended, which is a moment later. Ending the Job
-/// deletes the pods that are still running, and this pod is evidence.
-async fn wait_for_pod_exit(watch: &mut Watch, failure: &Failure) {
-    let pod = failure.evidence.object.as_deref().and_then(|object| object.strip_prefix("pod/"));
-    let Some(pod) = pod.filter(|_| failure.evidence.exit_code.is_some()) else { return };
-    let end = Instant::now() + ENDING;
-    while watch.seen.pods.get(pod).is_some_and(|pod| !has_failed(pod)) {
-        let Ok(Ok(())) = timeout_at(end, watch.changed()).await else { return };
     }
 }

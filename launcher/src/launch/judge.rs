@@ -29,7 +29,7 @@ pub(super) use written::{bears_mark, compared, verify_content};
 const QUIET: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 /// A Job and its pods.
 #[derive(Debug, Clone, PartialEq)]

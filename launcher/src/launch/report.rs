@@ -122,7 +122,7 @@ impl<'r> Wait<'r> {
     }
 
     /// Stops waiting. Returns whether this was the last part that waited.
-    fn stop(&self) -> bool {
+    pub(super) fn stop(&self) -> bool {
         if !self.is_waiting.swap(false, Ordering::Relaxed) {
             return false;
         }

@@ -5,13 +5,13 @@ use unlade_config_map::{encode, mark, record};
 use super::*;
 use crate::{Deadlines, ImageReference};
 
-const JOB: &str = "11111111-1111-1111-1111-111111111111";
-const CONFIG_MAP: &str = "22222222-2222-2222-2222-222222222222";
-const IMAGE: &str = "registry.example/etcd:1";
-const TOOL: &str = "registry.example/unlade-unpacker:1";
+pub(in crate::launch) const JOB: &str = "11111111-1111-1111-1111-111111111111";
+pub(in crate::launch) const CONFIG_MAP: &str = "22222222-2222-2222-2222-222222222222";
+pub(in crate::launch) const IMAGE: &str = "registry.example/etcd:1";
+pub(in crate::launch) const TOOL: &str = "registry.example/unlade-unpacker:1";
 const HEX: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-fn attempt(strategy: Strategy) -> Attempt {
+pub(in crate::launch) fn attempt(strategy: Strategy) -> Attempt {
     Attempt {
         job: "etcd-1".into(),
         uid: JOB.into(),
@@ -26,12 +26,12 @@ fn attempt(strategy: Strategy) -> Attempt {
     }
 }
 
-fn read<T: serde::de::DeserializeOwned>(value: Value) -> T {
+pub(in crate::launch) fn read<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
 }
 
 /// Returns the ConfigMap that the attempt `by` has filled.
-fn filled(by: &str) -> ConfigMap {
+pub(in crate::launch) fn filled(by: &str) -> ConfigMap {
     let file = File {
         directory: Directory::Manifests,
         name: "csv.yaml".into(),
@@ -46,18 +46,18 @@ fn filled(by: &str) -> ConfigMap {
     config_map
 }
 
-fn empty() -> ConfigMap {
+pub(in crate::launch) fn empty() -> ConfigMap {
     read(json!({"metadata": {"name": "etcd", "uid": CONFIG_MAP}}))
 }
 
-fn job(conditions: &Value) -> Job {
+pub(in crate::launch) fn job(conditions: &Value) -> Job {
     read(json!({
         "metadata": {"name": "etcd-1", "uid": JOB},
         "status": {"conditions": conditions},
     }))
 }
 
-fn failed(reason: &str) -> Job {
+pub(in crate::launch) fn failed(reason: &str) -> Job {
     job(&json!([{"type": "Failed", "status": "True", "reason": reason, "message": reason}]))
 }
 
@@ -76,7 +76,7 @@ fn pod(name: &str, spec: &Value, status: &Value) -> Pod {
 }
 
 /// Returns an injected pod whose container is in this state.
-fn unpacking(name: &str, phase: &str, state: &Value) -> Pod {
+pub(in crate::launch) fn unpacking(name: &str, phase: &str, state: &Value) -> Pod {
     let spec = json!({
         "nodeName": "node0",
         "initContainers": [{"name": "install", "image": "registry.example/unlade-unpacker:1"}],
@@ -96,11 +96,11 @@ fn unpacking(name: &str, phase: &str, state: &Value) -> Pod {
     pod(name, &spec, &status)
 }
 
-fn ended(name: &str, code: i32) -> Pod {
+pub(in crate::launch) fn ended(name: &str, code: i32) -> Pod {
     unpacking(name, "Failed", &json!({"terminated": {"exitCode": code, "reason": "Error"}}))
 }
 
-fn seen(config_map: ConfigMap, job: Job, pods: Vec<Pod>) -> Seen {
+pub(in crate::launch) fn seen(config_map: ConfigMap, job: Job, pods: Vec<Pod>) -> Seen {
     let mut seen = Seen {
         config_map: Presence::There(Box::new(config_map)),
         job: Presence::There(Box::new(job)),
@@ -113,7 +113,7 @@ fn seen(config_map: ConfigMap, job: Job, pods: Vec<Pod>) -> Seen {
     seen
 }
 
-fn deadlines() -> Deadlines {
+pub(in crate::launch) fn deadlines() -> Deadlines {
     Deadlines {
         schedule: Duration::from_secs(100),
         pull: Duration::from_secs(200),

@@ -1,0 +1,226 @@
+//! [`Recording`]: decides whether and how a failure is recorded on the ConfigMap. It performs no
+//! I/O.
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::ResourceExt;
+use serde_json::{Value, json};
+use unlade_config_map::{emptied, mark, record::FAILURE};
+
+use crate::config_map::to_config_map;
+use crate::launch::attempt::LaunchBaseline;
+use crate::launch::image::{Comparison, Observed};
+use crate::launch::judge::{
+    Attempt, Written, bears_mark, compared, namespace_terminating, verify_content,
+};
+use crate::launch::record::Record;
+use crate::launch::retrier::Reply;
+use crate::launch::reuse::verified_image;
+use crate::launch::seal::Seal;
+use crate::launch::watch::Seen;
+use crate::object::Plan;
+use crate::strategy::without_applied_remedy;
+use crate::{Failure, Reason};
+
+/// What the recording of a failure needs next.
+#[derive(Debug)]
+pub(in crate::launch) enum Progress {
+    /// The current ConfigMap.
+    ReadConfigMap,
+    /// The seal of this ConfigMap.
+    ReadSeal(Box<ConfigMap>),
+    /// Whether the namespace is gone or is being deleted.
+    ReadNamespace,
+    /// This change of the ConfigMap.
+    Patch(Value),
+    /// Nothing: this is what was written after all, or the failure to report.
+    Done(Result<Box<Written>, Failure>),
+}
+
+/// What a request of a recording returned.
+#[derive(Debug)]
+pub(in crate::launch) enum Returned {
+    /// The reply to the request for the ConfigMap.
+    ConfigMap(Result<Reply<ConfigMap>, Failure>),
+    /// The ConfigMap, and its seal.
+    Seal(Box<ConfigMap>, Option<Seal>),
+    /// Whether the namespace is gone or is being deleted.
+    Namespace { is_terminating: bool },
+    /// The reply to the change of the ConfigMap.
+    Patch(Result<Reply<ConfigMap>, Failure>),
+}
+
+/// The recording of one failure.
+#[derive(Debug)]
+pub(in crate::launch) struct Recording<'a> {
+    plan: &'a Plan<'a>,
+    baseline: &'a LaunchBaseline,
+    /// The attempt, or `None` if the failure came before the first one.
+    attempt: Option<&'a Attempt>,
+    failure: Failure,
+    /// Whether the failure is recorded if the ConfigMap was not filled.
+    is_recorded: bool,
+    /// Whether content is removed, because it came from another or an unknown image.
+    is_withdrawn: bool,
+}
+
+/// Whether content is accepted.
+enum Accepted {
+    Yes(Observed),
+    /// The content may not be that of the image.
+    No(Failure),
+    /// The content is not what the attempt wrote.
+    Broken,
+}
+
+impl<'a> Recording<'a> {
+    /// Returns the recording of a failure. The attempt has succeeded after all if the ConfigMap has
+    /// its mark by now, because the watches are not synchronised with each other.
+    pub(in crate::launch) fn new(
+        plan: &'a Plan<'a>,
+        baseline: &'a LaunchBaseline,
+        attempt: Option<&'a Attempt>,
+        failure: Failure,
+        is_recorded: bool,
+    ) -> Self {
+        Self { plan, baseline, attempt, failure, is_recorded, is_withdrawn: false }
+    }
+
+    /// Decides what comes next, after the request of the last step has `returned` this.
+    pub(in crate::launch) fn step(&mut self, seen: &Seen, returned: Option<Returned>) -> Progress {
+        match returned {
+            None | Some(Returned::Patch(Ok(Reply::Changed))) => Progress::ReadConfigMap,
+            Some(Returned::ConfigMap(Ok(Reply::Done(found)))) => self.judge(Box::new(found), seen),
+            Some(Returned::ConfigMap(Ok(_))) => Progress::ReadNamespace,
+            Some(Returned::Seal(found, seal)) => self.judge_sealed(found, seal, seen),
+            Some(Returned::Namespace { is_terminating }) => {
+                Progress::Done(Err(self.classify_missing(is_terminating)))
+            }
+            Some(Returned::Patch(Err(_))) if self.is_withdrawn => {
+                let name = self.plan.name();
+                let hint =
+                    format!("delete the ConfigMap {name}, because it still holds the content");
+                Progress::Done(Err(self.failure.clone().with_hint(Some(hint))))
+            }
+            // The failure matters more than the problem to record it.
+            Some(Returned::ConfigMap(Err(_)) | Returned::Patch(_)) => self.fail(),
+        }
+    }
+
+    /// Decides about the ConfigMap that was `found`.
+    fn judge(&mut self, found: Box<ConfigMap>, seen: &Seen) -> Progress {
+        let Some(attempt) = self.attempt.filter(|attempt| bears_mark(&found, &attempt.uid)) else {
+            return self.record(&found, false);
+        };
+        let accepted = match self.failure.reason {
+            Reason::ImageReplaced => Accepted::No(self.failure.clone()),
+            // Another launcher may have seen more of the pod.
+            Reason::ImageUnverified => return Progress::ReadSeal(found),
+            _ if verify_content(&found, seen, attempt).is_err() => Accepted::Broken,
+            _ => match compared(seen, attempt) {
+                Comparison::Same(images) | Comparison::Open(images, None) => Accepted::Yes(images),
+                Comparison::Open(_, Some(why)) | Comparison::Replaced(why) => Accepted::No(why),
+            },
+        };
+        self.conclude(found, accepted)
+    }
+
+    /// Decides about content of an image that this launch could not verify, from the seal.
+    fn judge_sealed(&mut self, found: Box<ConfigMap>, seal: Option<Seal>, seen: &Seen) -> Progress {
+        let content = found.annotations().get(mark::DIGEST);
+        let bundle = seal
+            .zip(content)
+            .and_then(|(seal, content)| verified_image(&seal, self.plan.image(), content));
+        let is_whole =
+            self.attempt.is_some_and(|attempt| verify_content(&found, seen, attempt).is_ok());
+        let accepted = match bundle.filter(|_| is_whole) {
+            Some(bundle) => Accepted::Yes(Observed { bundle, ..Observed::default() }),
+            None => Accepted::No(self.failure.clone()),
+        };
+        self.conclude(found, accepted)
+    }
+
+    /// Accepts content with the mark of the attempt, or records why it is not accepted.
+    fn conclude(&mut self, found: Box<ConfigMap>, accepted: Accepted) -> Progress {
+        match accepted {
+            Accepted::Yes(images) => {
+                return Progress::Done(Ok(Box::new(Written { config_map: *found, images })));
+            }
+            Accepted::No(why) => {
+                self.failure = match self.attempt {
+                    Some(attempt) => without_applied_remedy(attempt.wanted.strategy, why),
+                    None => why,
+                };
+            }
+            Accepted::Broken => {}
+        }
+        self.record(&found, true)
+    }
+
+    /// Records the failure on the ConfigMap that was `found`, if this is wanted and safe.
+    fn record(&mut self, found: &ConfigMap, is_marked: bool) -> Progress {
+        if found.metadata.deletion_timestamp.is_some() {
+            return Progress::ReadNamespace;
+        }
+        self.is_withdrawn = is_marked && self.failure.reason.is_of_image();
+        // Someone else may have filled the ConfigMap meanwhile, or created another one with this
+        // name.
+        let is_others = found.annotations().get(mark::ATTEMPT) != self.baseline.written_by.as_ref()
+            || found.uid() != self.baseline.facts.config_map_uid;
+        if (is_others && !self.is_withdrawn) || !self.is_recorded {
+            return self.fail();
+        }
+        // The first launcher to record a failure saw the cause, and later ones may see only its
+        // effects.
+        let recorded = self.attempt.and_then(|attempt| Record::read(Some(found), &attempt.uid));
+        if let Some(recorded) = recorded.filter(|_| !self.is_withdrawn) {
+            return Progress::Done(Err(recorded.failure));
+        }
+        let record = Record {
+            attempt: self.attempt.map(|attempt| attempt.uid.clone()),
+            job: self.attempt.map(|attempt| attempt.job.clone()),
+            failure: self.failure.clone(),
+        };
+        let record = serde_json::to_string(&record).unwrap_or_default();
+        Progress::Patch(record_patch(&record, found, self.is_withdrawn))
+    }
+
+    /// Returns the failure for a ConfigMap that no longer exists. If the namespace is being
+    /// deleted, that is the failure.
+    fn classify_missing(&self, is_terminating: bool) -> Failure {
+        match self.failure.reason {
+            _ if is_terminating => namespace_terminating(self.plan.namespace()),
+            Reason::ConfigMapDeleted | Reason::Namespace => self.failure.clone(),
+            _ => {
+                let message = format!("someone deleted the ConfigMap {}", self.plan.name());
+                Failure::new(Reason::ConfigMapDeleted, message)
+            }
+        }
+    }
+
+    fn fail(&self) -> Progress {
+        Progress::Done(Err(self.failure.clone()))
+    }
+}
+
+/// Returns the patch that records a failure and, if the content `is_withdrawn`, removes the content
+/// and its marks. The patch applies only if nobody has written the ConfigMap since `found` was
+/// read.
+fn record_patch(record: &str, found: &ConfigMap, is_withdrawn: bool) -> Value {
+    let version = &found.metadata.resource_version;
+    if !is_withdrawn {
+        return json!({"metadata": {"resourceVersion": version, "annotations": {FAILURE: record}}});
+    }
+    let full = to_config_map(found);
+    let all: Vec<_> = full.metadata.annotations.keys().cloned().collect();
+    let kept = emptied(full).map(|emptied| emptied.metadata.annotations).unwrap_or_default();
+    let removed = all.into_iter().filter(|key| !kept.contains_key(key));
+    let annotations: serde_json::Map<_, _> = removed
+        .map(|key| (key, Value::Null))
+        .chain([(FAILURE.to_owned(), Value::from(record))])
+        .collect();
+    json!({
+        "metadata": {"resourceVersion": version, "annotations": annotations},
+        "data": null,
+        "binaryData": null,
+    })
+}

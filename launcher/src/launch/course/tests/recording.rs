@@ -1,0 +1,116 @@
+//! Recordings of failures, from what the ConfigMap holds by then.
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::ResourceExt;
+use unlade_config_map::{mark, record::FAILURE};
+
+use super::*;
+use crate::Record;
+use crate::launch::course::recording::{Progress, Returned};
+use crate::launch::retrier::Reply;
+
+/// Returns what follows, briefly, if requests return this.
+fn progress(
+    attempt: Option<&Attempt>,
+    failure: Failure,
+    is_recorded: bool,
+    returned: impl IntoIterator<Item = Returned>,
+) -> String {
+    let (request, options) = (Request::new(IMAGE, "default"), Options::new(TOOL));
+    let plan = Plan::new(&request, &options).unwrap();
+    let baseline = baseline();
+    let mut recording = Recording::new(&plan, &baseline, attempt, failure, is_recorded);
+    let running = unpacking("a", "Running", &json!({"running": {}}));
+    let seen = seen(empty(), job(&json!([])), vec![running]);
+    assert!(matches!(recording.step(&seen, None), Progress::ReadConfigMap));
+    let mut progress = None;
+    for returned in returned {
+        progress = Some(recording.step(&seen, Some(returned)));
+    }
+    match progress.unwrap() {
+        Progress::ReadConfigMap => "read".into(),
+        Progress::ReadSeal(_) => "seal".into(),
+        Progress::ReadNamespace => "namespace".into(),
+        Progress::Patch(patch) if patch.get("data").is_some() => "withdraw".into(),
+        Progress::Patch(patch) => {
+            assert!(patch["metadata"]["annotations"][FAILURE].is_string(), "{patch}");
+            "patch".into()
+        }
+        Progress::Done(Ok(_)) => "written".into(),
+        Progress::Done(Err(failure))
+            if failure.hint.as_ref().is_some_and(|it| it.contains("still holds")) =>
+        {
+            format!("{:?} with content", failure.reason)
+        }
+        Progress::Done(Err(failure)) => format!("{:?}", failure.reason),
+    }
+}
+
+fn found(config_map: ConfigMap) -> Returned {
+    Returned::ConfigMap(Ok(Reply::Done(config_map)))
+}
+
+#[test]
+fn the_config_map_decides_what_is_recorded() {
+    let attempt = attempt(Strategy::Inject);
+    let with = |key: &str, value: String| {
+        let mut config_map = empty();
+        config_map.annotations_mut().insert(key.to_owned(), value);
+        found(config_map)
+    };
+    let record =
+        Record { attempt: Some(JOB.into()), job: None, failure: failure(Reason::ImageNotFound) };
+    let record = serde_json::to_string(&record).unwrap();
+    let mut altered = filled(JOB);
+    altered.data.as_mut().unwrap().clear();
+    let mut other = empty();
+    other.metadata.uid = Some("other".into());
+    let mut deleted = empty();
+    deleted.metadata.deletion_timestamp = Some(read(json!("2026-01-01T00:00:00Z")));
+    let missing = || Returned::ConfigMap(Ok(Reply::Missing));
+    let terminating = |is_terminating| Returned::Namespace { is_terminating };
+    let unreachable = || Err(failure(Reason::ApiUnreachable));
+    for (name, returned, expected) in [
+        ("empty", vec![found(empty())], "patch"),
+        ("changed meanwhile", vec![found(empty()), Returned::Patch(Ok(Reply::Changed))], "read"),
+        ("recorded", vec![found(empty()), Returned::Patch(Ok(Reply::Done(empty())))], "Killed"),
+        ("not recorded", vec![found(empty()), Returned::Patch(unreachable())], "Killed"),
+        ("not read", vec![Returned::ConfigMap(unreachable())], "Killed"),
+        ("filled", vec![found(filled(JOB))], "written"),
+        ("filled with other content", vec![found(altered)], "Killed"),
+        ("filled by another attempt", vec![found(filled("other"))], "Killed"),
+        ("another ConfigMap", vec![found(other)], "Killed"),
+        ("recorded by another launcher", vec![with(FAILURE, record)], "ImageNotFound"),
+        ("deleted", vec![missing()], "namespace"),
+        ("being deleted", vec![found(deleted)], "namespace"),
+        ("deleted alone", vec![missing(), terminating(false)], "ConfigMapDeleted"),
+        ("deleted with its namespace", vec![missing(), terminating(true)], "Namespace"),
+    ] {
+        assert_eq!(
+            progress(Some(&attempt), failure(Reason::Killed), true, returned),
+            expected,
+            "{name}"
+        );
+    }
+    let quiet = progress(Some(&attempt), failure(Reason::Killed), false, [found(empty())]);
+    assert_eq!(quiet, "Killed", "it is not ours to record");
+    let early = progress(None, failure(Reason::Quota), true, [found(empty())]);
+    assert_eq!(early, "patch", "there was no attempt");
+    let early = progress(None, failure(Reason::Quota), true, [with(mark::ATTEMPT, JOB.into())]);
+    assert_eq!(early, "Quota", "someone has filled it");
+}
+
+#[test]
+fn content_of_another_image_is_withdrawn() {
+    let attempt = attempt(Strategy::Inject);
+    let replaced =
+        |returned| progress(Some(&attempt), failure(Reason::ImageReplaced), true, returned);
+    assert_eq!(replaced(vec![found(filled(JOB))]), "withdraw");
+    let forbidden = Returned::Patch(Err(failure(Reason::Forbidden)));
+    assert_eq!(replaced(vec![found(filled(JOB)), forbidden]), "ImageReplaced with content");
+    let unverified =
+        |returned| progress(Some(&attempt), failure(Reason::ImageUnverified), true, returned);
+    assert_eq!(unverified(vec![found(filled(JOB))]), "seal");
+    let unsealed = Returned::Seal(Box::new(filled(JOB)), None);
+    assert_eq!(unverified(vec![found(filled(JOB)), unsealed]), "withdraw");
+}
