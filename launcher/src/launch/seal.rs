@@ -121,7 +121,6 @@ impl Launch<'_> {
     async fn record_digest(&self, mut config_map: ConfigMap, digest: &str) -> ConfigMap {
         let api = self.api::<ConfigMap>();
         let retrier = Retrier::new(&self.report, TIMEOUT);
-        let attempt = config_map.annotations().get(mark::ATTEMPT).cloned();
         loop {
             // The resource version ensures that the digest is recorded on the same content.
             let patch = Patch::Merge(json!({"metadata": {
@@ -136,13 +135,20 @@ impl Launch<'_> {
                 _ => return config_map,
             }
             match retrier.send(&doing, || api.get(self.plan.name())).await {
-                Ok(Reply::Done(found))
-                    if found.annotations().get(mark::ATTEMPT) == attempt.as_ref() =>
-                {
+                Ok(Reply::Done(found)) if has_same_content(&found, &config_map) => {
                     config_map = found;
                 }
                 _ => return config_map,
             }
         }
     }
+}
+
+/// Checks whether a ConfigMap still has the content that was verified.
+fn has_same_content(found: &ConfigMap, verified: &ConfigMap) -> bool {
+    let mark = |config_map: &ConfigMap, mark| config_map.annotations().get(mark).cloned();
+    let marks = [mark::ATTEMPT, mark::DIGEST];
+    found.data == verified.data
+        && found.binary_data == verified.binary_data
+        && marks.into_iter().all(|it| mark(found, it) == mark(verified, it))
 }

@@ -1,10 +1,12 @@
 //! Content whose image is not the requested one.
 
-use unlade_config_map::Encoding;
+use http::Method;
+use kube::ResourceExt;
+use unlade_config_map::{Encoding, mark};
 
 use super::*;
 use crate::{DigestSource, ImageReference, Reuse};
-use unlade_api_server::State;
+use unlade_api_server::{Disturbance, State};
 
 const ONE: &str = "sha256:1111111111111111111111111111111111111111111111111111111111111111";
 const TWO: &str = "sha256:2222222222222222222222222222222222222222222222222222222222222222";
@@ -126,6 +128,37 @@ async fn content_that_someone_changed_after_the_pod_wrote_it_is_not_a_success() 
         let launched = launch(&server, options(), IMAGE).await.unwrap();
         assert!(launched.job.as_ref().unwrap().ends_with("-2"), "{launched:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn content_that_someone_changes_while_its_image_is_recorded_is_not_sealed() {
+    let is_record =
+        |method: &Method, path: &str| method == Method::PATCH && path.contains("/configmaps/");
+    let server = Server::new(|server, job| {
+        server.fill(job);
+        server.put("pods", reported(job, &format!("registry.example/bundles/etcd@{ONE}")));
+    });
+    let server = server.disturbed(move |arrival| {
+        is_record(arrival.method, arrival.path)
+            .then_some(Disturbance::Delay(Duration::from_secs(1)))
+    });
+    let change = async {
+        while !server.requests().iter().any(|it| is_record(&it.method, &it.path)) {
+            sleep(Duration::from_millis(10)).await;
+        }
+        let mut config_map = server.object("configmaps", "");
+        let digest = &mut config_map["metadata"]["annotations"][mark::DIGEST];
+        let written = digest.as_str().unwrap().to_owned();
+        *digest = json!(TWO);
+        server.put("configmaps", config_map);
+        written
+    };
+    let (launched, written) = join!(launch(&server, inject(), IMAGE), change);
+    let config_map = launched.unwrap().config_map;
+    assert_eq!(config_map.annotations()[mark::DIGEST], written);
+    let role = server.object("roles", "");
+    let seal = role["metadata"]["annotations"][record::VERIFIED].as_str().unwrap();
+    assert!(seal.contains(&written) && !seal.contains(TWO), "{seal}");
 }
 
 #[tokio::test(start_paused = true)]
