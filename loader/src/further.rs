@@ -2,6 +2,8 @@
 
 use unlade_yaml::{self as yaml, Unread, json::Tree};
 
+use crate::object::{kind_of, name_of};
+
 /// The maximum size in bytes of a document that is read for its name; a larger one is named by its
 /// line.
 const SIZE: usize = 1 << 20;
@@ -27,7 +29,7 @@ impl Reader {
     /// Describes what is lost because `unread` is not read.
     pub(crate) fn describe(&self, unread: Unread, bytes: &[u8]) -> String {
         if !unread.is_document {
-            return format!("{unread} is lost: OLM reads only the first document of a file");
+            return describe_lost(unread);
         }
         let mut documents = Documents::from_line(bytes, unread.line);
         let mut names: Vec<_> =
@@ -56,16 +58,16 @@ impl Reader {
     }
 }
 
+/// Describes that `unread` is lost, without the names of the objects in it.
+pub(crate) fn describe_lost(unread: Unread) -> String {
+    format!("{unread} is lost: OLM reads only the first document of a file")
+}
+
 fn name(tree: &Tree) -> String {
-    let root = tree.root();
-    let kind = root.get("kind").and_then(|kind| kind.as_str()).unwrap_or_default();
-    let name = root.get("metadata").and_then(|metadata| metadata.get("name")?.as_str());
     // Names are cut short, because one line lists several of them.
     let short = |text: &str| text.chars().take(63).collect::<String>();
-    match name {
-        Some(name) if !name.is_empty() => format!("{}/{}", short(kind), short(name)),
-        _ => short(kind),
-    }
+    let (kind, name) = (short(kind_of(tree.root())), short(name_of(tree.root())));
+    if name.is_empty() { kind } else { format!("{kind}/{name}") }
 }
 
 /// The documents of a text that have content, each with the line where it begins.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use unlade_bundle::{
     Content, Finding, Limits, Reason,
-    annotation::{self, CONTENT_ENCODING, LEGACY_SOURCE_IMAGE, SOURCE_IMAGE},
+    annotation::{OLM, UPSTREAM},
 };
 use unlade_config_map::{ConfigMap, decode, mark};
 use unlade_text::excerpt;
@@ -154,9 +154,7 @@ fn is_annotated(config_map: &ConfigMap) -> bool {
     let mut keys = config_map.metadata.annotations.keys();
     keys.any(|key| {
         let key = key.as_str();
-        mark::ALL.contains(&key)
-            || annotation::UPSTREAM.contains(&key)
-            || [CONTENT_ENCODING, SOURCE_IMAGE, LEGACY_SOURCE_IMAGE].contains(&key)
+        mark::ALL.contains(&key) || UPSTREAM.contains(&key) || OLM.contains(&key)
     })
 }
 

@@ -17,6 +17,8 @@ use unlade_yaml::{
     json::{Kind, Tree, Value, is_folded},
 };
 
+use crate::further;
+
 /// A file that parses as a document, and so may contain metadata.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Candidate<'a, 't> {
@@ -102,7 +104,7 @@ impl<'a> Metadata<'a> {
             self.findings.push(Finding::new(Reason::AnnotationsFile, key, message));
         }
         if let Some(unread) = unread.filter(|_| self.used.contains(key)) {
-            let message = format!("{unread} is lost: OLM reads only the first document of a file");
+            let message = further::describe_lost(unread);
             self.findings.push(Finding::new(Reason::FurtherDocuments, key, message));
         }
         Ok(())

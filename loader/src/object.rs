@@ -53,19 +53,6 @@ impl Object {
     pub fn size(&self) -> usize {
         self.bytes.len()
     }
-
-    /// Parses the object from the bytes. Returns `None` if it has no content. To convert the result
-    /// into JSON, call `root().to_json()`.
-    ///
-    /// The parsed objects are not kept, because they are large and few callers need them.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error only if `limits` are lower than the limits with which the bundle was
-    /// loaded.
-    pub fn read(&self, limits: &yaml::Limits) -> Result<Option<Tree>, yaml::Error> {
-        Ok(yaml::decode_unstructured(&self.bytes, limits)?.object)
-    }
 }
 
 /// The files of a content, by their kind.
@@ -259,19 +246,23 @@ impl Objects<'_> {
     }
 }
 
-fn kind_of(root: Value<'_>) -> &str {
+/// Returns the kind of an object. Empty if it has none.
+pub(crate) fn kind_of(root: Value<'_>) -> &str {
     root.get("kind").and_then(|kind| kind.as_str()).unwrap_or_default()
 }
 
+/// Returns the name of an object. Empty if it has none.
+pub(crate) fn name_of(root: Value<'_>) -> &str {
+    root.get("metadata").and_then(|metadata| metadata.get("name")?.as_str()).unwrap_or_default()
+}
+
 fn describe(key: &str, root: Value<'_>) -> Object {
-    let text = |value: Option<Value<'_>>| {
-        value.and_then(|value| value.as_str()).unwrap_or_default().to_owned()
-    };
+    let api_version = root.get("apiVersion").and_then(|version| version.as_str());
     Object {
         key: key.to_owned(),
         kind: kind_of(root).to_owned(),
-        api_version: text(root.get("apiVersion")),
-        name: text(root.get("metadata").and_then(|metadata| metadata.get("name"))),
+        api_version: api_version.unwrap_or_default().to_owned(),
+        name: name_of(root).to_owned(),
         bytes: Vec::new(),
     }
 }

@@ -30,6 +30,8 @@ pub const SOURCE_IMAGE: &str = "olm.sourceImage";
 pub const LEGACY_SOURCE_IMAGE: &str = "olm.imageSource";
 /// The encoding of the values. Absent if they are plain.
 pub const CONTENT_ENCODING: &str = "olm.contentEncoding";
+/// The annotations that OLM and opm write beside [`UPSTREAM`].
+pub const OLM: [&str; 3] = [SOURCE_IMAGE, LEGACY_SOURCE_IMAGE, CONTENT_ENCODING];
 /// The label by which OLM's caches find its ConfigMaps. Its value is `true`.
 pub const MANAGED_LABEL: &str = "olm.managed";
 

@@ -3,9 +3,10 @@
 //! [`Content`] is the common representation of a bundle. Readers of directories, images and
 //! ConfigMaps produce it. Writers of ConfigMaps and images, and the loader, consume it.
 //!
-//! Other modules read what the files contain, by the rules of OLM: the [`Csv`], the APIs of a
-//! [CRD](crd), each [`Property`], [`Dependency`] and [`Constraint`], [versions](version), and the
-//! [`Channels`] of the package. They need neither a `Content` nor a ConfigMap.
+//! With the feature `model`, other modules read what the files contain, by the rules of OLM: the
+//! [`Csv`], the APIs of a [CRD](crd), each [`Property`], [`Dependency`] and [`Constraint`],
+//! [versions](version), and the [`Channels`] of the package. They need neither a `Content` nor a
+//! ConfigMap.
 //!
 //! This crate does no I/O, has no async code and uses no API client.
 //!
@@ -29,30 +30,44 @@
 //! ```
 
 pub mod annotation;
+#[cfg(feature = "model")]
 pub mod api;
+#[cfg(feature = "model")]
 pub mod channel;
+#[cfg(feature = "model")]
 pub mod constraint;
 pub mod content;
+#[cfg(feature = "model")]
 pub mod crd;
+#[cfg(feature = "model")]
 pub mod csv;
 pub mod digest;
 pub mod finding;
+#[cfg(feature = "model")]
 mod json;
 pub mod key;
 pub mod layout;
 pub mod limit;
+#[cfg(feature = "model")]
 pub mod property;
 pub mod source;
+#[cfg(feature = "model")]
 pub mod typed;
+#[cfg(feature = "model")]
 pub mod version;
 
+#[cfg(feature = "model")]
 pub use api::{Api, Definition};
+#[cfg(feature = "model")]
 pub use channel::Channels;
+#[cfg(feature = "model")]
 pub use constraint::Constraint;
 pub use content::{Content, Directory, File, Reading};
+#[cfg(feature = "model")]
 pub use csv::Csv;
 pub use finding::{Finding, Findings, Reason};
 pub use key::ConfigMapKey;
 pub use layout::Layout;
 pub use limit::Limits;
+#[cfg(feature = "model")]
 pub use property::{Dependency, Property};

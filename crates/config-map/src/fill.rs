@@ -1,8 +1,6 @@
 //! [`fill()`]: writes an encoded ConfigMap over an existing one.
 
-use unlade_bundle::annotation::{
-    self, CONTENT_ENCODING, LEGACY_SOURCE_IMAGE, SOURCE_IMAGE, UPSTREAM, is_reserved,
-};
+use unlade_bundle::annotation::{self, OLM, UPSTREAM, is_reserved};
 use unlade_text::excerpt;
 
 use crate::{ConfigMap, mark, record};
@@ -111,8 +109,7 @@ fn clear_annotations(mut existing: ConfigMap) -> Result<ConfigMap, Error> {
     for key in recorded.iter().filter(|key| !is_reserved(key)) {
         annotations.remove(key);
     }
-    let known = [SOURCE_IMAGE, LEGACY_SOURCE_IMAGE, CONTENT_ENCODING];
-    for key in known.iter().chain(&UPSTREAM).chain(&mark::ALL).chain(&record::CONTENT_ANNOTATIONS) {
+    for key in OLM.iter().chain(&UPSTREAM).chain(&mark::ALL).chain(&record::CONTENT_ANNOTATIONS) {
         annotations.remove(*key);
     }
     Ok(existing)

@@ -8,7 +8,7 @@ use super::{SIZE, UPSTREAM, check_size, is_reserved};
 use unlade_text::excerpt;
 use unlade_yaml::{
     self as yaml, Scalars,
-    json::{Kind, Value},
+    json::{Kind, Value, fold, is_folded},
 };
 
 use crate::{Finding, Findings, Limits, Reason};
@@ -167,7 +167,7 @@ impl Reader<'_> {
             Kind::Object => {
                 let mut found = false;
                 for (key, value) in document.entries() {
-                    if fold(key) == "annotations" {
+                    if is_folded(key, "annotations") {
                         found = true;
                         self.read_annotations(key, value)?;
                     } else {
@@ -256,10 +256,4 @@ impl Reader<'_> {
     fn not_a_mapping(&self, what: String) -> Error {
         Error::NotMapping { path: self.path.to_owned(), what }
     }
-}
-
-/// Folds `name` as Go's `encoding/json` does before it compares it with the name of a field: all
-/// letters become lower case, U+017F becomes `s`, and U+212A becomes `k`.
-fn fold(name: &str) -> String {
-    name.replace('\u{17f}', "s").replace('\u{212a}', "k").to_ascii_lowercase()
 }

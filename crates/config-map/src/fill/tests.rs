@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 use unlade_bundle::{
     Content, Finding, Limits, Reason,
-    annotation::{CHANNELS, PACKAGE},
+    annotation::{CHANNELS, CONTENT_ENCODING, LEGACY_SOURCE_IMAGE, PACKAGE, SOURCE_IMAGE},
 };
 
 use crate::{
