@@ -1,8 +1,8 @@
 //! Reads a bundle from a [`Tree`] of files: a directory, or the stacked layers of an image.
 //!
 //! This module contains the rules for the files of a bundle: which directory has the manifests,
-//! what may be in it, and how much is read. A tree contains what differs between its kinds: how
-//! paths are resolved, and how bytes are read.
+//! what may be in it, which links are followed ([`walk`]), and how much is read. A tree contains
+//! what differs between its kinds: how names are looked up, and how bytes are read.
 
 use std::rc::Rc;
 
@@ -14,6 +14,7 @@ use crate::{
 mod error;
 #[cfg(test)]
 mod tests;
+pub mod walk;
 
 pub use self::error::{Error, LinkFault};
 
@@ -128,7 +129,7 @@ pub fn read_files<T: Tree>(tree: T, options: &Options) -> Result<(Vec<File>, Lay
         let named_by = files.into_iter().find(|file| file.name == ANNOTATIONS_FILE);
         reader = Reader::new(&tree, &options.limits);
         files = reader.read_directory(&path, Directory::Metadata)?;
-        // The file that names the path is used if there is none at the path.
+        // If annotations.yaml is not at the path, the one that names the path is used.
         if !files.iter().any(|file| file.name == ANNOTATIONS_FILE)
             && let Some(file) = named_by
         {
