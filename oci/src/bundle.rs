@@ -1,21 +1,19 @@
 //! Finds the files of a bundle in the stacked layers.
 //!
-//! `manifests/` and `metadata/` are in the root of the image. A link may point only to another file
-//! of the same directory.
+//! `manifests/` and `metadata/` are in the root of the image.
 
-use std::collections::VecDeque;
 use std::rc::Rc;
 
 use unlade_bundle::{
     Directory,
-    source::{self, Entry, Error, LinkFault},
+    source::{
+        self, Entry, Error,
+        walk::{Fault, Lookup, Step, Walk},
+    },
 };
 
 use crate::path::{self, Path};
 use crate::tree::{Node, Tree, Wanted};
-
-/// The maximum number of links to follow, as in the kernel (`MAXSYMLINKS`).
-const MAX_LINKS: usize = 40;
 
 /// The reason why the files cannot be read yet, or at all.
 #[derive(Debug)]
@@ -34,17 +32,24 @@ impl From<Error> for Stop {
 }
 
 impl source::Tree for Tree {
-    type Folder = Path;
+    type Folder = Folder;
     /// The bytes, which the tree shares. `None` if the file is too large for a bundle.
     type File = Option<Rc<Vec<u8>>>;
     type Error = Stop;
 
-    fn open(&self, path: &str) -> Result<Option<Path>, Stop> {
-        match Walk::new(self, b"", path.as_bytes()).finish() {
-            // The tree keeps the files of a directory only if the directory itself is wanted.
-            Ok((found, Node::Directory)) if !self.wants(&found) => Err(Stop::WantsDirectory(found)),
-            Ok((found, Node::Directory)) => Ok(Some(found)),
-            Ok(_) => Err(Error::NotADirectory { path: path.to_owned() }.into()),
+    fn open(&self, path: &str) -> Result<Option<Folder>, Stop> {
+        let name = path.to_owned();
+        match Walk::resolve(&Beneath { tree: self, folder: &Folder::default() }, path) {
+            Ok((_, Some(_))) => Err(Error::NotADirectory { path: name }.into()),
+            Ok((walk, None)) => {
+                let path = walk.folder().cloned().unwrap_or_default();
+                // The tree keeps the files of a directory only if the directory itself is wanted.
+                if self.wants(&path) {
+                    Ok(Some(Folder { path, name }))
+                } else {
+                    Err(Stop::WantsDirectory(path))
+                }
+            }
             Err(Stop::Error(Error::Missing { .. })) => Ok(None),
             Err(stop) => Err(stop),
         }
@@ -52,28 +57,31 @@ impl source::Tree for Tree {
 
     fn list(
         &self,
-        folder: &Path,
+        folder: &Folder,
         mut visit: impl FnMut(&[u8]) -> Result<(), Error>,
     ) -> Result<(), Stop> {
-        Ok(self.children(folder).try_for_each(|(name, _)| visit(name))?)
+        Ok(self.children(&folder.path).try_for_each(|(name, _)| visit(name))?)
     }
 
-    fn find(&self, folder: &Path, name: &str) -> Result<Entry<Self::File>, Stop> {
-        Ok(match Walk::new(self, folder, name.as_bytes()).finish()? {
-            (_, Node::File(bytes)) => Entry::File(Some(Rc::clone(bytes))),
-            (_, Node::Oversized) => Entry::File(None),
-            (_, Node::Directory) => Entry::Directory,
-            (_, Node::Special(kind)) => Entry::Special(kind),
-            // A walk never ends at a link, and hard links are resolved when all layers are stacked.
-            (path, Node::Link(_) | Node::Pending) => {
-                return Err(Error::Missing { path: path::display(&path) }.into());
+    fn find(&self, folder: &Folder, name: &str) -> Result<Entry<Self::File>, Stop> {
+        let beneath = Beneath { tree: self, folder };
+        let (walk, end) = Walk::resolve(&beneath, name)?;
+        let Some((name, node)) = end else { return Ok(Entry::Directory) };
+        match node {
+            Node::File(bytes) => Ok(Entry::File(Some(Rc::clone(bytes)))),
+            Node::Oversized => Ok(Entry::File(None)),
+            Node::Special(kind) => Ok(Entry::Special(kind)),
+            // A walk never returns links and directories, and hard links are resolved when all
+            // layers are stacked.
+            Node::Link(_) | Node::Directory | Node::Pending => {
+                Err(walk.fail(&name, Fault::Missing))
             }
-        })
+        }
     }
 
     fn read(
         &self,
-        _: &Path,
+        _: &Folder,
         _: &str,
         file: Self::File,
         max: usize,
@@ -82,89 +90,44 @@ impl source::Tree for Tree {
     }
 }
 
-/// A path walk that never leaves `root`.
-struct Walk<'a> {
-    tree: &'a Tree,
-    root: &'a [u8],
-    here: Path,
-    pending: VecDeque<Vec<u8>>,
-    links: usize,
-    /// The first link on the path, and its target.
-    link: Option<(Path, Vec<u8>)>,
+/// A directory of an image. The default is the root.
+#[derive(Debug, Default)]
+pub(crate) struct Folder {
+    /// Its path, without links.
+    path: Path,
+    /// The path by which it was opened, for messages.
+    name: String,
 }
 
-impl<'a> Walk<'a> {
-    fn new(tree: &'a Tree, root: &'a [u8], path: &[u8]) -> Self {
-        let pending = path.split(|byte| *byte == b'/').map(<[u8]>::to_owned).collect();
-        Self { tree, root, here: root.to_owned(), pending, links: 0, link: None }
+/// The part of a tree beneath a directory.
+struct Beneath<'a> {
+    tree: &'a Tree,
+    folder: &'a Folder,
+}
+
+impl<'a> Lookup for Beneath<'a> {
+    type Folder = Path;
+    type Entry = &'a Node;
+    type Error = Stop;
+
+    fn root(&self) -> &str {
+        &self.folder.name
     }
 
-    /// Walks to the end of the path.
-    fn finish(mut self) -> Result<(Path, &'a Node), Stop> {
-        while let Some(name) = self.pending.pop_front() {
-            match name.as_slice() {
-                b"" | b"." => {}
-                b".." if self.here == self.root => return Err(self.fault(LinkFault::Outside)),
-                b".." => self.here = path::parent(&self.here).unwrap_or_default().to_owned(),
-                name => self.step(name)?,
-            }
-        }
-        let node = self.look(&self.here)?;
-        Ok((self.here, node))
-    }
-
-    fn look(&self, path: &[u8]) -> Result<&'a Node, Stop> {
-        match self.tree.node(path) {
-            Some(node) => Ok(node),
-            None if self.tree.covers(path) => Err(match &self.link {
-                Some(_) => self.fault(LinkFault::Dangling),
-                None => Error::Missing { path: path::display(path) }.into(),
-            }),
-            None => Err(Stop::WantsPath(path.to_owned())),
-        }
-    }
-
-    fn step(&mut self, name: &[u8]) -> Result<(), Stop> {
-        let path = path::join(&self.here, name);
-        match self.look(&path)? {
-            Node::Link(target) => self.follow(path, target),
+    fn look_up(&self, walk: &Walk<'_, Self>, name: &[u8]) -> Result<Step<Self>, Fault<Self>> {
+        let path = path::join(walk.folder().unwrap_or(&self.folder.path), name);
+        match self.tree.node(&path) {
+            Some(Node::Link(target)) => Ok(Step::Link(target.clone())),
             // The tree does not keep the content of nested directories, and need not: they are
             // errors.
-            Node::Directory if !self.root.is_empty() => {
-                Err(Error::NestedDirectory { path: path::display(&path) }.into())
+            Some(Node::Directory) if !self.folder.path.is_empty() => {
+                Err(Fault::Other(Error::NestedDirectory { path: walk.path_of(name) }.into()))
             }
-            Node::Directory => {
-                self.here = path;
-                Ok(())
-            }
-            _ if self.pending.is_empty() => {
-                self.here = path;
-                Ok(())
-            }
-            _ if self.link.is_some() => Err(self.fault(LinkFault::NotADirectory)),
-            _ => Err(Error::NotADirectory { path: path::display(&path) }.into()),
+            Some(Node::Directory) => Ok(Step::Folder(path)),
+            Some(node) => Ok(Step::Entry(node)),
+            None if self.tree.covers(&path) => Err(Fault::Missing),
+            None => Err(Fault::Other(Stop::WantsPath(path))),
         }
-    }
-
-    fn follow(&mut self, path: Path, target: &[u8]) -> Result<(), Stop> {
-        self.links += 1;
-        self.link.get_or_insert_with(|| (path, target.to_owned()));
-        if self.links > MAX_LINKS {
-            return Err(self.fault(LinkFault::Loop));
-        }
-        if target.starts_with(b"/") {
-            return Err(self.fault(LinkFault::Absolute));
-        }
-        for part in target.split(|byte| *byte == b'/').rev().filter(|part| *part != b".") {
-            self.pending.push_front(part.to_owned());
-        }
-        Ok(())
-    }
-
-    fn fault(&self, fault: LinkFault) -> Stop {
-        let (path, target) = self.link.clone().unwrap_or_default();
-        let (path, target) = (path::display(&path), path::display(&target));
-        Error::Link { path, target, fault }.into()
     }
 }
 

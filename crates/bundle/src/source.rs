@@ -1,8 +1,8 @@
 //! Reads a bundle from a [`Tree`] of files: a directory, or the stacked layers of an image.
 //!
 //! This module contains the rules for the files of a bundle: which directory has the manifests,
-//! what may be in it, and how much is read. A tree contains what differs between its kinds: how
-//! paths are resolved, and how bytes are read.
+//! what may be in it, which links are followed ([`walk`]), and how much is read. A tree contains
+//! what differs between its kinds: how names are looked up, and how bytes are read.
 
 use std::rc::Rc;
 
@@ -14,6 +14,7 @@ use crate::{
 mod error;
 #[cfg(test)]
 mod tests;
+pub mod walk;
 
 pub use self::error::{Error, LinkFault};
 

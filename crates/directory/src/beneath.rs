@@ -141,6 +141,11 @@ impl Folder {
         }
     }
 
+    /// Returns the path of this folder relative to the bundle root, for messages.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Returns the mount of the bundle root.
     pub fn mount(&self) -> Mount {
         self.mount
@@ -168,7 +173,7 @@ impl Folder {
     }
 
     /// Finds `name` in `folder`, which is this folder or one beneath it.
-    pub(super) fn look_up(&self, folder: BorrowedFd<'_>, name: &str) -> Result<Place, Errno> {
+    pub(super) fn find_in(&self, folder: BorrowedFd<'_>, name: &[u8]) -> Result<Place, Errno> {
         match self.resolution {
             #[cfg(test)]
             Resolution::Portable => Place::find_portably(folder, name),

@@ -31,20 +31,20 @@ pub struct Place {
 impl Place {
     /// Finds `name` in `folder`. Does not follow a link.
     #[cfg(target_os = "linux")]
-    pub(super) fn find(folder: BorrowedFd<'_>, name: &str) -> Result<Self, Errno> {
+    pub(super) fn find(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Self, Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Self::from_fd(openat(folder, name, flags, Mode::empty())?)
     }
 
     /// Finds `name` in `folder`. Does not follow a link.
     #[cfg(not(target_os = "linux"))]
-    pub(super) fn find(folder: BorrowedFd<'_>, name: &str) -> Result<Self, Errno> {
+    pub(super) fn find(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Self, Errno> {
         Self::find_portably(folder, name)
     }
 
     /// Does the same on systems without `O_PATH`. On Linux, only tests use it.
     #[cfg(any(test, not(target_os = "linux")))]
-    pub(super) fn find_portably(folder: BorrowedFd<'_>, name: &str) -> Result<Self, Errno> {
+    pub(super) fn find_portably(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Self, Errno> {
         let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
         Ok(Self { stat, fd: None })
     }
@@ -67,7 +67,7 @@ impl Place {
     }
 
     /// Reads the link that was found at `name` in `folder`.
-    pub(super) fn read_link(&self, folder: BorrowedFd<'_>, name: &str) -> Result<CString, Errno> {
+    pub(super) fn read_link(&self, folder: BorrowedFd<'_>, name: &[u8]) -> Result<CString, Errno> {
         match &self.fd {
             Some(fd) => readlinkat(fd, "", Vec::new()),
             None => readlinkat(folder, name, Vec::new()),
@@ -79,7 +79,7 @@ impl Place {
     pub(super) fn enter(
         self,
         folder: BorrowedFd<'_>,
-        name: &str,
+        name: &[u8],
     ) -> Result<Option<OwnedFd>, Errno> {
         if self.fd.is_some() {
             return Ok(self.fd);

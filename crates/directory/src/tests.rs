@@ -176,6 +176,20 @@ fn refused_links_are_named_with_their_targets() {
 }
 
 #[test]
+fn the_link_that_leads_out_is_named_and_not_a_link_to_it() {
+    for resolution in READERS {
+        let error = refusal(resolution, |root| {
+            symlink("b", root.join("manifests/a")).unwrap();
+            symlink("../c", root.join("manifests/b")).unwrap();
+        });
+        assert_eq!(
+            error.to_string(),
+            "link manifests/b -> ../c leads out of the directory that it belongs to"
+        );
+    }
+}
+
+#[test]
 fn manifests_may_be_a_link_inside_of_the_bundle_and_not_out_of_it() {
     for resolution in READERS {
         let replaced = |target: &'static str| {

@@ -42,6 +42,13 @@ fn links_that_lead_elsewhere_are_named() {
 }
 
 #[test]
+fn the_link_that_leads_out_is_named_and_not_a_link_to_it() {
+    let tar = Tar::new().link("manifests/a", "b").link("manifests/b", "../c");
+    let found = link_fault(read_over_bundle(tar));
+    assert_eq!(found, ("manifests/b".to_owned(), "../c".to_owned(), LinkFault::Outside));
+}
+
+#[test]
 fn a_link_to_a_directory_is_refused() {
     let text = refusal(read_over_bundle(Tar::new().link("manifests/here", ".")));
     assert!(text.contains("manifests/here is a nested directory"), "{text}");
