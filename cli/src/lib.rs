@@ -1,19 +1,21 @@
 //! Unpacks Operator bundles into ConfigMaps, loads them back, and launches the Job that unpacks a
 //! bundle on a cluster.
 //!
-//! This crate is the command `unlade`, and contains the crates that it consists of under one name:
+//! This package contains the programs `unlade` and `kubectl-unlade`. Its library re-exports the
+//! crates that do the work:
 //!
 //! | module | purpose |
 //! |---|---|
-//! | [`bundle`] | the content of a bundle, its rules, and findings |
+//! | [`bundle`] | represents a bundle: its files, what they mean to OLM, and findings |
 //! | [`directory`] | reads a bundle directory |
 //! | [`oci`] | reads a bundle image on disk, and builds images |
 //! | [`config_map`] | encodes and decodes the ConfigMap of a bundle |
-//! | [`loader`] | a bundle as OLM sees it, and its package manifest |
+//! | [`loader`] | loads a bundle as OLM sees it, and its package manifest |
 //! | `launcher` | launches the Job that unpacks a bundle on a cluster |
 //!
-//! The last one needs the feature `launcher`. The feature `command` adds the programs; both are on
-//! by default. A library needs neither clap nor an async runtime:
+//! The last one needs the feature `launcher`, which also re-exports `kube` and `k8s_openapi`. The
+//! feature `command` adds the programs, and is on by default; it turns `launcher` on. Without the
+//! default features, the library needs neither clap nor an async runtime:
 //!
 //! ```toml
 //! [dependencies]
