@@ -105,7 +105,8 @@ reasons! {
     NameTaken = 76,
     /// The API server rejects an object for another reason.
     ApiRefused = 77,
-    /// Someone else changed an object before each attempt to write it.
+    /// Someone else changed an object before each attempt to write it, or changed the content after
+    /// the pod wrote it.
     Conflict = 79,
     /// A container exited without a message that says why.
     Killed = 78,
