@@ -1,9 +1,9 @@
 //! Reads Operator bundles from OCI and docker images, and [builds](build) images, without a
 //! container engine.
 //!
-//! A bundle image consists of tar layers, and the bundle is in two of its directories. [`read`] reads an
-//! image from an OCI image layout (a directory, or a tar of one) or from a docker archive. It
-//! verifies the digest of everything that it reads, and applies the layers as an engine does. It
+//! A bundle image consists of tar layers, and the bundle is in two of its directories. [`read`]
+//! reads an image from an OCI image layout (a directory, or a tar of one) or from a docker archive.
+//! It verifies the digest of everything that it reads, and applies the layers as an engine does. It
 //! returns the files of `manifests/` and `metadata/` as a [`Reading`](unlade_bundle::Reading). It
 //! writes nothing to disk, and an image may be far larger than memory.
 //!

@@ -13,8 +13,8 @@ pub(super) const MAX_FAILURE: usize = 4096;
 
 impl Failure {
     /// Returns the failure with every text truncated to 1 KiB, or to less if that is necessary for
-    /// a JSON of at most 4 KiB. At most [`MAX_LOG_LINES`] lines of the log are kept, each truncated to
-    /// a quarter of that size.
+    /// a JSON of at most 4 KiB. At most [`MAX_LOG_LINES`] lines of the log are kept, each truncated
+    /// to a quarter of that size.
     #[must_use]
     pub fn bounded(mut self) -> Self {
         let surplus = self.evidence.log.len().saturating_sub(MAX_LOG_LINES);

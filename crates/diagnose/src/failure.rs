@@ -16,8 +16,8 @@ use super::{MAX_LOG_LINES, Reason, Remedy, remedy};
 pub struct Failure {
     /// The kind of failure.
     pub reason: Reason,
-    /// A human-readable sentence in lower case that names the object. It quotes the messages of other
-    /// programs.
+    /// A human-readable sentence in lower case that names the object. It quotes the messages of
+    /// other programs.
     pub message: String,
     /// Whether the same launch may succeed later without any change.
     pub is_transient: bool,
@@ -130,9 +130,9 @@ impl Failure {
 /// Chooses the failure to report from several that were observed at the same time.
 ///
 /// A permanent failure takes precedence over a transient one, and a failure that names a cause over
-/// one that only names an effect, such as a killed container or a deadline. If several are equal, it
-/// returns the first. The caller therefore passes the failures that are closest to the cause first: those of
-/// the pods, starting with the newest pod, then that of the Job.
+/// one that only names an effect, such as a killed container or a deadline. If several are equal,
+/// the function returns the first. The caller therefore passes the failures that are closest to the
+/// cause first: those of the pods, starting with the newest pod, then that of the Job.
 pub fn worst(failures: impl IntoIterator<Item = Failure>) -> Option<Failure> {
     let mut failures = failures.into_iter();
     let first = failures.next()?;

@@ -2,7 +2,8 @@
 //!
 //! [`to_json`] corresponds to Go's `YAMLToJSON`, and [`decode_unstructured`] to the
 //! `DecodeUnstructured` of OLM's loader. A port of libyaml parses events (`event`), and the rules
-//! of go-yaml convert them into values (`resolve`, `compose`).
+//! of go-yaml convert them into values (`resolve`, `compose`). With the feature `block`, a faster
+//! reader of the block style comes first, and leaves texts that it does not know to the others.
 //!
 //! The event parser panics on some inputs. Such a panic is caught and becomes [`Error::Parser`]; a
 //! panic hook that prints panics should call [`is_panic_caught`] first. With `panic = "abort"` a

@@ -1,7 +1,8 @@
 //! Runs the real program `unlade-unpacker`: [`serve`] and [`tls`] with a test API server,
 //! [`answer`] with a compromised one, [`interrupt`] with signals, [`volume`] with volumes inside
-//! the bundle, [`install`], [`applet`] under its other names, [`hostile`] in a file system that tries to run its own code, [`mount`] where
-//! mounts are hard to detect, and [`environment`] with unusual variables and limits.
+//! the bundle, [`install`], [`applet`] under its other names, [`hostile`] in a file system that
+//! tries to run its own code, [`mount`] where mounts are hard to detect, and [`environment`] with
+//! unusual variables and limits.
 
 #![expect(
     clippy::unwrap_used,
