@@ -1,10 +1,10 @@
 //! The course of a launch.
 //!
 //! A launch prepares the ConfigMap and chooses a strategy. It then makes attempts until one fills
-//! the ConfigMap or fails permanently. An attempt adopts or creates a Job ([`attempt`]), and watches
-//! it and its pods ([`watch`]). A pure state machine decides everything else until the attempt has
-//! ended ([`course`]): it judges what was observed ([`judge`]) and, after a failure, decides what
-//! follows ([`next`]). The requests that this needs are in [`confirm`] and [`end`].
+//! the ConfigMap or fails permanently. An attempt adopts or creates a Job ([`attempt`]), and
+//! watches it and its pods ([`watch`]). A pure state machine decides everything else until the
+//! attempt has ended ([`course`]): it judges what was observed ([`judge`]) and, after a failure,
+//! decides what follows ([`next`]). The requests that this needs are in [`confirm`] and [`end`].
 
 mod access;
 mod attempt;

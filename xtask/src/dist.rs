@@ -1,4 +1,5 @@
-//! `cargo xtask dist`: the static unpacker. `cargo xtask release` builds the command in the same way.
+//! `cargo xtask dist`: the static unpacker. `cargo xtask release` builds the command in the same
+//! way.
 
 use std::{
     env, fs,

@@ -31,8 +31,8 @@ mod kernel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Resolution {
     /// By the kernel, and if that fails, by [`walk`]. The walk also works if `openat2` does not
-    /// exist (before Linux 5.6, and on other systems) or is filtered by seccomp, and its errors name
-    /// the link or mount.
+    /// exist (before Linux 5.6, and on other systems) or is filtered by seccomp, and its errors
+    /// name the link or mount.
     #[default]
     Auto,
     /// Only by the kernel, so that tests can compare both.
@@ -76,7 +76,8 @@ impl Folder {
         Self::root_by(path, Resolution::default())
     }
 
-    /// Does the same. Paths beneath the folder are resolved as `resolution` says.
+    /// Opens the folder at `path` as [`Folder::root`] does. Resolves paths beneath it as
+    /// `resolution` says.
     pub(crate) fn root_by(path: &Path, resolution: Resolution) -> Result<Self, Error> {
         let failed = |errno: Errno| Error::Root { path: path.to_owned(), source: errno.into() };
         let flags = SEARCH | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -42,7 +42,8 @@ impl Place {
         Self::find_portably(folder, name)
     }
 
-    /// Does the same on systems without `O_PATH`. On Linux, only tests use it.
+    /// Finds `name` in `folder` as [`Place::find`] does, on systems without `O_PATH`. On Linux,
+    /// only tests use it.
     #[cfg(any(test, not(target_os = "linux")))]
     pub(super) fn find_portably(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Self, Errno> {
         let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;

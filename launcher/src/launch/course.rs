@@ -1,5 +1,6 @@
-//! [`Course`]: the course of an attempt, from its Job to what follows from its end. It performs no
-//! I/O: it decides from what was observed, from the answers to its questions, and from the time.
+//! [`Course`]: the course of an attempt, from the moment at which its Job exists until it is clear
+//! what follows from its end. It performs no I/O: it decides from what was observed, from the
+//! answers to its questions, and from the time (docs/decisions/0026).
 
 pub(super) mod recording;
 #[cfg(test)]
@@ -34,8 +35,8 @@ const ENDING: Duration = Duration::from_secs(2);
 /// continues.
 pub(super) type AttemptResult = Result<Box<Written>, (Failure, Then)>;
 
-/// What the driver does next. The last action of a step is [`Ask`](Self::Ask),
-/// [`Wait`](Self::Wait) or [`Finish`](Self::Finish).
+/// What the driver, which is the launch, does next. The last action of a step is
+/// [`Ask`](Self::Ask), [`Wait`](Self::Wait) or [`Finish`](Self::Finish).
 #[derive(Debug)]
 pub(super) enum Action<'a> {
     /// Report this step.
@@ -48,24 +49,24 @@ pub(super) enum Action<'a> {
     StopWaiting,
     /// Watch the events of the object with this uid.
     WatchEvents(String),
-    /// Answer this question, and take the next step.
+    /// Answer this question, and pass the answer to the next step.
     Ask(Question<'a>),
-    /// Take the next step if anything changes, and at this time at the latest.
+    /// Wait until anything changes, but at most until this time, and take the next step.
     Wait { until: Duration },
     /// Return this result.
     Finish(AttemptResult),
 }
 
-/// What only a request to the API server can answer.
+/// A question that only requests to the API server can answer.
 #[derive(Debug)]
 pub(super) enum Question<'a> {
     /// Whether the API server confirms this failure, which only an event reports.
     Confirm(Box<Failure>),
-    /// What the pull secrets and the log add to this failure.
+    /// Which evidence the pull secrets and the log add to this failure.
     Explain(Failure),
-    /// Ends the Job in place.
+    /// No question, but a request that ends the Job in place.
     EndJob,
-    /// Records a failure, unless the ConfigMap was filled after all.
+    /// Whether the ConfigMap was filled after all. If it was not, the failure is recorded on it.
     Record(Box<Recording<'a>>),
 }
 

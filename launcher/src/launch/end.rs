@@ -73,8 +73,8 @@ impl Launch<'_> {
         self.record_failure(recording, &Seen::default()).await.err().unwrap_or(failure)
     }
 
-    /// Returns what is wrong with the pull secrets if the registry denied access and none of them is
-    /// of use.
+    /// Returns what is wrong with the pull secrets if the registry denied access and none of them
+    /// is of use.
     ///
     /// What the kubelet reports counts only if the caller may not read the secrets: a slow kubelet
     /// also reports that it could not retrieve a secret that exists.
@@ -115,8 +115,8 @@ impl Launch<'_> {
         first
     }
 
-    /// Returns the failure that includes the kubelet's event about a pull secret. The event may come
-    /// after the failure that it explains.
+    /// Returns the failure that includes the kubelet's event about a pull secret. The event may
+    /// come after the failure that it explains.
     async fn unretrieved_pull_secret(&self, failure: &Failure) -> Option<Failure> {
         let name = failure.evidence.object.as_ref()?.strip_prefix("pod/")?;
         let retrier = Retrier::new(&self.report, TIMEOUT);

@@ -23,15 +23,15 @@ use crate::{Failure, Reason};
 /// What the recording of a failure needs next.
 #[derive(Debug)]
 pub(in crate::launch) enum Progress {
-    /// The current ConfigMap.
+    /// To read the current ConfigMap.
     ReadConfigMap,
-    /// The seal of this ConfigMap.
+    /// To read the seal of this ConfigMap.
     ReadSeal(Box<ConfigMap>),
-    /// Whether the namespace is gone or is being deleted.
+    /// To find out whether the namespace is gone or is being deleted.
     ReadNamespace,
-    /// This change of the ConfigMap.
+    /// To change the ConfigMap with this patch.
     Patch(Value),
-    /// Nothing: this is what was written after all, or the failure to report.
+    /// Nothing more. This is what was written after all, or the failure to report.
     Done(Result<Box<Written>, Failure>),
 }
 
