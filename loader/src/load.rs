@@ -148,8 +148,8 @@ pub fn load_config_maps_within(
     check_strictness(loaded, options)
 }
 
-/// Whether an annotation shows that the ConfigMap was filled with a bundle: by unlade, whose marks
-/// were verified, or by upstream, which writes its six annotations even if they are empty.
+/// Checks whether an annotation shows that the ConfigMap was filled with a bundle: by unlade, whose
+/// marks were verified, or by upstream, which writes its six annotations even if they are empty.
 fn is_annotated(config_map: &ConfigMap) -> bool {
     let mut keys = config_map.metadata.annotations.keys();
     keys.any(|key| {
@@ -158,7 +158,7 @@ fn is_annotated(config_map: &ConfigMap) -> bool {
     })
 }
 
-/// Whether any value is part of a bundle: an object, or a file of metadata/.
+/// Checks whether any value is part of a bundle: an object, or a file of metadata/.
 fn holds_bundle(loaded: &Loaded) -> bool {
     let Loaded { bundle, package_manifest, .. } = loaded;
     bundle.objects.iter().any(|object| !object.kind.is_empty())
@@ -167,7 +167,7 @@ fn holds_bundle(loaded: &Loaded) -> bool {
         || !package_manifest.package_name.is_empty()
 }
 
-/// Whether [`Strictness::Strict`] rejects a bundle with such a finding.
+/// Checks whether [`Strictness::Strict`] rejects a bundle with such a finding.
 ///
 /// It does not reject reserved annotations, annotations in a file other than annotations.yaml,
 /// paths that are fixed anyway, and files that do not belong to the bundle.

@@ -115,7 +115,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether one of the [`Limits`] was exceeded.
+    /// Checks whether one of the [`Limits`] was exceeded.
     pub fn is_limit(&self) -> bool {
         let first: &(dyn std::error::Error + 'static) = self;
         let exceeded = std::iter::successors(Some(first), |error| error.source()).any(|error| {
@@ -201,8 +201,8 @@ fn noun(transport: Transport) -> &'static str {
     }
 }
 
-/// Whether a path that does not exist is probably the name of an image in a registry, because it
-/// has a tag or a digest.
+/// Checks whether a path that does not exist is probably the name of an image in a registry,
+/// because it has a tag or a digest.
 fn may_be_remote(path: &FilePath) -> bool {
     path.to_str()
         .is_some_and(|name| name.contains([':', '@']) && ImageReference::parse(name).is_ok())

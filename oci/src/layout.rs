@@ -190,8 +190,8 @@ fn for_platform<'a>(
     }
 }
 
-/// Whether the descriptor may be an image or an index. Attestations, signatures and other artifacts
-/// are not.
+/// Checks whether the descriptor may be an image or an index. Attestations, signatures and other
+/// artifacts are not.
 fn is_image(descriptor: &Descriptor) -> bool {
     let media_type = descriptor.media_type().as_ref();
     let is_attestation = annotation(descriptor, REFERENCE_TYPE).is_some()

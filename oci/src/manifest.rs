@@ -294,7 +294,7 @@ fn expect(
     })
 }
 
-/// Whether this is the media type of the manifest of an image.
+/// Checks whether this is the media type of the manifest of an image.
 pub(crate) fn is_manifest(media_type: &str) -> bool {
     [
         "application/vnd.oci.image.manifest.v1+json",
@@ -303,7 +303,7 @@ pub(crate) fn is_manifest(media_type: &str) -> bool {
     .contains(&media_type)
 }
 
-/// Whether this is the media type of an index.
+/// Checks whether this is the media type of an index.
 pub(crate) fn is_index(media_type: &str) -> bool {
     [
         "application/vnd.oci.image.index.v1+json",

@@ -42,7 +42,7 @@ pub(crate) fn parts(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.split(|byte| *byte == b'/').filter(|part| !part.is_empty())
 }
 
-/// Whether `written`, a path or the target of a link, is longer or deeper than
+/// Checks whether `written`, a path or the target of a link, is longer or deeper than
 /// [`limit::PATH`] and [`limit::DEPTH`].
 pub(crate) fn is_too_long(written: &[u8]) -> bool {
     written.len() > limit::PATH

@@ -251,13 +251,15 @@ impl fmt::Display for Transport {
     }
 }
 
-/// Whether `text` is probably a digest. This is necessary because a path may contain `@` too.
+/// Checks whether `text` is probably a digest. This is necessary because a path may contain `@`
+/// too.
 fn is_digest(text: &str) -> bool {
     text.split_once(':').is_some_and(|(name, _)| ["sha256", "sha384", "sha512"].contains(&name))
 }
 
-/// Whether `name` has the form that the OCI image spec gives to `org.opencontainers.image.ref.name`
-/// (annotations.md): components of letters and digits between single separators.
+/// Checks whether `name` has the form that the OCI image spec gives to
+/// `org.opencontainers.image.ref.name` (annotations.md): components of letters and digits between
+/// single separators.
 fn is_name(name: &str) -> bool {
     name.split('/').all(|component| {
         let plain = component.replace("--", "-");
@@ -267,8 +269,8 @@ fn is_name(name: &str) -> bool {
     })
 }
 
-/// Whether two texts refer to the same image, also if one of them is short, such as `etcd:v1` for
-/// `docker.io/library/etcd:v1`.
+/// Checks whether two texts refer to the same image, also if one of them is short, such as
+/// `etcd:v1` for `docker.io/library/etcd:v1`.
 pub(crate) fn is_same_image(a: &str, b: &str) -> bool {
     let normalized = |text| ImageReference::parse(text).map(|image| image.normalized());
     a == b || normalized(a).is_ok_and(|a| normalized(b).is_ok_and(|b| a == b))

@@ -111,7 +111,8 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// Whether several files have the name `name`, so that readers disagree about its content.
+    /// Checks whether several files have the name `name`, so that readers disagree about its
+    /// content.
     pub(crate) fn is_ambiguous(&self, name: &str) -> bool {
         let Place::Archive(archive) = &self.place else { return false };
         path::normalize(name.as_bytes()).is_some_and(|path| archive.ambiguous.contains(&path))

@@ -153,7 +153,7 @@ pub(crate) fn start(reader: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(start)
 }
 
-/// Whether a stream that starts with this block is a tar, possibly an empty one.
+/// Checks whether a stream that starts with this block is a tar, possibly an empty one.
 pub(crate) fn is_tar(start: &[u8]) -> bool {
     let mut block = ZEROS;
     block.iter_mut().zip(start).for_each(|(to, from)| *to = *from);

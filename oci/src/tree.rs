@@ -155,12 +155,12 @@ impl Tree {
         above
     }
 
-    /// Whether the tree keeps the node at `path`, if one exists.
+    /// Checks whether the tree keeps the node at `path`, if one exists.
     pub(crate) fn covers(&self, path: &[u8]) -> bool {
         path.is_empty() || self.interest(path) == Interest::Whole
     }
 
-    /// Whether the tree keeps the direct children of `directory`.
+    /// Checks whether the tree keeps the direct children of `directory`.
     pub(crate) fn wants(&self, directory: &[u8]) -> bool {
         self.place(directory).is_some_and(|place| place.is_directory_wanted)
     }

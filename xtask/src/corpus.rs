@@ -62,7 +62,7 @@ pub(crate) fn folder() -> PathBuf {
     )
 }
 
-/// Whether the published bundles exist. Their digests are not compared.
+/// Checks whether the published bundles exist. Their digests are not compared.
 pub(crate) fn exists() -> bool {
     folder().join(OURS).is_dir()
 }

@@ -140,7 +140,7 @@ impl Plan {
         plan
     }
 
-    /// Whether a need is met after the plan is carried out.
+    /// Checks whether a need is met after the plan is carried out.
     pub(crate) fn meets(&self, need: &str) -> bool {
         self.unmet.iter().all(|(name, _)| *name != need)
     }
@@ -281,12 +281,13 @@ fn install(packages: &[&str]) -> Result<(), Error> {
     apt(&arguments).or_else(|_| apt(&["update"]).and_then(|()| apt(&arguments)))
 }
 
-/// Whether this is root on Debian. Otherwise a password would be necessary during a test run.
+/// Checks whether this is root on Debian. Otherwise a password would be necessary during a test
+/// run.
 fn may_install() -> bool {
     is_root() && command::is_on_path("apt-get")
 }
 
-/// Whether this process runs as root.
+/// Checks whether this process runs as root.
 fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|process| {
         use std::os::unix::fs::MetadataExt;
@@ -294,7 +295,7 @@ fn is_root() -> bool {
     })
 }
 
-/// Whether this user may mount, change the root and be process 1, in new namespaces.
+/// Checks whether this user may mount, change the root and be process 1, in new namespaces.
 fn has_namespaces() -> bool {
     let mut unshare = Command::new("unshare");
     unshare.args(["--mount", "--pid", "--fork"]);

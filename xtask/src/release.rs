@@ -210,7 +210,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         // In place of the command: `man DIRECTORY` and `completion SHELL`.
         let script = "#!/bin/sh\n\
-            if [ $1 = man ]; then mkdir $2 && echo page > $2/${0##*/}.1; else echo for $2; fi\n";
+            if [ $1 = man ]; then mkdir -p $2 && echo page > $2/${0##*/}.1; else echo for $2; fi\n";
         let programs = COMMANDS.each_ref().map(|program| folder.path().join(program.name));
         for program in &programs {
             fs::write(program, script).unwrap();

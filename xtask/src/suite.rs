@@ -74,18 +74,19 @@ impl Test {
         }
     }
 
-    /// Whether `cargo xtask test` runs it without `--all`, on a machine that has what it needs.
+    /// Checks whether `cargo xtask test` runs it without `--all`, on a machine that has what it
+    /// needs.
     pub(crate) fn is_ordinary(&self) -> bool {
         matches!(self.kind, Kind::Plain | Kind::Needy { is_slow: false, .. })
     }
 
-    /// Whether only `cargo xtask test --all` runs it.
+    /// Checks whether only `cargo xtask test --all` runs it.
     pub(crate) fn is_slow(&self) -> bool {
         matches!(self.kind, Kind::Needy { is_slow: true, .. })
     }
 
-    /// Whether the harness would select the test by this part of its path. The path is derived from
-    /// the file, with or without a module `tests`, in which unit tests are.
+    /// Checks whether the harness would select the test by this part of its path. The path is
+    /// derived from the file, with or without a module `tests`, in which unit tests are.
     pub(crate) fn matches(&self, filter: &str) -> bool {
         let file = self.file.trim_end_matches(".rs");
         // A file or folder directly below `tests/` is a target and not a module.
@@ -131,12 +132,12 @@ impl Suite {
         self.tests.iter().filter(|test| filter.is_none_or(|filter| test.matches(filter))).collect()
     }
 
-    /// Whether `name` is a test, in any file, that an ordinary run executes.
+    /// Checks whether `name` is a test, in any file, that an ordinary run executes.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.tests.iter().any(|test| test.name == name && test.is_ordinary())
     }
 
-    /// Whether `reference`, which is `path/of/file.rs::name`, is such a test in that file.
+    /// Checks whether `reference`, which is `path/of/file.rs::name`, is such a test in that file.
     pub(crate) fn has_at(&self, reference: &str) -> bool {
         let Some((file, name)) = reference.split_once("::") else { return false };
         let is_it = |test: &Test| test.file == file && test.name == name && test.is_ordinary();

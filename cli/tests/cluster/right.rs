@@ -173,7 +173,11 @@ fn each_right_is_needed(
                 begun.elapsed().as_secs_f32()
             );
             let (expected, words) = case.expected();
-            if code != Some(expected) || !output.contains(words) {
+            // A busy kubelet reports that it could not retrieve the secret, and a caller who may not
+            // read the secret cannot refute that.
+            let is_unretrieved = (expected, code) == (42, Some(56))
+                && output.contains("the kubelet could not retrieve the pull secret");
+            if code != Some(expected) && !is_unretrieved || !output.contains(words) {
                 let name = &case.name;
                 let text = format!("{name}: not {expected} with {words:?}: {code:?}: {output}");
                 wrong.lock().unwrap_or_else(PoisonError::into_inner).push(text);

@@ -255,7 +255,8 @@ impl Content {
 }
 
 impl Error {
-    /// Whether a limit was exceeded: one of [`Limits`], or the limit of Kubernetes for annotations.
+    /// Checks whether a limit was exceeded: one of [`Limits`], or the limit of Kubernetes for
+    /// annotations.
     pub fn is_limit(&self) -> bool {
         match self {
             Self::TooManyFiles { .. } | Self::FileTooLarge { .. } | Self::TooLarge { .. } => true,

@@ -125,7 +125,7 @@ impl Csv {
     }
 }
 
-/// Whether a version in `range` starts with `v`, as git tags often do.
+/// Checks whether a version in `range` starts with `v`, as git tags often do.
 fn has_v_prefix(range: &str) -> bool {
     let bytes = range.as_bytes();
     let at = |place: usize| bytes.get(place).copied().unwrap_or_default();

@@ -41,7 +41,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether `annotations.yaml` exceeds a limit.
+    /// Checks whether `annotations.yaml` exceeds a limit.
     pub fn is_limit(&self) -> bool {
         matches!(self, Self::Annotations(error) if error.is_limit())
     }

@@ -325,7 +325,7 @@ const METADATA_TREE: usize = 8 << 20;
 /// The maximum work for all metadata files.
 const METADATA_WORK: u64 = 20_000_000;
 
-/// Whether upstream's loader may read `text` as an object.
+/// Checks whether upstream's loader may read `text` as an object.
 fn is_object_to_upstream(text: &[u8], reader: &yaml::Reader) -> bool {
     match reader.decode_unstructured(text) {
         Ok(_) | Err(yaml::Error::Parser { .. }) => true,

@@ -99,7 +99,7 @@ impl Verdict {
         }
     }
 
-    /// Whether the bundle was unpacked as requested.
+    /// Checks whether the bundle was unpacked as requested.
     pub fn is_success(self) -> bool {
         self.exit_code() == 0
     }

@@ -9,7 +9,7 @@ fn every_character() -> impl Iterator<Item = char> {
     '\0'..=char::MAX
 }
 
-/// Whether all writers must escape `character`, according to the blocks of Unicode.
+/// Checks whether all writers must escape `character`, according to the blocks of Unicode.
 fn is_dangerous(character: char) -> bool {
     character.is_control()
         || matches!(character,

@@ -69,8 +69,8 @@ impl<'a> Dialect<'a> {
         }
     }
 
-    /// Whether a double-quoted scalar contains `\/`. The library supports this escape of YAML 1.2,
-    /// but Go does not.
+    /// Checks whether a double-quoted scalar contains `\/`. The library supports this escape of
+    /// YAML 1.2, but Go does not.
     pub(super) fn escapes_slash(&self, start: usize, end: usize) -> bool {
         let written = self.text.get(start..end).unwrap_or("");
         if !written.contains("\\/") {

@@ -80,7 +80,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether one of the [`Limits`](super::Limits), or a limit of the parser, was exceeded.
+    /// Checks whether one of the [`Limits`](super::Limits), or a limit of the parser, was exceeded.
     pub fn is_limit(&self) -> bool {
         matches!(
             self,

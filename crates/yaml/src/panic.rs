@@ -8,7 +8,8 @@ thread_local! {
     static IS_CAUGHT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a panic on this thread would currently be caught and become an [`Error`](super::Error).
+/// Checks whether a panic on this thread would currently be caught and become an
+/// [`Error`](super::Error).
 ///
 /// This is for the panic hook of a program: the parser library panics on some inputs, and the
 /// standard hook prints each such panic as if it were a crash. This crate never sets a hook.

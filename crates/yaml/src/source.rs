@@ -137,7 +137,7 @@ impl Read for Pieces<'_> {
     }
 }
 
-/// Whether libyaml treats `c` as a line break.
+/// Checks whether libyaml treats `c` as a line break.
 pub(super) fn is_break(c: char) -> bool {
     matches!(c, '\r' | '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }

@@ -230,7 +230,7 @@ pub(super) fn tail(text: &[u8]) -> Option<Unread> {
     None
 }
 
-/// Whether `text` is empty or starts with `#` after Go's `strings.TrimSpace`.
+/// Checks whether `text` is empty or starts with `#` after Go's `strings.TrimSpace`.
 fn is_blank_or_comment(text: &[u8]) -> bool {
     let text = String::from_utf8_lossy(text);
     let text = text.trim_start();

@@ -1,7 +1,7 @@
 //! Checks the values of `!!timestamp`: the four layouts of go-yaml, as Go's `time.Parse` reads
 //! them.
 
-/// Whether `text` is a date, or a date and a time.
+/// Checks whether `text` is a date, or a date and a time.
 pub(super) fn is_timestamp(text: &str) -> bool {
     date(text).is_some_and(|rest| {
         rest.is_empty()
@@ -43,7 +43,7 @@ fn time(text: &str) -> Option<&str> {
     }
 }
 
-/// Whether `text` is `Z` or an offset such as `+07:00`.
+/// Checks whether `text` is `Z` or an offset such as `+07:00`.
 fn is_zone(text: &str) -> bool {
     let Some(offset) = text.strip_prefix(['+', '-']) else { return text == "Z" };
     let Some((hours, minutes)) = offset.split_once(':') else { return false };

@@ -78,10 +78,10 @@ impl Launch<'_> {
     }
 }
 
-/// Whether the Role grants what the unpacker needs. A Role that no launch created for this purpose
-/// must grant nothing more. Rules that are added to our Roles later, for example by a policy
-/// controller, are kept: deleting the Role would take it away from a pod that is using it, and
-/// anyone who may add rules can also bind them to the account directly.
+/// Checks whether the Role grants what the unpacker needs. A Role that no launch created for this
+/// purpose must grant nothing more. Rules that are added to our Roles later, for example by a
+/// policy controller, are kept: deleting the Role would take it away from a pod that is using it,
+/// and anyone who may add rules can also bind them to the account directly.
 fn suffices(existing: &Role, wanted: &Role) -> bool {
     let (granted, needed) = (existing.rules.as_deref(), wanted.rules.as_deref());
     let (granted, needed) = (granted.unwrap_or_default(), needed.unwrap_or_default());
@@ -90,8 +90,8 @@ fn suffices(existing: &Role, wanted: &Role) -> bool {
         || (spec_hash::is_same(existing, wanted) && needed.iter().all(is_granted))
 }
 
-/// Whether the binding grants the Role to our account. It may grant the Role to others only if they
-/// were added later.
+/// Checks whether the binding grants the Role to our account. It may grant the Role to others only
+/// if they were added later.
 fn binds(existing: &RoleBinding, wanted: &RoleBinding) -> bool {
     let (bound, needed) = (existing.subjects.as_deref(), wanted.subjects.as_deref());
     let (bound, needed) = (bound.unwrap_or_default(), needed.unwrap_or_default());

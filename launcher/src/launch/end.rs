@@ -94,7 +94,10 @@ impl Launch<'_> {
         for name in names {
             let doing = format!("read Secret {name}");
             let Ok(answer) = retrier.send(&doing, || api.get(name)).await else {
-                return self.unretrieved_pull_secret(&failure).await.unwrap_or(failure);
+                let found = self.unretrieved_pull_secret(&failure).await;
+                // It may exist, but only a caller who may read it can tell.
+                let hint = "create the secret, or run the same command again if it exists";
+                return found.map_or(failure, |found| found.with_hint(Some(hint)));
             };
             problems.extend(classify_pull_secret(name, answer.value().as_ref(), image));
         }

@@ -133,7 +133,8 @@ impl fmt::Display for Check {
     }
 }
 
-/// Whether Go decodes `text` as `base64.StdEncoding`. Unlike Go, this does not allow line breaks.
+/// Checks whether Go decodes `text` as `base64.StdEncoding`. Unlike Go, this does not allow line
+/// breaks.
 fn is_base64(text: &[u8]) -> bool {
     let unpadded = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
     let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');

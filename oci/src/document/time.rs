@@ -1,6 +1,7 @@
 //! Checks times as Go's `time.Time` parses them from JSON.
 
-/// Whether `text` is a time of RFC 3339 that `UnmarshalJSON` accepts (`time/format_rfc3339.go`).
+/// Checks whether `text` is a time of RFC 3339 that `UnmarshalJSON` accepts
+/// (`time/format_rfc3339.go`).
 pub(super) fn is_time(text: &[u8]) -> bool {
     let (Some((date, rest)), true) = (text.split_at_checked(19), text.is_ascii()) else {
         return false;

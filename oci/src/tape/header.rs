@@ -72,7 +72,7 @@ impl Header {
     }
 }
 
-/// Whether the checksum of a header is correct, with either signed or unsigned bytes.
+/// Checks whether the checksum of a header is correct, with either signed or unsigned bytes.
 pub(super) fn has_checksum(block: &Block) -> bool {
     let sum = |bytes: &[u8]| bytes.iter().map(|byte| i64::from(*byte)).sum::<i64>();
     let written = block.get(CHECKSUM).unwrap_or_default();

@@ -94,12 +94,12 @@ fn split_record(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     (!key.is_empty() && !key.contains(&0)).then_some((key, value, rest))
 }
 
-/// Whether `value` is a decimal number of at most 63 bits, optionally with a minus sign.
+/// Checks whether `value` is a decimal number of at most 63 bits, optionally with a minus sign.
 fn is_integer(value: &[u8]) -> bool {
     decimal(value.strip_prefix(b"-").unwrap_or(value)).is_some()
 }
 
-/// Whether `value` is a number of seconds, optionally with a fraction.
+/// Checks whether `value` is a number of seconds, optionally with a fraction.
 fn is_time(value: &[u8]) -> bool {
     let mut parts = value.splitn(2, |byte| *byte == b'.');
     let is_whole = parts.next().is_some_and(is_integer);

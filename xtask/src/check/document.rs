@@ -32,7 +32,7 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
     text.split("](").skip(1).filter_map(|rest| rest.split(')').next())
 }
 
-/// Whether the target of a link in `document` exists; targets on the web are not checked.
+/// Checks whether the target of a link in `document` exists; targets on the web are not checked.
 fn exists(document: &Path, link: &str) -> bool {
     let path = link.split('#').next().unwrap_or_default();
     let folder = document.parent().unwrap_or(Path::new(""));

@@ -90,7 +90,7 @@ fn find(text: &str) -> impl Iterator<Item = (usize, &'static str, &'static str)>
     })
 }
 
-/// Whether a line contains a phrase as whole words.
+/// Checks whether a line contains a phrase as whole words.
 fn contains(line: &str, phrase: &str) -> bool {
     let is_lowercase = !phrase.contains(char::is_uppercase);
     let line = if is_lowercase { line.to_lowercase() } else { line.to_owned() };

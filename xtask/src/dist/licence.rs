@@ -116,7 +116,7 @@ fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Err
     Ok(())
 }
 
-/// Whether a file is source code, such as a module about licences.
+/// Checks whether a file is source code, such as a module about licences.
 fn has_code(name: &str) -> bool {
     [".rs", ".c", ".h", ".py"].iter().any(|end| name.ends_with(end))
 }

@@ -18,7 +18,7 @@ pub(super) enum Made {
 }
 
 impl Made {
-    /// Whether it exists already.
+    /// Checks whether it exists already.
     pub(super) fn is_made(self, settings: &Settings) -> bool {
         match self {
             Self::Corpus => corpus::exists(),

@@ -74,7 +74,7 @@ pub(crate) enum Illegal {
 }
 
 impl Error {
-    /// Whether the file or the annotations are too large, as opposed to invalid.
+    /// Checks whether the file or the annotations are too large, as opposed to invalid.
     pub fn is_limit(&self) -> bool {
         match self {
             Self::Yaml { source, .. } => source.is_limit(),

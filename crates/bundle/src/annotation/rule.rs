@@ -8,7 +8,7 @@ use super::Error;
 /// `TotalAnnotationSizeLimitB`).
 pub const SIZE: usize = 256 << 10;
 
-/// Whether `key` is reserved for Kubernetes, OLM or unlade.
+/// Checks whether `key` is reserved for Kubernetes, OLM or unlade.
 ///
 /// Reserved prefixes are `kubernetes.io/`, `k8s.io/` and their subdomains, `olm.`, and
 /// [`PREFIX`](super::PREFIX), in any letter case. These annotations change what a cluster does with

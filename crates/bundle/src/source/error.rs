@@ -135,7 +135,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether one of the [`Limits`](crate::Limits) was exceeded.
+    /// Checks whether one of the [`Limits`](crate::Limits) was exceeded.
     pub fn is_limit(&self) -> bool {
         match self {
             Self::Files { .. } | Self::FileSize { .. } | Self::TotalSize { .. } => true,

@@ -73,7 +73,7 @@ enum Operator {
 }
 
 impl Range {
-    /// Whether `version` is in the range.
+    /// Checks whether `version` is in the range.
     pub fn matches(&self, version: &Version) -> bool {
         self.alternatives.iter().any(|all| all.iter().all(|one| one.holds(version)))
     }

@@ -3,6 +3,9 @@
 use super::line::is_end;
 use super::scalar::{Name, unescaped};
 
+/// The maximum number of entries, so that the memory of a document is known at each of its lines.
+const MAX_ENTRIES: usize = 200;
+
 /// The entries of a flow collection.
 pub(super) enum Flow<'t> {
     Sequence(Vec<Name<'t>>),
@@ -37,7 +40,7 @@ fn entries<'t, T>(
     if let Some(rest) = rest.strip_prefix(close) {
         return Some((found, rest));
     }
-    loop {
+    while found.len() < MAX_ENTRIES {
         let (next, after) = entry(rest)?;
         found.push(next);
         rest = after.trim_start_matches(' ');
@@ -46,6 +49,7 @@ fn entries<'t, T>(
         }
         rest = rest.strip_prefix(',')?.trim_start_matches(' ');
     }
+    None
 }
 
 /// Reads a scalar without escapes. A plain scalar has no characters that have a meaning in flow

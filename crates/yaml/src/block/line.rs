@@ -71,13 +71,13 @@ impl<'t> Lines<'t> {
         n_blank
     }
 
-    /// Whether all lines are consumed and the last one has no line break.
+    /// Checks whether all lines are consumed and the last one has no line break.
     pub(super) fn is_unfinished(&self) -> bool {
         self.next.is_none() && !self.ends_with_break
     }
 }
 
-/// Whether `rest`, which follows a token, has at most spaces and a comment.
+/// Checks whether `rest`, which follows a token, has at most spaces and a comment.
 pub(super) fn is_end(rest: &str) -> bool {
     let trimmed = rest.trim_start_matches(' ');
     trimmed.is_empty() || trimmed.len() < rest.len() && trimmed.starts_with('#')

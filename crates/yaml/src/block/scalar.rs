@@ -192,7 +192,7 @@ fn plain_line(content: &str) -> Option<(&str, bool)> {
     Some((content.trim_end_matches(' '), false))
 }
 
-/// Whether a plain scalar in a collection at `column` continues after blank lines.
+/// Checks whether a plain scalar in a collection at `column` continues after blank lines.
 fn continues(lines: &Lines<'_>, column: usize) -> bool {
     let mut line = lines.peek();
     if line.is_some_and(|line| line.content.is_empty()) {
@@ -203,13 +203,13 @@ fn continues(lines: &Lines<'_>, column: usize) -> bool {
     line.is_some_and(|line| line.column > column && !line.content.starts_with('#'))
 }
 
-/// Whether `from` starts with the colon of a mapping.
+/// Checks whether `from` starts with the colon of a mapping.
 fn is_colon(from: &[u8]) -> bool {
     matches!(from, [b':'] | [b':', b' ', ..])
 }
 
-/// Whether a plain scalar can start so in a block collection. Some other scalars are left to the
-/// library.
+/// Checks whether a plain scalar can start so in a block collection. Some other scalars are left to
+/// the library.
 fn starts_plain(bytes: &[u8]) -> bool {
     match bytes {
         [b'-', second, ..] => !matches!(second, b' ' | b'\t'),

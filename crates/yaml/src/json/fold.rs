@@ -9,7 +9,7 @@ pub fn fold(name: &str) -> String {
     letters(name).collect()
 }
 
-/// Whether `key` and `name` are equal after [folding](fold).
+/// Checks whether `key` and `name` are equal after [folding](fold).
 pub fn is_folded(key: &str, name: &str) -> bool {
     letters(key).eq(letters(name))
 }

@@ -148,7 +148,7 @@ fn write_string(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Whether U+2028 or U+2029 is at this position, which are line breaks in JavaScript.
+/// Checks whether U+2028 or U+2029 is at this position, which are line breaks in JavaScript.
 fn is_separator(text: &str, at: usize) -> bool {
     matches!(text.as_bytes().get(at..at + 3), Some([0xe2, 0x80, 0xa8 | 0xa9]))
 }

@@ -68,7 +68,7 @@ fn line(out: &mut String, text: &str) {
     }
 }
 
-/// Whether all readers read `text` unchanged from a literal block.
+/// Checks whether all readers read `text` unchanged from a literal block.
 fn is_literal(text: &str) -> bool {
     let Some(last) = text.trim_end_matches('\n').lines().last() else { return false };
     text.contains('\n')
@@ -99,7 +99,7 @@ fn literal(out: &mut String, text: &str, indent: usize) {
     out.extend(std::iter::repeat_n('\n', (text.len() - body.len()).saturating_sub(1)));
 }
 
-/// Whether all readers of YAML 1.1 and 1.2 read `text` unchanged without quotes.
+/// Checks whether all readers of YAML 1.1 and 1.2 read `text` unchanged without quotes.
 fn is_plain(text: &str) -> bool {
     let Some(first) = text.chars().next() else { return false };
     let begins_well = first.is_alphanumeric() || first == '/' || first == '_';
@@ -118,8 +118,8 @@ fn is_word(text: &str) -> bool {
     WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
-/// Whether some reader could read `text` as a number, a date or a time. Versions like `1.2.3` are
-/// not such texts.
+/// Checks whether some reader could read `text` as a number, a date or a time. Versions like
+/// `1.2.3` are not such texts.
 fn is_like_number(text: &str) -> bool {
     let digit = text.starts_with(|c: char| c.is_numeric());
     let date = text.bytes().take_while(u8::is_ascii_digit).count() == 4
