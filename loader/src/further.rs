@@ -46,7 +46,7 @@ impl Reader {
         format!("{names} {verb} lost: OLM reads only the first document of a file, so {hint}")
     }
 
-    /// `Kind/name (line 16)`, as far as they are known.
+    /// Returns the name for a finding: `Kind/name (line 16)`, as far as they are known.
     fn name(&self, (line, text): (u64, &[u8])) -> String {
         let read = self.0.decode_unstructured(text).ok().and_then(|read| read.object);
         let name = read.as_ref().map(name).unwrap_or_default();
@@ -77,7 +77,7 @@ struct Documents<'a> {
 }
 
 impl<'a> Documents<'a> {
-    /// The documents from this line on; lines are counted from 1.
+    /// Returns the documents from this line on. Lines are counted from 1.
     fn from_line(text: &'a [u8], line: u64) -> Self {
         let n_before = usize::try_from(line).unwrap_or(usize::MAX).saturating_sub(1);
         let before = text.split_inclusive(|&byte| byte == b'\n').take(n_before);

@@ -111,7 +111,7 @@ pub(super) fn state(status: &ContainerStatus) -> State<'_> {
     }
 }
 
-/// All containers of `pod` in the order in which they start.
+/// Returns the statuses of all containers of `pod`, in the order in which the containers start.
 pub(super) fn statuses(pod: &Pod) -> impl Iterator<Item = &ContainerStatus> {
     let status = pod.status.as_ref();
     let init = status.and_then(|status| status.init_container_statuses.as_ref());

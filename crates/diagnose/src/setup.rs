@@ -41,7 +41,7 @@ fn is_relevant(reason: &str) -> bool {
     FAILED.contains(&reason) || PROGRESS.contains(&reason)
 }
 
-/// `failed to fetch token: serviceaccounts "NAME" not found`.
+/// Checks whether the message is `failed to fetch token: serviceaccounts "NAME" not found`.
 fn is_missing_account(said: &str) -> bool {
     said.contains("serviceaccounts \"") && said.contains("not found")
 }

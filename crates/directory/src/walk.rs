@@ -89,7 +89,7 @@ fn unreadable(path: String, mode: RawMode) -> Error {
     Error::Unreadable { path, uid: geteuid().as_raw(), mode: widened(mode) & 0o7777 }
 }
 
-/// The mode in 32 bits. macOS has 16.
+/// Returns the mode with 32 bits. On macOS, it has 16.
 fn widened(mode: impl Into<u32>) -> u32 {
     mode.into()
 }

@@ -318,7 +318,7 @@ impl<'t, 'r> Composer<'t, 'r> {
         self.complete(value)
     }
 
-    /// A key or a dash without a node has the value null.
+    /// Completes a key or a dash without a node with the value null.
     fn complete_pending(&mut self) -> Option<()> {
         if !self.open.last()?.is_pending() {
             return Some(());
