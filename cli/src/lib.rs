@@ -63,9 +63,9 @@
 
 pub use unlade_bundle as bundle;
 pub use unlade_config_map as config_map;
+pub use unlade_directory as directory;
 pub use unlade_loader as loader;
 pub use unlade_oci as oci;
-pub use unlade_directory as directory;
 
 #[cfg(feature = "launcher")]
 pub use {k8s_openapi, kube, unlade_launcher as launcher};

@@ -110,11 +110,9 @@ fn read(
 ) -> Result<(Reading, Option<String>), Error> {
     let platform = platform.map(str::parse).transpose()?;
     match source {
-        Source::Path(path) if is_bundle_directory(path) => {
-            unlade_directory::read(path, limits)
-                .map(|reading| (reading, None))
-                .map_err(|source| Error::Directory { path: path.display().to_string(), source })
-        }
+        Source::Path(path) if is_bundle_directory(path) => unlade_directory::read(path, limits)
+            .map(|reading| (reading, None))
+            .map_err(|source| Error::Directory { path: path.display().to_string(), source }),
         image => {
             let mut options = oci::Options { platform, ..oci::Options::default() };
             options.limits.content = limits.clone();

@@ -67,10 +67,8 @@ impl Error {
 /// Returns an error if the file cannot be parsed, or if `manifests.v1` contains `..` or a NUL, or
 /// names `metadata/`.
 pub fn read(annotations: Option<&[u8]>, limits: &Limits) -> Result<Layout, Error> {
-    let mut layout = Layout {
-        manifests: Directory::Manifests.as_str().to_owned(),
-        findings: Vec::new(),
-    };
+    let mut layout =
+        Layout { manifests: Directory::Manifests.as_str().to_owned(), findings: Vec::new() };
     let Some(text) = annotations else { return Ok(layout) };
     let path = Directory::Metadata.path(ANNOTATIONS_FILE);
     // Illegal annotations do not matter for the layout.

@@ -7,8 +7,7 @@
 use std::rc::Rc;
 
 use crate::{
-    Content, Directory, File, Finding, Layout, Limits, Reading,
-    content::ANNOTATIONS_FILE, layout,
+    Content, Directory, File, Finding, Layout, Limits, Reading, content::ANNOTATIONS_FILE, layout,
 };
 
 mod error;

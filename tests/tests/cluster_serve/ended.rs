@@ -51,8 +51,7 @@ impl Ended {
     pub(crate) fn check(&self, bundle: &Bundle) -> Vec<&'static str> {
         let name = &bundle.name;
         let found = ConfigMap::from_json(self.config_map(name).clone()).unwrap();
-        let reading =
-            unlade_directory::read(&bundle.directory, &Limits::default()).unwrap();
+        let reading = unlade_directory::read(&bundle.directory, &Limits::default()).unwrap();
         let options = Options {
             name: name.clone(),
             namespace: found.metadata.namespace.clone(),

@@ -104,8 +104,7 @@ fn load_as_upstream_wrote(samples: &[Sample], wanted: usize) {
 /// The content of a bundle; none if it is one that is refused.
 fn content(sample: &Sample, differences: &mut Vec<String>) -> Option<Content> {
     let is_refused = REFUSED.contains(&sample.name.as_str());
-    match (unlade_directory::read(&sample.path, &Limits::default()), &sample.golden.error)
-    {
+    match (unlade_directory::read(&sample.path, &Limits::default()), &sample.golden.error) {
         (Ok(_), _) if is_refused => {
             differences.push(format!("{}: read although it is refused", sample.name));
             None

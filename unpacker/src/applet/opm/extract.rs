@@ -16,8 +16,8 @@ use unlade_directory::Folder;
 use super::super::report_findings;
 use super::flag::Options;
 use crate::api::{self, Connection, Fill, Pace, Policy, SystemClock};
-use crate::serve::{self, Failure};
 use crate::log;
+use crate::serve::{self, Failure};
 
 /// Fills the ConfigMap. `variable` reads environment variables.
 pub(super) fn extract(
