@@ -1,7 +1,7 @@
 //! [`PackageManifest`]: a package and its channels.
 
 use serde::Serialize;
-use unlade_bundle::{Channels, limit::MAX_NAME_LENGTH};
+use unlade_bundle::{Channels, limit::MAX_SUBDOMAIN};
 
 mod read;
 
@@ -51,7 +51,7 @@ impl PackageManifest {
     /// Creates the package manifest from the annotations and the name of the CSV. Names that are
     /// too long for Kubernetes are left out, because each channel has a copy of the name.
     pub(crate) fn new(channels: &Channels, csv_name: &str) -> Self {
-        let csv_name = if csv_name.len() > MAX_NAME_LENGTH { "" } else { csv_name };
+        let csv_name = if csv_name.len() > MAX_SUBDOMAIN { "" } else { csv_name };
         let channel = |name: &str| Channel {
             name: name.to_owned(),
             current_csv: csv_name.to_owned(),

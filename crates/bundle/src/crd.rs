@@ -3,7 +3,7 @@
 use unlade_text::excerpt;
 use unlade_yaml::json::{Kind, Value};
 
-use crate::{Api, limit::MAX_NAME_LENGTH, typed::Reader};
+use crate::{Api, limit::MAX_SUBDOMAIN, typed::Reader};
 
 /// The kind of a CustomResourceDefinition.
 pub const KIND: &str = "CustomResourceDefinition";
@@ -47,10 +47,10 @@ pub fn read_apis(root: Value<'_>, max: usize, reader: &mut Reader<'_>) -> Vec<Ap
     };
     // Kubernetes limits all three to the length of a DNS subdomain. Each of them is copied into the
     // API of each version.
-    if [&base.kind, &base.plural, &base.group].iter().any(|name| name.len() > MAX_NAME_LENGTH) {
+    if [&base.kind, &base.plural, &base.group].iter().any(|name| name.len() > MAX_SUBDOMAIN) {
         reader.invalid(format!(
             "the APIs of the CRD are left out: its group, kind or plural is longer than \
-             {MAX_NAME_LENGTH} bytes"
+             {MAX_SUBDOMAIN} bytes"
         ));
         return Vec::new();
     }

@@ -16,9 +16,7 @@ pub const MAX_TOTAL_SIZE: usize = 32 << 20;
 /// The maximum number of decoded bytes for each encoded byte. Deflate cannot exceed 1,032.
 pub const MAX_RATIO: usize = 1_100;
 
-/// The maximum length of a DNS subdomain, and so of the name of an object, in bytes (apimachinery
-/// `DNS1123SubdomainMaxLength`).
-pub const MAX_NAME_LENGTH: usize = 253;
+pub use unlade_name::MAX_SUBDOMAIN;
 
 /// The limits of a reader. Each has a default and can be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,23 +9,21 @@ impl From<&ApiConfigMap> for ConfigMap {
     fn from(from: &ApiConfigMap) -> Self {
         let ApiConfigMap { metadata, data, binary_data, immutable } = from;
         let bytes = binary_data.iter().flatten();
-        // Every field has a JSON form, so this does not fail.
-        let mut rest = match serde_json::to_value(metadata) {
-            Ok(Value::Object(fields)) => fields,
-            _ => Map::new(),
+        let mut others = metadata.clone();
+        let metadata = Metadata {
+            name: others.name.take().unwrap_or_default(),
+            namespace: others.namespace.take().unwrap_or_default(),
+            labels: others.labels.take().unwrap_or_default(),
+            annotations: others.annotations.take().unwrap_or_default(),
+            // Every field has a JSON form, so this does not fail.
+            rest: match serde_json::to_value(others) {
+                Ok(Value::Object(fields)) => fields,
+                _ => Map::new(),
+            },
         };
-        rest.retain(|field, _| {
-            !matches!(field.as_str(), "name" | "namespace" | "labels" | "annotations")
-        });
         let immutable = immutable.map(|it| ("immutable".to_owned(), it.into()));
         Self {
-            metadata: Metadata {
-                name: metadata.name.clone().unwrap_or_default(),
-                namespace: metadata.namespace.clone().unwrap_or_default(),
-                labels: metadata.labels.clone().unwrap_or_default(),
-                annotations: metadata.annotations.clone().unwrap_or_default(),
-                rest,
-            },
+            metadata,
             data: data.clone().unwrap_or_default(),
             binary_data: bytes.map(|(key, it)| (key.clone(), Bytes(it.0.clone()))).collect(),
             rest: immutable.into_iter().collect(),

@@ -76,13 +76,13 @@ pub fn line(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns the messages of `error` and of its causes, separated by colons. A cause is left out if
-/// the text already contains it, because some libraries include their causes in their messages.
+/// the text already ends with it, because some libraries include their causes in their messages.
 pub fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
         let message = error.to_string();
-        if !text.contains(&message) {
+        if !text.ends_with(&message) {
             text.push_str(": ");
             text.push_str(&message);
         }

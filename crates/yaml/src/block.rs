@@ -21,7 +21,7 @@ use flow::Flow;
 use line::{Line, Lines, is_end};
 use scalar::{Name, Start};
 
-/// The maximum nesting. Published manifests have at most 40 levels.
+/// The maximum nesting. Published manifests have at most 34 levels.
 const MAX_DEPTH: usize = 64;
 
 /// The events of the library that contain no value: the start of the stream, and the start and the
@@ -259,6 +259,7 @@ impl<'t, 'r> Composer<'t, 'r> {
                     let value = self.store(value)?;
                     self.fields.push(Field { key, value });
                 }
+                self.check_memory()?;
                 (self.builder.object(&mut self.fields, n_fields), 2 * fields.len())
             }
         };

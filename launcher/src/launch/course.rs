@@ -148,12 +148,14 @@ impl<'a> Course<'a> {
             (Stage::Following, Some(Answer::Confirmed(Some(failure)))) => {
                 self.settle(Ending::Fatal, *failure)
             }
-            (Stage::Following, answer) => {
-                if matches!(answer, Some(Answer::Confirmed(None))) {
-                    self.asked = Some(now);
-                }
-                self.follow(seen, now)
+            (Stage::Following, Some(Answer::Confirmed(None))) => {
+                self.asked = Some(now);
+                self.stage = Stage::Following;
+                // The request took time. What the watches received meanwhile counts before a
+                // deadline that has passed.
+                vec![Action::Wait { until: now }]
             }
+            (Stage::Following, _) => self.follow(seen, now),
             (Stage::Explaining { ending, was_transient }, Some(Answer::Explained(failure))) => {
                 self.decide(ending, was_transient, failure)
             }

@@ -1,7 +1,7 @@
 //! Flow collections on one line whose entries are simple scalars.
 
 use super::line::is_end;
-use super::scalar::{Name, unescaped};
+use super::scalar::{MAX_NAME, Name, unescaped};
 
 /// The maximum number of entries, so that the memory of a document is known at each of its lines.
 const MAX_ENTRIES: usize = 200;
@@ -21,7 +21,11 @@ pub(super) fn read(content: &str) -> Option<Flow<'_>> {
         (Flow::Sequence(items), rest)
     } else {
         let (fields, rest) = entries(rest, '}', |rest| {
-            let (name, rest) = scalar(rest)?;
+            let (name, after) = scalar(rest)?;
+            if rest.len() - after.len() > MAX_NAME {
+                return None;
+            }
+            let rest = after;
             let (value, rest) = scalar(rest.strip_prefix(": ")?.trim_start_matches(' '))?;
             Some(((name, value), rest))
         })?;

@@ -12,7 +12,7 @@ pub(super) enum Name<'t> {
 }
 
 /// The maximum length of a key in bytes. libyaml accepts 1024 characters with the colon.
-const MAX_NAME: usize = 512;
+pub(super) const MAX_NAME: usize = 512;
 
 /// What the content of a line starts with.
 pub(super) enum Start<'t> {

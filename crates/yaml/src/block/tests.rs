@@ -132,6 +132,8 @@ fn everything_else_is_left_to_the_library() {
     }
     let long_key = format!("{}: b\n", "a".repeat(600));
     assert!(is_left_to_library(&long_key, &Limits::default()));
+    let long_flow_key = format!("a: {{{}: b}}\n", "a".repeat(1_100));
+    assert!(is_left_to_library(&long_flow_key, &Limits::default()));
     let long_flow = format!("a: [{}b]\n", "b, ".repeat(200));
     assert!(is_left_to_library(&long_flow, &Limits::default()));
     let deep = format!("{}a\n", "- ".repeat(65));

@@ -164,7 +164,8 @@ fn an_event_is_confirmed_every_five_seconds() {
         let confirm = "on:PodSecurity confirm:PodSecurity";
         assert_eq!(step(&refused, None, 5), confirm);
         let unconfirmed = || Some(Answer::Confirmed(None));
-        assert_eq!(step(&refused, unconfirmed(), 6), "on:PodSecurity events wait:11");
+        assert_eq!(step(&refused, unconfirmed(), 6), "wait:6");
+        assert_eq!(step(&refused, None, 6), "on:PodSecurity events wait:11");
         assert_eq!(step(&refused, None, 8), "on:PodSecurity events wait:11");
         assert_eq!(step(&refused, None, 11), confirm);
         let confirmed = Answer::Confirmed(Some(Box::new(failure(Reason::PodSecurity))));

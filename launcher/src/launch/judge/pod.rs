@@ -70,6 +70,9 @@ pub(super) fn has_started(pod: &Pod) -> bool {
 
 /// Returns the digest of the content that the newest pod of an attempt has written into the
 /// ConfigMap `name`, according to the termination message of the unpacker.
+///
+/// Another pod of the same Job may have written what the watch of ConfigMaps shows so far. That is
+/// rare, and costs another attempt.
 pub(super) fn written_digest(seen: &Seen, attempt: &Attempt, name: &str) -> Option<String> {
     let newest = attempt_pods(seen, attempt).into_iter().next()?;
     let ended = unpack(newest)?.state.as_ref()?.terminated.as_ref()?;

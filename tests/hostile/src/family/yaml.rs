@@ -27,6 +27,8 @@ pub(super) const FAMILIES: &[Family] = &[
             format!("{}{}x", "a,".repeat(depth), "a:,".repeat(n.saturating_sub(4 * depth) / 3));
         format!("a: {}\n", nested("[", "]", depth, &inner)).into()
     }),
+    family("flow-flat", |n| object(&format!("a: [{}b]", repeat("b,", n)))),
+    family("flow-pairs", |n| object(&format!("a: {{{}b: c}}", repeat("b: c,", n)))),
     family("few-brackets", |n| format!("a: {}\n", nested("[", "]", 60, &repeat("b, ", n))).into()),
     family("dashes", |n| repeat("- ", n).into()).from(FROM_DEEP),
     family("indents", |n| {
