@@ -16,6 +16,7 @@ use unlade_yaml::{Limits, Reader, Scalars};
 const ROUNDS: usize = 5;
 
 type Error = Box<dyn error::Error>;
+type NewReader = fn(&Limits) -> Reader;
 
 fn main() -> Result<(), Error> {
     // cargo adds `--bench`.
@@ -27,7 +28,7 @@ fn main() -> Result<(), Error> {
     collect(Path::new(&directory), &mut texts)?;
     let megabytes = texts.iter().map(Vec::len).sum::<usize>() / 1_000_000;
     println!("{} files, {megabytes} MB", texts.len());
-    let readers: [(&str, fn(&Limits) -> Reader); 2] =
+    let readers: [(&str, NewReader); 2] =
         [("with the feature `block`", Reader::new), ("the library", Reader::with_library_only)];
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..ROUNDS {
@@ -57,7 +58,7 @@ fn collect(path: &Path, texts: &mut Vec<Vec<u8>>) -> io::Result<()> {
 }
 
 /// Returns the processor time in seconds for one pass over all texts.
-fn measure(texts: &[Vec<u8>], new: fn(&Limits) -> Reader) -> f64 {
+fn measure(texts: &[Vec<u8>], new: NewReader) -> f64 {
     let begun = processor_time();
     for text in texts {
         // Each file has a budget of its own. Files that are not YAML take time, too.

@@ -20,6 +20,7 @@ const EVENT: u64 = 24;
 pub struct Reader {
     limits: Limits,
     /// Whether the library reads every text.
+    #[cfg(feature = "block")]
     library_only: bool,
     work: Cell<u64>,
     output: Cell<u64>,
@@ -30,7 +31,8 @@ impl Reader {
     pub fn new(limits: &Limits) -> Self {
         Self {
             limits: limits.clone(),
-            library_only: cfg!(not(feature = "block")),
+            #[cfg(feature = "block")]
+            library_only: false,
             work: Cell::new(0),
             output: Cell::new(0),
         }
@@ -40,7 +42,11 @@ impl Reader {
     /// `block`. Only for comparisons: the results are the same.
     #[doc(hidden)]
     pub fn with_library_only(limits: &Limits) -> Self {
-        Self { library_only: true, ..Self::new(limits) }
+        Self {
+            #[cfg(feature = "block")]
+            library_only: true,
+            ..Self::new(limits)
+        }
     }
 
     /// Returns the used work in units. See [`Limits::work`].
@@ -126,6 +132,7 @@ impl Reader {
         self.spend(EVENT + brackets as u64)
     }
 
+    #[cfg(feature = "block")]
     pub(super) fn is_library_only(&self) -> bool {
         self.library_only
     }
