@@ -35,7 +35,8 @@ pub(super) const FAMILIES: &[Family] = &[
         let depth = usize::isqrt(2 * n).min(DEEP);
         (0..depth).fold(String::new(), |text, level| text + &" ".repeat(level) + "a:\n").into()
     })
-    .from(1 << 10),
+    // All are deeper than the composer of the block style reads, and than what is written again.
+    .from(16 << 10),
     family("question-marks", |n| repeat("? ", n).into()).from(FROM_DEEP),
     family("colons", |n| object(&format!("a: {{{}}}", repeat("a:,", n)))),
     family("colons-late", |n| {
