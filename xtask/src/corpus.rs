@@ -8,6 +8,7 @@ use std::{
 };
 
 use sha2::{Digest, Sha256};
+use unlade_text::hex;
 
 use crate::{
     command::{self, Error},
@@ -144,10 +145,9 @@ fn verify(folder: &Path, checksums: &BTreeMap<PathBuf, String>) -> Result<(), Er
     for (path, wanted) in checksums {
         let path = folder.join(path);
         let bytes = fs::read(&path).map_err(file(&path))?;
-        let digest = Sha256::digest(&bytes);
-        let hex = digest.iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
-        if hex != *wanted {
-            wrong.push(format!("\n  {}: SHA-256 {hex}, not {wanted}", path.display()));
+        let digest = hex(&Sha256::digest(&bytes));
+        if digest != *wanted {
+            wrong.push(format!("\n  {}: SHA-256 {digest}, not {wanted}", path.display()));
         }
     }
     if wrong.is_empty() {
@@ -187,7 +187,7 @@ mod tests {
     const DIGEST: &str = "e9d5e5d0a7e4b5d4a6b8f3c2d1e0f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c4d3e2";
 
     fn digest(text: &str) -> String {
-        Sha256::digest(text).iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
+        hex(&Sha256::digest(text))
     }
 
     #[test]

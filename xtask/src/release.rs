@@ -8,6 +8,7 @@ use std::{
 };
 
 use sha2::{Digest, Sha256};
+use unlade_text::hex;
 
 use self::{archive::Entry, krew::Archive};
 use crate::{
@@ -176,11 +177,7 @@ fn checksums(folder: &Path) -> Result<String, Error> {
 }
 
 fn sha256(path: &Path) -> Result<String, Error> {
-    let digest = Sha256::digest(read(path)?);
-    Ok(digest.iter().fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    }))
+    Ok(hex(&Sha256::digest(read(path)?)))
 }
 
 /// Returns the paths of the files of a folder, sorted.

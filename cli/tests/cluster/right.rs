@@ -173,8 +173,8 @@ fn each_right_is_needed(
                 begun.elapsed().as_secs_f32()
             );
             let (expected, words) = case.expected();
-            // A busy kubelet reports that it could not retrieve the secret, and a caller who may not
-            // read the secret cannot refute that.
+            // On a busy node, the kubelet may fail to retrieve a secret that exists. A caller who
+            // may not read the secret cannot find that out.
             let is_unretrieved = (expected, code) == (42, Some(56))
                 && output.contains("the kubelet could not retrieve the pull secret");
             if code != Some(expected) && !is_unretrieved || !output.contains(words) {

@@ -15,6 +15,8 @@ use crate::finished::Finished;
 use crate::run::command;
 
 pub(crate) const IMAGE: &str = "registry.example/bundles/etcd:0.9.4";
+/// Another image, for launches of several images.
+pub(crate) const OTHER: &str = "registry.example/bundles/other:1";
 
 /// A cluster whose API server is [`Server`].
 pub(crate) struct Cluster {

@@ -1,9 +1,7 @@
 use http::Method;
 use unlade_api_server::{Disturbance, Server, State};
 
-use crate::api_server::{Cluster, IMAGE, is_creation_of};
-
-const OTHER: &str = "registry.example/bundles/other:1";
+use crate::api_server::{Cluster, IMAGE, OTHER, is_creation_of};
 
 #[test]
 fn a_deletion_that_fails_does_not_count_as_a_launch_that_failed() {

@@ -8,9 +8,7 @@ use rustix::pipe::pipe;
 use rustix::process::{Pid, Signal, kill_process};
 use unlade_api_server::{Disturbance, Recorded, Server, State};
 
-use crate::api_server::{Cluster, IMAGE, creates, is_creation_of};
-
-const OTHER: &str = "registry.example/bundles/other:1";
+use crate::api_server::{Cluster, IMAGE, OTHER, creates, is_creation_of};
 
 fn deletes(kind: &str) -> impl Fn(&Recorded) -> bool {
     move |request| request.method == Method::DELETE && request.path.contains(kind)

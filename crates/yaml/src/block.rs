@@ -33,6 +33,9 @@ const FRAME_EVENTS: u64 = 3;
 /// The value, the work and the limits are those of the library. If a limit would be exceeded, the
 /// library reports it.
 pub(super) fn compose(bytes: &[u8], scalars: Scalars, reader: &Reader) -> Option<Composed> {
+    if reader.is_library_only() {
+        return None;
+    }
     let mut composer = Composer::new(text::check(bytes)?, scalars, reader);
     composer.read()?;
     composer.finish()
@@ -281,10 +284,8 @@ impl<'t, 'r> Composer<'t, 'r> {
         let text = match name {
             Name::Quoted(text) => text,
             Name::Plain("<<") => return None,
-            Name::Plain(text) => match resolve::plain(text) {
+            Name::Plain(text) => match resolve::resolve_plain(text, self.scalars) {
                 Value::Text => text,
-                Value::Null => return None,
-                _ if self.scalars == Scalars::Source => text,
                 Value::Bool(true) => "true",
                 Value::Bool(false) => "false",
                 _ => return None,
@@ -353,16 +354,9 @@ impl<'t, 'r> Composer<'t, 'r> {
 
 /// Stores a plain scalar. Returns `None` if JSON may not be able to express it.
 fn store(builder: &mut Builder, text: &str, scalars: Scalars) -> Option<NodeId> {
-    Some(match resolve::plain(text) {
-        Value::Text => builder.string(text),
-        Value::Null => builder.null(),
-        _ if scalars == Scalars::Source => builder.string(text),
-        Value::Bool(value) => builder.bool(value),
-        Value::Int(value) => builder.int(value),
-        Value::Uint(value) => builder.uint(value),
-        Value::Float(value) if value.is_finite() => builder.float(value),
-        Value::Float(_) | Value::Bytes(_) => return None,
-    })
+    let value = resolve::resolve_plain(text, scalars);
+    let is_finite = !matches!(value, Value::Float(value) if !value.is_finite());
+    is_finite.then(|| value.store(text, builder))
 }
 
 fn is_item(content: &str) -> bool {

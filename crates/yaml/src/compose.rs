@@ -336,31 +336,19 @@ impl<'r> Composer<'r> {
     }
 
     fn resolve(&self, scalar: &Scalar, line: u64) -> Result<Value, Error> {
-        let tag = scalar.tag.as_deref();
-        if tag.is_none() && !scalar.implicit {
-            return Ok(Value::Text);
+        match scalar.tag.as_deref() {
+            None if !scalar.implicit => Ok(Value::Text),
+            None => Ok(resolve::resolve_plain(&scalar.value, self.scalars)),
+            tag => resolve::resolve(tag, &scalar.value).map_err(|why| syntax(line, why)),
         }
-        let value = resolve::resolve(tag, &scalar.value).map_err(|why| syntax(line, why))?;
-        let as_written = tag.is_none() && self.scalars == Scalars::Source;
-        Ok(if as_written && value != Value::Null { Value::Text } else { value })
     }
 
     fn store(&mut self, value: &Value, text: &str, line: u64) -> NodeId {
-        match value {
-            Value::Null => self.builder.null(),
-            Value::Bool(value) => self.builder.bool(*value),
-            Value::Int(value) => self.builder.int(*value),
-            Value::Uint(value) => self.builder.uint(*value),
-            Value::Float(value) => {
-                let id = self.builder.float(*value);
-                if !value.is_finite() {
-                    self.not_finite.push((id, line));
-                }
-                id
-            }
-            Value::Text => self.builder.string(text),
-            Value::Bytes(bytes) => self.builder.bytes(bytes),
+        let id = value.store(text, &mut self.builder);
+        if matches!(value, Value::Float(value) if !value.is_finite()) {
+            self.not_finite.push((id, line));
         }
+        id
     }
 
     fn convert_key(&mut self, value: &Value, text: &str, line: u64) -> Key {

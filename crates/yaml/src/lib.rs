@@ -212,20 +212,28 @@ fn compose(
     reader: &Reader,
 ) -> Result<(Composed, Option<Unread>), Error> {
     #[cfg(feature = "block")]
-    if !reader.is_library_only()
-        && let Some(document) = block::compose(text, scalars, reader)
-    {
-        if let Some(root) = document.root {
-            reader.check_output(&document.builder, root, document.shared)?;
-        }
-        return Ok((document, None));
-    }
-    let mut source = Source::new(text);
-    let begin = || Composer::new(text.len(), scalars, reader);
-    let document = event::parse(&mut source, reader, begin, Composer::add_event)?.finish()?;
+    let block = block::compose(text, scalars, reader);
+    #[cfg(not(feature = "block"))]
+    let block = None;
+    let (document, unread) = match block {
+        Some(document) => (document, None),
+        None => compose_events(text, scalars, reader)?,
+    };
     if let Some(root) = document.root {
         reader.check_output(&document.builder, root, document.shared)?;
     }
+    Ok((document, unread))
+}
+
+/// Composes the first document from the events of the library.
+fn compose_events(
+    text: &[u8],
+    scalars: Scalars,
+    reader: &Reader,
+) -> Result<(Composed, Option<Unread>), Error> {
+    let mut source = Source::new(text);
+    let begin = || Composer::new(text.len(), scalars, reader);
+    let document = event::parse(&mut source, reader, begin, Composer::add_event)?.finish()?;
     let rest = source.text().get(document.end..).unwrap_or("");
     let tail = stream::tail(rest.as_bytes()).map(|tail| {
         let read = source.text().get(..document.end).unwrap_or("");

@@ -3,7 +3,8 @@
 use base64::Engine as _;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 
-use super::timestamp;
+use super::{Scalars, timestamp};
+use crate::json::{Builder, NodeId};
 
 /// The value of a scalar.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +20,21 @@ pub(super) enum Value {
     Bytes(Vec<u8>),
 }
 
+impl Value {
+    /// Adds the value to a tree. `text` is the scalar that it was resolved from.
+    pub(super) fn store(&self, text: &str, builder: &mut Builder) -> NodeId {
+        match self {
+            Self::Null => builder.null(),
+            Self::Bool(value) => builder.bool(*value),
+            Self::Int(value) => builder.int(*value),
+            Self::Uint(value) => builder.uint(*value),
+            Self::Float(value) => builder.float(*value),
+            Self::Text => builder.string(text),
+            Self::Bytes(bytes) => builder.bytes(bytes),
+        }
+    }
+}
+
 /// The type that a tag requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tag {
@@ -28,6 +44,15 @@ enum Tag {
     Float,
     Null,
     Timestamp,
+}
+
+/// Resolves the value of a plain scalar without a tag.
+pub(super) fn resolve_plain(text: &str, scalars: Scalars) -> Value {
+    match plain(text) {
+        Value::Null => Value::Null,
+        value if scalars == Scalars::Resolved => value,
+        _ => Value::Text,
+    }
 }
 
 /// Resolves the value of `text`, with or without a tag.
@@ -76,7 +101,7 @@ fn mismatch(text: &str, tag: &str) -> String {
 }
 
 /// Resolves text without a tag and quotes. Timestamps stay text, so they are not detected.
-pub(super) fn plain(text: &str) -> Value {
+fn plain(text: &str) -> Value {
     match text.as_bytes() {
         [] => Value::Null,
         [b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' | b'~', ..] => {

@@ -95,7 +95,7 @@ impl Launch<'_> {
             let doing = format!("read Secret {name}");
             let Ok(answer) = retrier.send(&doing, || api.get(name)).await else {
                 let found = self.unretrieved_pull_secret(&failure).await;
-                // It may exist, but only a caller who may read it can tell.
+                // The caller may not read the secret, so the launcher cannot know whether it exists.
                 let hint = "create the secret, or run the same command again if it exists";
                 return found.map_or(failure, |found| found.with_hint(Some(hint)));
             };

@@ -264,6 +264,7 @@ const BOUNDARIES: [Boundary; 18] = [
             "unlade-oci",
             "unlade-registry",
             "unlade-testbed",
+            "unlade-text",
             "unlade-yaml",
         ],
         without: &[ASYNC, KUBERNETES, YAML, &["openssl", "native-tls"]],

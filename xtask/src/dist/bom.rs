@@ -2,7 +2,7 @@
 //!
 //! It has neither a date nor a serial number, so that the same program has the same bill.
 
-use std::{fmt::Write as _, fs, path::Path, str::FromStr};
+use std::{fs, path::Path, str::FromStr};
 
 use cyclonedx_bom::{
     external_models::uri::Uri as Url,
@@ -19,6 +19,7 @@ use cyclonedx_bom::{
     prelude::{NormalizedString, Purl, SpdxExpression, Validate},
 };
 use sha2::{Digest, Sha256};
+use unlade_text::hex;
 
 use super::{Program, native::STANDARD_LIBRARY, part::Part};
 use crate::command::Error;
@@ -59,11 +60,7 @@ fn bom(program: &Program, bytes: &[u8], target: &str, parts: &[Part]) -> Result<
     let whole = whole.ok_or_else(|| Error::Found(format!("{package} is not one of its parts")))?;
     let mut root = component(whole, Classification::Application)?;
     root.name = NormalizedString::new(program.name);
-    let digest = Sha256::digest(bytes).iter().fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    });
-    root.hashes = Some(sha256(digest));
+    root.hashes = Some(sha256(hex(&Sha256::digest(bytes))));
     let target = Property::new("unlade:target", target);
     root.properties = Some(Properties(vec![target]));
     let others = parts.iter().filter(|part| part.name != package);
