@@ -11,7 +11,7 @@ use unlade_launcher::{Event, Step, Strategy};
 pub(crate) use self::{
     live::{Line, Live},
     many::{LaunchProgress, LaunchStatus, Progresses},
-    plain::line,
+    plain::{line, timed_line},
 };
 use crate::screen::Palette;
 
@@ -75,7 +75,6 @@ impl Progress {
             }
             Step::Running => self.finish(4, at, String::new()),
             Step::Written => self.finish(5, at, String::new()),
-            Step::Loaded => self.finish(6, at, String::new()),
             Step::Waiting { failure } => self.waiting = Some(failure.to_string()),
             Step::Retrying { failure, after } => {
                 self.notes.push(format!("failed: {failure}; {}", format_retry(*after)));
@@ -83,9 +82,13 @@ impl Progress {
                 self.phases = Default::default();
                 self.job = None;
             }
-            Step::Failed { .. } => self.fail(),
             _ => {}
         }
+    }
+
+    /// Records that the bundle was loaded at this time after the start.
+    pub(crate) fn load(&mut self, at: Duration) {
+        self.finish(PHASES.len() - 1, at, String::new());
     }
 
     /// Records that the launch failed in its current phase.

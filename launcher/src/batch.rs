@@ -1,25 +1,22 @@
 //! Launches of several bundles in one call.
 
-use std::collections::HashMap;
 use std::num::NonZeroUsize;
+use std::pin::pin;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use futures::channel::mpsc::{UnboundedSender, unbounded};
-use futures::future::{self, join};
-use futures::{StreamExt, stream};
+use futures::channel::mpsc::UnboundedSender;
+use futures::{Stream, StreamExt, future, stream};
 use k8s_openapi::api::batch::v1::Job;
 use kube::Api;
 use kube::runtime::wait::await_condition;
-use serde::Serialize;
 use tokio::time::{Instant, timeout};
 
-use crate::{Event, Failure, Launched, Launcher, Name, Request, Step, launch};
+use crate::{Event, Failure, Launched, Launcher, Name, Request, launch, progress};
 
 /// The settings of a batch of launches.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Batch {
     /// The maximum number of Jobs that run at the same time.
     pub concurrency: NonZeroUsize,
@@ -35,17 +32,25 @@ impl Default for Batch {
     }
 }
 
-/// An event of one launch of a batch.
-#[derive(Debug, Clone, Serialize)]
-#[non_exhaustive]
-pub struct BatchEvent {
-    /// The requested image.
-    pub image: String,
-    /// The namespace of the request.
-    pub namespace: String,
-    /// The event. Its time is relative to the beginning of this launch.
-    #[serde(flatten)]
-    pub event: Event,
+/// An update of a batch.
+#[derive(Debug, Clone)]
+pub enum BatchUpdate {
+    /// An event of one of the launches.
+    Event {
+        /// The index of the request, or of the first of several equal requests.
+        index: usize,
+        /// The event. Its time is relative to the beginning of this launch.
+        event: Event,
+    },
+    /// A launch has ended, or was not started.
+    Ended {
+        /// The index of the request.
+        index: usize,
+        /// The duration of the launch.
+        took: Duration,
+        /// The outcome.
+        outcome: LaunchOutcome,
+    },
 }
 
 /// The outcome of one launch of a batch.
@@ -65,45 +70,56 @@ impl Launcher {
     /// again: launches that were finished reuse their content.
     ///
     /// This function keeps all ConfigMaps in memory; [`Launcher::launch_each`] does not.
-    pub async fn launch_all(
-        &self,
-        requests: &[Request],
-        batch: &Batch,
-        events: UnboundedSender<BatchEvent>,
-    ) -> Vec<LaunchOutcome> {
-        let (sender, receiver) = unbounded();
-        self.launch_each(requests, batch, events, sender).await;
-        let mut outcomes: HashMap<usize, LaunchOutcome> = receiver.collect().await;
-        let outcome = |place| outcomes.remove(&place).unwrap_or(LaunchOutcome::NotBegun);
-        (0..requests.len()).map(outcome).collect()
+    pub async fn launch_all(&self, requests: &[Request], batch: &Batch) -> Vec<LaunchOutcome> {
+        let mut outcomes = vec![LaunchOutcome::NotBegun; requests.len()];
+        let mut updates = pin!(self.launch_each(requests.to_vec(), batch.clone()));
+        while let Some(update) = updates.next().await {
+            if let BatchUpdate::Ended { index, outcome, .. } = update
+                && let Some(place) = outcomes.get_mut(index)
+            {
+                *place = outcome;
+            }
+        }
+        outcomes
     }
 
-    /// Launches several bundles as [`Launcher::launch_all`] does. Sends each outcome to `outcomes`
-    /// as soon as it is known, with the index of its request.
-    pub async fn launch_each(
+    /// Launches several bundles as [`Launcher::launch_all`] does, and yields the events of all
+    /// launches, and each outcome as soon as it is known. The launches proceed while the stream is
+    /// polled.
+    pub fn launch_each(
+        &self,
+        requests: Vec<Request>,
+        batch: Batch,
+    ) -> impl Stream<Item = BatchUpdate> + use<> {
+        let launcher = self.clone();
+        progress::run_with_updates(async move |updates| {
+            launcher.run(&requests, &batch, &updates).await;
+        })
+    }
+
+    async fn run(
         &self,
         requests: &[Request],
         batch: &Batch,
-        events: UnboundedSender<BatchEvent>,
-        outcomes: UnboundedSender<(usize, LaunchOutcome)>,
+        updates: &UnboundedSender<BatchUpdate>,
     ) {
         let distinct = distinct(requests);
         let has_failed = AtomicBool::new(false);
         let failed_cluster = OnceLock::new();
         let n_left = AtomicUsize::new(distinct.len());
         let launches = stream::iter(distinct)
-            .map(|(request, places)| {
+            .map(|(request, indexes)| {
                 let (has_failed, n_left) = (&has_failed, &n_left);
                 let failed_cluster = &failed_cluster;
-                let (events, outcomes) = (&events, &outcomes);
                 async move {
                     let is_last = n_left.fetch_sub(1, Ordering::Relaxed) == 1;
+                    let start = Instant::now();
                     let outcome = if let Some(failure) = failed_cluster.get() {
-                        failed(request, events, Duration::ZERO, Failure::clone(failure))
+                        LaunchOutcome::Failed(Failure::clone(failure))
                     } else if has_failed.load(Ordering::Relaxed) && !batch.keep_going {
                         LaunchOutcome::NotBegun
                     } else {
-                        self.launch_in_batch(request, events).await
+                        self.launch_in_batch(request, &indexes, updates).await
                     };
                     if let LaunchOutcome::Failed(failure) = &outcome {
                         has_failed.store(true, Ordering::Relaxed);
@@ -112,9 +128,10 @@ impl Launcher {
                         }
                     }
                     let job = outcome.job().map(str::to_owned);
-                    for place in places {
-                        // Sending fails if the receiver was dropped, which is fine.
-                        let _ = outcomes.unbounded_send((place, outcome.clone()));
+                    let took = start.elapsed();
+                    for index in indexes {
+                        let outcome = outcome.clone();
+                        send(updates, BatchUpdate::Ended { index, took, outcome });
                     }
                     drop(outcome);
                     // Wait for the Job to finish only if a queued launch needs this slot.
@@ -127,6 +144,29 @@ impl Launcher {
             .buffer_unordered(batch.concurrency.get())
             .for_each(|()| future::ready(()));
         launches.await;
+    }
+
+    async fn launch_in_batch(
+        &self,
+        request: &Request,
+        indexes: &[usize],
+        updates: &UnboundedSender<BatchUpdate>,
+    ) -> LaunchOutcome {
+        let index = indexes.first().copied().unwrap_or_default();
+        let sink = |event| send(updates, BatchUpdate::Event { index, event });
+        match self.launch_into(request, &sink).await {
+            Ok(launched) => LaunchOutcome::Launched(Box::new(launched)),
+            Err(failure) => LaunchOutcome::Failed(failure),
+        }
+    }
+
+    /// Waits until a Job is finished, which is a moment after its ConfigMap is written.
+    async fn wait_until_finished(&self, namespace: &str, job: &str) {
+        let api: Api<Job> = Api::namespaced(self.client.clone(), namespace);
+        let is_finished = |job: Option<&Job>| job.is_none_or(launch::is_finished);
+        // The Job's own deadline has expired by then.
+        let longest = self.options.deadlines.total();
+        let _ = timeout(longest, await_condition(api, job, is_finished)).await;
     }
 }
 
@@ -142,51 +182,9 @@ fn distinct(requests: &[Request]) -> Vec<(&Request, Vec<usize>)> {
     distinct
 }
 
-impl Launcher {
-    async fn launch_in_batch(
-        &self,
-        request: &Request,
-        events: &UnboundedSender<BatchEvent>,
-    ) -> LaunchOutcome {
-        let (sender, receiver) = unbounded();
-        let forward = receiver.for_each(|event| {
-            send(request, events, event);
-            future::ready(())
-        });
-        let start = Instant::now();
-        match join(self.launch_watched(request, sender), forward).await.0 {
-            Ok(launched) => LaunchOutcome::Launched(Box::new(launched)),
-            Err(failure) => failed(request, events, start.elapsed(), failure),
-        }
-    }
-
-    /// Waits until a Job is finished, which is a moment after its ConfigMap is written.
-    async fn wait_until_finished(&self, namespace: &str, job: &str) {
-        let api: Api<Job> = Api::namespaced(self.client.clone(), namespace);
-        let is_finished = |job: Option<&Job>| job.is_none_or(launch::is_finished);
-        // The Job's own deadline has expired by then.
-        let longest = self.options.deadlines.total();
-        let _ = timeout(longest, await_condition(api, job, is_finished)).await;
-    }
-}
-
-/// Sends an event of one launch of the batch.
-fn send(request: &Request, events: &UnboundedSender<BatchEvent>, event: Event) {
-    let (image, namespace) = (request.image.clone(), request.namespace.clone());
+fn send(updates: &UnboundedSender<BatchUpdate>, update: BatchUpdate) {
     // Sending fails if the receiver was dropped, which is fine.
-    let _ = events.unbounded_send(BatchEvent { image, namespace, event });
-}
-
-/// Reports a launch that failed at this time, and returns its outcome.
-fn failed(
-    request: &Request,
-    events: &UnboundedSender<BatchEvent>,
-    at: Duration,
-    failure: Failure,
-) -> LaunchOutcome {
-    let step = Step::Failed { failure: Box::new(failure.clone()) };
-    send(request, events, Event::new(at, step));
-    LaunchOutcome::Failed(failure)
+    let _ = updates.unbounded_send(update);
 }
 
 impl LaunchOutcome {

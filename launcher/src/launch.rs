@@ -28,7 +28,6 @@ mod watch;
 
 use std::time::Duration;
 
-use futures::channel::mpsc::UnboundedSender;
 use futures::join;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
@@ -45,12 +44,13 @@ use self::report::Report;
 use self::retrier::Retrier;
 use crate::object::{Facts, Kind, Plan, assigns_uids};
 use crate::strategy::{Chosen, ImageVolumes};
-use crate::{Event, Failure, Launched, Options, Reason, Request, Step, Strategy, User, name};
+use crate::{Failure, Launched, Options, Reason, Request, Step, Strategy, User, name};
 
 pub(crate) use creation::Creations;
 pub(crate) use judge::condition::is_finished;
 pub(crate) use plain::plain;
 pub(crate) use removal::{cancel, delete, find, remove};
+pub(crate) use report::Sink;
 pub(crate) use retrier::{Reply, send, send_for_value};
 
 #[cfg(test)]
@@ -68,18 +68,18 @@ struct Launch<'a> {
     id: String,
     /// The objects of the launch.
     plan: Plan<'a>,
-    report: Report,
+    report: Report<'a>,
 }
 
-/// Launches one bundle, and waits until its ConfigMap is written.
+/// Launches one bundle, and waits until its ConfigMap is written. Sends its events to `sink`.
 pub(crate) async fn launch(
     client: &Client,
     (volumes, creations): (&ImageVolumes, &Creations),
     options: &Options,
     request: &Request,
-    events: UnboundedSender<Event>,
+    sink: Sink<'_>,
 ) -> Result<Launched, Failure> {
-    let report = Report::start(events);
+    let report = Report::start(sink);
     let plan = Plan::new(request, options)?;
     let id = name::random();
     let (image, namespace) = (request.image.as_str(), request.namespace.as_str());

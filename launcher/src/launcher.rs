@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use futures::channel::mpsc::{UnboundedSender, unbounded};
+use futures::Stream;
 
-use crate::launch::Creations;
+use crate::launch::{Creations, Sink};
 use crate::strategy::ImageVolumes;
-use crate::{Event, Failure, Launched, Options, Request, launch};
+use crate::{Failure, LaunchUpdate, Launched, Options, Request, launch, progress};
 
 /// Launches bundles on one cluster.
 ///
@@ -43,21 +43,50 @@ impl Launcher {
     /// Returns why the launch failed. The ConfigMap stays, with the failure in its annotation
     /// `unlade.dev/failure`. The Job stays for the time that [`Options::retention`] sets.
     pub async fn launch(&self, request: &Request) -> Result<Launched, Failure> {
-        self.launch_watched(request, unbounded().0).await
+        self.launch_into(request, &drop).await
     }
 
-    /// Launches a bundle as [`Launcher::launch`] does, and sends progress events to `events`.
+    /// Launches a bundle as [`Launcher::launch`] does. The stream yields the events of the launch,
+    /// and then its result. The launch proceeds while the stream is polled.
     ///
-    /// # Errors
+    /// ```no_run
+    /// # async fn example(launcher: unlade_launcher::Launcher) {
+    /// use futures::StreamExt;
+    /// use unlade_launcher::{LaunchUpdate, Request};
     ///
-    /// Returns the errors of [`Launcher::launch`].
-    pub async fn launch_watched(
+    /// let request = Request::new("registry.example/bundles/etcd:0.9.4", "default");
+    /// let mut updates = std::pin::pin!(launcher.launch_with_updates(request));
+    /// while let Some(update) = updates.next().await {
+    ///     match update {
+    ///         LaunchUpdate::Event(event) => println!("{:?}: {:?}", event.at, event.step),
+    ///         LaunchUpdate::Ended(Ok(launched)) => println!("unpacked by {:?}", launched.job),
+    ///         LaunchUpdate::Ended(Err(failure)) => println!("{failure}"),
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    pub fn launch_with_updates(
+        &self,
+        request: Request,
+    ) -> impl Stream<Item = LaunchUpdate> + use<> {
+        let launcher = self.clone();
+        progress::run_with_updates(async move |updates| {
+            // Sending fails if the receiver was dropped, which is fine.
+            let send = |update| _ = updates.unbounded_send(update);
+            let result =
+                launcher.launch_into(&request, &|event| send(LaunchUpdate::Event(event))).await;
+            send(LaunchUpdate::Ended(result.map(Box::new)));
+        })
+    }
+
+    /// Launches a bundle, and sends its events to `sink`.
+    pub(crate) async fn launch_into(
         &self,
         request: &Request,
-        events: UnboundedSender<Event>,
+        sink: Sink<'_>,
     ) -> Result<Launched, Failure> {
         let shared = (&*self.volumes, &*self.creations);
-        launch::launch(&self.client, shared, &self.options, request, events).await
+        launch::launch(&self.client, shared, &self.options, request, sink).await
     }
 
     /// Deletes the Jobs that are filling a ConfigMap, and their pods. A launch that waits for one

@@ -46,7 +46,7 @@ mod quantity;
 pub mod request;
 mod strategy;
 
-pub use batch::{Batch, BatchEvent, LaunchOutcome};
+pub use batch::{Batch, BatchUpdate, LaunchOutcome};
 pub use inventory::{Inventory, Scope};
 pub use launch::record::Record;
 pub use launched::{Launched, Timings};
@@ -56,6 +56,6 @@ pub use object::objects;
 pub use observed::{DigestSource, ObservedImage};
 pub use options::{Deadlines, Options, PodOptions, PullPolicy, Retention, Reuse, Strategy, User};
 pub use plain::launch_bundle_image;
-pub use progress::{Event, Step};
+pub use progress::{Event, LaunchUpdate, Step};
 pub use request::{Name, Request};
 pub use unlade_diagnose::{Evidence, Failure, Reason, Remedy};

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use derive_setters::Setters;
 use k8s_openapi::api::core::v1::{Affinity, ResourceRequirements, Toleration};
 
-/// The settings that all launches of a launcher share. Create them with [`Options::new`], and
-/// change fields.
-#[derive(Debug, Clone, PartialEq)]
+/// The settings that all launches of a launcher share. Create them with [`Options::new`].
+#[derive(Debug, Clone, PartialEq, Setters)]
+#[setters(prefix = "with_", into)]
 #[non_exhaustive]
 pub struct Options {
     /// The image of `unlade-unpacker`.

@@ -1,10 +1,21 @@
-//! [`Event`]: the progress of a launch.
+//! [`LaunchUpdate`] and [`Event`]: the progress of a launch.
 
 use std::time::Duration;
 
+use futures::channel::mpsc::{UnboundedSender, unbounded};
+use futures::{FutureExt, Stream, StreamExt, stream};
 use serde::Serialize;
 
-use crate::{Failure, Strategy};
+use crate::{Failure, Launched, Strategy};
+
+/// An update of a launch.
+#[derive(Debug, Clone)]
+pub enum LaunchUpdate {
+    /// An event in the progress of the launch.
+    Event(Event),
+    /// The launch has ended. This is the last update.
+    Ended(Result<Box<Launched>, Failure>),
+}
 
 /// An event in the progress of a launch.
 #[derive(Debug, Clone, Serialize)]
@@ -23,6 +34,18 @@ impl Event {
     pub fn new(at: Duration, step: Step) -> Self {
         Self { at, step }
     }
+}
+
+/// Runs `work` while the returned stream is polled. The stream yields what `work` sends.
+pub(crate) fn run_with_updates<U, W>(
+    work: impl FnOnce(UnboundedSender<U>) -> W,
+) -> impl Stream<Item = U>
+where
+    W: Future<Output = ()>,
+{
+    let (sender, updates) = unbounded();
+    let work = work(sender).into_stream().filter_map(async |()| None);
+    stream::select(updates, work)
 }
 
 /// A step of a launch. Variants and fields are added but never removed.
@@ -99,16 +122,8 @@ pub enum Step {
         #[serde(rename = "afterSeconds", serialize_with = "seconds")]
         after: Duration,
     },
-    /// The launch failed. This step is reported only for launches of a batch; a single launch
-    /// returns the failure.
-    Failed {
-        /// Why the launch failed.
-        failure: Box<Failure>,
-    },
     /// The ConfigMap has the mark of this attempt.
     Written,
-    /// The bundle was loaded from the ConfigMap.
-    Loaded,
 }
 
 /// Serializes a time as seconds, for `#[serde(serialize_with = ..)]`.

@@ -1,10 +1,12 @@
 //! [`Request`]: a bundle to launch.
 
+use derive_setters::Setters;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use unlade_config_map::Encoding;
 
 /// A bundle image, and the ConfigMap for its content.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Setters)]
+#[setters(prefix = "with_", into, strip_option)]
 #[non_exhaustive]
 pub struct Request {
     /// The image reference, as the container runtime of the nodes accepts it.

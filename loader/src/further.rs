@@ -21,8 +21,8 @@ pub(crate) struct Reader(yaml::Reader);
 
 impl Reader {
     pub(crate) fn new() -> Self {
-        let mut limits = yaml::Limits::default();
-        (limits.input, limits.tree, limits.work) = (SIZE, TREE, WORK);
+        let limits =
+            yaml::Limits { input: SIZE, tree: TREE, work: WORK, ..yaml::Limits::default() };
         Self(yaml::Reader::new(&limits))
     }
 

@@ -51,7 +51,6 @@ pub const NAME: usize = 1_024;
 
 /// The limits of a reader. Each has a default and can be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Limits {
     /// The maximum size of one JSON document, in bytes ([`JSON`]).
     pub json: u64,

@@ -43,15 +43,21 @@ pub(crate) struct Limits {
 impl From<Limits> for unlade_bundle::Limits {
     fn from(limits: Limits) -> Self {
         let Limits { files, file_size, total_size, ratio, yaml_depth, yaml_size } = limits;
-        let mut limits = Self::default();
-        limits.files = files;
-        limits.file_size = file_size.0;
-        limits.total_size = total_size.0;
-        limits.ratio = ratio;
-        limits.yaml.depth = yaml_depth;
-        limits.yaml.output = yaml_size.0;
-        // The YAML reader has a limit of its own, which must not refuse a file of this size.
-        limits.yaml.input = limits.yaml.input.max(file_size.0);
-        limits
+        let defaults = yaml::Limits::default();
+        let yaml = yaml::Limits {
+            depth: yaml_depth,
+            output: yaml_size.0,
+            // The YAML reader has a limit of its own, which must not refuse a file of this size.
+            input: defaults.input.max(file_size.0),
+            ..defaults
+        };
+        Self {
+            files,
+            file_size: file_size.0,
+            total_size: total_size.0,
+            ratio,
+            yaml,
+            ..Self::default()
+        }
     }
 }

@@ -120,14 +120,12 @@ pub(super) fn options(job: &JobArgs, pod: PodArgs, reuse: Reuse) -> Result<Optio
 }
 
 fn request(image: &str, namespace: &str, config_map: &args::ConfigMapArgs) -> Request {
-    let mut request = Request::new(image, namespace);
-    request.name = match &config_map.name {
+    let name = match &config_map.name {
         Some(name) => Name::Given(name.clone()),
         None if config_map.generate_name => Name::Generated,
         None => Name::Derived,
     };
-    request.encoding = config_map.encoding.into();
-    request
+    Request::new(image, namespace).with_name(name).with_encoding(config_map.encoding)
 }
 
 /// Reads an Affinity from a file.

@@ -62,18 +62,26 @@ impl Progresses {
         Self(images.iter().map(not_begun).collect())
     }
 
-    /// Records an event of `image`, and returns the progress of that launch.
-    pub(crate) fn record(&mut self, image: &str, event: &Event) -> Option<&LaunchProgress> {
-        let launch = self.0.iter_mut().find(|launch| launch.image == image)?;
+    /// Records an event of the launch with this index, and returns its progress.
+    pub(crate) fn record(&mut self, index: usize, event: &Event) -> Option<&LaunchProgress> {
+        let launch = self.0.get_mut(index)?;
         launch.progress.record(event);
         launch.last = event.at;
         launch.started = launch.started.or_else(|| Instant::now().checked_sub(event.at));
         launch.status = match &event.step {
-            Step::Reused | Step::Written | Step::Loaded => LaunchStatus::Unpacked,
-            Step::Failed { failure } => LaunchStatus::Failed(failure.clone()),
+            Step::Reused | Step::Written => LaunchStatus::Unpacked,
             _ => LaunchStatus::Running,
         };
         Some(launch)
+    }
+
+    /// Records that the launch with this index failed after this time.
+    pub(crate) fn fail(&mut self, index: usize, took: Duration, failure: &Failure) {
+        if let Some(launch) = self.0.get_mut(index) {
+            launch.progress.fail();
+            launch.last = took;
+            launch.status = LaunchStatus::Failed(Box::new(failure.clone()));
+        }
     }
 
     /// Returns the progress of all launches.

@@ -1,5 +1,7 @@
 //! Formats one line for each event, for pipes, files, and terminals that cannot redraw lines.
 
+use std::time::Duration;
+
 use unlade_launcher::{Event, Step};
 use unlade_text as text;
 
@@ -7,7 +9,6 @@ use super::{format_retry, seconds, strategy_name};
 
 /// Formats an event as a line without its end. `image` is `None` if only one image is launched.
 pub(crate) fn line(image: Option<&str>, event: &Event) -> String {
-    let image = image.map(|image| format!("{}: ", text::line(image))).unwrap_or_default();
     let what = match &event.step {
         Step::Prepared { config_map } => format!("configmap/{config_map} is prepared"),
         Step::Reused => "the ConfigMap already holds the content".to_owned(),
@@ -33,10 +34,14 @@ pub(crate) fn line(image: Option<&str>, event: &Event) -> String {
         Step::Retrying { failure, after } => {
             format!("failed: {failure}; {}", format_retry(*after))
         }
-        Step::Failed { failure } => format!("failed: {failure}"),
         Step::Written => "written".to_owned(),
-        Step::Loaded => "loaded".to_owned(),
         other => format!("{other:?}"),
     };
-    format!("{:>8}  {image}{}", seconds(event.at), text::line(&what))
+    timed_line(image, event.at, &what)
+}
+
+/// Formats what happened at a time after the start as a line without its end.
+pub(crate) fn timed_line(image: Option<&str>, at: Duration, what: &str) -> String {
+    let image = image.map(|image| format!("{}: ", text::line(image))).unwrap_or_default();
+    format!("{:>8}  {image}{}", seconds(at), text::line(what))
 }

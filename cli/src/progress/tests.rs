@@ -21,10 +21,16 @@ fn waiting() -> Event {
 
 /// Returns the lines after `events`, without styles.
 fn shown(events: &[Event]) -> String {
+    shown_after(events, |_| {})
+}
+
+/// Returns what the terminal shows after the events and this change.
+fn shown_after(events: &[Event], change: impl FnOnce(&mut Progress)) -> String {
     let mut progress = Progress::default();
     for event in events {
         progress.record(event);
     }
+    change(&mut progress);
     let lines = progress.lines(Duration::from_secs(2), 0, &Palette::default());
     let mut text = Vec::new();
     Live::new(&mut text, 80).draw(&lines).unwrap();
@@ -124,9 +130,7 @@ fn another_attempt_starts_over_and_shows_why() {
 fn the_phase_in_which_it_failed_is_marked() {
     let mut events = created();
     events.push(waiting());
-    let failure = Box::new(Failure::new(Reason::ImageNotFound, "no such image"));
-    events.push(at(2000, Step::Failed { failure }));
-    let text = shown(&events);
+    let text = shown_after(&events, Progress::fail);
     assert!(text.contains("\n✗ scheduled        2.00s\n  tool image\n"), "{text}");
 }
 
@@ -166,9 +170,7 @@ fn each_event_is_a_line_if_lines_cannot_be_redrawn() {
             "failed: busy\\u{1b}[1m; retrying now",
         ),
         (Step::Resumed, "no longer waiting"),
-        (Step::Failed { failure: failure() }, "failed: busy\\u{1b}[1m"),
         (Step::Written, "written"),
-        (Step::Loaded, "loaded"),
     ] {
         assert_eq!(line(None, &at(1234, step)), format!("   1.23s  {text}"));
     }
@@ -185,16 +187,16 @@ fn long_times_are_shown_in_minutes() {
 #[test]
 fn many_launches_are_counted_and_running_ones_have_a_line() {
     let mut all = Progresses::new(&["a", "b", "c", "d"].map(str::to_owned));
-    for image in ["a", "b", "c"] {
+    for index in 0..3 {
         for event in created() {
-            assert!(all.record(image, &event).is_some());
+            assert!(all.record(index, &event).is_some());
         }
     }
-    all.record("b", &waiting());
-    let failure = Box::new(Failure::new(Reason::ImageNotFound, "no such image"));
-    let failed = at(700, Step::Failed { failure });
-    assert!(matches!(all.record("a", &failed).unwrap().status, LaunchStatus::Failed(_)));
-    assert!(all.record("unknown", &failed).is_none());
+    all.record(1, &waiting());
+    let failure = Failure::new(Reason::ImageNotFound, "no such image");
+    all.fail(0, Duration::from_millis(700), &failure);
+    assert!(matches!(all.all()[0].status, LaunchStatus::Failed(_)));
+    assert!(all.record(4, &waiting()).is_none());
     let lines = all.lines(Duration::from_secs(61), 1, &Palette::default());
     let mut text = Vec::new();
     Live::new(&mut text, 80).draw(&lines).unwrap();

@@ -20,7 +20,6 @@ pub use unlade_name::MAX_SUBDOMAIN;
 
 /// The limits of a reader. Each has a default and can be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Limits {
     /// The maximum number of files in one bundle ([`MAX_FILES`]).
     pub files: usize,

@@ -304,10 +304,12 @@ fn config_map(content: &Content, options: &Options, values: Values) -> Result<Co
 /// `pkg/configmap/configmap.go`). Files that exceed a limit here are included, because they may
 /// decode there.
 fn hidden_from_upstream(content: &Content) -> BTreeSet<&ConfigMapKey> {
-    let mut limits = yaml::Limits::default();
-    limits.input = METADATA_SIZE;
-    limits.tree = METADATA_TREE;
-    limits.work = METADATA_WORK;
+    let limits = yaml::Limits {
+        input: METADATA_SIZE,
+        tree: METADATA_TREE,
+        work: METADATA_WORK,
+        ..yaml::Limits::default()
+    };
     let reader = yaml::Reader::new(&limits);
     content
         .entries()

@@ -46,7 +46,6 @@ use source::Source;
 
 /// The limits of the YAML reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Limits {
     /// The maximum size of the input, in bytes. At most 512 MiB, because offsets have 32 bits.
     pub input: usize,

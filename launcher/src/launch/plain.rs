@@ -1,6 +1,5 @@
 //! Creates a ConfigMap and a Job with random names, and does not wait for the Job.
 
-use futures::channel::mpsc::unbounded;
 use futures::join;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -30,7 +29,7 @@ pub(crate) async fn plain(
         let name = Name::Given(format!("{CONFIG_MAP}{}", name::random()));
         let request = &Request { name, ..request.clone() };
         let plan = Plan::new(request, options)?;
-        let report = Report::start(unbounded().0);
+        let report = Report::unobserved();
         let id = name::random();
         let (volumes, creations) = (&volumes, &creations);
         let launch = Launch { client, volumes, creations, options, request, id, plan, report };

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use futures::channel::mpsc::unbounded;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -30,7 +29,7 @@ pub(crate) async fn cancel(
     namespace: &str,
     config_map: &str,
 ) -> Result<Vec<String>, Failure> {
-    let report = Report::start(unbounded().0);
+    let report = Report::unobserved();
     let retrier = Retrier::new(&report, PROMPT);
     let api: Api<Job> = Api::namespaced(client.clone(), namespace);
     let params = ListParams::default().labels(&label::selector(config_map));

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use futures::channel::mpsc::UnboundedSender;
 use tokio::time::Instant;
 use tracing::info;
 
@@ -14,11 +13,13 @@ use crate::{Event, Failure, Reason, Step, Timings};
 /// Thirty years, which replace a time that is too far in the future for the clock.
 const FAR: Duration = Duration::from_hours(24 * 365 * 30);
 
+/// Takes the events of a launch.
+pub(crate) type Sink<'a> = &'a (dyn Fn(Event) + Send + Sync);
+
 /// The events and timings of one launch.
-#[derive(Debug)]
-pub(super) struct Report {
+pub(super) struct Report<'a> {
     start: Instant,
-    events: UnboundedSender<Event>,
+    sink: Sink<'a>,
     reported: Mutex<Reported>,
 }
 
@@ -34,16 +35,20 @@ struct Reported {
 
 /// A part of a launch that may wait for something. If it is dropped while it waits, it reports
 /// nothing, because the step or the failure that ended the wait is reported instead.
-#[derive(Debug)]
 pub(super) struct Wait<'r> {
-    report: &'r Report,
+    report: &'r Report<'r>,
     is_waiting: AtomicBool,
 }
 
-impl Report {
+impl<'a> Report<'a> {
     /// Returns the report of a launch that begins now.
-    pub(super) fn start(events: UnboundedSender<Event>) -> Self {
-        Self { start: Instant::now(), events, reported: Mutex::default() }
+    pub(super) fn start(sink: Sink<'a>) -> Self {
+        Self { start: Instant::now(), sink, reported: Mutex::default() }
+    }
+
+    /// Returns a report that is only logged.
+    pub(super) fn unobserved() -> Self {
+        Self::start(&drop)
     }
 
     /// Returns the time since the beginning.
@@ -74,8 +79,7 @@ impl Report {
             reported.waits.clear();
         }
         drop(reported);
-        // Sending fails if the receiver was dropped, which is fine.
-        let _ = self.events.unbounded_send(Event { at, step });
+        (self.sink)(Event { at, step });
     }
 
     /// Returns a part of the launch that may wait.
@@ -147,7 +151,6 @@ fn log(step: &Step) {
     let (what, failure) = match step {
         Step::Waiting { failure } => ("waiting", failure),
         Step::Retrying { failure, .. } => ("retrying", failure),
-        Step::Failed { failure } => ("failed", failure),
         step => return info!("{step:?}"),
     };
     info!(reason = ?failure.reason, failure = failure.message, "{what}");

@@ -5,7 +5,6 @@ use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures::channel::mpsc::unbounded;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::backoff::{self, Waits};
@@ -78,7 +77,7 @@ pub(crate) async fn send<T, F>(doing: &str, request: impl Fn() -> F) -> Result<R
 where
     F: Future<Output = kube::Result<T>>,
 {
-    let report = Report::start(unbounded().0);
+    let report = Report::unobserved();
     Retrier::new(&report, PROMPT).send(doing, request).await
 }
 
@@ -91,7 +90,6 @@ where
 }
 
 /// Retries requests until they are answered, or until a deadline.
-#[derive(Debug)]
 pub(super) struct Retrier<'r> {
     until: Instant,
     had_outage: AtomicBool,
@@ -101,7 +99,7 @@ pub(super) struct Retrier<'r> {
 
 impl<'r> Retrier<'r> {
     /// Returns a retrier whose deadline is this time from now.
-    pub(super) fn new(report: &'r Report, time: Duration) -> Self {
+    pub(super) fn new(report: &'r Report<'r>, time: Duration) -> Self {
         Self {
             until: later(Instant::now(), time),
             had_outage: AtomicBool::new(false),

@@ -10,12 +10,11 @@ mod secret;
 use std::time::Duration;
 
 use futures::StreamExt;
-use futures::channel::mpsc::unbounded;
 use serde_json::{Value, json};
 use unlade_config_map::record;
 
 use super::*;
-use crate::{Evidence, Launcher, Name, Record, Remedy};
+use crate::{Evidence, LaunchUpdate, Launcher, Name, Record, Remedy};
 use unlade_api_server::Server;
 
 const IMAGE: &str = "registry.example/bundles/etcd:0.9.4";
@@ -31,12 +30,18 @@ fn options() -> Options {
 /// Returns the result of a launch and the names of its steps.
 async fn launched(server: &Server, options: Options) -> (Result<Launched, Failure>, Vec<String>) {
     let launcher = Launcher::new(server.client(), options);
-    let (sender, events) = unbounded();
     let request = Request::new(IMAGE, "default");
-    let result = launcher.launch_watched(&request, sender).await;
-    let name =
-        |event: Event| serde_json::to_value(event).unwrap()["event"].as_str().unwrap().to_owned();
-    (result, events.map(name).collect().await)
+    let mut updates = std::pin::pin!(launcher.launch_with_updates(request));
+    let mut names = Vec::new();
+    loop {
+        match updates.next().await.unwrap() {
+            LaunchUpdate::Event(event) => {
+                let event = serde_json::to_value(event).unwrap();
+                names.push(event["event"].as_str().unwrap().to_owned());
+            }
+            LaunchUpdate::Ended(result) => return (result.map(|launched| *launched), names),
+        }
+    }
 }
 
 /// Returns a pod of `job` whose unpacking container is in this state.

@@ -95,8 +95,7 @@ fn what_is_no_bundle_is_refused() {
     let directory = place.bundle(&[]);
     let error = make(&Limits::default()).unwrap_err();
     assert!(matches!(&error, Error::Missing { path } if path == "manifests"), "{error}");
-    let mut limits = Limits::default();
-    limits.file_size = 10;
+    let limits = Limits { file_size: 10, ..Limits::default() };
     assert!(matches!(make(&limits).unwrap_err(), Error::FileSize { limit: 10, .. }));
     fs::create_dir_all(directory.join("manifests/deeper")).unwrap();
     let error = make(&Limits::default()).unwrap_err();

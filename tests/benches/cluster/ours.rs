@@ -3,8 +3,7 @@
 use std::time::Instant;
 
 use futures::StreamExt;
-use futures::channel::mpsc::unbounded;
-use unlade_launcher::{Launcher, Name, Options, Request, Step, Strategy};
+use unlade_launcher::{LaunchUpdate, Launcher, Name, Options, Request, Step, Strategy};
 
 use crate::{Run, stage::Stage};
 
@@ -17,19 +16,23 @@ pub(crate) async fn run(
     strategy: Strategy,
 ) -> Run {
     let start = Instant::now();
-    let mut options = Options::new(unpacker);
-    options.strategy = strategy;
-    let mut request = Request::new(image, stage.namespace());
-    request.name = Name::Given(name.to_owned());
+    let options = Options::new(unpacker).with_strategy(strategy);
+    let request = Request::new(image, stage.namespace()).with_name(Name::Given(name.to_owned()));
     // A new one each time: nothing is remembered of the cluster.
     let launcher = Launcher::new(stage.client.clone(), options);
-    let (sender, events) = unbounded();
-    let done = launcher.launch_watched(&request, sender).await.unwrap();
-    let loaded = done.load(&unlade_loader::Options::default()).unwrap();
-    let total = start.elapsed();
-    let events: Vec<_> = events.collect().await;
-    let phases = events.iter().filter_map(|event| Some((phase(&event.step)?, event.at))).collect();
-    Run { phases, total, csv_name: loaded.bundle.csv_name }
+    let mut updates = std::pin::pin!(launcher.launch_with_updates(request));
+    let mut phases = Vec::new();
+    loop {
+        match updates.next().await.unwrap() {
+            LaunchUpdate::Event(event) => {
+                phases.extend(phase(&event.step).map(|phase| (phase, event.at)));
+            }
+            LaunchUpdate::Ended(result) => {
+                let loaded = result.unwrap().load(&unlade_loader::Options::default()).unwrap();
+                return Run { phases, total: start.elapsed(), csv_name: loaded.bundle.csv_name };
+            }
+        }
+    }
 }
 
 /// What people call it.

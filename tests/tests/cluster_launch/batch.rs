@@ -1,15 +1,14 @@
 //! Many bundles in one call.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
-use futures::channel::mpsc::unbounded;
 use futures::future::{Either, select};
 use futures::{StreamExt, pin_mut};
 use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
 use kube::runtime::watcher::{Config, Event, watcher};
-use unlade_launcher::batch::{Batch, LaunchOutcome};
-use unlade_launcher::{Launcher, Request};
+use unlade_launcher::{Batch, BatchUpdate, LaunchOutcome, Launcher, Request};
 use unlade_oci::Platform;
 use unlade_oci::build::Image;
 use unlade_tests::corpus;
@@ -33,20 +32,25 @@ fn cluster_fifty_bundles_are_launched_with_a_cap_on_jobs() {
         // Some twice.
         requests.extend_from_within(..5);
         let launcher = Launcher::new(stage.client.clone(), stage.options());
-        let mut batch = Batch::default();
-        batch.concurrency = NonZeroUsize::new(CAP).unwrap();
-        let (sender, events) = unbounded();
-        let all = launcher.launch_all(&requests, &batch, sender);
-        let (outcomes, most) = with_most_jobs(stage, all).await;
+        let batch = Batch { concurrency: NonZeroUsize::new(CAP).unwrap(), ..Batch::default() };
+        let updates = launcher.launch_each(requests.clone(), batch.clone()).collect::<Vec<_>>();
+        let (updates, most) = with_most_jobs(stage, updates).await;
+        let mut images = BTreeSet::new();
+        let mut outcomes = Vec::new();
+        for update in updates {
+            match update {
+                BatchUpdate::Event { index, .. } => _ = images.insert(&requests[index].image),
+                BatchUpdate::Ended { outcome, .. } => outcomes.push(outcome),
+            }
+        }
         let n_done = outcomes.iter().filter(|it| matches!(it, LaunchOutcome::Launched(_))).count();
         assert_eq!(n_done, requests.len(), "{outcomes:?}");
         assert!((2..=CAP).contains(&most), "{most} Jobs at once");
         assert_eq!(stage.list::<Job>().await.len(), BUNDLES);
-        let events: Vec<_> = events.collect().await;
-        assert!(requests.iter().all(|one| events.iter().any(|event| event.image == one.image)));
+        assert!(requests.iter().all(|request| images.contains(&&request.image)), "{images:?}");
 
         // The second run finds the content of all images.
-        let again = launcher.launch_all(&requests, &batch, unbounded().0).await;
+        let again = launcher.launch_all(&requests, &batch).await;
         let is_there = |outcome: &LaunchOutcome| match outcome {
             LaunchOutcome::Launched(found) => found.job.is_none(),
             _ => false,
@@ -63,15 +67,14 @@ fn cluster_a_failure_stops_the_others_unless_they_are_to_go_on() {
         let good = stage.push_example("stop-good");
         let requests = [stage.request(&bad.by_digest), stage.request(&good.by_digest)];
         let launcher = Launcher::new(stage.client.clone(), stage.options());
-        let mut batch = Batch::default();
-        batch.concurrency = NonZeroUsize::MIN;
-        let outcomes = launcher.launch_all(&requests, &batch, unbounded().0).await;
+        let mut batch = Batch { concurrency: NonZeroUsize::MIN, keep_going: false };
+        let outcomes = launcher.launch_all(&requests, &batch).await;
         assert!(
             matches!(outcomes[..], [LaunchOutcome::Failed(_), LaunchOutcome::NotBegun]),
             "{outcomes:?}"
         );
         batch.keep_going = true;
-        let outcomes = launcher.launch_all(&requests, &batch, unbounded().0).await;
+        let outcomes = launcher.launch_all(&requests, &batch).await;
         assert!(
             matches!(outcomes[..], [LaunchOutcome::Failed(_), LaunchOutcome::Launched(_)]),
             "{outcomes:?}"
@@ -83,7 +86,7 @@ fn cluster_a_failure_stops_the_others_unless_they_are_to_go_on() {
 async fn with_most_jobs<T>(stage: &Stage<'_>, launches: impl Future<Output = T>) -> (T, usize) {
     let jobs = watcher(stage.api::<Job>(), Config::default());
     pin_mut!(jobs, launches);
-    let mut under_way = std::collections::BTreeSet::new();
+    let mut under_way = BTreeSet::new();
     let mut most = 0;
     loop {
         match select(&mut launches, jobs.next()).await {

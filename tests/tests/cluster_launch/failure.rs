@@ -17,11 +17,10 @@ mod webhook;
 
 use std::time::Instant;
 
-use futures::channel::mpsc::unbounded;
 use futures::future::LocalBoxFuture;
 use futures::{StreamExt, stream};
 use kube::Client;
-use unlade_launcher::{Failure, Launcher, Options, Reason, Request, Step};
+use unlade_launcher::{Failure, LaunchUpdate, Launcher, Options, Reason, Request, Step};
 
 use crate::stage::{PATIENCE, Stage, given};
 use observer::{Knows, Observer};
@@ -145,8 +144,6 @@ impl<'s> Case<'s> {
         observer: &Observer,
     ) -> (Failure, bool) {
         let launcher = Launcher::new(self.client.clone(), self.options.clone());
-        let (sender, mut events) = unbounded();
-        let launch = launcher.launch_watched(&self.request, sender);
         let meddle = self.meddle.take();
         let mut is_meddling = meddle.is_some();
         let meddle = async move {
@@ -155,33 +152,35 @@ impl<'s> Case<'s> {
                 observer.meddled();
             }
         };
-        let mut launch = std::pin::pin!(launch);
+        let mut updates = std::pin::pin!(launcher.launch_with_updates(self.request.clone()));
         let mut meddle = std::pin::pin!(meddle);
         loop {
             tokio::select! {
                 biased;
-                Some(event) = events.next() => {
-                    observer.step(&event.step);
-                    steps.push(event.step.clone());
-                    match event.step {
-                        Step::Waiting { failure } | Step::Retrying { failure, .. }
-                            if !self.is_final && failure.reason == self.reason =>
-                        {
-                            return (*failure, false);
+                Some(update) = updates.next() => match update {
+                    LaunchUpdate::Event(event) => {
+                        observer.step(&event.step);
+                        steps.push(event.step.clone());
+                        match event.step {
+                            Step::Waiting { failure } | Step::Retrying { failure, .. }
+                                if !self.is_final && failure.reason == self.reason =>
+                            {
+                                return (*failure, false);
+                            }
+                            _ => {}
                         }
-                        _ => {}
                     }
-                }
-                result = &mut launch => {
-                    let failure = result.err().unwrap_or_else(|| {
-                        panic!("{}: it was launched: {steps:?}", self.name)
-                    });
-                    if is_meddling {
-                        // A launch may end before the last request of what ends it is answered.
-                        meddle.await;
+                    LaunchUpdate::Ended(result) => {
+                        let failure = result.err().unwrap_or_else(|| {
+                            panic!("{}: it was launched: {steps:?}", self.name)
+                        });
+                        if is_meddling {
+                            // A launch may end before the last request of what ends it is answered.
+                            meddle.await;
+                        }
+                        return (failure, true);
                     }
-                    return (failure, true);
-                }
+                },
                 () = &mut meddle, if is_meddling => is_meddling = false,
             }
         }

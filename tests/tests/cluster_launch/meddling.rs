@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use futures::StreamExt;
-use futures::channel::mpsc::unbounded;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, ResourceQuota};
 use kube::ResourceExt;
-use unlade_launcher::{Launcher, Options, Reason, Step};
+use unlade_launcher::{Event, LaunchUpdate, Launcher, Options, Reason, Step};
 
 use crate::stage::{Stage, given};
 
@@ -120,20 +119,23 @@ fn cluster_a_full_quota_is_waited_for() {
         };
         stage.wait("full", is_counted).await;
         let launcher = Launcher::new(stage.client.clone(), stage.options());
-        let (sender, mut events) = unbounded::<unlade_launcher::Event>();
-        let free = async {
-            while let Some(event) = events.next().await {
-                if let Step::Waiting { failure } = event.step
-                    && failure.reason == Reason::Quota
+        let mut updates = std::pin::pin!(launcher.launch_with_updates(request));
+        let mut is_reported = false;
+        loop {
+            match updates.next().await.unwrap() {
+                LaunchUpdate::Event(Event { step: Step::Waiting { failure }, .. })
+                    if failure.reason == Reason::Quota && !is_reported =>
                 {
+                    is_reported = true;
                     stage.kubectl(&["delete", "quota", "full"]);
-                    return true;
+                }
+                LaunchUpdate::Event(_) => {}
+                LaunchUpdate::Ended(result) => {
+                    result.unwrap();
+                    break;
                 }
             }
-            false
-        };
-        let (result, is_told) = futures::join!(launcher.launch_watched(&request, sender), free);
-        result.unwrap();
-        assert!(is_told);
+        }
+        assert!(is_reported);
     });
 }

@@ -6,9 +6,8 @@
 use std::time::Duration;
 
 use futures::StreamExt;
-use futures::channel::mpsc::unbounded;
 use serde_json::{Value, json};
-use unlade_launcher::{Launcher, Options, Reason, Step};
+use unlade_launcher::{Event, LaunchUpdate, Launcher, Options, Reason, Step};
 use unlade_testbed::{fault, node_address};
 use unlade_tests::manifest::Overlay;
 
@@ -133,17 +132,14 @@ async fn reason(
     request: &unlade_launcher::Request,
 ) -> Reason {
     let launcher = Launcher::new(stage.client.clone(), options.clone());
-    let (sender, events) = unbounded::<unlade_launcher::Event>();
-    let told = events.filter_map(async |event| match event.step {
-        Step::Retrying { failure, .. } => Some(failure.reason),
-        _ => None,
-    });
-    let mut told = std::pin::pin!(told);
-    let either = async {
-        tokio::select! {
-            result = launcher.launch_watched(request, sender) => result.unwrap_err().reason,
-            Some(reason) = told.next() => reason,
-        }
-    };
-    tokio::time::timeout(PATIENCE, either).await.unwrap()
+    let reasons =
+        launcher.launch_with_updates(request.clone()).filter_map(async |update| match update {
+            LaunchUpdate::Event(Event { step: Step::Retrying { failure, .. }, .. }) => {
+                Some(failure.reason)
+            }
+            LaunchUpdate::Event(_) => None,
+            LaunchUpdate::Ended(result) => Some(result.unwrap_err().reason),
+        });
+    let mut reasons = std::pin::pin!(reasons);
+    tokio::time::timeout(PATIENCE, reasons.next()).await.unwrap().unwrap()
 }

@@ -2,7 +2,7 @@
 
 use futures::StreamExt;
 use futures::channel::mpsc::unbounded;
-use unlade_launcher::{Event, Launcher, Reason, Step};
+use unlade_launcher::{LaunchUpdate, Launcher, Reason, Step};
 use unlade_testbed::{Error, Part, Settings, Testbed};
 
 use crate::stage::{Stage, given};
@@ -50,18 +50,27 @@ fn cluster_an_api_server_that_is_away_is_waited_for() {
         // The launch cannot end before the server is back.
         on_testbed(|testbed| testbed.pause(Part::Scheduler).map(drop)).await;
         let ours = Launcher::new(stage.client.clone(), options);
-        let (sender, mut events) = unbounded::<Event>();
+        // The launch goes on while the testbed changes.
+        let (sender, mut updates) = unbounded();
+        let launch = async move {
+            let updates = ours.launch_with_updates(request);
+            updates.for_each(async |update| sender.unbounded_send(update).unwrap()).await;
+        };
         let outage = async {
-            let mut is_told = false;
-            while let Some(event) = events.next().await {
+            let mut is_reported = false;
+            loop {
+                let event = match updates.next().await.unwrap() {
+                    LaunchUpdate::Event(event) => event,
+                    LaunchUpdate::Ended(result) => return (result, is_reported),
+                };
                 match event.step {
                     Step::Created { .. } => {
                         on_testbed(|testbed| testbed.kill(Part::ApiServer).map(drop)).await;
                     }
                     Step::Waiting { failure }
-                        if failure.reason == Reason::ApiUnreachable && !is_told =>
+                        if failure.reason == Reason::ApiUnreachable && !is_reported =>
                     {
-                        is_told = true;
+                        is_reported = true;
                         on_testbed(|testbed| {
                             testbed.start(Part::ApiServer)?;
                             testbed.wait_until_ready()?;
@@ -72,11 +81,10 @@ fn cluster_an_api_server_that_is_away_is_waited_for() {
                     _ => {}
                 }
             }
-            is_told
         };
-        let (launched, is_told) = futures::join!(ours.launch_watched(&request, sender), outage);
+        let ((), (launched, is_reported)) = futures::join!(launch, outage);
         launched.unwrap();
-        assert!(is_told);
+        assert!(is_reported);
     });
 }
 

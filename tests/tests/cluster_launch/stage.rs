@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use futures::StreamExt;
-use futures::channel::mpsc::unbounded;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -21,7 +20,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use tower::util::{BoxService, MapRequestLayer};
 use tower::{BoxError, Layer, Service};
-use unlade_launcher::{Failure, Launched, Launcher, Name, Options, Request, Step};
+use unlade_launcher::{Failure, LaunchUpdate, Launched, Launcher, Name, Options, Request, Step};
 use unlade_tests::cluster::{Cluster, Namespace};
 
 /// For whatever a test waits for.
@@ -84,12 +83,14 @@ impl Stage<'_> {
         request: &Request,
     ) -> (Result<Launched, Failure>, Vec<Step>) {
         let launcher = Launcher::new(self.client.clone(), options.clone());
-        let (sender, receiver) = unbounded();
-        let (result, steps) = futures::join!(
-            launcher.launch_watched(request, sender),
-            receiver.map(|event| event.step).collect(),
-        );
-        (result, steps)
+        let mut updates = std::pin::pin!(launcher.launch_with_updates(request.clone()));
+        let mut steps = Vec::new();
+        loop {
+            match updates.next().await.unwrap() {
+                LaunchUpdate::Event(event) => steps.push(event.step),
+                LaunchUpdate::Ended(result) => return (result.map(|launched| *launched), steps),
+            }
+        }
     }
 
     /// The writes since the last time, sorted.

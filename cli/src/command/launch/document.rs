@@ -21,6 +21,20 @@ pub(super) struct Line<'a, T> {
     pub(super) payload: T,
 }
 
+/// The line that reports that the bundle was loaded from the ConfigMap.
+#[derive(Debug, Serialize)]
+pub(super) struct LoadedEvent {
+    event: &'static str,
+    #[serde(serialize_with = "progress::seconds")]
+    seconds: Duration,
+}
+
+impl LoadedEvent {
+    pub(super) fn new(seconds: Duration) -> Self {
+        Self { event: "loaded", seconds }
+    }
+}
+
 /// The last line of a launch. Fields are added but never removed.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "camelCase", rename_all_fields = "camelCase")]

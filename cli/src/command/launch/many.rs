@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::pin::pin;
 
-use futures::channel::mpsc::{self, UnboundedReceiver};
+use futures::FutureExt as _;
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use unlade_bundle::finding;
-use unlade_launcher::{Batch, BatchEvent, Failure, Launched, Reason, Request, batch};
+use unlade_launcher::{Batch, BatchUpdate, Failure, LaunchOutcome, Launched, Reason, Request};
 use unlade_loader::Loaded;
 
 use super::{
@@ -36,13 +36,11 @@ pub(super) async fn launch(
     let images: Vec<_> = requests.iter().map(|request| request.image.clone()).collect();
     let mut report = Report::new(job);
     let mut progresses = Progresses::new(&images);
-    let mut batch = Batch::default();
-    batch.concurrency = concurrency;
-    batch.keep_going = keep_going;
+    let batch = Batch { concurrency, keep_going };
     let mut finished = Finished::new(images.len());
     let mut stop = Stop::new()?;
     let is_done =
-        follow(job, requests, &batch, &mut report, &mut progresses, &mut finished, &mut stop)
+        follow(job, requests, batch, &mut report, &mut progresses, &mut finished, &mut stop)
             .await?;
     report.clear();
     if !is_done {
@@ -65,35 +63,33 @@ pub(super) async fn launch(
 async fn follow(
     job: &Job<'_>,
     requests: &[Request],
-    batch: &Batch,
+    batch: Batch,
     report: &mut Report,
     progresses: &mut Progresses,
     finished: &mut Finished,
     stop: &mut Stop,
 ) -> Result<bool, Error> {
-    let (sender, mut events) = mpsc::unbounded();
-    let (outcome_sender, mut outcomes) = mpsc::unbounded();
-    let mut launching = pin!(job.launcher.launch_each(requests, batch, sender, outcome_sender));
-    let mut is_launching = true;
+    let mut updates = pin!(job.launcher.launch_each(requests.to_vec(), batch).fuse());
     // Deletions run alongside the launches, since each may wait for the API server.
     let mut removals = FuturesUnordered::new();
-    let remove = |name: String| async move {
-        let removed = job.launcher.remove(&job.namespace, &name).await;
-        (name, removed)
-    };
     let mut turns = tokio::time::interval(TURN);
-    while is_launching || !removals.is_empty() {
+    while !updates.is_done() || !removals.is_empty() {
         tokio::select! {
-            // Events are handled before the outcomes, and both before the end.
             biased;
             () = stop.asked() => {
                 // Launches that have ended are reported, and do not count as interrupted.
-                drain(job, report, progresses, finished, &mut events, &mut outcomes)?;
+                while let Some(Some(update)) = updates.next().now_or_never() {
+                    handle(job, report, progresses, finished, update)?;
+                }
                 return Ok(false);
             }
-            Some(event) = events.next() => record(job, report, progresses, &event)?,
-            Some((place, outcome)) = outcomes.next() => {
-                removals.extend(finished.add(job, report, progresses, place, outcome)?.map(remove));
+            Some(update) = updates.next() => {
+                if let Some(name) = handle(job, report, progresses, finished, update)? {
+                    removals.push(async move {
+                        let removed = job.launcher.remove(&job.namespace, &name).await;
+                        (name, removed)
+                    });
+                }
             }
             Some((name, removed)) = removals.next() => {
                 finished.n_removals -= 1;
@@ -106,11 +102,6 @@ async fn follow(
                     }
                 }
             }
-            () = &mut launching, if is_launching => {
-                is_launching = false;
-                let names = drain(job, report, progresses, finished, &mut events, &mut outcomes)?;
-                removals.extend(names.into_iter().map(remove));
-            }
             _ = turns.tick() => {}
         }
         report.draw(|elapsed, turn, palette| progresses.lines(elapsed, turn, palette));
@@ -118,42 +109,28 @@ async fn follow(
     Ok(true)
 }
 
-/// Records and reports the events and outcomes that are queued, and returns the names of the
-/// ConfigMaps to delete.
-fn drain(
+/// Records and reports an update, and returns the name of the ConfigMap to delete, if any.
+fn handle(
     job: &Job<'_>,
     report: &mut Report,
     progresses: &mut Progresses,
     finished: &mut Finished,
-    events: &mut UnboundedReceiver<BatchEvent>,
-    outcomes: &mut UnboundedReceiver<(usize, batch::LaunchOutcome)>,
-) -> Result<Vec<String>, Error> {
-    while let Ok(event) = events.try_recv() {
-        record(job, report, progresses, &event)?;
+    update: BatchUpdate,
+) -> Result<Option<String>, Error> {
+    match update {
+        BatchUpdate::Event { index, event } => {
+            if let Some(launch) = progresses.record(index, &event) {
+                report.event(&launch.image, &job.namespace, &event, true)?;
+            }
+            Ok(None)
+        }
+        BatchUpdate::Ended { index, took, outcome } => {
+            if let LaunchOutcome::Failed(failure) = &outcome {
+                progresses.fail(index, took, failure);
+            }
+            finished.add(job, report, progresses, index, outcome)
+        }
     }
-    let mut names = Vec::new();
-    while let Ok((place, outcome)) = outcomes.try_recv() {
-        names.extend(finished.add(job, report, progresses, place, outcome)?);
-    }
-    Ok(names)
-}
-
-/// Records an event and reports it.
-fn record(
-    job: &Job<'_>,
-    report: &mut Report,
-    progresses: &mut Progresses,
-    event: &BatchEvent,
-) -> Result<(), Error> {
-    let BatchEvent { image, namespace, event, .. } = event;
-    let Some(launch) = progresses.record(image, event) else { return Ok(()) };
-    let LaunchStatus::Failed(failure) = &launch.status else {
-        return report.event(image, namespace, event, true);
-    };
-    report.failure(image, failure, job.screen);
-    let (config_map, job) = (launch.progress.config_map(), launch.progress.job());
-    let payload = document::Result::failed(failure, config_map, job, event.at);
-    report.json(&Line { image, namespace, payload })
 }
 
 /// The outcomes of the launches that have ended.
@@ -182,15 +159,15 @@ impl Finished {
         job: &Job<'_>,
         report: &mut Report,
         progresses: &Progresses,
-        place: usize,
-        outcome: batch::LaunchOutcome,
+        index: usize,
+        outcome: LaunchOutcome,
     ) -> Result<Option<String>, Error> {
-        let Some(launch) = progresses.all().get(place) else { return Ok(None) };
+        let Some(launch) = progresses.all().get(index) else { return Ok(None) };
         let mut row = row(launch);
         let mut removed = None;
         report.clear();
         match outcome {
-            batch::LaunchOutcome::Launched(launched) => match load(job, &launched) {
+            LaunchOutcome::Launched(launched) => match load(job, &launched) {
                 Ok(loaded) => {
                     row.config_map = Some(name(&launched).to_owned());
                     row.package = Some(loaded.bundle.package_name.clone());
@@ -214,11 +191,17 @@ impl Finished {
                     "NotLoaded".clone_into(&mut row.status);
                 }
             },
-            // The failure was reported when it happened.
-            batch::LaunchOutcome::Failed(failure) => self.fail(Exit::Cluster(failure.reason)),
-            batch::LaunchOutcome::NotBegun => self.n_failed += 1,
+            LaunchOutcome::Failed(failure) => {
+                let (image, namespace) = (&launch.image, &job.namespace);
+                report.failure(image, &failure, job.screen);
+                let (config_map, job) = (launch.progress.config_map(), launch.progress.job());
+                let payload = document::Result::failed(&failure, config_map, job, launch.took());
+                report.json(&Line { image, namespace, payload })?;
+                self.fail(Exit::Cluster(failure.reason));
+            }
+            LaunchOutcome::NotBegun => self.n_failed += 1,
         }
-        if let Some(place) = self.rows.get_mut(place) {
+        if let Some(place) = self.rows.get_mut(index) {
             *place = Some(row);
         }
         Ok(removed)

@@ -2,8 +2,8 @@
 
 use std::pin::pin;
 
-use futures::{StreamExt as _, channel::mpsc};
-use unlade_launcher::{Event, Failure, Launched, Reason, Request, Step};
+use futures::StreamExt as _;
+use unlade_launcher::{Failure, LaunchUpdate, Launched, Reason, Request};
 use unlade_loader::Loaded;
 
 use super::{
@@ -57,9 +57,8 @@ pub(super) async fn launch(job: &Job<'_>, request: &Request) -> Result<(), Error
             return Err(error);
         }
     };
-    let event = Event::new(report.elapsed(), Step::Loaded);
-    progress.record(&event);
-    report.event(image, namespace, &event, false)?;
+    progress.load(report.elapsed());
+    report.loaded(image, namespace, report.elapsed())?;
     report.draw(|elapsed, turn, palette| progress.lines(elapsed, turn, palette));
     report.keep();
     let payload = document::Result::launched(&launched, &loaded, report.elapsed());
@@ -124,18 +123,19 @@ async fn follow(
     stop: &mut Stop,
 ) -> Result<Launched, Error> {
     let Request { image, namespace, .. } = request;
-    let (sender, mut events) = mpsc::unbounded();
-    let mut launching = pin!(job.launcher.launch_watched(request, sender));
+    let mut updates = pin!(job.launcher.launch_with_updates(request.clone()));
     let mut turns = tokio::time::interval(TURN);
     let result = loop {
         tokio::select! {
-            // Events that arrive together with the end are handled before it.
+            // A launch that has ended is not interrupted.
             biased;
-            Some(event) = events.next() => {
-                progress.record(&event);
-                report.event(image, namespace, &event, false)?;
-            }
-            result = &mut launching => break result,
+            Some(update) = updates.next() => match update {
+                LaunchUpdate::Event(event) => {
+                    progress.record(&event);
+                    report.event(image, namespace, &event, false)?;
+                }
+                LaunchUpdate::Ended(result) => break result,
+            },
             () = stop.asked() => {
                 return Err(interrupted(job, image, progress, stop).await);
             }
@@ -143,13 +143,8 @@ async fn follow(
         }
         report.draw(|elapsed, turn, palette| progress.lines(elapsed, turn, palette));
     };
-    // The events of the last step may still be queued.
-    while let Ok(event) = events.try_recv() {
-        progress.record(&event);
-        report.event(image, namespace, &event, false)?;
-    }
     report.draw(|elapsed, turn, palette| progress.lines(elapsed, turn, palette));
-    result.map_err(|failure| Error::launch(image, failure))
+    result.map(|launched| *launched).map_err(|failure| Error::launch(image, failure))
 }
 
 /// Describes what an interrupted launch leaves behind. The request that creates the Job may be in

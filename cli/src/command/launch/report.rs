@@ -6,7 +6,10 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use unlade_launcher::{Event, Failure};
 
-use super::{Job, document::Line};
+use super::{
+    Job,
+    document::{Line, LoadedEvent},
+};
 use crate::{
     args::Output,
     error::{self, Error},
@@ -75,6 +78,18 @@ impl Report {
         match &self.mode {
             Mode::Json => return self.json(&Line::event(image, namespace, event)),
             Mode::Lines => error::note(&progress::line(is_one_of_many.then_some(image), event)),
+            Mode::Quiet | Mode::Live(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Reports that the bundle of the only image was loaded at this time after the start.
+    pub(super) fn loaded(&self, image: &str, namespace: &str, at: Duration) -> Result<(), Error> {
+        match &self.mode {
+            Mode::Json => {
+                return self.json(&Line { image, namespace, payload: LoadedEvent::new(at) });
+            }
+            Mode::Lines => error::note(&progress::timed_line(None, at, "loaded")),
             Mode::Quiet | Mode::Live(_) => {}
         }
         Ok(())

@@ -1,10 +1,8 @@
 use std::cell::Cell;
-
-use futures::StreamExt;
-use futures::channel::mpsc::unbounded;
+use std::sync::atomic::AtomicUsize;
 
 use super::*;
-use crate::Step;
+use crate::{Event, Step};
 
 fn refused(code: u16, reason: &str) -> kube::Error {
     let status = kube::core::Status::failure("no", reason).with_code(code);
@@ -21,24 +19,21 @@ fn missing(kind: &str) -> kube::Error {
 /// Sends a request to a server that returns these replies and repeats the last one. Returns the
 /// result within a minute, the number of requests and the number of reported waits.
 async fn asked(answers: &[fn() -> kube::Result<u8>]) -> (Result<Reply<u8>, Failure>, usize, usize) {
-    let (sender, events) = unbounded();
-    let report = Report::start(sender);
-    let n_asked = Cell::new(0);
-    let result = {
-        let retrier = Retrier::new(&report, Duration::from_mins(1));
-        let request = || {
-            let answer = answers[n_asked.get().min(answers.len() - 1)];
-            n_asked.set(n_asked.get() + 1);
-            async move { answer() }
-        };
-        retrier.send("read it", request).await
-    };
-    drop(report);
-    let waits = events.filter(|event| {
+    let n_waits = AtomicUsize::new(0);
+    let count_waits = |event: Event| {
         let is_waiting = matches!(event.step, Step::Waiting { .. });
-        futures::future::ready(is_waiting)
-    });
-    (result, n_asked.get(), waits.count().await)
+        n_waits.fetch_add(usize::from(is_waiting), Ordering::Relaxed);
+    };
+    let report = Report::start(&count_waits);
+    let n_asked = Cell::new(0);
+    let retrier = Retrier::new(&report, Duration::from_mins(1));
+    let request = || {
+        let answer = answers[n_asked.get().min(answers.len() - 1)];
+        n_asked.set(n_asked.get() + 1);
+        async move { answer() }
+    };
+    let result = retrier.send("read it", request).await;
+    (result, n_asked.get(), n_waits.load(Ordering::Relaxed))
 }
 
 #[tokio::test(start_paused = true)]
@@ -70,7 +65,7 @@ async fn requests_are_retried_while_the_server_is_unreachable() {
 
 #[tokio::test(start_paused = true)]
 async fn requests_to_a_hanging_server_are_retried() {
-    let report = Report::start(unbounded().0);
+    let report = Report::unobserved();
     let retrier = Retrier::new(&report, Duration::from_mins(2));
     let n_asked = Cell::new(0);
     let request = || {
@@ -112,7 +107,7 @@ async fn the_wait_that_the_server_requests_is_bounded() {
         kube::Error::Api(Box::new(status.unwrap()))
     };
     for (asked, waited) in [(0, 0), (7, 7), (30, 30), (3600, 30)] {
-        let report = Report::start(unbounded().0);
+        let report = Report::unobserved();
         let retrier = Retrier::new(&report, Duration::from_mins(2));
         let n_asked = Cell::new(0);
         let request = || {
