@@ -52,7 +52,7 @@ pub(crate) enum Error {
     #[error("the kubeconfig {path} has no user {user:?}, which the context {context:?} names")]
     User { path: String, context: String, user: String },
     /// Neither a kubeconfig nor the service account of a pod exists.
-    #[error("no kubeconfig found, and not running in a pod with a service account")]
+    #[error("neither a kubeconfig nor the service account of a pod exists")]
     Nowhere,
     /// The certificates, the proxy or the credential plugin of the kubeconfig are not usable.
     #[error("failed to prepare the connection to {url}")]

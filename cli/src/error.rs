@@ -91,7 +91,7 @@ pub(crate) enum Error {
     #[error(transparent)]
     Cluster(Box<Failure>),
     /// Some ConfigMaps do not exist.
-    #[error("{} not found", .0.join(", "))]
+    #[error("{} {} not exist", .0.join(", "), if .0.len() == 1 { "does" } else { "do" })]
     NotFound(Vec<String>),
     /// Standard output failed.
     #[error("failed to write to standard output")]
@@ -117,18 +117,12 @@ impl Error {
     pub(crate) fn load(name: String, source: loader::Error, screen: &Screen) -> Self {
         match source {
             loader::Error::Lossy(findings) => {
-                Self::strict(&findings, finding::count(&findings), screen)
+                warn_of(&findings, screen);
+                Self::Reported(finding::count(&findings))
             }
             loader::Error::NoBundle => Self::NoBundle { name },
             source => Self::Load { name, source },
         }
-    }
-
-    /// Reports `findings` as warnings, and returns the error of `--strict` for the `losses` among
-    /// them.
-    pub(crate) fn strict(findings: &[Finding], losses: usize, screen: &Screen) -> Self {
-        warn_of(findings, screen);
-        Self::Reported(losses)
     }
 
     /// Creates the error for an image that was not launched.

@@ -11,9 +11,12 @@
 //! | [`oci`] | reads a bundle image on disk, and builds images |
 //! | [`config_map`] | encodes and decodes the ConfigMap of a bundle |
 //! | [`loader`] | loads a bundle as OLM sees it, and its package manifest |
+//! | [`names`] | checks names of Kubernetes objects and image references |
+//! | [`yaml`] | reads YAML and JSON as Kubernetes does |
 //! | `launcher` | launches the Job that unpacks a bundle on a cluster |
+//! | `diagnose` | classifies why a launch failed |
 //!
-//! The last one needs the feature `launcher`, which also re-exports `kube` and `k8s_openapi`. The
+//! The last two need the feature `launcher`, which also re-exports `kube` and `k8s_openapi`. The
 //! feature `command` adds the programs, and is on by default; it turns `launcher` on. Without the
 //! default features, the library needs neither clap nor an async runtime:
 //!
@@ -32,9 +35,9 @@
 //! let config_maps = config_map::encode(&reading.content, &Default::default())?;
 //! assert_eq!(config_maps[0].data.len(), 7);
 //!
-//! let manifest = loader::load_config_maps(&config_maps, &Default::default())?;
-//! assert_eq!(manifest.bundle.csv_name, "hello-operator.v0.2.0");
-//! assert!(reading.findings.iter().chain(&manifest.report).next().is_none());
+//! let loaded = loader::load_config_maps(&config_maps, &Default::default())?;
+//! assert_eq!(loaded.bundle.csv_name, "hello-operator.v0.2.0");
+//! assert!(loaded.report.is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -65,10 +68,12 @@ pub use unlade_bundle as bundle;
 pub use unlade_config_map as config_map;
 pub use unlade_directory as directory;
 pub use unlade_loader as loader;
+pub use unlade_name as names;
 pub use unlade_oci as oci;
+pub use unlade_yaml as yaml;
 
 #[cfg(feature = "launcher")]
-pub use {k8s_openapi, kube, unlade_launcher as launcher};
+pub use {k8s_openapi, kube, unlade_diagnose as diagnose, unlade_launcher as launcher};
 
 #[cfg(feature = "command")]
 mod age;

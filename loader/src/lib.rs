@@ -1,6 +1,6 @@
 //! Loads an unpacked Operator bundle: a [`Bundle`], a [`PackageManifest`] and a report.
 //!
-//! [`load()`] loads the [`Content`] of a bundle, and [`load_config_maps`] loads it from ConfigMaps
+//! [`load()`] loads the [`Reading`] of a bundle, and [`load_config_maps`] loads it from ConfigMaps
 //! of unlade or of upstream. Both return the same as OLM's own loader (operator-registry
 //! `pkg/configmap/configmap.go`). They fill the fields that it leaves empty as OLM's directory
 //! reader does (`pkg/registry/parse.go`), and report everything that either of them silently drops.
@@ -27,7 +27,7 @@
 //! ];
 //! let reading = Content::assemble(files, &Limits::default())?;
 //!
-//! let loaded = load(&reading.content, &Options::default())?;
+//! let loaded = load(&reading, &Options::default())?;
 //! assert_eq!(loaded.bundle.csv_name, "hello.v1.0.0");
 //! assert_eq!(loaded.bundle.version, "1.0.0");
 //! assert_eq!(loaded.package_manifest.channels[0].name, "stable");
@@ -36,7 +36,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Content`]: unlade_bundle::Content
+//! [`Reading`]: unlade_bundle::Reading
 
 pub mod bundle;
 mod compose;

@@ -1,10 +1,10 @@
-//! [`load()`]: loads a [`Loaded`] bundle from the content of a bundle.
+//! [`load()`]: loads a [`Loaded`] bundle from what a reader has read.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
 use unlade_bundle::{
-    Content, Finding, Limits, Reason,
+    Finding, Limits, Reading,
     annotation::{OLM, UPSTREAM},
 };
 use unlade_config_map::{ConfigMap, decode, mark};
@@ -33,7 +33,7 @@ pub enum Strictness {
     /// Load what upstream loads, and report what is lost.
     #[default]
     Upstream,
-    /// Return an error. Findings that lose nothing of the bundle do not count: see [`is_loss`].
+    /// Return an error. Findings that lose nothing of the bundle do not count: see [`Reason::is_loss`](unlade_bundle::Reason::is_loss).
     Strict,
 }
 
@@ -89,19 +89,20 @@ impl Error {
     }
 }
 
-/// Loads the bundle of `content`, its package, and a report about everything that was left out.
+/// Loads the bundle that a reader has read, its package, and a report about everything that was
+/// left out, which begins with the findings of the reader.
 ///
 /// # Errors
 ///
 /// Returns an error if reading all files exceeds the limits. With [`Strictness::Strict`], also
 /// returns an error if something of the bundle would be lost. Upstream's loader fails only if a
 /// ConfigMap cannot be decoded.
-pub fn load(content: &Content, options: &Options) -> Result<Loaded, Error> {
+pub fn load(reading: &Reading, options: &Options) -> Result<Loaded, Error> {
     let source = compose::Source {
-        content: Cow::Borrowed(content),
+        content: Cow::Borrowed(&reading.content),
         image: options.source_image.as_deref(),
         has_directories: true,
-        findings: Vec::new(),
+        findings: reading.findings.clone(),
     };
     let reader = yaml::Reader::new(&options.limits.yaml);
     check_strictness(compose::compose(source, &reader)?, options)
@@ -167,22 +168,8 @@ fn holds_bundle(loaded: &Loaded) -> bool {
         || !package_manifest.package_name.is_empty()
 }
 
-/// Checks whether [`Strictness::Strict`] rejects a bundle with such a finding.
-///
-/// It does not reject reserved annotations, annotations in a file other than annotations.yaml,
-/// paths that are fixed anyway, and files that do not belong to the bundle.
-pub fn is_loss(reason: Reason) -> bool {
-    !matches!(
-        reason,
-        Reason::ReservedAnnotation
-            | Reason::AnnotationsFile
-            | Reason::PathIgnored
-            | Reason::UnusedFile
-    )
-}
-
 fn check_strictness(loaded: Loaded, options: &Options) -> Result<Loaded, Error> {
-    let losses = || loaded.report.iter().filter(|finding| is_loss(finding.reason));
+    let losses = || loaded.report.iter().filter(|finding| finding.reason.is_loss());
     match options.strictness {
         Strictness::Strict if losses().next().is_some() => {
             Err(Error::Lossy(losses().cloned().collect()))

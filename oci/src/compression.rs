@@ -23,7 +23,7 @@ const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
 
 /// A compression that engines support, but this crate does not.
 #[derive(Debug, thiserror::Error)]
-#[error("compressed with {name}, which is not supported")]
+#[error("the compression {name} is not supported")]
 pub(crate) struct Unsupported {
     name: &'static str,
 }

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_paths() {
+    fn a_path_is_split_at_slashes_only() {
         assert_eq!(parent(b"a/b/c"), Some(&b"a/b"[..]));
         assert_eq!(parent(b"a"), Some(&b""[..]));
         assert_eq!(parent(b""), None);

@@ -90,21 +90,21 @@ enum Fault {
     Number(&'static str),
     #[error("the size is negative, or overflows 63 bits")]
     Size,
-    #[error("entry has data, although its kind has none")]
+    #[error("the entry has data, although its kind has none")]
     Data,
-    #[error("entry has two extended headers of the same kind")]
+    #[error("the entry has two extended headers of the same kind")]
     TwoHeaders,
     #[error("`{0}` is given twice")]
     Twice(&'static str),
-    #[error("long name is empty, or contains a NUL")]
+    #[error("the long name is empty, or contains a NUL")]
     LongName,
-    #[error("PAX record is malformed")]
+    #[error("the PAX record is malformed")]
     Record,
-    #[error("PAX record `{0}` is empty, or is not valid")]
+    #[error("the PAX record `{0}` is empty, or is not valid")]
     Value(&'static str),
-    #[error("global PAX header sets `{0}`, which some readers apply and others do not")]
+    #[error("the global PAX header sets `{0}`, which some readers apply and others do not")]
     Global(&'static str),
-    #[error("sparse file is malformed")]
+    #[error("the sparse file is malformed")]
     Sparse,
 }
 

@@ -31,7 +31,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Whether the bundle is made by hand.
+    /// Whether the bundle was written for these tests.
     pub fn is_crafted(&self) -> bool {
         self.name.starts_with("crafted/")
     }
@@ -60,14 +60,14 @@ impl Sample {
     }
 }
 
-/// The number of handmade bundles.
+/// The number of crafted bundles.
 const N_CRAFTED: usize = 49;
 /// The number of published bundles.
 const N_PUBLISHED: usize = 181;
-/// The folder of the handmade bundles, and of their answers.
+/// The folder of the crafted bundles, and of their answers.
 const CRAFTED: &str = "crafted";
 
-/// Reads the handmade bundles.
+/// Reads the crafted bundles.
 ///
 /// # Panics
 ///
@@ -75,11 +75,11 @@ const CRAFTED: &str = "crafted";
 pub fn crafted() -> Vec<Sample> {
     let folder = repository();
     let samples = samples_in(&folder.join("golden").join(CRAFTED), &folder.join(CRAFTED));
-    assert_eq!(samples.len(), N_CRAFTED, "bundles that are made by hand");
+    assert_eq!(samples.len(), N_CRAFTED, "crafted bundles");
     samples
 }
 
-/// Reads the handmade bundles whose answers have full texts and not only their digests.
+/// Reads the crafted bundles whose answers have full texts and not only their digests.
 ///
 /// # Panics
 ///

@@ -78,13 +78,13 @@ fn sha256(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn what_upstream_takes_of_crafted_bundles_is_taken() {
+fn crafted_bundles_that_upstream_accepts_are_accepted() {
     assert_taken_as_by_upstream(corpus::crafted());
 }
 
 #[test]
 #[ignore = "needs the published bundles"]
-fn what_upstream_takes_of_published_bundles_is_taken() {
+fn published_bundles_that_upstream_accepts_are_accepted() {
     assert_taken_as_by_upstream(corpus::published());
 }
 

@@ -50,18 +50,19 @@ pub(crate) fn run() -> Result<(), Error> {
         let arguments = [&["clippy"][..], &lints, features, &["--", "-D", "warnings"]].concat();
         command::run(&mut cargo(arguments))?;
     }
-    document()?;
-    package()?;
+    build_documentation()?;
+    package_crates()?;
     // Built alone, a crate cannot depend on features that other crates of the workspace enable.
     for name in boundary::shipped() {
         command::run(&mut cargo(["check", "--quiet", "--locked", "-p", name]))?;
     }
-    portable()?;
+    check_portable_crates()?;
     deny()
 }
 
-/// Checks that the crates of the command compile for macOS. Nothing is linked or run.
-fn portable() -> Result<(), Error> {
+/// Checks that the crates with code that differs between systems compile for macOS. Nothing is
+/// linked or run.
+fn check_portable_crates() -> Result<(), Error> {
     let mut rustc = Command::new("rustc");
     let output = command::capture(rustc.args(["--print", "target-libdir", "--target", MACOS]))?;
     if !Path::new(String::from_utf8_lossy(&output.stdout).trim()).exists() {
@@ -75,7 +76,7 @@ fn portable() -> Result<(), Error> {
 }
 
 /// Builds the documentation, with warnings as errors.
-fn document() -> Result<(), Error> {
+fn build_documentation() -> Result<(), Error> {
     let arguments =
         ["doc", "--workspace", "--no-deps", "--all-features", "--document-private-items"];
     command::run(cargo(arguments).arg("--locked").env("RUSTDOCFLAGS", "-D warnings"))
@@ -83,7 +84,7 @@ fn document() -> Result<(), Error> {
 
 /// Checks that the crates of the product could be published: cargo refuses one that depends on a
 /// crate without a version. Nothing is built, and nothing leaves the machine.
-fn package() -> Result<(), Error> {
+fn package_crates() -> Result<(), Error> {
     let names = boundary::shipped().flat_map(|name| ["-p", name]);
     let package = ["package", "--quiet", "--locked", "--offline", "--no-verify", "--allow-dirty"];
     command::run(&mut cargo(package.into_iter().chain(names)))

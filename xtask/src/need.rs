@@ -65,7 +65,7 @@ const NEEDS: [Need; 17] = [
     },
     Need {
         name: "OLM's programs",
-        hint: "install busybox-static and Go, or python3 with pip, which brings it",
+        hint: "install busybox-static, and Go or python3 with pip, which can install Go",
         supply: Supply::Made(Made::Olm),
     },
     Need { name: "strace", hint: "install strace", supply: Supply::Package },

@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     let suite = Suite::read_tree()?;
     let selected = suite.selected(arguments.filter.as_deref());
     if let (true, Some(filter)) = (selected.is_empty(), &arguments.filter) {
-        return Err(Error::Found(format!("the name of no test contains {filter}")));
+        return Err(Error::Found(format!("no test name contains {filter:?}")));
     }
     let is_wanted = |test: &&Test| test.is_ordinary() || arguments.all;
     let wanted = selected.iter().copied().filter(is_wanted).flat_map(Test::needs);
@@ -93,7 +93,7 @@ fn announce(plan: &Plan, settings: &Settings) {
 
 fn unmet(plan: &Plan) -> Error {
     let lines = plan.unmet.iter().map(|(name, hint)| format!("\n  {name}: {hint}"));
-    Error::Found(format!("needs that are not met:{}", lines.collect::<String>()))
+    Error::Found(format!("the machine does not meet these needs:{}", lines.collect::<String>()))
 }
 
 /// Brings up the testbed of the plan. If it does not come up, the need for it is unmet.

@@ -19,10 +19,11 @@ use super::{Connection, Encoding, number};
 
 /// Unpack bundle images on a cluster
 ///
-/// Creates a Job whose pod reads the bundle image and fills a ConfigMap, waits for the Job, and
-/// loads the bundle from the ConfigMap. If a ConfigMap already holds the content, it is reused. If
-/// a Job is already running for the same content, the launch waits for that Job. If the launch
-/// fails, the reason is reported with its evidence, and each reason has an exit code of its own.
+/// Creates a Job whose pod reads the bundle image and fills a ConfigMap, waits until the ConfigMap
+/// is filled, and loads the bundle from it. If an earlier launch has verified the content of the
+/// ConfigMap, `--reuse` says whether it is reused. If a Job is already running for the same
+/// content, the launch waits for that Job. If the launch fails, the reason is reported with its
+/// evidence, and each reason has an exit code of its own.
 #[derive(Debug, Group)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate switch")]
 pub(crate) struct Launch {

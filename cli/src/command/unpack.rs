@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use unlade_bundle::{Findings, Reading, finding};
+use unlade_bundle::Reading;
 use unlade_config_map::encode;
-use unlade_loader::{self as loader, Loaded, load::is_loss};
+use unlade_loader::{self as loader, Loaded, Strictness};
 use unlade_oci::{self as oci, Source};
 
 use crate::{
@@ -32,31 +32,19 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
     let limits = unlade_bundle::Limits::from(limits);
     let source = parse_source(source)?;
     let (reading, image_digest) = read(&source, platform.as_deref(), &limits)?;
-    let Reading { content, findings: reader_findings } = reading;
     // The bundle is loaded too, to report what the loader would drop before the ConfigMap is on a
     // cluster, and to name the ConfigMap after the CSV.
-    let options = loader::Options {
-        limits,
-        source_image: source_image.clone(),
-        ..loader::Options::default()
-    };
-    let loaded = loader::load(&content, &options)
+    let strictness = if strict { Strictness::Strict } else { Strictness::Upstream };
+    let options = loader::Options { strictness, limits, source_image: source_image.clone() };
+    let loaded = loader::load(&reading, &options)
         .map_err(|error| Error::load(source.to_string(), error, screen))?;
-    let mut findings = Findings::from(reader_findings.clone());
-    findings.extend(loaded.report.iter().cloned());
-    let findings = findings.into_vec();
-    if strict {
-        let losses = finding::count(findings.iter().filter(|finding| is_loss(finding.reason)));
-        if losses > 0 {
-            return Err(Error::strict(&findings, losses, screen));
-        }
-    }
+    let Reading { content, findings } = reading;
     let options = encode::Options {
         name: name.unwrap_or_else(|| default_name(&loaded, &source)),
         namespace: namespace.unwrap_or_default(),
         encoding: encoding.into(),
         source_image,
-        findings: reader_findings,
+        findings,
         ..encode::Options::default()
     };
     let config_maps = encode(&content, &options)?;
@@ -71,14 +59,14 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
                     config_maps: &config_maps,
                     bundle,
                     image_digest: image_digest.as_deref(),
-                    findings: &findings,
+                    findings: &loaded.report,
                 },
                 screen,
             );
             return output::print(text.as_bytes()).map_err(Error::Output);
         }
     };
-    error::warn_of(&findings, screen);
+    error::warn_of(&loaded.report, screen);
     // The largest bundles have several megabytes, which are no longer needed.
     drop((content, loaded));
     let mut documents = Documents::new(form, output::stdout());

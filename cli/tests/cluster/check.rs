@@ -91,7 +91,7 @@ fn allow(stage: &Stage<'_>, account: &str, rules: &Value) {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_cli_check_is_all_well_under_pod_security_and_makes_nothing() {
+fn cluster_cli_check_succeeds_under_pod_security_and_creates_nothing() {
     Stage::open("cli-check-well", |stage| {
         stage.namespace.apply(&fault::restricted(stage.namespace.name()));
         for (strategy, tried) in [
@@ -213,7 +213,7 @@ fn cluster_cli_check_tells_what_admission_refuses() {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_cli_check_sees_a_full_quota_also_where_pods_may_not_be_tried() {
+fn cluster_cli_check_reports_a_full_quota_even_if_dry_runs_of_pods_are_forbidden() {
     Stage::open("cli-check-quota", |stage| {
         let full = ["pods", "count/jobs.batch", "limits.cpu"];
         stage.namespace.apply(&fault::quota(stage.namespace.name(), &full));

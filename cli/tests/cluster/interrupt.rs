@@ -39,7 +39,7 @@ pub(crate) fn interrupt(child: &mut Child) -> (Option<i32>, String) {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_cli_an_interrupted_launch_goes_on_and_is_taken_up() {
+fn cluster_cli_the_job_of_an_interrupted_launch_continues_and_is_adopted() {
     Stage::open("cli-interrupt", |stage| {
         let (mut child, job) = waiting(stage, &[]);
         let (code, stderr) = interrupt(&mut child);

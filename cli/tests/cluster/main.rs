@@ -149,7 +149,7 @@ fn cluster_cli_what_is_printed_can_be_created_by_hand() {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_cli_the_owner_takes_the_config_map_along() {
+fn cluster_cli_the_config_map_is_deleted_with_its_owner() {
     Stage::open("cli-owner", |stage| {
         let image = stage.push("owner");
         stage.kubectl(&["create", "secret", "generic", "landlord"]);

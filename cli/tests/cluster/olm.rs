@@ -81,7 +81,7 @@ fn cluster_cli_check_finds_catalogs_that_opm_serves() {
         let found = stage.cluster.kubectl().run(["get", "catalogsources", "-A", &output]).unwrap();
         assert_eq!(found, format!("{}/extracting\n", other.name()));
 
-        // Whoever may list them in one namespace only, or nowhere.
+        // A user who may list them in one namespace only, or nowhere.
         let namespace = stage.namespace.name();
         for account in ["here", "nowhere"] {
             stage.kubectl(&["create", "serviceaccount", account]);

@@ -20,7 +20,8 @@ const AT_ONCE: usize = 8;
 
 const DIAGNOSIS: &str = "manifests/launcher/diagnosis";
 
-/// What only launchers need that make the account of each bundle: they may grant it its rights.
+/// The permissions of launchers that create a service account for each bundle, and grant it its
+/// permissions.
 const TO_MAKE_ACCOUNTS: [(&str, &str); 11] = [
     ("configmaps", "update"),
     ("serviceaccounts", "create"),

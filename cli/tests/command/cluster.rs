@@ -128,7 +128,7 @@ fn without_a_kubeconfig_there_is_no_cluster() {
         let stderr = bare(arguments, &[]).failure(1);
         assert_eq!(
             stderr,
-            "error: no kubeconfig found, and not running in a pod with a service account\n\
+            "error: neither a kubeconfig nor the service account of a pod exists\n\
              hint: set KUBECONFIG or pass --kubeconfig\n"
         );
     }
@@ -281,7 +281,7 @@ fn what_is_settable_reaches_the_job() {
 }
 
 #[test]
-fn an_image_of_no_form_is_told_before_a_cluster_is_asked() {
+fn an_invalid_image_reference_fails_without_a_request_to_the_cluster() {
     let stderr = without_server(&["launch", "UPPER//x", "--dry-run"]).failure(40);
     assert!(stderr.starts_with("error: failed to launch UPPER//x: "), "{stderr}");
     assert!(stderr.contains("\nhint: "), "{stderr}");

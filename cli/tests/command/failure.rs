@@ -29,7 +29,7 @@ fn arguments_that_make_no_sense_are_2() {
 }
 
 #[test]
-fn what_cannot_be_read_is_1() {
+fn an_unreadable_file_fails_with_exit_code_1() {
     for arguments in [["load", "/no/such/file"], ["unpack", "/no/such/bundle"]] {
         let stderr = unlade(arguments).failure(1);
         assert!(stderr.contains("No such file or directory"), "{stderr}");
@@ -38,7 +38,7 @@ fn what_cannot_be_read_is_1() {
 }
 
 #[test]
-fn a_directory_given_to_load_is_told_to_be_unpacked() {
+fn load_of_a_directory_fails_with_a_hint_to_unpack_it() {
     let bundle = Bundle::new();
     let stderr = unlade(["load", bundle.argument()]).failure(1);
     assert!(stderr.contains("\nhint: "), "{stderr}");
@@ -46,7 +46,7 @@ fn a_directory_given_to_load_is_told_to_be_unpacked() {
 }
 
 #[test]
-fn what_is_no_bundle_is_3() {
+fn an_invalid_bundle_fails_with_exit_code_3() {
     let cases = [
         Bundle::new().without("metadata"),
         Bundle::new().without("manifests"),
@@ -92,7 +92,7 @@ fn a_bundle_that_is_elsewhere_is_pointed_at() {
 }
 
 #[test]
-fn what_is_no_name_of_an_image_is_not_to_be_copied_by_skopeo() {
+fn skopeo_copy_is_not_suggested_for_an_invalid_image_reference() {
     for (source, is_name) in [
         ("registry.example/x/y:1", true),
         (
@@ -114,7 +114,7 @@ fn what_is_no_name_of_an_image_is_not_to_be_copied_by_skopeo() {
 }
 
 #[test]
-fn numbers_that_are_none_are_refused_in_plain_words() {
+fn invalid_numbers_are_refused_with_the_expected_form() {
     for (switch, number) in
         [("--max-files", "lots"), ("--max-ratio", "0"), ("--max-yaml-depth", "-1")]
     {
@@ -125,7 +125,7 @@ fn numbers_that_are_none_are_refused_in_plain_words() {
 }
 
 #[test]
-fn a_file_that_is_no_archive_is_told_so_in_plain_words() {
+fn a_file_that_is_not_an_archive_is_refused_with_a_hint() {
     let bundle = Bundle::new();
     let file = bundle.path().join("config-map.yaml");
     for text in ["kind: ConfigMap\n", &"kind: ConfigMap\n".repeat(100), "\u{1}\u{2}"] {
@@ -139,7 +139,7 @@ fn a_file_that_is_no_archive_is_told_so_in_plain_words() {
 }
 
 #[test]
-fn what_holds_no_config_map_is_3() {
+fn input_without_a_config_map_fails_with_exit_code_3() {
     for input in ["", "kind: Secret\n", "[1, 2]", "text", "[1, 2", "{\"kind\": "] {
         let stderr = piped(["load"], input).failure(3);
         assert!(stderr.contains("standard input"), "{input:?}: {stderr}");
@@ -280,7 +280,7 @@ fn a_list_that_repeats_a_config_map_by_aliases_is_refused() {
 }
 
 #[test]
-fn a_reader_that_had_enough_is_no_failure() {
+fn a_closed_output_pipe_is_not_a_failure() {
     let large = "x".repeat(900 << 10);
     let large = format!("kind: Large\nmetadata: {{name: l}}\ntext: {large}\n");
     let bundle = Bundle::new().with("manifests/large.yaml", large);

@@ -166,7 +166,7 @@ fn arguments_that_lead_to_the_system_are_refused_and_quote_nothing_of_it() {
 }
 
 #[test]
-fn names_that_are_no_names_of_kubernetes_are_refused() {
+fn invalid_names_of_kubernetes_objects_are_refused() {
     let bundle = Bundle::new();
     for name in ["../x", "a/b", "a?b", "a#b", "a%2fb", "a\r\nb", "A", "", "\u{1b}[2J", "a b"] {
         for option in ["--name", "--namespace"] {
@@ -179,7 +179,7 @@ fn names_that_are_no_names_of_kubernetes_are_refused() {
 
 /// A line of a list is always an image and never an option.
 #[test]
-fn a_list_of_images_brings_no_options() {
+fn a_list_of_images_cannot_contain_options() {
     let launch =
         ["launch", "-f", "-", "--dry-run", "-o=name", "-n=a", "--tool-image=r.example/t:1"];
     for line in ["--as=system:admin", "-o json", "--kubeconfig=/tmp/x", "--name=x", "-"] {

@@ -92,7 +92,7 @@ fn an_image_gives_the_same_config_map_as_its_directory() {
 }
 
 #[test]
-fn an_image_that_is_not_there_or_broken_is_told() {
+fn a_missing_or_broken_image_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let path = docker_archive(Bundle::new().path(), directory.path());
     let archive = path.to_str().unwrap();

@@ -54,7 +54,7 @@ fn output_that_nobody_reads_is_interrupted_at_once() {
 }
 
 #[test]
-fn a_job_whose_creation_is_under_way_is_not_denied() {
+fn a_job_whose_creation_is_in_flight_is_not_denied() {
     // The request may or may not be carried out, and is never answered.
     for (disturbance, told) in [
         (Disturbance::HangAfterDoing, "interrupted; the Job was deleted\n"),
@@ -99,7 +99,7 @@ fn a_cancellation_that_hangs_ends_with_the_second_interrupt() {
 }
 
 #[test]
-fn only_confirmed_cancellations_are_subtracted_from_the_jobs_that_go_on() {
+fn only_confirmed_cancellations_are_subtracted_from_the_running_jobs() {
     // The first has no Job yet, and the Job of the second cannot be deleted.
     let mut is_first = true;
     let server = Server::new(|_, _| {}).disturbed(move |request| {

@@ -219,7 +219,7 @@ fn programs_learn_what_strict_refuses_of_each() {
 }
 
 #[test]
-fn a_config_map_that_is_no_bundle_is_refused() {
+fn a_config_map_that_is_not_a_bundle_is_refused() {
     let root = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kube-root-ca.crt}\n\
                 data:\n  ca.crt: |\n    -----BEGIN CERTIFICATE-----\n    MIIB\n";
     let stderr = piped(["load"], root).failure(3);
@@ -243,7 +243,7 @@ fn a_config_map_that_was_changed_is_said_to_be() {
 }
 
 #[test]
-fn what_is_no_config_map_is_said_to_be_what_it_is() {
+fn the_error_about_other_input_names_what_it_is() {
     let catalog = "schema: olm.package\nname: tea\n---\nschema: olm.channel\npackage: tea\n";
     let stderr = piped(["load"], catalog).failure(3);
     assert!(stderr.contains("only an entry of a file-based catalog and 1 more\n"), "{stderr}");
@@ -262,7 +262,7 @@ fn what_is_no_config_map_is_said_to_be_what_it_is() {
 }
 
 #[test]
-fn objects_that_are_no_config_maps_are_left_out_with_a_word() {
+fn objects_that_are_not_config_maps_are_skipped_with_a_warning() {
     let finished = piped(
         ["load", "-o", "json"],
         format!("kind: Secret\nmetadata: {{name: s}}\n---\n{}", upstream("a")),

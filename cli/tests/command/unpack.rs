@@ -68,7 +68,7 @@ fn the_name_is_that_of_the_csv_else_of_the_package_else_of_the_directory() {
 }
 
 #[test]
-fn findings_are_warnings_and_the_config_map_comes_nevertheless() {
+fn findings_are_warnings_and_the_config_map_is_still_printed() {
     let bundle = Bundle::new().with("manifests/broken.yaml", "a: [\n");
     let finished = unlade(["unpack", bundle.argument(), "-o", "json"]);
     assert!(finished.stderr.starts_with("warning: "), "{finished:?}");
@@ -105,7 +105,7 @@ fn strict_refuses_a_bundle_without_package_and_channels() {
 }
 
 #[test]
-fn strict_takes_what_loses_nothing_of_the_bundle() {
+fn strict_accepts_what_loses_nothing_of_the_bundle() {
     let bundle = Bundle::new().with("metadata/ci.yaml", "reviewers: [a]\n");
     let finished = unlade(["unpack", bundle.argument(), "--strict"]);
     assert!(finished.stderr.starts_with("warning: ci.yaml: "), "{finished:?}");

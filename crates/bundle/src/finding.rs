@@ -86,6 +86,19 @@ pub enum Reason {
     Unknown,
 }
 
+impl Reason {
+    /// Checks whether the bundle loses something, so that a strict reader refuses it.
+    ///
+    /// It loses nothing by reserved annotations, annotations in a file other than
+    /// `annotations.yaml`, paths that are fixed anyway, and files that do not belong to the bundle.
+    pub fn is_loss(self) -> bool {
+        !matches!(
+            self,
+            Self::ReservedAnnotation | Self::AnnotationsFile | Self::PathIgnored | Self::UnusedFile
+        )
+    }
+}
+
 /// The maximum number of findings that one reader keeps. Further findings are only counted. Lists
 /// for people are shorter ([`MAX_LISTED`]).
 pub const MAX_KEPT: usize = 10_000;

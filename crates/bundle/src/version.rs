@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_go_refuses_is_no_version() {
+    fn what_go_refuses_is_not_a_version() {
         for text in ["", "1", "1.2", "v1.2.3", "01.2.3", "1.2.3-", "1.2.3-01", "1.2.3+", "1.2.3 "] {
             assert!(parse(text).is_err(), "{text}");
         }

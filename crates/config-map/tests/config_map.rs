@@ -117,7 +117,7 @@ fn a_key_in_both_fields_is_an_error() {
 }
 
 #[test]
-fn keys_that_no_api_server_takes_are_errors() {
+fn keys_that_no_api_server_accepts_are_errors() {
     for key in ["..", ".", "", "a/b", "../a", "a\0", "a\u{1b}[2J", &"a".repeat(254)] {
         let error = read(&json!({"binaryData": {key: twice(&member(b"x", 0))}})).unwrap_err();
         assert!(error.contains("key"), "{key:?}: {error}");
@@ -129,7 +129,7 @@ fn keys_that_no_api_server_takes_are_errors() {
 }
 
 #[test]
-fn text_that_is_no_base64_is_an_error_and_line_ends_are_none() {
+fn invalid_base64_is_an_error_and_line_ends_are_ignored() {
     let good = twice(&member(b"kind: A\n", 0));
     assert_eq!(value(&good).unwrap(), b"kind: A\n");
     let (head, tail) = good.split_at(8);

@@ -128,8 +128,8 @@ fn covers(entry: &str, image: &ImageReference) -> bool {
 /// rejects `[` and `\`.
 ///
 /// Each part between two stars is matched where it occurs first, which leaves the most room for the
-/// parts after it. There is no backtracking, so whoever writes a pull secret cannot make the time
-/// grow exponentially with the number of stars.
+/// parts after it. There is no backtracking, so the time does not grow
+/// exponentially with the number of stars, which the author of a pull secret chooses.
 fn matches(glob: &str, text: &str) -> bool {
     let Some((first, rest)) = glob.split_once('*') else { return glob == text };
     let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));

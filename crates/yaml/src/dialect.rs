@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn slashes_may_not() {
+    fn an_escaped_slash_is_refused() {
         assert_eq!(json("a: \"\\/\""), None);
         assert_eq!(json("a: \"\\\\/\"").as_deref(), Some(r#"{"a":"\\/"}"#));
     }

@@ -107,7 +107,7 @@ fn a_bad_key_or_value_counts_only_if_it_stays() {
 }
 
 #[test]
-fn bytes_that_are_no_text_count_only_if_they_are_reached() {
+fn bytes_that_are_not_text_matter_only_if_they_are_reached() {
     let mut text = b"kind: A\n---\n".to_vec();
     text.resize(2000, b'#');
     text.extend_from_slice(b"\xff\n");
@@ -141,7 +141,7 @@ fn objects_need_a_kind() {
 }
 
 #[test]
-fn what_is_not_read_is_told() {
+fn unread_content_is_reported_with_its_line() {
     for (text, expected) in [
         ("kind: A\n---\nkind: B\n", "a further document at line 3"),
         ("# c\n---\nkind: A\n", "a further document at line 3"),
@@ -161,7 +161,7 @@ fn what_is_not_read_is_told() {
 }
 
 #[test]
-fn blanks_comments_and_markers_at_the_end_are_no_loss() {
+fn blanks_comments_and_markers_at_the_end_are_not_a_loss() {
     for text in [
         "kind: A",
         "kind: A\n---",

@@ -46,7 +46,7 @@ fn large_documents_are_read() {
 }
 
 #[test]
-fn what_is_no_text_or_does_not_fit_its_tag_is_refused_with_its_line() {
+fn text_that_is_invalid_or_does_not_fit_its_tag_is_refused_with_its_line() {
     let utf_16: Vec<u8> = "a: 1\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     for (text, expected) in [
         (&b"a: 1\nb: \0\n"[..], "line 2: control characters are not allowed"),

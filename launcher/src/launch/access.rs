@@ -61,7 +61,7 @@ impl Launch<'_> {
             let owners = |object: &K| -> Vec<String> {
                 object.owner_references().iter().map(|owner| owner.uid.clone()).collect()
             };
-            // Additional owners are harmless, and whoever set them would set them again.
+            // Additional owners are harmless, and their author would set them again.
             let is_owned = owners(wanted).iter().all(|owner| owners(&existing).contains(owner));
             if !is_going && is_owned && is_same(&existing, wanted) {
                 return Ok(());

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use unlade_bundle::{Directory, File};
+use unlade_bundle::{Content, Directory, File, Reason};
 use unlade_config_map::encode;
 
 use super::*;
@@ -27,8 +27,8 @@ spec:
   versions: [{name: v1}, {name: v2, served: false}]
 ";
 
-/// Creates a content of these files by path, and adds annotations and a CSV if they are missing.
-fn content(files: &[(&str, &str)]) -> Content {
+/// Reads these files by path, after adding annotations and a CSV if they are missing.
+fn read(files: &[(&str, &str)]) -> Reading {
     let mut files: BTreeMap<_, _> = files.iter().copied().collect();
     files.entry("metadata/annotations.yaml").or_insert(ANNOTATIONS);
     files.entry("manifests/csv.yaml").or_insert(CSV);
@@ -39,11 +39,11 @@ fn content(files: &[(&str, &str)]) -> Content {
         };
         File { directory, name: name.to_owned(), bytes: text.as_bytes().to_vec() }
     });
-    Content::assemble(files.collect(), &Limits::default()).unwrap().content
+    Content::assemble(files.collect(), &Limits::default()).unwrap()
 }
 
 fn load_files(files: &[(&str, &str)]) -> Loaded {
-    load(&content(files), &Options::default()).unwrap()
+    load(&read(files), &Options::default()).unwrap()
 }
 
 /// Returns the reasons and subjects of the report.
@@ -53,9 +53,9 @@ fn reported(loaded: &Loaded) -> Vec<(Reason, &str)> {
 
 #[test]
 fn a_sound_bundle_is_loaded_without_findings_and_strictly() {
-    let content = content(&[("manifests/crd.yaml", CRD)]);
+    let reading = read(&[("manifests/crd.yaml", CRD)]);
     let strict = Options { strictness: Strictness::Strict, ..Options::default() };
-    let Loaded { bundle, package_manifest, report } = load(&content, &strict).unwrap();
+    let Loaded { bundle, package_manifest, report } = load(&reading, &strict).unwrap();
     assert_eq!(report, []);
     assert_eq!(bundle.csv_name, "hello.v1.0.0");
     assert_eq!(bundle.channel_name, "beta");
@@ -110,7 +110,7 @@ fn what_upstream_drops_silently_is_reported_and_refused_strictly() {
         let found = load_files(&files);
         assert!(reported(&found).contains(&(reason, subject)), "{reason:?}: {found:#?}");
         let strict = Options { strictness: Strictness::Strict, ..Options::default() };
-        let error = load(&content(&files), &strict).unwrap_err();
+        let error = load(&read(&files), &strict).unwrap_err();
         assert!(matches!(error, Error::Lossy(_)), "{reason:?}");
     }
 }
@@ -122,18 +122,22 @@ fn a_bundle_without_package_or_channels_is_refused_strictly() {
     let strict = Options { strictness: Strictness::Strict, ..Options::default() };
     let without_package = ANNOTATIONS.replace(NAME, "other");
     let without_channels = ANNOTATIONS.replace(CHANNELS, "other");
-    let both = [(Reason::NoPackage, NAME), (Reason::NoChannels, CHANNELS)];
+    let all = [
+        (Reason::AnnotationsFile, "metadata/annotations.yaml"),
+        (Reason::NoPackage, NAME),
+        (Reason::NoChannels, CHANNELS),
+    ];
     for (annotations, expected) in
-        [("-", &both[..]), (&without_package, &both[..1]), (&without_channels, &both[1..])]
+        [("-", &all[..]), (&without_package, &all[1..2]), (&without_channels, &all[2..])]
     {
         let files = [("metadata/annotations.yaml", annotations)];
         assert_eq!(reported(&load_files(&files)), expected);
-        let error = load(&content(&files), &strict).unwrap_err();
+        let error = load(&read(&files), &strict).unwrap_err();
         assert!(matches!(error, Error::Lossy(_)), "{error:?}");
     }
     // Published bundles have the file under another name.
     let other = [("metadata/annotations.yaml", "-"), ("metadata/annotations.yml", ANNOTATIONS)];
-    load(&content(&other), &strict).unwrap();
+    load(&read(&other), &strict).unwrap();
 }
 
 #[test]
@@ -303,7 +307,7 @@ fn a_config_map_without_anything_of_a_bundle_is_refused_and_no_other() {
 fn a_file_beside_the_bundle_is_reported_and_no_loss() {
     let files = [("metadata/ci.yaml", "updateGraph: semver-mode")];
     let strict = Options { strictness: Strictness::Strict, ..Options::default() };
-    let loaded = load(&content(&files), &strict).unwrap();
+    let loaded = load(&read(&files), &strict).unwrap();
     assert_eq!(reported(&loaded), [(Reason::UnusedFile, "ci.yaml")]);
 }
 
@@ -348,13 +352,14 @@ fn metadata_goes_by_content_and_not_by_name() {
 }
 
 #[test]
-fn annotations_of_another_file_count_where_there_are_no_others() {
+fn annotations_of_another_file_count_if_there_are_no_others() {
     let loaded = load_files(&[
         ("metadata/annotations.yaml", "-"),
         ("metadata/annotations.yml", ANNOTATIONS),
     ]);
     assert_eq!(loaded.bundle.package_name, "hello");
-    assert_eq!(reported(&loaded), [(Reason::AnnotationsFile, "annotations.yml")]);
+    let files = ["metadata/annotations.yaml", "annotations.yml"];
+    assert_eq!(reported(&loaded), files.map(|file| (Reason::AnnotationsFile, file)));
     let loaded = load_files(&[("metadata/a.yaml", "annotations: {a: b}")]);
     assert_eq!(loaded.bundle.package_name, "hello");
     assert_eq!(reported(&loaded), [(Reason::UnusedFile, "a.yaml")]);
@@ -384,7 +389,7 @@ fn types_that_are_not_taken_are_not_checked() {
 }
 
 #[test]
-fn a_package_manifest_resource_is_taken_and_is_no_object() {
+fn a_package_manifest_resource_is_accepted_and_is_not_an_object() {
     let text =
         "packageName: hello\ndefaultChannel: 4.10\nchannels:\n- name: 4.10\n  currentCSV: x\n";
     let loaded = load_files(&[("manifests/hello.package.yaml", text)]);
@@ -459,14 +464,14 @@ fn the_json_has_the_fields_of_upstreams_bundle() {
 
 #[test]
 fn a_config_map_gives_the_same_and_names_its_image() {
-    let content = content(&[("manifests/crd.yaml", CRD)]);
+    let reading = read(&[("manifests/crd.yaml", CRD)]);
     let options = encode::Options {
         name: "hello".to_owned(),
         source_image: Some("example.com/hello@sha256:1".to_owned()),
         ..encode::Options::default()
     };
-    let config_maps = encode::encode(&content, &options).unwrap();
-    let mut expected = load(&content, &Options::default()).unwrap();
+    let config_maps = encode::encode(&reading.content, &options).unwrap();
+    let mut expected = load(&reading, &Options::default()).unwrap();
     expected.bundle.bundle_path = "example.com/hello@sha256:1".to_owned();
     assert_eq!(load_config_maps(&config_maps, &Options::default()).unwrap(), expected);
 }

@@ -10,7 +10,7 @@ fn image(text: &str) -> Reference {
 }
 
 #[test]
-fn transports_are_told_apart_and_written_back() {
+fn transports_are_distinguished_and_written_back() {
     let digest = format!("oci:some/dir@{DIGEST}");
     for (text, transport, path, select) in [
         ("oci:dir", Transport::Oci, "dir", None),

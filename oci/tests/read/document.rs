@@ -176,7 +176,7 @@ fn documents_that_nest_deep_are_refused() {
 }
 
 #[test]
-fn sizes_that_are_no_sizes_and_digests_that_are_none_are_refused() {
+fn invalid_sizes_and_digests_are_refused() {
     let sizes = ["-1", "1.5", "9223372036854775808", "\"7\""];
     for size in sizes {
         refused(

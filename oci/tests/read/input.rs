@@ -15,7 +15,7 @@ fn blob(layout: &Path, layer: &Layer) -> std::path::PathBuf {
 }
 
 #[test]
-fn a_blob_that_is_no_regular_file_is_refused() {
+fn a_blob_that_is_not_a_regular_file_is_refused() {
     let place = Place::new();
     let layer = Layer::plain(Tar::bundle());
     let path = place.layout(&Layout::of(std::slice::from_ref(&layer)));
@@ -68,7 +68,7 @@ fn files_of_proc_have_nothing_to_read() {
 
 /// A sparse blob of one tebibyte, whose descriptor has the correct size.
 #[test]
-fn a_layer_of_holes_is_refused_by_what_is_stored() {
+fn a_layer_of_holes_is_refused_by_its_stored_size() {
     let place = Place::new();
     let mut layout = Layout::new();
     let layer = Layer::plain(Tar::bundle());
@@ -95,7 +95,7 @@ fn a_layer_of_holes_is_refused_by_what_is_stored() {
 }
 
 #[test]
-fn one_layer_many_times_is_read_so_often_as_its_size_allows() {
+fn a_repeated_layer_is_read_as_often_as_its_size_allows() {
     let layer = Layer::plain(Tar::bundle().file("usr/large", vec![7; 1 << 16]));
     let options = limited(|limits| (limits.ratio, limits.ratio_from) = (50, 1 << 16));
     let times = |n| read_with(&vec![layer.clone(); n], &options);
@@ -105,7 +105,7 @@ fn one_layer_many_times_is_read_so_often_as_its_size_allows() {
 }
 
 #[test]
-fn a_compressed_archive_is_decompressed_so_often_as_its_size_allows() {
+fn a_compressed_archive_is_decompressed_as_often_as_its_size_allows() {
     let place = Place::new();
     // The layers are too large to keep, so the archive is decompressed for each of them.
     let layers: Vec<_> =
@@ -158,7 +158,7 @@ fn two_configurations_of_one_name_are_refused() {
 }
 
 #[test]
-fn what_is_compressed_twice_is_no_layer() {
+fn a_layer_that_is_compressed_twice_is_refused() {
     let tar = Tar::bundle().done();
     let layer = Layer { media_type: LAYER, stored: gzip(&gzip(&tar)), tar: gzip(&tar) };
     let error = refusal(read_layers(&[layer]));

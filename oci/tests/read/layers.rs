@@ -53,10 +53,7 @@ fn compressions_that_are_not_read_are_named() {
     for (start, name) in [(&b"BZh91AY"[..], "bzip2"), (b"\xfd7zXZ\0\0", "xz")] {
         let layer = Layer { media_type: LAYER, stored: start.to_vec(), tar: Vec::new() };
         let text = refusal(read_layers(&[layer]));
-        assert!(
-            text.contains(&format!("compressed with {name}, which is not supported")),
-            "{text}"
-        );
+        assert!(text.contains(&format!("the compression {name} is not supported")), "{text}");
     }
 }
 
@@ -132,7 +129,7 @@ fn a_whiteout_hides_nothing_of_its_own_layer() {
 }
 
 #[test]
-fn each_layer_hides_what_lies_below_it_however_often_it_says_so() {
+fn each_layer_hides_what_is_below_it_even_if_it_repeats_whiteouts() {
     let opaque = "manifests/.wh..wh..opq";
     let layer = |name: &str| {
         Layer::plain(Tar::new().file(opaque, "").file(name, "x").file(opaque, "").file(opaque, ""))
@@ -194,7 +191,7 @@ fn a_nested_directory_is_refused_unless_a_later_layer_removes_it() {
 }
 
 #[test]
-fn what_lies_beneath_a_file_or_link_is_refused() {
+fn an_entry_beneath_a_file_or_link_is_refused() {
     for path in ["manifests/csv.yaml/inner", "manifests/csv.yaml/deeper/inner"] {
         let text = refusal(read_over_bundle(Tar::new().file(path, "")));
         assert!(text.contains("inside manifests/csv.yaml, which is not a directory"), "{text}");

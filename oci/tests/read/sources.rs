@@ -164,7 +164,7 @@ fn multi_platform(platforms: &[&str]) -> Layout {
 }
 
 #[test]
-fn an_index_takes_the_platform_that_is_asked_for() {
+fn the_requested_platform_is_selected_from_an_index() {
     let place = Place::new();
     let path = place.layout(&multi_platform(&["linux/amd64", "linux/arm64", "linux/s390x"]));
     let source = format!("oci:{}", path.display());
@@ -182,7 +182,7 @@ fn an_index_takes_the_platform_that_is_asked_for() {
 }
 
 #[test]
-fn an_index_takes_the_host_else_its_only_entry() {
+fn the_platform_of_the_host_or_the_only_entry_is_selected_from_an_index() {
     let place = Place::new();
     let host = unlade_oci::Platform::host().to_string();
     let path = place.layout(&multi_platform(&["plan9/mips", &host]));
@@ -202,7 +202,7 @@ fn an_index_takes_the_host_else_its_only_entry() {
 }
 
 #[test]
-fn attestations_are_no_images() {
+fn attestations_are_not_images() {
     let mut layout = multi_platform(&["plan9/mips"]);
     let image = for_platform(layout.image(&[Layer::plain(Tar::bundle())], "mips"), "plan9/mips");
     let attestation = layout.image(&[], "unknown");
@@ -303,7 +303,7 @@ fn another_format_than_the_transport_is_said_to_be_one() {
 }
 
 #[test]
-fn what_is_no_image_is_refused() {
+fn input_that_is_not_an_image_is_refused() {
     let place = Place::new();
     let missing = place.path().join("missing.tar");
     let text = refusal(read(&missing.display().to_string()));

@@ -198,7 +198,7 @@ fn an_extended_header_without_an_entry_is_refused() {
 }
 
 #[test]
-fn sizes_that_are_no_numbers_are_refused() {
+fn sizes_that_are_not_numbers_are_refused() {
     let sized = |size: &[u8]| Raw::new(GNU, b'0', "x", b"").with(124, &[0; 12]).with(124, size);
     for size in [
         &b"-1"[..],

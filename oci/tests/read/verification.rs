@@ -68,7 +68,7 @@ fn a_damaged_blob_is_named() {
 }
 
 #[test]
-fn a_size_that_lies_is_refused() {
+fn a_wrong_size_is_refused() {
     for by in [-1_i64, 1] {
         let lie = |descriptor: &mut Value| {
             descriptor["size"] = json!(descriptor["size"].as_i64().unwrap() + by);
@@ -122,7 +122,7 @@ fn manifest_and_configuration_have_as_many_layers() {
 }
 
 #[test]
-fn what_is_no_image_is_told_by_its_media_type() {
+fn the_error_about_another_artifact_names_its_media_type() {
     let chart = "application/vnd.cncf.helm.config.v1+json";
     let text = refusal(with_manifest(|manifest| manifest["config"]["mediaType"] = json!(chart)));
     assert!(

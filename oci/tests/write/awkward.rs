@@ -7,7 +7,7 @@ fn single_manifest() -> Vec<(String, String)> {
 }
 
 #[test]
-fn from_scratch_in_one_layer_of_each_compression() {
+fn a_bundle_in_one_layer_of_each_compression_is_read_back() {
     for compression in [Compression::None, Compression::Gzip, Compression::Zstd] {
         let image = image([Layer::new(bundle()).compressed(compression)]);
         assert_eq!(round_trip(&image), single_manifest(), "{compression:?}");
@@ -15,7 +15,7 @@ fn from_scratch_in_one_layer_of_each_compression() {
 }
 
 #[test]
-fn over_a_hostile_base() {
+fn a_bundle_over_a_hostile_base_is_read_back() {
     let base = Layer::new([
         Entry::link("bin", "usr/bin"),
         Entry::file("usr/bin/cp", "#!/no/such/shell\n").with_mode(0o755),
@@ -33,7 +33,7 @@ fn over_a_hostile_base() {
 }
 
 #[test]
-fn with_a_hostile_configuration() {
+fn a_bundle_with_a_hostile_configuration_is_read_back() {
     let place = Place::new();
     let mut image = image([Layer::new(bundle())]);
     for user in ["1001", "operator", "1001:0", "operator:root"] {

@@ -87,7 +87,7 @@ fn links_become_files() {
 }
 
 #[test]
-fn what_is_no_bundle_is_refused() {
+fn input_that_is_not_a_bundle_is_refused() {
     let place = Place::new();
     let make = |limits: &Limits| image(&place.path().join("bundle"), Platform::host(), limits);
     let error = make(&Limits::default()).unwrap_err();

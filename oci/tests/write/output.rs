@@ -103,7 +103,7 @@ fn a_name_is_listed_as_readers_look_for_it() {
 }
 
 #[test]
-fn what_an_image_is_told_to_be_is_in_its_configuration() {
+fn the_platform_and_labels_of_an_image_are_in_its_configuration() {
     let place = Place::new();
     let mut image = tiny(Compression::None);
     image.platform = platform("linux/arm/v7");
@@ -132,7 +132,7 @@ fn what_an_image_is_told_to_be_is_in_its_configuration() {
 }
 
 #[test]
-fn an_archive_takes_the_place_of_another_and_a_layout_does_not() {
+fn an_archive_replaces_another_and_a_layout_does_not() {
     let place = Place::new();
     for transport in ["oci-archive", "oci"] {
         let output = format!("{transport}:{}", place.path().join(transport).display());

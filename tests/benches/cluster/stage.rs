@@ -64,8 +64,8 @@ impl Stage<'_> {
         self.tools.renew(self.cluster, way, round)
     }
 
-    /// Deletes all that one launch made once its Job is over, and waits until nothing of it is
-    /// left: the next one is not to pay for it.
+    /// Waits until the Job of a launch has ended, deletes everything that the launch created, and
+    /// waits until it is gone, so that it does not slow down the next launch.
     pub(crate) async fn clear(&self, name: &str) {
         let end = Instant::now() + PATIENCE;
         let jobs: Api<Job> = Api::namespaced(self.client.clone(), self.namespace());

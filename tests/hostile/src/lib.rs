@@ -1,11 +1,11 @@
 //! Hostile inputs by family and size, and the readers that they are for.
 //!
-//! Whoever publishes a bundle chooses every byte of it. A [`Family`] makes inputs of one idea at
-//! any size: nesting, aliases, long names, streams that expand. An [`Entry`] is a reader of
-//! untrusted bytes, with the properties that every result must have. Both are used three times:
-//! fuzz targets (`fuzz/`) start from the families and run entries, `tests/cost.rs` compares the
-//! cost of a family at several sizes, and `cargo xtask bench hostile` runs the real programs on the
-//! families.
+//! The author of a bundle chooses every byte of it. A [`Family`] generates inputs with one
+//! structure, in any size: nesting, aliases, long names, streams that expand. An [`Entry`] is a
+//! reader of untrusted bytes, with the properties that every result must have. Both are used three
+//! times: fuzz targets (`fuzz/`) start from the families and run entries, `tests/cost.rs` compares
+//! the cost of a family at several sizes, and `cargo xtask bench hostile` runs the real programs on
+//! the families.
 //!
 //! Nothing here is taken from a published bundle.
 

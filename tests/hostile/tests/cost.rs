@@ -12,14 +12,14 @@ use std::process::Command;
 
 use unlade_hostile::{Cost, Entry, Family, cost};
 
-/// The steepest slope of cost over size, on logarithmic scales. What sorts, or keeps keys in a
-/// tree, has 1.08 at these sizes.
+/// The maximum slope of cost over size, on logarithmic scales. Sorting, and keeping keys in a tree,
+/// have a slope of 1.08 at these sizes.
 const SLOPE: f64 = 1.1;
 /// How many sizes are compared, each twice the one before.
 const SIZES: u32 = 3;
-/// Fewer instructions from one size to the next are no growth.
+/// The minimum difference between two sizes that counts as growth, in instructions.
 const LEAST: f64 = 5e5;
-/// A run with more is ended: some minutes of a fast machine.
+/// The maximum processor time of one run, in seconds.
 const SECONDS: &str = "120";
 
 /// One test for each entry: the harness runs several beside each other.
@@ -129,7 +129,7 @@ fn assert_linear(entry: Entry) {
 fn instructions(entry: Entry, input: &[u8], folder: &Path) -> Option<u64> {
     let file = folder.join("input");
     fs::write(&file, input).unwrap();
-    // An address space without an end is as bad as a time without one.
+    // Unlimited memory would be as bad as unlimited time.
     let limits = format!("ulimit -t {SECONDS} -v 8000000; exec \"$@\"");
     let mut valgrind = Command::new("sh");
     valgrind.args(["-c", &limits, "sh", "valgrind", "--tool=cachegrind", "--cache-sim=no"]);
@@ -145,10 +145,10 @@ fn instructions(entry: Entry, input: &[u8], folder: &Path) -> Option<u64> {
     }
 }
 
-/// The exponent of the growth, by least squares; 0 of inputs that do not grow.
+/// Computes the exponent of the growth, by least squares. It is 0 for inputs that do not grow.
 ///
-/// What is compared are the differences from one size to the next: neither what is done once for
-/// any input, nor what every input of a family begins with, makes the growth look smaller.
+/// It compares the differences between consecutive sizes, because costs that are the same for every
+/// size would make the growth look smaller.
 fn slope(points: &[(f64, f64)]) -> f64 {
     let steps = points.array_windows().map(|[one, next]| (next.0 - one.0, next.1 - one.1));
     let logarithms: Vec<_> =

@@ -261,7 +261,7 @@ mod tests {
     use super::Credentials;
 
     #[test]
-    fn credentials_that_cannot_be_read_are_refused_without_being_told() {
+    fn unreadable_credentials_are_refused_without_being_printed() {
         let read: Credentials = "user:pass:word".parse().unwrap();
         assert_eq!((read.user.as_str(), read.password.as_str()), ("user", "pass:word"));
         for text in ["secret", ":secret", ""] {

@@ -191,7 +191,7 @@ fn a_token_is_fetched_where_one_is_asked_for() {
 }
 
 #[test]
-fn what_the_registry_refuses_is_told_with_its_words() {
+fn a_refusal_of_the_registry_is_reported_with_its_message() {
     let (name, _) = registry(None);
     let name = format!("{}/refused/etcd", name.registry()).parse().unwrap();
     let folder = tempfile::tempdir().unwrap();

@@ -133,7 +133,7 @@ impl Plan<'_> {
                 format!("--listen-peer-urls={peer}"),
                 format!("--initial-advertise-peer-urls={peer}"),
                 format!("--initial-cluster=default={peer}"),
-                // Nothing in it is worth a wait for the disk.
+                // The data need not survive a power failure, so etcd does not wait for the disk.
                 "--unsafe-no-fsync=true".into(),
             ],
         )

@@ -36,11 +36,11 @@ impl Testbed {
         Ok(killed)
     }
 
-    /// Starts a part that had ended, the way it was started before. That it runs is fine.
+    /// Starts a part that has ended, in the same way as before. Does nothing if it is running.
     ///
     /// # Errors
     ///
-    /// What kept it from starting.
+    /// Returns the error that prevented the part from starting.
     pub fn start(&self, part: Part) -> Result<(), Error> {
         self.place().start_again(part)
     }
@@ -70,7 +70,7 @@ impl Testbed {
         Ok(stopped)
     }
 
-    /// Lets a part go on that [`Testbed::pause`] holds.
+    /// Continues a part that [`Testbed::pause`] has stopped.
     ///
     /// # Errors
     ///
@@ -86,8 +86,8 @@ impl Testbed {
         })
     }
 
-    /// Takes a node away: its kubelet and runtime are killed. Its containers run on unseen, as on
-    /// a node that lost its network.
+    /// Disconnects a node: kills its kubelet and container runtime. Its containers keep running,
+    /// as on a node that has lost its network.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! The helper that starts every part, that is the registry's fault proxy, and that takes a testbed
-//! down when its time has come.
+//! The helper: it starts every part, runs the fault proxy of the registry, and removes a testbed
+//! when the program that the testbed was started for has ended.
 //!
 //! A testbed keeps a copy of the program that brought it up as its helper, so the helper stays
 //! the same while that program is rebuilt. Such a program must call [`main`] when it is started

@@ -117,12 +117,12 @@ impl Testbed {
     ///
     /// # Errors
     ///
-    /// What could not be removed. It can be called again then.
+    /// Returns an error that names what could not be removed. The caller can then try again.
     pub fn down(settings: &Settings) -> Result<usize, Error> {
         need_root()?;
         let place = Place::new(settings);
         if !place.parent().exists() {
-            // Not even a lock: still, whatever carries the name goes.
+            // The lock does not exist either, but processes and groups of this name may.
             return remove(&place);
         }
         let lock = lock(&place)?;
@@ -313,7 +313,7 @@ fn usable_record(place: &Place) -> Result<Option<Record>, Error> {
 
 fn remove(place: &Place) -> Result<usize, Error> {
     let group = Group::find(&place.system_name())?;
-    // One way for a healthy testbed and for the ruins of one. Nothing in it needs an orderly end.
+    // A broken testbed is removed in the same way, because nothing in it needs an orderly shutdown.
     let killed = group.kill_all()?;
     group.remove()?;
     mount::unmount_below(&place.folder)?;

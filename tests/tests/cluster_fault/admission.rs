@@ -37,7 +37,7 @@ fn cluster_a_full_quota_refuses_pods() {
 
 #[test]
 #[ignore = "needs a cluster"]
-fn cluster_a_restricted_namespace_takes_only_pods_that_give_up_their_rights() {
+fn cluster_a_restricted_namespace_accepts_only_pods_that_drop_their_privileges() {
     let cluster = Cluster::open();
     let image = waiting_image(&cluster, "restricted/wait");
     let namespace = cluster.namespace("restricted");

@@ -24,21 +24,21 @@ const RATE: u32 = 100_000;
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_each_fault_of_a_registry_is_told_by_the_pod_and_ends() {
-    are_told_and_end("registry", &FAULTS).unwrap();
+fn cluster_each_fault_of_a_registry_is_reported_by_the_pod_and_ends() {
+    are_reported_and_end("registry", &FAULTS).unwrap();
 }
 
 #[test]
 #[ignore = "needs a testbed; slow: the container runtime waits 30 s"]
-fn cluster_a_registry_that_hangs_is_told_by_the_pod_and_ends() {
-    are_told_and_end(
+fn cluster_a_registry_that_hangs_is_reported_by_the_pod_and_ends() {
+    are_reported_and_end(
         "registry-hanging",
         &[("hanging", Answer::Hang, "timeout awaiting response headers")],
     )
     .unwrap();
 }
 
-fn are_told_and_end(namespace: &str, faults: &[(&str, Answer, &str)]) -> Result<(), Error> {
+fn are_reported_and_end(namespace: &str, faults: &[(&str, Answer, &str)]) -> Result<(), Error> {
     let cluster = Cluster::open_testbed();
     let namespace = cluster.namespace(namespace);
     let mut played = Vec::new();

@@ -17,7 +17,7 @@ use crate::stage::{Stage, finished};
 
 /// How many bundles are launched.
 const BUNDLES: usize = 50;
-/// Most Jobs under way at once.
+/// The maximum number of Jobs that run at the same time.
 const CAP: usize = 6;
 
 #[test]
@@ -61,7 +61,7 @@ fn cluster_fifty_bundles_are_launched_with_a_cap_on_jobs() {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_a_failure_stops_the_others_unless_they_are_to_go_on() {
+fn cluster_a_failure_stops_the_others_unless_the_batch_keeps_going() {
     Stage::open("launch-stop", async |stage| {
         let bad = stage.push_image("stop-bad", &Image::from_scratch(Platform::host()));
         let good = stage.push_example("stop-good");

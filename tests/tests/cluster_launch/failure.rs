@@ -29,7 +29,7 @@ pub(crate) use start::changed;
 /// The beginning of the message of a failure that a deadline caused.
 const BY_DEADLINE: &str = "gave up after";
 
-/// How many launches go on beside each other.
+/// The number of launches that run at the same time.
 const BESIDE: usize = 4;
 
 /// One way to make a launch fail.
@@ -38,9 +38,9 @@ pub(crate) struct Case<'s> {
     reason: Reason,
     /// Part of the message.
     says: &'static str,
-    /// Whether the launch ends with it, or reports it and waits.
+    /// Whether the failure ends the launch. Otherwise, the launch reports it and waits.
     is_final: bool,
-    /// How the cluster knows.
+    /// The observation by which the cluster shows the failure.
     knows: Knows,
     client: Client,
     options: Options,
@@ -67,7 +67,8 @@ impl<'s> Case<'s> {
         }
     }
 
-    /// It is reported, and the launch continues, because it may be temporary.
+    /// Expects that the failure is reported, and that the launch continues because the failure may
+    /// be temporary.
     fn passing(self) -> Self {
         Self { is_final: false, ..self }
     }
@@ -94,7 +95,7 @@ impl<'s> Case<'s> {
         Self { client, ..self }
     }
 
-    /// While it goes on this is done; the cluster knows when it is done.
+    /// Does something while the launch runs; when it is done, the cluster shows the failure.
     fn meddled(self, meddle: impl Future<Output = ()> + 's) -> Self {
         Self { meddle: Some(Box::pin(meddle)), knows: Knows::Meddled, ..self }
     }
@@ -187,7 +188,7 @@ impl<'s> Case<'s> {
     }
 }
 
-/// Runs them, and fails with all that went wrong.
+/// Runs the cases, and panics with all problems.
 pub(crate) async fn run(cases: impl IntoIterator<Item = Case<'_>>) {
     let results = stream::iter(cases).map(Case::run).buffer_unordered(BESIDE);
     let wrong: Vec<_> = results.filter_map(async |result| result.err()).collect().await;

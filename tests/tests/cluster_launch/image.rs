@@ -1,4 +1,4 @@
-//! Content comes from the image that was asked for, or from none.
+//! The content of a ConfigMap comes from the requested image, or the ConfigMap stays empty.
 
 use k8s_openapi::api::core::v1::{ConfigMap, PodSpec};
 use kube::ResourceExt;
@@ -88,7 +88,7 @@ fn cluster_an_image_that_admission_replaces_is_refused_and_leaves_nothing() {
             let recorded = config_map["metadata"]["annotations"][record::FAILURE].as_str().unwrap();
             assert!(recorded.contains("imageReplaced"), "{recorded}");
 
-            // By its tag the other one is what came, and it is said so.
+            // For a tag, the launch accepts the other image, and reports that image's digest.
             let by_tag =
                 launched(stage, &namespace, &options, &one.by_tag, "by-tag").await.unwrap();
             assert_eq!(by_tag.image.digest.as_ref(), Some(&other.digest), "{strategy:?}");
@@ -132,7 +132,7 @@ fn cluster_a_tool_image_that_admission_replaces_is_refused() {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_the_digest_of_an_image_is_known_as_its_pod_tells_it() {
+fn cluster_the_digest_of_an_image_comes_from_the_status_of_its_pod() {
     Stage::open("image-digest", async |stage| {
         let image = stage.push_example("image-digest");
         for (at, (strategy, by, sources)) in [
@@ -188,7 +188,8 @@ fn cluster_a_config_map_that_only_looks_filled_is_not_reused() {
         let image = stage.push_example("image-forged");
         let request = stage.request(&image.by_digest);
         let first = stage.launch(&stage.options(), &request).await.0.unwrap();
-        // Whoever may create ConfigMaps makes the same one, with other content that fits its marks.
+        // A user who may create ConfigMaps creates the same one, with other content and
+        // matching marks.
         let other = stage.push_image("image-forged-other", &Stage::other_image());
         let mut forging = stage.request(&other.by_digest);
         forging.name = given("forging");

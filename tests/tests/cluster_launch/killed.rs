@@ -21,7 +21,7 @@ use unlade_launcher::Launcher;
 
 use crate::stage::{Stage, given};
 
-/// More requests than a launch makes: then it succeeds.
+/// More requests than a launch sends, so that the last launch succeeds.
 const MOST: usize = 40;
 
 /// How many of them die beside each other.
@@ -42,7 +42,8 @@ fn cluster_a_launcher_that_is_killed_at_any_step_can_be_run_again() {
     });
 }
 
-/// Whether a launcher died after so many requests; then another has ended what it began.
+/// Stops a launcher after `n` requests, and checks that another one completes its launch. Returns
+/// `false` if the launch succeeded before that.
 async fn killed_after(stage: &Stage<'_>, image: &str, n: usize) -> bool {
     let mut request = stage.request(image);
     request.name = given(&format!("killed-{n}"));

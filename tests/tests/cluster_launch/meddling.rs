@@ -10,7 +10,7 @@ use unlade_launcher::{Event, LaunchUpdate, Launcher, Options, Reason, Step};
 
 use crate::stage::{Stage, given};
 
-/// The defaults, with a node that there is not.
+/// Returns the default options with a node selector that no node matches.
 fn waiting(stage: &Stage<'_>) -> Options {
     let mut options = stage.options();
     options.pod.node_selector.insert("example.com/none".into(), "true".into());
@@ -41,7 +41,7 @@ fn cluster_a_deadline_says_what_was_waited_for_and_the_next_launch_needs_no_help
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_a_job_under_way_is_taken_up_left_where_its_options_are_in_the_way_and_cancelled() {
+fn cluster_a_running_job_is_adopted_unless_its_options_prevent_success_and_can_be_cancelled() {
     Stage::open("launch-adopted", async |stage| {
         let image = stage.push_example("adopted");
         let mut request = stage.request(&image.by_tag);
@@ -69,7 +69,7 @@ fn cluster_a_job_under_way_is_taken_up_left_where_its_options_are_in_the_way_and
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_rights_are_put_right_and_objects_of_others_left_alone() {
+fn cluster_permissions_are_repaired_and_objects_of_others_are_not_changed() {
     Stage::open("launch-rights", async |stage| {
         let image = stage.push_example("rights");
         let mut request = stage.request(&image.by_tag);

@@ -111,7 +111,7 @@ fn cluster_what_the_network_policy_allows_is_what_a_launch_needs() {
 
 #[test]
 #[ignore = "needs a testbed; slow: the unpacker gives up after 90 s"]
-fn cluster_without_the_api_server_in_the_policy_that_is_told() {
+fn cluster_a_policy_that_blocks_the_api_server_is_the_reported_reason() {
     Stage::open_alone("launch-cut-off", async |stage| {
         let image = stage.push_example("cut-off").by_tag;
         let mut options = on_first_node(stage);

@@ -90,7 +90,7 @@ fn cluster_an_api_server_that_is_away_is_waited_for() {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_a_node_that_comes_back_goes_on() {
+fn cluster_the_launch_continues_on_a_node_that_comes_back() {
     Stage::open_alone("launch-node", async |stage| {
         let image = stage.push_example("node");
         let mut request = stage.request(&image.by_tag);

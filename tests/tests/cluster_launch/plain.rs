@@ -12,7 +12,7 @@ use crate::stage::Stage;
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_the_plain_call_returns_at_once_and_the_bundle_comes() {
+fn cluster_launch_bundle_image_returns_at_once_and_the_bundle_is_unpacked() {
     Stage::open("launch-plain", async |stage| {
         let image = stage.push_example("plain");
         let launch = || {

@@ -30,7 +30,7 @@ fn cluster_olms_operators_leave_our_objects_alone() {
     let address = catalog::serve(&stage, &namespace, "catalog", &packages);
     catalog::connect(&namespace, &address);
 
-    // They are at work: our objects come into being under their eyes.
+    // OLM's operators are running, so they observe the creation of our objects.
     launch(&stage, &namespace, &image, Strategy::Inject, "ours-injected");
     launch(&stage, &namespace, &image, Strategy::ImageVolume, "ours-mounted");
     let before = ours(&namespace);
@@ -105,8 +105,8 @@ fn ours(namespace: &Namespace<'_>) -> Vec<Value> {
     KINDS.iter().flat_map(|kind| namespace.list(kind)).filter(is_ours).collect()
 }
 
-/// Waits until the catalog-operator has dealt with all that there is by now: with an object of each
-/// kind that is made and deleted now it deals later than with those of the same kind before.
+/// Waits until the catalog-operator has handled all existing objects. For each kind, it handles an
+/// object that is created and deleted now after all earlier ones.
 fn wait_until_all_is_seen(stage: &Stage, namespace: &Namespace<'_>) {
     let name = |kind: &str| format!("marker-{kind}");
     for kind in KINDS {

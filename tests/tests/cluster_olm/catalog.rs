@@ -100,7 +100,7 @@ pub(crate) fn serve(
     format!("{}:50051", pod["status"]["podIP"].as_str().unwrap())
 }
 
-/// Has the catalog-operator know of a catalog that is served, in place of the one before.
+/// Connects the catalog-operator to the catalog at `address`, in place of an earlier one.
 pub(crate) fn connect(namespace: &Namespace<'_>, address: &str) {
     namespace.apply(&source(namespace, address));
     wait_until_connected(namespace, address);

@@ -1,5 +1,5 @@
-//! Every bundle that cannot be installed is unpacked twice, by our image and by OLM's own: the
-//! cluster's administrator is to learn no less from ours.
+//! Each bundle that cannot be installed is unpacked twice, by our image and by OLM's own. With our
+//! image, an administrator must see at least the same conditions.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -93,7 +93,7 @@ fn map() -> (String, String) {
     file("map.yaml", bundle::config_map("map", ""))
 }
 
-/// A bundle whose annotations are no YAML.
+/// Pushes a bundle whose annotations are not YAML.
 fn bad_annotations(stage: &Stage) -> Bad {
     let package = "annotations";
     let (path, text) = csv(package);

@@ -7,7 +7,7 @@
     reason = "helpers of tests, which clippy does not count as such"
 )]
 
-/// What we launch, under their eyes.
+/// Launches that OLM's operators observe.
 mod beside;
 /// Bundles that the tests make.
 mod bundle;

@@ -1,5 +1,5 @@
-//! Changes to the pods of OLM's unpack Jobs on their way in. The Jobs stay as OLM makes them: one
-//! that was changed it would delete.
+//! Admission policies that change the pods of OLM's unpack Jobs. The Jobs are not changed, because
+//! OLM would delete a changed Job.
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -49,8 +49,8 @@ pub(crate) fn config_map(stage: &Stage, namespace: &Namespace<'_>, bundle: &str)
     namespace.get(&format!("configmap/{name}")).unwrap()
 }
 
-/// Somebody else's uid, a root file system that cannot be written, no capability, and no folder to
-/// write to but those of the Job.
+/// Checks that the pod runs as the uid that OLM sets, with a read-only root file system, without
+/// capabilities, and with no writable directories except those of the Job.
 fn assert_is_confined(pod: &Value) {
     let context = json!({
         "runAsNonRoot": true,

@@ -74,7 +74,7 @@ impl Ended {
         let loaded = loader::load_config_maps(&[found], &loader::Options::default()).unwrap();
         let source_image = Some(bundle.image.clone());
         let options = loader::Options { source_image, ..loader::Options::default() };
-        assert!(loaded == loader::load(&reading.content, &options).unwrap(), "{name}: loaded");
+        assert!(loaded == loader::load(&reading, &options).unwrap(), "{name}: loaded");
         assert!(!loaded.bundle.objects.is_empty(), "{name}");
         let fields =
             [("data", wanted.data.is_empty()), ("binaryData", wanted.binary_data.is_empty())];

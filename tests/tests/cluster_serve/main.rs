@@ -113,7 +113,7 @@ fn awkward_images_are_unpacked(test: &str, images: &[Awkward]) {
 
 #[test]
 #[ignore = "needs a cluster"]
-fn cluster_each_right_of_the_unpacker_is_needed_and_its_lack_told() {
+fn cluster_each_permission_of_the_unpacker_is_needed_and_its_absence_reported() {
     Stage::open("forbidden", |stage| {
         let image = image::bundle(&example());
         let bundles = ["no-binding", "no-get", "no-update"]

@@ -59,8 +59,8 @@ impl Pair<'_> {
         }
     }
 
-    /// Upstream's are all there with its values; what ours has beyond them are marks, and the rest
-    /// of `annotations.yaml`.
+    /// Compares the annotations: ours must contain all of upstream's with the same values. All
+    /// others must be marks, or come from `annotations.yaml`.
     fn annotations(&self, found: &mut BTreeSet<String>) {
         let written = written(self.directory);
         let of = |object: &Value| -> BTreeMap<String, String> {

@@ -31,7 +31,8 @@ impl Copiers {
         Self { ours: shipped::unpacker(), theirs: peer::programs() }
     }
 
-    /// What both leave in `/bundle`, called as OLM calls them in this working directory.
+    /// Runs both programs as OLM does, in this working directory, and returns what each leaves in
+    /// `/bundle`.
     fn run(&self, image: impl Fn() -> Tree, working_directory: &str) -> [Copied; 2] {
         [self.ours.clone(), self.theirs.cpb()].map(|program| {
             let image = image().with_program(&program);
@@ -139,7 +140,7 @@ fn what_annotations_yaml_of_another_program_says_is_not_taken() {
 /// Upstream's ends with an error, or follows the path in the whole file system.
 #[test]
 #[ignore = "needs the static unpacker, upstream's programs, root"]
-fn paths_that_lead_nowhere_are_told_or_refused() {
+fn paths_that_lead_nowhere_are_reported_or_refused() {
     let copiers = Copiers::open();
     let missing = format!("{MANIFESTS}: elsewhere/");
     let [ours, theirs] = copiers.run(|| image(&missing), "/");
@@ -156,7 +157,7 @@ fn paths_that_lead_nowhere_are_told_or_refused() {
     }
 }
 
-/// Upstream's finds the file wherever it lies, and looks at `metadata.v1` as little.
+/// Upstream's finds the file anywhere in the file system, and ignores `metadata.v1` too.
 #[test]
 #[ignore = "needs the static unpacker, upstream's programs, root"]
 fn metadata_is_read_in_its_place() {
@@ -182,7 +183,7 @@ fn metadata_is_read_in_its_place() {
 /// `extract` leaves it out with a warning, as upstream's `extract` does without.
 #[test]
 #[ignore = "needs the static unpacker, upstream's programs, root"]
-fn a_list_among_the_annotations_is_no_matter_of_the_copy() {
+fn a_list_among_the_annotations_does_not_affect_the_copy() {
     let copiers = Copiers::open();
     for annotations in ["a: [b]", "a: {b: c}"] {
         let [ours, theirs] = copiers.run(|| image(annotations), "/");

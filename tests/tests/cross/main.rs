@@ -68,7 +68,7 @@ impl Cross {
         });
         let ours = self.ours.extract(directory, is_compressed, &existing);
         if let Ok(ours) = &ours {
-            // Whoever says that it was written must have written what can be.
+            // If our program reports success, the ConfigMap must be valid.
             self.peer.check(&ours.config_map).unwrap();
         }
         match (theirs, ours) {

@@ -112,7 +112,7 @@ fn leniencies() -> Vec<Leniency> {
 
 #[test]
 #[ignore = "needs the static unpacker, upstream's programs"]
-fn what_upstream_takes_is_taken_with_a_warning_and_refused_by_serve() {
+fn what_upstream_accepts_is_accepted_with_a_warning_and_refused_by_serve() {
     let mut cross = Cross::open();
     for leniency in leniencies() {
         let directory = leniency.bundle.path();
@@ -202,7 +202,7 @@ fn annotations_of_others_stay_while_they_fit() {
     }
 }
 
-/// Without one upstream leaves what was there, an encoding of old among it.
+/// Without the file, upstream keeps the existing annotations, even an obsolete encoding.
 #[test]
 #[ignore = "needs the static unpacker, upstream's programs"]
 fn a_bundle_without_annotations_leaves_none_of_an_earlier_one() {

@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use unlade_bundle::{Content, Limits};
+use unlade_bundle::{Limits, Reading};
 use unlade_config_map::{ConfigMap, Encoding, encode, encode::Options as EncodeOptions};
 use unlade_loader::{Loaded, Options, load, load_config_maps};
 use unlade_tests::corpus::{self, Sample};
@@ -41,9 +41,9 @@ fn whole_texts_are_those_of_upstream() {
     let mut differences = Vec::new();
     let mut n_bundles = 0;
     for sample in &corpus::crafted_with_texts() {
-        if let Some(content) = content(sample, &mut differences) {
+        if let Some(reading) = read(sample, &mut differences) {
             n_bundles += 1;
-            let loaded = load(&content, &Options::default()).unwrap();
+            let loaded = load(&reading, &Options::default()).unwrap();
             differences.extend(compare(sample, &loaded));
         }
     }
@@ -67,12 +67,12 @@ fn load_in_every_encoding(samples: &[Sample], wanted_bundles: usize, wanted_load
     let mut differences = Vec::new();
     let (mut n_bundles, mut n_loads) = (0, 0);
     for sample in samples {
-        let Some(content) = content(sample, &mut differences) else { continue };
+        let Some(reading) = read(sample, &mut differences) else { continue };
         n_bundles += 1;
-        let direct = load(&content, &Options::default()).unwrap();
+        let direct = load(&reading, &Options::default()).unwrap();
         differences.extend(compare(sample, &direct));
         for encoding in [Encoding::Plain, Encoding::Gzip, Encoding::Auto] {
-            let Some(loaded) = around(sample, &content, encoding, &mut differences) else {
+            let Some(loaded) = around(sample, &reading, encoding, &mut differences) else {
                 continue;
             };
             n_loads += 1;
@@ -101,15 +101,15 @@ fn load_as_upstream_wrote(samples: &[Sample], wanted: usize) {
     assert_no_differences("ConfigMaps", n_loads, wanted, &differences);
 }
 
-/// The content of a bundle; none if it is one that is refused.
-fn content(sample: &Sample, differences: &mut Vec<String>) -> Option<Content> {
+/// Reads a bundle. Returns none if it is refused.
+fn read(sample: &Sample, differences: &mut Vec<String>) -> Option<Reading> {
     let is_refused = REFUSED.contains(&sample.name.as_str());
     match (unlade_directory::read(&sample.path, &Limits::default()), &sample.golden.error) {
         (Ok(_), _) if is_refused => {
             differences.push(format!("{}: read although it is refused", sample.name));
             None
         }
-        (Ok(reading), None) => Some(reading.content),
+        (Ok(reading), None) => Some(reading),
         (Ok(reading), Some(_)) => {
             for encoding in [Encoding::Plain, Encoding::Gzip, Encoding::Auto] {
                 let options = EncodeOptions { encoding, ..EncodeOptions::default() };
@@ -131,12 +131,17 @@ fn content(sample: &Sample, differences: &mut Vec<String>) -> Option<Content> {
 /// upstream.
 fn around(
     sample: &Sample,
-    content: &Content,
+    reading: &Reading,
     encoding: Encoding,
     differences: &mut Vec<String>,
 ) -> Option<Loaded> {
-    let options = EncodeOptions { name: "bundle".to_owned(), encoding, ..EncodeOptions::default() };
-    let config_maps = match encode(content, &options) {
+    let options = EncodeOptions {
+        name: "bundle".to_owned(),
+        encoding,
+        findings: reading.findings.clone(),
+        ..EncodeOptions::default()
+    };
+    let config_maps = match encode(&reading.content, &options) {
         Ok(config_maps) => config_maps,
         Err(error) => {
             let golden = match encoding {

@@ -51,7 +51,7 @@ fn panic_costs_one_bundle_and_not_the_others() {
 }
 
 #[test]
-fn limits_have_the_verdict_of_what_is_too_large() {
+fn exceeded_limits_have_the_verdict_for_large_bundles() {
     let (root, bundle) = bundle("a");
     fs::write(root.path().join("manifests/a.yaml"), "12345").unwrap();
     let mut options = Options { bundles: vec![bundle], dry_run: true, ..Options::default() };

@@ -85,7 +85,7 @@ fn heads_without_end_are_given_up() {
 }
 
 #[test]
-fn what_is_no_answer_of_an_api_server_is_refused_or_given_up() {
+fn an_invalid_response_of_an_api_server_is_refused_or_ends_the_attempt() {
     let deep = "[".repeat(1 << 20);
     let wide = format!("[{}[]]", "[],".repeat(2 << 20));
     std::thread::scope(|scope| {

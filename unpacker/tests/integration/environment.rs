@@ -112,7 +112,7 @@ fn closed_standard_streams_change_nothing() {
 
 #[test]
 #[ignore = "needs the static unpacker"]
-fn what_the_system_cannot_give_is_no_fault_of_the_bundle() {
+fn an_error_of_the_system_is_not_a_fault_of_the_bundle() {
     let program = shipped::unpacker();
     for limit in [
         "--nofile=3",

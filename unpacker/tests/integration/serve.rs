@@ -128,7 +128,7 @@ fn second_run_writes_nothing() {
 }
 
 #[test]
-fn what_another_try_mends_is_tried_again() {
+fn temporary_failures_are_retried_until_they_pass() {
     let faults = [
         vec![Fault::Status(429, Some("Retry-After: 1"))],
         vec![Fault::Status(500, None), Fault::Status(503, Some("Retry-After: soon"))],

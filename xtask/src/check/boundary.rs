@@ -176,6 +176,7 @@ const BOUNDARIES: [Boundary; 18] = [
         may_name: &[
             "unlade-bundle",
             "unlade-config-map",
+            "unlade-diagnose",
             "unlade-directory",
             "unlade-launcher",
             "unlade-loader",

@@ -68,7 +68,7 @@ fn limits_are_kept() {
 }
 
 #[test]
-fn a_missing_annotations_file_is_found_and_yml_is_none() {
+fn a_missing_annotations_file_is_a_finding_even_if_a_yml_file_exists() {
     let reading = assemble(&[("metadata/annotations.yml", "annotations: {a: b}")]).unwrap();
     assert!(reading.content.annotations().is_empty());
     assert_eq!(reading.content.files().len(), 1);
@@ -161,7 +161,7 @@ fn as_upstream_the_last_file_of_a_key_stays_and_illegal_ones_go() {
 }
 
 #[test]
-fn as_upstream_more_annotations_than_an_object_takes_are_read_and_can_go() {
+fn as_upstream_more_annotations_than_an_object_can_hold_are_read_and_can_be_dropped() {
     let text = format!("annotations: {{{}: p, a: {}}}", annotation::PACKAGE, "x".repeat(300_000));
     let files = vec![file("metadata/annotations.yaml", &text)];
     let error = Content::assemble(files.clone(), &Limits::default()).unwrap_err();

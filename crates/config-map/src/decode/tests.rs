@@ -55,7 +55,7 @@ fn what_was_encoded_is_decoded() {
 }
 
 #[test]
-fn what_was_noticed_when_it_was_filled_is_told_again() {
+fn findings_in_the_annotation_are_decoded_and_a_forged_one_is_reported() {
     let findings = vec![Finding::new(Reason::ReservedAnnotation, "olm.managed", "left out")];
     let options = Options { findings: findings.clone(), ..Options::default() };
     let mut config_map = encode(&content(), &options).unwrap().remove(0);
@@ -102,7 +102,7 @@ fn every_change_of_a_filled_config_map_is_an_error() {
 }
 
 #[test]
-fn a_mark_alone_is_no_completeness() {
+fn a_config_map_without_all_required_marks_is_refused() {
     for mark in [FORMAT, FILES, DIGEST, ANNOTATIONS] {
         let mut config_map = encoded(Encoding::Gzip);
         config_map.metadata.annotations.remove(mark);
@@ -209,7 +209,7 @@ fn limits_hold_for_decoded_bytes() {
 }
 
 #[test]
-fn more_annotations_than_kubernetes_takes_are_refused() {
+fn more_annotations_than_kubernetes_accepts_are_refused() {
     let mut config_map = ConfigMap::new("large", "");
     config_map.metadata.annotations.insert("a".to_owned(), "x".repeat(annotation::SIZE - 1));
     assert!(decode(std::slice::from_ref(&config_map), &Limits::default()).is_ok());

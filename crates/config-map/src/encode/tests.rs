@@ -78,7 +78,7 @@ fn the_object_is_marked() {
 }
 
 #[test]
-fn metadata_lies_where_upstream_does_not_take_it_for_an_object() {
+fn metadata_is_where_upstream_does_not_read_it_as_an_object() {
     let content = content(vec![
         file(Directory::Metadata, "dependencies.yaml", "dependencies: []\n"),
         file(Directory::Metadata, "nil.yaml", "# nothing\n---\nkind: A\n"),
@@ -95,7 +95,7 @@ fn metadata_lies_where_upstream_does_not_take_it_for_an_object() {
 }
 
 #[test]
-fn metadata_lies_where_upstream_writes_it_if_that_is_asked_for() {
+fn metadata_is_where_upstream_writes_it_on_request() {
     let object = file(Directory::Metadata, "object.yaml", "kind: ClusterServiceVersion\n");
     let content = content(vec![object]);
     for encoding in [Encoding::Plain, Encoding::Gzip] {
@@ -177,7 +177,7 @@ fn contents() -> impl Strategy<Value = Content> {
 
 proptest! {
     #[test]
-    fn a_content_comes_back_from_every_encoding(content in contents()) {
+    fn content_survives_every_encoding(content in contents()) {
         for encoding in [Encoding::Auto, Encoding::Plain, Encoding::Gzip] {
             let config_map = encoded(&content, encoding).unwrap();
             let json = serde_json::to_vec(&config_map).unwrap();

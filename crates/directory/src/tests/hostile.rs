@@ -64,8 +64,8 @@ fn manifests_that_are_a_link_out_of_the_bundle_are_refused() {
     }
 }
 
-/// A hard link cannot be distinguished from the file itself. Whoever can create one in an image
-/// could also copy the bytes.
+/// A hard link cannot be distinguished from the file itself. The author of an image who can
+/// create one could also copy the bytes.
 #[test]
 fn a_hard_link_is_the_file_that_it_names() {
     for resolution in READERS {

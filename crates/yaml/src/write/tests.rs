@@ -98,7 +98,7 @@ version: \"4.10\"
 }
 
 #[test]
-fn strings_that_some_reader_takes_for_more_are_quoted() {
+fn strings_that_a_reader_may_read_as_another_type_are_quoted() {
     for text in [
         "",
         "y",

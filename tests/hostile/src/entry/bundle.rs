@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use unlade_bundle::{Content, Directory, File, Limits, layout};
+use unlade_bundle::{Content, Directory, File, Limits, Reading, layout};
 use unlade_config_map::{ConfigMap, Encoding, decode, encode, fill, fill_over, object::Bytes};
 use unlade_loader::{Options, Strictness, load_config_maps};
 
@@ -37,7 +37,8 @@ pub(super) fn files(input: &[u8]) {
         bytes: part.to_vec(),
     };
     if let Some(content) = assemble(files.map(file).collect()) {
-        check_loaded(unlade_loader::load(&content, &Options::default()));
+        let reading = Reading { content, findings: Vec::new() };
+        check_loaded(unlade_loader::load(&reading, &Options::default()));
     }
 }
 
@@ -47,7 +48,7 @@ fn assemble(files: Vec<File>) -> Option<Content> {
     let _ = Content::assemble_as_upstream(files.clone(), &limits);
     match Content::assemble(files, &limits) {
         Ok(reading) => {
-            there_and_back(&reading.content);
+            paths_survive_escaping_and_unescaping(&reading.content);
             Some(reading.content)
         }
         Err(error) => {
@@ -71,7 +72,7 @@ pub(super) fn config_map(input: &[u8]) {
 
     match decode(std::slice::from_ref(&config_map), &Limits::default()) {
         Ok(decoded) => {
-            there_and_back(&decoded.content);
+            paths_survive_escaping_and_unescaping(&decoded.content);
             let options = encode::Options { name: "x".to_owned(), ..encode::Options::default() };
             if let Ok(encoded) = encode(&decoded.content, &options)
                 && let [encoded] = encoded.as_slice()
@@ -127,7 +128,7 @@ fn check_loaded(result: Result<unlade_loader::Loaded, unlade_loader::Error>) {
 }
 
 /// What is encoded is decoded, in either encoding.
-fn there_and_back(content: &Content) {
+fn paths_survive_escaping_and_unescaping(content: &Content) {
     for encoding in [Encoding::Plain, Encoding::Gzip] {
         let options = encode::Options { name: "x".into(), encoding, ..encode::Options::default() };
         let Ok(encoded) = encode(content, &options) else { continue };

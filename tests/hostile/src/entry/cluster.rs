@@ -72,7 +72,7 @@ pub(super) fn pod(input: &[u8]) {
     }
 }
 
-/// A failure is kept on an object: it has an end, whatever others said.
+/// Checks that a failure has a limited size whatever it quotes, because it is stored on an object.
 fn assert_bounded(failure: Option<&Failure>) {
     let size = serde_json::to_vec(&failure).unwrap_or_default().len();
     assert!(size <= FAILURE, "a failure of {size} bytes");

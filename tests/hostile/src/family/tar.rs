@@ -11,7 +11,7 @@ const fn family(name: &'static str, generate: fn(usize) -> Vec<u8>) -> Family {
     Family::new(Entry::Tar, name, generate)
 }
 
-/// Bytes of a stream that has most of its bytes saved.
+/// The decompressed size of a stream that compresses extremely well, in bytes.
 const BOMB: usize = 1 << 20;
 
 pub(super) const FAMILIES: &[Family] = &[

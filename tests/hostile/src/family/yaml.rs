@@ -124,7 +124,7 @@ fn nested(open: &str, close: &str, depth: usize, inner: &str) -> String {
     format!("{}{inner}{}", open.repeat(depth), close.repeat(depth))
 }
 
-/// As many values that are as deep as can be as there is room for.
+/// Creates as many values of the maximum depth as fit into `size` bytes.
 fn values(size: usize, value: impl Fn(usize) -> String) -> Vec<u8> {
     let one = value(DEEP);
     if one.len() > size {

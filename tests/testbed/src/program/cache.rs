@@ -11,7 +11,7 @@ const KEPT: Duration = Duration::from_hours(30 * 24);
 
 /// Marks a folder of the cache as used.
 pub(super) fn touch(folder: &Path) {
-    // Whoever may not write there does not prune there either.
+    // A user who may not write there does not prune there either.
     let _ = File::open(folder).and_then(|folder| folder.set_modified(SystemTime::now()));
 }
 

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::{cache, go, name_of, run};
 use crate::{Error, file};
 
-/// Raised when the way of building changes, so that what was built before is not used.
+/// The version of the build. A higher one prevents the use of programs that were built differently.
 const RECIPE: &str = "3";
 
 /// No debug information, which is not linked anyway, and no inlining: a third less to compute for

@@ -56,7 +56,7 @@ fn quota_of_cpu() -> Value {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_what_quotas_limits_and_pod_security_refuse_is_told_before_any_deadline() {
+fn cluster_what_quotas_limits_and_pod_security_refuse_is_reported_before_any_deadline() {
     Stage::open("failure-quota", async |stage| {
         let image = stage.push_example("quota").by_tag;
         let full = |resource| [fault::quota("", &[resource])].map(without_namespace);
@@ -72,7 +72,7 @@ fn cluster_what_quotas_limits_and_pod_security_refuse_is_told_before_any_deadlin
         restricted.apply(&fault::restricted(restricted.name()));
         stage.wait_until_denied(restricted.name(), &pod()).await;
         for namespace in [&pods, &jobs, &maps, &cpu] {
-            // It counts once it was counted.
+            // The quota refuses nothing until the controller has computed its usage.
             let hard = ["wait", "--for=jsonpath={.status.hard}", "quota", "--all"];
             namespace.kubectl(hard).unwrap();
         }
@@ -93,7 +93,7 @@ fn cluster_what_quotas_limits_and_pod_security_refuse_is_told_before_any_deadlin
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_what_webhooks_and_policies_refuse_is_told_before_any_deadline() {
+fn cluster_what_webhooks_and_policies_refuse_is_reported_before_any_deadline() {
     Stage::open("failure-webhook", async |stage| {
         let image = stage.push_example("webhook").by_tag;
         let webhook = DenyingWebhook::start("not on a Friday");
@@ -137,7 +137,7 @@ fn cluster_what_webhooks_and_policies_refuse_is_told_before_any_deadline() {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_a_namespace_or_an_account_that_is_missing_is_told_before_any_deadline() {
+fn cluster_a_missing_namespace_or_account_is_reported_before_any_deadline() {
     Stage::open("failure-missing", async |stage| {
         let image = stage.push_example("missing").by_tag;
         run([

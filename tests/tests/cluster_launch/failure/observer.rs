@@ -1,4 +1,4 @@
-//! When the cluster came to know of a failure, seen beside the launcher and without it.
+//! Observes when the cluster shows a failure, independently of the launcher.
 
 use std::fmt;
 use std::pin::pin;
@@ -15,7 +15,7 @@ use unlade_launcher::{Name, Request, Step};
 
 use crate::stage::PATIENCE;
 
-/// By what the cluster knows of a failure.
+/// The observation by which the cluster shows a failure.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Knows {
     /// The API server says so to the launcher: it knows from the beginning on.
@@ -124,8 +124,8 @@ impl Observer {
         self.seen.lock().unwrap().push((Instant::now(), Seen::Meddled));
     }
 
-    /// When the cluster showed the reason; `None` if it never did. This waits, because the observer
-    /// may lag behind the launcher.
+    /// Returns when the cluster showed the reason; `None` if it never did. Waits, because the
+    /// observer may lag behind the launcher.
     pub(crate) async fn known(&self, by: Knows, begun: Instant) -> Option<Instant> {
         let end = Instant::now() + PATIENCE;
         loop {

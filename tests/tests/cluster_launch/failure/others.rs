@@ -18,7 +18,7 @@ fn waiting(options: &mut Options) {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_what_others_do_to_the_objects_is_told_before_any_deadline() {
+fn cluster_changes_of_others_to_the_objects_are_reported_before_any_deadline() {
     Stage::open("failure-meddled", async |stage| {
         let image = stage.push_example("meddled").by_tag;
         let case = |name, reason| Case::new(stage, name, &image, reason).with(waiting);
@@ -70,7 +70,7 @@ fn cluster_what_others_do_to_the_objects_is_told_before_any_deadline() {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_an_evicted_pod_is_told_before_any_deadline() {
+fn cluster_an_evicted_pod_is_reported_before_any_deadline() {
     Stage::open("failure-evicted", async |stage| {
         let image = stage.push_example("evicted").by_tag;
         let waiting = stage.push_waiting();

@@ -36,7 +36,7 @@ fn is_passing(reason: Reason) -> bool {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_what_a_registry_answers_is_told_before_any_deadline() {
+fn cluster_what_a_registry_answers_is_reported_before_any_deadline() {
     Stage::open("failure-pull", async |stage| {
         let mut faults = Vec::new();
         let mut cases = Vec::new();
@@ -65,7 +65,7 @@ fn injected(name: &str) -> &'static str {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_an_image_that_can_not_be_found_or_reached_is_told_before_any_deadline() {
+fn cluster_an_image_that_cannot_be_found_or_reached_is_reported_before_any_deadline() {
     Stage::open("failure-image", async |stage| {
         let image = stage.push_example("other-platform").by_tag;
         let arm: Platform = "linux/arm64".parse().unwrap();

@@ -13,7 +13,7 @@ const LOST: usize = 1;
 
 #[test]
 #[ignore = "needs a testbed; slow: a node is missed after 50 s"]
-fn cluster_a_lost_node_is_told_before_any_deadline() {
+fn cluster_a_lost_node_is_reported_before_any_deadline() {
     Stage::open_alone("failure-lost", async |stage| {
         let image = stage.push_example("lost").by_tag;
         let waiting = stage.push_waiting();
@@ -39,7 +39,7 @@ fn cluster_a_lost_node_is_told_before_any_deadline() {
 
 #[test]
 #[ignore = "needs a testbed; slow: the container runtime waits 30 s"]
-fn cluster_a_registry_that_hangs_is_told_before_any_deadline() {
+fn cluster_a_registry_that_hangs_is_reported_before_any_deadline() {
     Stage::open("failure-hanging", async |stage| {
         let image = stage.push_example("always-hanging").by_tag;
         let fault = Fault::always(Answer::Hang);

@@ -51,7 +51,7 @@ fn foreign_tool(stage: &Stage<'_>) -> String {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_a_container_that_can_not_start_is_told_before_any_deadline() {
+fn cluster_a_container_that_cannot_start_is_reported_before_any_deadline() {
     Stage::open("failure-start", async |stage| {
         let image = stage.push_example("start").by_tag;
         let foreign = foreign_tool(stage);
@@ -82,7 +82,7 @@ fn cluster_a_container_that_can_not_start_is_told_before_any_deadline() {
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_a_pod_that_no_node_takes_is_told_before_any_deadline() {
+fn cluster_a_pod_that_no_node_accepts_is_reported_before_any_deadline() {
     Stage::open("failure-schedule", async |stage| {
         let image = stage.push_example("schedule").by_tag;
         // A node that nobody runs: the scheduler does not know.
@@ -145,7 +145,7 @@ pub(crate) async fn changed<'s>(
 
 #[test]
 #[ignore = "needs a testbed"]
-fn cluster_a_node_that_can_not_set_the_pod_up_is_told_before_any_deadline() {
+fn cluster_a_node_that_cannot_set_up_the_pod_is_reported_before_any_deadline() {
     Stage::open("failure-node", async |stage| {
         let image = stage.push_example("node-setup").by_tag;
         let class = format!("none-{}", std::process::id());

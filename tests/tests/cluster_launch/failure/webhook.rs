@@ -34,7 +34,7 @@ impl DenyingWebhook {
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let config = Arc::clone(&config);
-                // A client that breaks off is the client's affair.
+                // A client may close the connection at any time.
                 thread::spawn(move || answer(client, config, words));
             }
         });

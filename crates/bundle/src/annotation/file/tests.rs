@@ -78,7 +78,7 @@ fn a_key_in_two_spellings_is_found() {
 }
 
 #[test]
-fn no_annotations_are_no_error_and_found() {
+fn missing_annotations_are_a_finding_and_not_an_error() {
     for text in ["", "# nothing\n", "~", "annotations:\n", "annotations: {}\n", "other: {}\n"] {
         assert_eq!(values(text), [], "{text:?}");
         let found = file(text).unwrap().findings;
@@ -87,7 +87,7 @@ fn no_annotations_are_no_error_and_found() {
 }
 
 #[test]
-fn what_is_no_mapping_is_an_error() {
+fn annotations_that_are_not_a_mapping_are_an_error() {
     for text in ["text", "- a", "5", "annotations: text", "annotations: [a]", "annotations: 5"] {
         assert!(matches!(file(text), Err(Error::NotMapping { .. })), "{text}");
     }
@@ -130,7 +130,7 @@ fn other_top_keys_are_reported() {
 }
 
 #[test]
-fn annotations_that_no_object_takes_are_refused() {
+fn annotations_that_no_object_can_hold_are_refused() {
     let six: usize = UPSTREAM.iter().map(|key| key.len()).sum();
     let text = |length| format!("annotations: {{a: {}}}", "x".repeat(length));
     assert!(file(&text(SIZE - six - 1)).is_ok());

@@ -88,7 +88,7 @@ fn the_letter_x_makes_a_wildcard() {
 }
 
 #[test]
-fn what_is_no_range_is_refused() {
+fn an_invalid_range_is_refused() {
     for range in [
         "",
         " ",

@@ -45,7 +45,7 @@ fn get(address: &str, target: &str) -> String {
 }
 
 #[test]
-fn only_the_faulty_repository_is_refused_and_only_so_often() {
+fn only_the_faulty_repository_is_refused_and_only_as_often_as_requested() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("faults.json");
     let address = proxied(&path);
