@@ -3,7 +3,7 @@
 use kube::{Api, Client, ResourceExt, api::PostParams};
 use serde_json::Value;
 
-use crate::launch::{Reply, send, send_for_value};
+use crate::call::{Reply, send, send_for_value};
 use crate::{
     Failure, Launcher, Reason, Request,
     object::{Facts, Kind, Plan, assigns_uids},

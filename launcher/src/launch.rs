@@ -8,7 +8,7 @@
 
 mod access;
 mod attempt;
-mod backoff;
+mod cancel;
 mod confirm;
 mod course;
 mod creation;
@@ -18,12 +18,8 @@ mod judge;
 mod next;
 mod plain;
 mod prepare;
-pub(crate) mod record;
-mod removal;
-mod report;
-mod retrier;
 mod reuse;
-pub(crate) mod seal;
+mod verification;
 mod watch;
 
 use std::time::Duration;
@@ -40,18 +36,16 @@ use self::image::Observed;
 use self::judge::{Attempt, Budget, Written};
 use self::next::Then;
 use self::prepare::Prepared;
-use self::report::Report;
-use self::retrier::Retrier;
+use crate::call::{Reply, Retrier, backoff};
 use crate::object::{Facts, Kind, Plan, assigns_uids};
+use crate::progress::report::{Report, Sink};
 use crate::strategy::{Chosen, ImageVolumes};
 use crate::{Failure, Launched, Options, Reason, Request, Step, Strategy, User, name};
 
+pub(crate) use cancel::cancel;
 pub(crate) use creation::Creations;
 pub(crate) use judge::condition::is_finished;
 pub(crate) use plain::plain;
-pub(crate) use removal::{cancel, delete, find, remove};
-pub(crate) use report::Sink;
-pub(crate) use retrier::{Reply, send, send_for_value};
 
 #[cfg(test)]
 mod tests;

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use futures::Stream;
 
-use crate::launch::{Creations, Sink};
+use crate::launch::Creations;
+use crate::progress::report::Sink;
 use crate::strategy::ImageVolumes;
-use crate::{Failure, LaunchUpdate, Launched, Options, Request, launch, progress};
+use crate::{Failure, LaunchUpdate, Launched, Options, Request, inventory, launch, progress};
 
 /// Launches bundles on one cluster.
 ///
@@ -113,6 +114,6 @@ impl Launcher {
     /// Returns [`Reason::NameTaken`](crate::Reason::NameTaken) if unlade did not create the
     /// ConfigMap, and an error if the API server rejects a request or cannot be reached.
     pub async fn remove(&self, namespace: &str, config_map: &str) -> Result<(), Failure> {
-        launch::remove(&self.client, namespace, config_map).await
+        inventory::delete_config_map(&self.client, namespace, config_map).await
     }
 }

@@ -7,7 +7,7 @@ use kube::{
     core::discovery::v2::{APIGroupDiscovery, APIResourceDiscovery},
 };
 
-use crate::launch::send_for_value;
+use crate::call::send_for_value;
 use crate::{Failure, Reason};
 
 /// Looks up an object in `namespace`, and returns an owner reference to it that does not block its

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use super::access::Action;
 use super::cluster::Cluster;
 use super::{Category, Check, Outcome, Topic, join_words};
-use crate::launch::send_for_value;
+use crate::call::send_for_value;
 use crate::{Failure, Reason};
 
 const EXISTS: Topic = Topic(Category::ServiceAccount, "exists");

@@ -6,7 +6,7 @@ use kube::{Api, Client};
 use unlade_diagnose::is_from_authorizer;
 
 use super::{Category, Check, Outcome, Topic};
-use crate::launch::send_for_value;
+use crate::call::send_for_value;
 use crate::object::Kind;
 use crate::{Failure, Reason, Remedy};
 

@@ -10,8 +10,9 @@ use unlade_config_map::decode;
 use unlade_loader as loader;
 
 use super::{item::Item, list, object, remove};
+use crate::call::send_for_value;
 use crate::config_map::load;
-use crate::launch::{seal::Seal, send_for_value};
+use crate::seal::Seal;
 use crate::{DigestSource, Failure, object::label};
 
 /// The details of one ConfigMap.

@@ -11,6 +11,7 @@ use kube::api::ListParams;
 use tokio::time::timeout_at;
 use unlade_config_map::{mark, record::IMAGE};
 
+use super::Launch;
 use super::course::{Action, Answer, AttemptResult, Course};
 use super::creation::Created;
 use super::image::Wanted;
@@ -18,7 +19,7 @@ use super::judge::pod::job_strategy;
 use super::judge::{Attempt, Budget, condition};
 use super::next::{JobOwnership, Then};
 use super::watch::Watch;
-use super::{Launch, backoff};
+use crate::call::backoff;
 use crate::object::{Facts, label, spec_hash};
 use crate::{Failure, Reason, Step, Strategy, name};
 

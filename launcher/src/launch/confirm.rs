@@ -7,7 +7,7 @@ use kube::api::PostParams;
 use tokio::time::timeout;
 
 use super::Launch;
-use super::retrier::{Reply, Retrier};
+use crate::call::{Reply, Retrier};
 use crate::client::classify_request_error;
 use crate::{Failure, Reason};
 

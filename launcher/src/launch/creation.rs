@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use unlade_config_map::record::LAUNCH;
 
 use super::Launch;
-use super::retrier::Reply;
+use crate::call::Reply;
 use crate::{Failure, object::Kind};
 
 /// The outcome of creating an object.

@@ -18,8 +18,8 @@ use super::course::{Answer, Question};
 use super::judge::condition::ENDED;
 use super::judge::{Attempt, Written};
 use super::next::{Ending, next};
-use super::retrier::{Reply, Retrier};
 use super::watch::Seen;
+use crate::call::{Reply, Retrier};
 use crate::object::ttl;
 use crate::{Failure, Reason};
 

@@ -5,10 +5,11 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Client, ResourceExt};
 
+use super::Launch;
 use super::creation::{Created, Creations};
-use super::report::Report;
-use super::{Launch, removal};
+use crate::inventory::delete_config_map;
 use crate::object::{Facts, Plan};
+use crate::progress::report::Report;
 use crate::strategy::ImageVolumes;
 use crate::{Failure, Name, Options, Request, Strategy, name};
 
@@ -49,7 +50,7 @@ pub(crate) async fn plain(
             Err(failure) => failure,
         };
         // The failure matters more than an object that could not be deleted.
-        let _ = removal::remove(client, &request.namespace, launch.plan.name()).await;
+        let _ = delete_config_map(client, &request.namespace, launch.plan.name()).await;
         return Err(failure);
     }
 }

@@ -8,8 +8,7 @@ use serde_json::json;
 use unlade_config_map::record::IMAGE;
 
 use super::Launch;
-use super::backoff;
-use super::retrier::Reply;
+use crate::call::{Reply, backoff};
 use crate::object::label;
 use crate::{Failure, Name, Reason, Remedy};
 

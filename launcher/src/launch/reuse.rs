@@ -5,7 +5,7 @@ use unlade_bundle::Limits;
 use unlade_config_map::{Encoding, decode};
 
 use super::Launch;
-use super::seal::Seal;
+use crate::seal::Seal;
 use crate::{DigestSource, ObservedImage, Request, Reuse};
 use unlade_name::ImageReference;
 
