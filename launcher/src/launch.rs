@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use futures::join;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client};
 use tokio::time::sleep;
 use tracing::{Instrument, info_span};
@@ -36,11 +36,11 @@ use self::image::Observed;
 use self::judge::{Attempt, Budget, Written};
 use self::next::Then;
 use self::prepare::Prepared;
-use crate::call::{Reply, Retrier, backoff};
-use crate::object::{Facts, Kind, Plan, assigns_uids};
+use crate::call::{Retrier, backoff};
+use crate::object::{Facts, Kind, Plan};
 use crate::progress::report::{Report, Sink};
 use crate::strategy::{Chosen, ImageVolumes};
-use crate::{Failure, Launched, Options, Reason, Request, Step, Strategy, User, name};
+use crate::{Failure, Launched, Options, Reason, Request, Step, Strategy, name, uid};
 
 pub(crate) use cancel::cancel;
 pub(crate) use creation::Creations;
@@ -178,17 +178,10 @@ impl Launch<'_> {
         (assigns_uids, answer.and_then(|answer| answer.expect_value(doing)))
     }
 
-    /// Finds out whether OpenShift assigns the pod's uid. Returns false if the caller may not read
-    /// namespaces.
+    /// Finds out whether OpenShift assigns the pod's uid.
     async fn assigns_uids(&self) -> bool {
-        if self.options.pod.user != User::Auto || self.options.strategy == Strategy::ImageVolume {
-            return false;
-        }
-        let api: Api<Namespace> = Api::all(self.client.clone());
         let namespace = &self.request.namespace;
-        let doing = format!("read namespace {namespace}");
-        let answer = self.retrier().send(&doing, || api.get(namespace)).await;
-        answer.ok().and_then(Reply::value).is_some_and(|namespace| assigns_uids(&namespace))
+        uid::is_assigned(self.client, &self.retrier(), self.options, namespace).await
     }
 
     fn report_strategy(&self, chosen: &Chosen) {

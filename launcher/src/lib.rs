@@ -48,6 +48,7 @@ mod record;
 pub mod request;
 mod seal;
 mod strategy;
+mod uid;
 
 pub use batch::{Batch, BatchUpdate, LaunchOutcome};
 pub use inventory::{Inventory, Scope};
