@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use kube::Api;
+use unlade_diagnose::UNPACK_CONTAINER;
 use unlade_text::excerpt;
 
 use crate::dry_run::{self, Refusal};
@@ -144,7 +145,7 @@ impl ImageVolumes {
 pub(crate) fn keeps_volume(pod: Option<&PodSpec>) -> bool {
     let Some(pod) = pod else { return false };
     let volumes = pod.volumes.iter().flatten();
-    let mounts = pod.containers.iter().filter(|container| container.name == pod::UNPACK);
+    let mounts = pod.containers.iter().filter(|container| container.name == UNPACK_CONTAINER);
     let mut mounts = mounts.flat_map(|container| container.volume_mounts.iter().flatten());
     volumes.clone().any(|volume| volume.name == pod::BUNDLE && volume.image.is_some())
         && mounts.any(|mount| mount.name == pod::BUNDLE)

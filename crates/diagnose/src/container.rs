@@ -76,8 +76,14 @@ pub(super) const PULLING: [&str; 5] = [
     "ImageInspectError",
 ];
 
+/// The name of the init container that copies the unpacker into the bundle image's container.
+pub const INSTALL_CONTAINER: &str = "install";
+
+/// The name of the container that fills the ConfigMap.
+pub const UNPACK_CONTAINER: &str = "unpack";
+
 /// The containers whose exit codes are the unpacker's.
-const UNPACKER_CONTAINERS: [&str; 2] = ["install", "unpack"];
+const UNPACKER_CONTAINERS: [&str; 2] = [INSTALL_CONTAINER, UNPACK_CONTAINER];
 
 /// The state of one container.
 pub(super) enum State<'a> {
