@@ -15,6 +15,8 @@ pub use self::{
     item::{Item, JobEnd, JobRecord, State},
     remove::Removed,
 };
+pub use unlade_diagnose::last_occurrence;
+
 use crate::call::send_for_value;
 use crate::{Failure, Reason, object::label};
 

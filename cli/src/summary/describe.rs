@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{Event, ObjectReference, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use unlade_bundle::annotation;
 use unlade_config_map::mark;
-use unlade_launcher::inventory::{Description, JobRecord};
+use unlade_launcher::inventory::{Description, JobRecord, last_occurrence};
 
 use super::{Summary, inventory::or_none, load::digest_source};
 use crate::{
@@ -153,7 +153,7 @@ fn event_age(event: &Event) -> String {
     let micro = event.event_time.as_ref().map(|time| Time(time.0));
     let first =
         event.first_timestamp.clone().or(micro).or(event.metadata.creation_timestamp.clone());
-    let last = event.last_timestamp.clone().or_else(|| first.clone());
+    let last = last_occurrence(event).map(Time);
     match event.count {
         Some(count) if count > 1 => {
             let (last, first) = (age::since(last.as_ref()), age::since(first.as_ref()));
