@@ -61,7 +61,7 @@ pub(crate) fn format_description(description: &Description, screen: &Screen) -> 
     if let Some(record) = &item.failure {
         let failure = &record.failure;
         summary.blank();
-        summary.field("Failed", &format!("{:?}: {failure}", failure.reason));
+        summary.field("Failed", &format!("{}: {failure}", failure.reason.name()));
         summary.field("Job", record.job.as_deref().unwrap_or_default());
         for (index, line) in evidence::lines(failure).iter().enumerate() {
             summary.field(if index == 0 { "Evidence" } else { " " }, line);
