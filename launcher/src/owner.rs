@@ -104,8 +104,10 @@ fn is_called(resource: &APIResourceDiscovery, text: &str) -> bool {
 }
 
 fn missing(message: String) -> Failure {
-    Failure::new(Reason::ApiRefused, message)
-        .with_hint(Some("an owner is KIND/NAME, in the same namespace or of a cluster-scoped kind"))
+    Failure::new(Reason::ApiRefused, message).with_advice(
+        "an owner is KIND/NAME, in the same namespace or of a cluster-scoped kind",
+        &[],
+    )
 }
 
 #[cfg(test)]

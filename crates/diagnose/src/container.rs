@@ -162,7 +162,7 @@ pub(super) fn classify_waiting(
             ),
         )
         .with_transience(false)
-        .with_hint(Some("choose another pull policy, or load the image onto the node")),
+        .with_advice("choose another pull policy, or load the image onto the node", &[]),
         _ => classify_start(said, name, image).unwrap_or_else(|| {
             // An unknown problem may pass before the deadline of the phase.
             Failure::new(

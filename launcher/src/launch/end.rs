@@ -97,7 +97,7 @@ impl Launch<'_> {
                 let found = self.unretrieved_pull_secret(&failure).await;
                 // The caller may not read the secret, so the launcher cannot know whether it exists.
                 let hint = "create the secret, or run the same command again if it exists";
-                return found.map_or(failure, |found| found.with_hint(Some(hint)));
+                return found.map_or(failure, |found| found.with_advice(hint, &[]));
             };
             problems.extend(classify_pull_secret(name, answer.value().as_ref(), image));
         }
@@ -111,7 +111,7 @@ impl Launch<'_> {
             }
             // All secrets exist, so the kubelet may retrieve them for the next pod.
             let hint = "the pull secrets exist; a busy node may retrieve them later";
-            return failure.with_transience(true).with_hint(Some(hint));
+            return failure.with_transience(true).with_advice(hint, &[]);
         }
         let Some(mut first) = problems.into_iter().next() else { return failure };
         first.evidence.message = failure.evidence.message;

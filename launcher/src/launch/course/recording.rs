@@ -98,7 +98,7 @@ impl<'a> Recording<'a> {
                 let name = self.plan.name();
                 let hint =
                     format!("delete the ConfigMap {name}, because it still holds the content");
-                Progress::Done(Err(self.failure.clone().with_hint(Some(hint))))
+                Progress::Done(Err(self.failure.clone().with_advice(hint, &[])))
             }
             // The failure matters more than the problem to record it.
             Some(Returned::ConfigMap(Err(_)) | Returned::Patch(_)) => self.fail(),
