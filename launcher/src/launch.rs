@@ -27,7 +27,7 @@ use std::time::Duration;
 use futures::join;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::{Api, Client};
+use kube::Api;
 use tokio::time::sleep;
 use tracing::{Instrument, info_span};
 
@@ -39,8 +39,8 @@ use self::prepare::Prepared;
 use crate::call::{Retrier, backoff};
 use crate::object::{Facts, Kind, Plan};
 use crate::progress::report::{Report, Sink};
-use crate::strategy::{Chosen, ImageVolumes};
-use crate::{Failure, Launched, Options, Reason, Request, Step, Strategy, name, uid};
+use crate::strategy::Chosen;
+use crate::{Failure, Launched, Launcher, Reason, Request, Step, Strategy, name, uid};
 
 pub(crate) use cancel::cancel;
 pub(crate) use creation::Creations;
@@ -52,10 +52,7 @@ mod tests;
 
 /// The context of a launch, which all of its parts share.
 struct Launch<'a> {
-    client: &'a Client,
-    volumes: &'a ImageVolumes,
-    creations: &'a Creations,
-    options: &'a Options,
+    launcher: &'a Launcher,
     request: &'a Request,
     /// A random id, which the Jobs of this launch carry. By this id the launch recognises a Job
     /// whose creation was answered late or not at all.
@@ -67,18 +64,16 @@ struct Launch<'a> {
 
 /// Launches one bundle, and waits until its ConfigMap is written. Sends its events to `sink`.
 pub(crate) async fn launch(
-    client: &Client,
-    (volumes, creations): (&ImageVolumes, &Creations),
-    options: &Options,
+    launcher: &Launcher,
     request: &Request,
     sink: Sink<'_>,
 ) -> Result<Launched, Failure> {
     let report = Report::start(sink);
-    let plan = Plan::new(request, options)?;
+    let plan = Plan::new(request, &launcher.options)?;
     let id = name::random();
     let (image, namespace) = (request.image.as_str(), request.namespace.as_str());
     let span = info_span!("launch", image, namespace, config_map = plan.name());
-    let launch = Launch { client, volumes, creations, options, request, id, plan, report };
+    let launch = Launch { launcher, request, id, plan, report };
     // Boxed because the future is large: it holds the state of every step.
     Box::pin(launch.run()).instrument(span).await
 }
@@ -112,7 +107,7 @@ impl Launch<'_> {
             // It is unknown which launch is using the ConfigMap, so nothing is recorded on it.
             (Err(failure), _) => return Err(failure),
         };
-        let mut budget = Budget::new(self.options.deadlines, self.report.elapsed());
+        let mut budget = Budget::new(self.launcher.options.deadlines, self.report.elapsed());
         let mut pauses = backoff::ATTEMPT.waits();
         self.report_strategy(&chosen);
         loop {
@@ -137,7 +132,7 @@ impl Launch<'_> {
             let because = failure.message.clone();
             self.report.step(Step::Retrying { failure: Box::new(failure), after });
             if then == Then::Inject {
-                self.volumes.note_failure(&because);
+                self.launcher.volumes.note_failure(&because);
                 chosen = Chosen { strategy: Strategy::Inject, because: Some(because) };
                 self.report_strategy(&chosen);
             }
@@ -173,7 +168,8 @@ impl Launch<'_> {
         let assigns_uids = self.assigns_uids().await;
         let facts = Facts { assigns_uids, ..Facts::default() };
         let doing = "find out whether the cluster supports image volumes";
-        let request = || self.volumes.choose(self.client, &self.plan, &facts);
+        let Launcher { client, volumes, .. } = self.launcher;
+        let request = || volumes.choose(client, &self.plan, &facts);
         let answer = self.retrier().send(doing, request).await;
         (assigns_uids, answer.and_then(|answer| answer.expect_value(doing)))
     }
@@ -181,7 +177,8 @@ impl Launch<'_> {
     /// Finds out whether OpenShift assigns the pod's uid.
     async fn assigns_uids(&self) -> bool {
         let namespace = &self.request.namespace;
-        uid::is_assigned(self.client, &self.retrier(), self.options, namespace).await
+        let Launcher { client, options, .. } = self.launcher;
+        uid::is_assigned(client, &self.retrier(), options, namespace).await
     }
 
     fn report_strategy(&self, chosen: &Chosen) {
@@ -202,13 +199,13 @@ impl Launch<'_> {
 
     /// Returns the client for the objects of a kind in the namespace.
     fn api<K: Kind>(&self) -> Api<K> {
-        Api::namespaced(self.client.clone(), &self.request.namespace)
+        Api::namespaced(self.launcher.client.clone(), &self.request.namespace)
     }
 
     /// Returns a retrier for requests without a deadline of their own. A problem that prevents the
     /// creation of the Job gets the same time as one that prevents the scheduling of its pod.
     fn retrier(&self) -> Retrier<'_> {
-        Retrier::new(&self.report, self.options.deadlines.schedule)
+        Retrier::new(&self.report, self.launcher.options.deadlines.schedule)
     }
 }
 

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
 use kube::api::{DeleteParams, ListParams, Preconditions};
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, ResourceExt};
 use tokio::time::{Instant, sleep};
 use unlade_config_map::record::LAUNCH;
 
-use super::creation::{Creation, Creations};
+use super::creation::Creation;
 use super::judge::condition;
 use crate::call::{PROMPT, Reply, Retrier};
 use crate::object::label;
 use crate::progress::report::Report;
-use crate::{Failure, Reason};
+use crate::{Failure, Launcher, Reason};
 
 /// The interval at which to check whether a Job exists by now.
 const APPEARANCE: Duration = Duration::from_millis(200);
@@ -21,11 +21,11 @@ const APPEARANCE: Duration = Duration::from_millis(200);
 /// Deletes the Jobs that are filling a ConfigMap, including those whose creation was not answered
 /// yet.
 pub(crate) async fn cancel(
-    client: &Client,
-    creations: &Creations,
+    launcher: &Launcher,
     namespace: &str,
     config_map: &str,
 ) -> Result<Vec<String>, Failure> {
+    let Launcher { client, creations, .. } = launcher;
     let report = Report::unobserved();
     let retrier = Retrier::new(&report, PROMPT);
     let api: Api<Job> = Api::namespaced(client.clone(), namespace);

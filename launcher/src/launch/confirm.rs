@@ -52,7 +52,7 @@ impl Launch<'_> {
     }
 
     async fn lacks_account(&self) -> bool {
-        let name = self.options.pod.service_account.as_deref().unwrap_or(self.plan.name());
+        let name = self.launcher.options.pod.service_account.as_deref().unwrap_or(self.plan.name());
         let api = self.api::<ServiceAccount>();
         let retrier = Retrier::new(&self.report, TIMEOUT);
         let doing = format!("read ServiceAccount {name}");

@@ -79,7 +79,7 @@ impl Launch<'_> {
     /// What the kubelet reports counts only if the caller may not read the secrets: a slow kubelet
     /// also reports that it could not retrieve a secret that exists.
     async fn with_pull_secrets(&self, failure: Failure) -> Failure {
-        let names = &self.options.pod.pull_secrets;
+        let names = &self.launcher.options.pod.pull_secrets;
         let is_denied = matches!(failure.reason, Reason::Unauthorized | Reason::NoPullSecret);
         if !is_denied || names.is_empty() {
             return failure;
@@ -193,7 +193,7 @@ impl Launch<'_> {
     /// not read namespaces.
     async fn is_namespace_terminating(&self) -> bool {
         let namespace = &self.request.namespace;
-        let api: Api<Namespace> = Api::all(self.client.clone());
+        let api: Api<Namespace> = Api::all(self.launcher.client.clone());
         let retrier = Retrier::new(&self.report, TIMEOUT);
         let doing = format!("read namespace {namespace}");
         match retrier.send(&doing, || api.get(namespace)).await {
@@ -209,7 +209,7 @@ impl Launch<'_> {
             "metadata": {"uid": attempt.uid},
             "spec": {
                 "activeDeadlineSeconds": ENDED,
-                "ttlSecondsAfterFinished": ttl(self.options.retention.failure),
+                "ttlSecondsAfterFinished": ttl(self.launcher.options.retention.failure),
             },
         }));
         let api = self.api::<Job>();

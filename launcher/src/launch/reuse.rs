@@ -12,7 +12,7 @@ use unlade_name::ImageReference;
 impl Launch<'_> {
     /// Returns the image whose content the ConfigMap holds, if the content may be reused.
     pub(super) async fn reusable(&self, config_map: &ConfigMap) -> Option<ObservedImage> {
-        let (image, reuse) = (self.plan.image(), self.options.reuse);
+        let (image, reuse) = (self.plan.image(), self.launcher.options.reuse);
         let content = matching_content(config_map, self.request, image, reuse)?;
         let seal = self.read_seal(config_map).await?;
         verified_image(&seal, image, &content)

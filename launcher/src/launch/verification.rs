@@ -42,7 +42,7 @@ impl Launch<'_> {
     /// Reads the seal of a ConfigMap. Returns `None` with a given service account, because there is
     /// no Role.
     pub(super) async fn read_seal(&self, config_map: &ConfigMap) -> Option<Seal> {
-        self.options.pod.service_account.is_none().then_some(())?;
+        self.launcher.options.pod.service_account.is_none().then_some(())?;
         let name = self.plan.name();
         let api = self.api::<Role>();
         let retrier = Retrier::new(&self.report, TIMEOUT);
@@ -54,7 +54,7 @@ impl Launch<'_> {
     async fn write_seal(&self, config_map: &ConfigMap, digest: String, source: DigestSource) {
         let content = config_map.annotations().get(mark::DIGEST).cloned();
         let (Some(uid), Some(content)) = (config_map.uid(), content) else { return };
-        if self.options.pod.service_account.is_some() {
+        if self.launcher.options.pod.service_account.is_some() {
             return;
         }
         let seal = Seal {
