@@ -6,7 +6,7 @@ mod plain;
 
 use std::time::Duration;
 
-use unlade_launcher::{Event, Step, Strategy};
+use unlade_launcher::{Event, Step};
 
 pub(crate) use self::{
     live::{Line, Live},
@@ -51,8 +51,7 @@ impl Progress {
             Step::Reused => self.is_reused = true,
             Step::Chosen { strategy, because } => {
                 let because = because.as_deref().map(|because| format!(": {because}"));
-                let name = strategy_name(*strategy);
-                self.strategy = Some(format!("{name}{}", because.unwrap_or_default()));
+                self.strategy = Some(format!("{strategy}{}", because.unwrap_or_default()));
             }
             Step::Created { job } => {
                 self.job = Some(job.clone());
@@ -207,15 +206,6 @@ pub(crate) fn seconds(time: Duration) -> String {
 /// Returns a frame of the spinner.
 fn spinner(turn: usize) -> &'static str {
     SPINNER.get(turn % SPINNER.len()).copied().unwrap_or_default()
-}
-
-/// Returns the name of a strategy as a value of `--strategy`.
-pub(crate) fn strategy_name(strategy: Strategy) -> &'static str {
-    match strategy {
-        Strategy::Auto => "auto",
-        Strategy::Inject => "inject",
-        Strategy::ImageVolume => "image-volume",
-    }
 }
 
 #[cfg(test)]

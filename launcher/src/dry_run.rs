@@ -1,68 +1,92 @@
-//! [`Launcher::dry_run`]: the objects that a launch would create.
+//! Dry runs: the API server checks an object as if it created it, but stores nothing.
 
-use kube::{Api, Client, ResourceExt, api::PostParams};
-use serde_json::Value;
+mod preview;
 
-use crate::launch::{Reply, send, send_for_value};
-use crate::{
-    Failure, Launcher, Reason, Request,
-    object::{Facts, Kind, Plan, assigns_uids},
-};
+use kube::Api;
+use kube::api::PostParams;
+use unlade_diagnose::is_from_authorizer;
 
-impl Launcher {
-    /// Returns the objects that a launch would create, with the defaults of the API server and the
-    /// changes of admission. Nothing is stored. An object that already exists is returned as it is.
-    /// The Job is that of the first attempt.
-    ///
-    /// The RoleBinding lacks these defaults and changes if the current user may not bind every
-    /// Role. The API server then looks up the Role, which a dry run has not stored.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`Launcher::launch`] that the API server reports before a pod runs.
-    pub async fn dry_run(&self, request: &Request) -> Result<Vec<Value>, Failure> {
-        let plan = Plan::new(request, &self.options)?;
-        let client = &self.client;
-        let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(client.clone());
-        // A user who may not read the namespace gets the objects for one without assigned uids.
-        let doing = format!("read namespace {}", request.namespace);
-        let namespace = send_for_value(&doing, || namespaces.get(&request.namespace)).await.ok();
-        let assigns_uids = namespace.is_some_and(|namespace| assigns_uids(&namespace));
-        let mut facts = Facts { assigns_uids, ..Facts::default() };
-        let doing = "find out whether the cluster supports image volumes";
-        let chosen = send_for_value(doing, || self.volumes.choose(client, &plan, &facts)).await?;
-        let config_map = create(client, &plan.config_map()).await?;
-        facts.config_map_uid = config_map.uid();
-        let mut objects = vec![serde_json::to_value(config_map)];
-        if let Some(access) = plan.access(&facts) {
-            objects.push(serde_json::to_value(create(client, &access.service_account).await?));
-            objects.push(serde_json::to_value(create(client, &access.role).await?));
-            objects.push(serde_json::to_value(create(client, &access.role_binding).await?));
+use crate::client::classify_request_error;
+use crate::object::Kind;
+use crate::{Failure, Reason};
+
+/// Why the API server refuses a dry run.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// The current user may not create such objects.
+    Forbidden(Failure),
+    /// A webhook with side effects does not support dry runs, and says so in this failure. It is
+    /// unknown whether the API server would accept the object.
+    NoDryRun(Failure),
+    /// The API server would not accept the object.
+    Rejected(Failure),
+}
+
+/// Creates an object as a dry run. Does not retry the request.
+pub(crate) async fn create<K: Kind>(api: &Api<K>, object: &K) -> kube::Result<K> {
+    let params = PostParams { dry_run: true, ..PostParams::default() };
+    api.create(&params, object).await
+}
+
+impl Refusal {
+    /// Returns why a dry run failed.
+    pub(crate) fn from_failure(failure: Failure) -> Self {
+        let said = failure.evidence.message.as_deref().unwrap_or_default();
+        if failure.reason == Reason::Forbidden && is_from_authorizer(said) {
+            Self::Forbidden(failure)
+        } else if said.contains("does not support dry run") {
+            Self::NoDryRun(failure)
+        } else {
+            Self::Rejected(failure)
         }
-        let job = plan.job(1, chosen.strategy, &facts);
-        objects.push(serde_json::to_value(create(client, &job).await?));
-        let objects: Result<_, _> = objects.into_iter().collect();
-        objects.map_err(|error| Failure::new(Reason::Internal, error))
+    }
+
+    /// Returns why a dry run failed, or `None` if the error does not concern the object, such as
+    /// one of an overloaded server. `doing` describes the request.
+    pub(crate) fn from_error(error: &kube::Error, doing: &str) -> Option<Self> {
+        let kube::Error::Api(status) = error else { return None };
+        let said = &status.message;
+        // A webhook may not answer (500), or reject the object with a status of its own.
+        let is_of_webhook = said.contains("admission webhook") || said.contains("calling webhook");
+        (matches!(status.code, 400 | 403 | 422) || is_of_webhook)
+            .then(|| Self::from_failure(classify_request_error(error, doing)))
     }
 }
 
-/// Creates `object` as a dry run. Returns the existing object if there is one.
-async fn create<K: Kind>(client: &Client, object: &K) -> Result<K, Failure> {
-    let namespace = object.namespace().unwrap_or_default();
-    let api: Api<K> = Api::namespaced(client.clone(), &namespace);
-    let name = object.name_any();
-    let params = PostParams { dry_run: true, ..PostParams::default() };
-    let kind = K::kind(&());
-    let doing = format!("create {kind} {namespace}/{name}");
-    let mut answer = match send(&doing, || api.create(&params, object)).await? {
-        Reply::Exists => {
-            send_for_value(&format!("read {kind} {namespace}/{name}"), || api.get(&name)).await?
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dry_run_that_was_not_possible_is_not_a_rejection() {
+        let said = |reason, said: &str| {
+            let mut failure = Failure::new(reason, "x");
+            failure.evidence.message = Some(said.to_owned());
+            Refusal::from_failure(failure)
+        };
+        let forbidden =
+            r#"pods is forbidden: User "a" cannot create resource "pods" in API group """#;
+        assert!(matches!(said(Reason::Forbidden, forbidden), Refusal::Forbidden(_)));
+        let webhook = r#"admission webhook "a.example" does not support dry run"#;
+        assert!(matches!(said(Reason::Webhook, webhook), Refusal::NoDryRun(_)));
+        let escalation =
+            r#"roles "a" is forbidden: user "a" is attempting to grant RBAC permissions"#;
+        assert!(matches!(said(Reason::Forbidden, escalation), Refusal::Rejected(_)));
+    }
+
+    #[test]
+    fn errors_that_do_not_concern_the_object_are_no_refusals() {
+        let refusal = |code, said: &str| {
+            let status = kube::core::Status::failure(said, "x").with_code(code);
+            Refusal::from_error(&kube::Error::Api(Box::new(status)), "create Pod")
+        };
+        for code in [400, 403, 422] {
+            assert!(matches!(refusal(code, "no"), Some(Refusal::Rejected(_))), "{code}");
         }
-        // RBAC escalation check: without `bind`, the caller must hold the Role's own permissions.
-        // The API server looks up the Role, which the dry run has not stored.
-        Reply::Missing if kind == "RoleBinding" => object.clone(),
-        answer => answer.expect_value(&doing)?,
-    };
-    answer.meta_mut().managed_fields = None;
-    Ok(answer)
+        for code in [401, 404, 429, 500, 503] {
+            assert!(refusal(code, "no").is_none(), "{code}");
+        }
+        let calling = r#"Internal error occurred: failed calling webhook "a.example": refused"#;
+        assert!(matches!(refusal(500, calling), Some(Refusal::Rejected(_))));
+    }
 }

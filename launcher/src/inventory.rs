@@ -9,12 +9,15 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client};
 
 pub(crate) use self::list::{list_all, pages};
+pub(crate) use self::remove::delete_config_map;
 pub use self::{
     describe::Description,
     item::{Item, JobEnd, JobRecord, State},
     remove::Removed,
 };
-use crate::launch::send_for_value;
+pub use unlade_diagnose::last_occurrence;
+
+use crate::call::send_for_value;
 use crate::{Failure, Reason, object::label};
 
 /// The ConfigMaps of launches, with the objects that belong to each.

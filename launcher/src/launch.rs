@@ -8,7 +8,7 @@
 
 mod access;
 mod attempt;
-mod backoff;
+mod cancel;
 mod confirm;
 mod course;
 mod creation;
@@ -18,20 +18,16 @@ mod judge;
 mod next;
 mod plain;
 mod prepare;
-pub(crate) mod record;
-mod removal;
-mod report;
-mod retrier;
 mod reuse;
-pub(crate) mod seal;
+mod verification;
 mod watch;
 
 use std::time::Duration;
 
 use futures::join;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
-use kube::{Api, Client};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
 use tokio::time::sleep;
 use tracing::{Instrument, info_span};
 
@@ -40,28 +36,23 @@ use self::image::Observed;
 use self::judge::{Attempt, Budget, Written};
 use self::next::Then;
 use self::prepare::Prepared;
-use self::report::Report;
-use self::retrier::Retrier;
-use crate::object::{Facts, Kind, Plan, assigns_uids};
-use crate::strategy::{Chosen, ImageVolumes};
-use crate::{Failure, Launched, Options, Reason, Request, Step, Strategy, User, name};
+use crate::call::{Retrier, backoff};
+use crate::object::{Facts, Kind, Plan};
+use crate::progress::report::{Report, Sink};
+use crate::strategy::Chosen;
+use crate::{Failure, Launched, Launcher, Reason, Request, Step, Strategy, name, uid};
 
+pub(crate) use cancel::cancel;
 pub(crate) use creation::Creations;
 pub(crate) use judge::condition::is_finished;
 pub(crate) use plain::plain;
-pub(crate) use removal::{cancel, delete, find, remove};
-pub(crate) use report::Sink;
-pub(crate) use retrier::{Reply, send, send_for_value};
 
 #[cfg(test)]
 mod tests;
 
 /// The context of a launch, which all of its parts share.
 struct Launch<'a> {
-    client: &'a Client,
-    volumes: &'a ImageVolumes,
-    creations: &'a Creations,
-    options: &'a Options,
+    launcher: &'a Launcher,
     request: &'a Request,
     /// A random id, which the Jobs of this launch carry. By this id the launch recognises a Job
     /// whose creation was answered late or not at all.
@@ -73,18 +64,16 @@ struct Launch<'a> {
 
 /// Launches one bundle, and waits until its ConfigMap is written. Sends its events to `sink`.
 pub(crate) async fn launch(
-    client: &Client,
-    (volumes, creations): (&ImageVolumes, &Creations),
-    options: &Options,
+    launcher: &Launcher,
     request: &Request,
     sink: Sink<'_>,
 ) -> Result<Launched, Failure> {
     let report = Report::start(sink);
-    let plan = Plan::new(request, options)?;
+    let plan = Plan::new(request, &launcher.options)?;
     let id = name::random();
     let (image, namespace) = (request.image.as_str(), request.namespace.as_str());
     let span = info_span!("launch", image, namespace, config_map = plan.name());
-    let launch = Launch { client, volumes, creations, options, request, id, plan, report };
+    let launch = Launch { launcher, request, id, plan, report };
     // Boxed because the future is large: it holds the state of every step.
     Box::pin(launch.run()).instrument(span).await
 }
@@ -118,7 +107,7 @@ impl Launch<'_> {
             // It is unknown which launch is using the ConfigMap, so nothing is recorded on it.
             (Err(failure), _) => return Err(failure),
         };
-        let mut budget = Budget::new(self.options.deadlines, self.report.elapsed());
+        let mut budget = Budget::new(self.launcher.options.deadlines, self.report.elapsed());
         let mut pauses = backoff::ATTEMPT.waits();
         self.report_strategy(&chosen);
         loop {
@@ -143,7 +132,7 @@ impl Launch<'_> {
             let because = failure.message.clone();
             self.report.step(Step::Retrying { failure: Box::new(failure), after });
             if then == Then::Inject {
-                self.volumes.note_failure(&because);
+                self.launcher.volumes.note_failure(&because);
                 chosen = Chosen { strategy: Strategy::Inject, because: Some(because) };
                 self.report_strategy(&chosen);
             }
@@ -179,22 +168,17 @@ impl Launch<'_> {
         let assigns_uids = self.assigns_uids().await;
         let facts = Facts { assigns_uids, ..Facts::default() };
         let doing = "find out whether the cluster supports image volumes";
-        let request = || self.volumes.choose(self.client, &self.plan, &facts);
+        let Launcher { client, volumes, .. } = self.launcher;
+        let request = || volumes.choose(client, &self.plan, &facts);
         let answer = self.retrier().send(doing, request).await;
         (assigns_uids, answer.and_then(|answer| answer.expect_value(doing)))
     }
 
-    /// Finds out whether OpenShift assigns the pod's uid. Returns false if the caller may not read
-    /// namespaces.
+    /// Finds out whether OpenShift assigns the pod's uid.
     async fn assigns_uids(&self) -> bool {
-        if self.options.pod.user != User::Auto || self.options.strategy == Strategy::ImageVolume {
-            return false;
-        }
-        let api: Api<Namespace> = Api::all(self.client.clone());
         let namespace = &self.request.namespace;
-        let doing = format!("read namespace {namespace}");
-        let answer = self.retrier().send(&doing, || api.get(namespace)).await;
-        answer.ok().and_then(Reply::value).is_some_and(|namespace| assigns_uids(&namespace))
+        let Launcher { client, options, .. } = self.launcher;
+        uid::is_assigned(client, &self.retrier(), options, namespace).await
     }
 
     fn report_strategy(&self, chosen: &Chosen) {
@@ -215,13 +199,13 @@ impl Launch<'_> {
 
     /// Returns the client for the objects of a kind in the namespace.
     fn api<K: Kind>(&self) -> Api<K> {
-        Api::namespaced(self.client.clone(), &self.request.namespace)
+        Api::namespaced(self.launcher.client.clone(), &self.request.namespace)
     }
 
     /// Returns a retrier for requests without a deadline of their own. A problem that prevents the
     /// creation of the Job gets the same time as one that prevents the scheduling of its pod.
     fn retrier(&self) -> Retrier<'_> {
-        Retrier::new(&self.report, self.options.deadlines.schedule)
+        Retrier::new(&self.report, self.launcher.options.deadlines.schedule)
     }
 }
 

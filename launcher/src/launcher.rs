@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use futures::Stream;
 
-use crate::launch::{Creations, Sink};
+use crate::launch::Creations;
+use crate::progress::report::Sink;
 use crate::strategy::ImageVolumes;
-use crate::{Failure, LaunchUpdate, Launched, Options, Request, launch, progress};
+use crate::{Failure, LaunchUpdate, Launched, Options, Request, inventory, launch, progress};
 
 /// Launches bundles on one cluster.
 ///
@@ -85,8 +86,7 @@ impl Launcher {
         request: &Request,
         sink: Sink<'_>,
     ) -> Result<Launched, Failure> {
-        let shared = (&*self.volumes, &*self.creations);
-        launch::launch(&self.client, shared, &self.options, request, sink).await
+        launch::launch(self, request, sink).await
     }
 
     /// Deletes the Jobs that are filling a ConfigMap, and their pods. A launch that waits for one
@@ -101,7 +101,7 @@ impl Launcher {
     /// Returns an error if the API server rejects a request or cannot be reached, or if a Job whose
     /// creation was not answered has not appeared within 10 seconds. It may still appear.
     pub async fn cancel(&self, namespace: &str, config_map: &str) -> Result<Vec<String>, Failure> {
-        launch::cancel(&self.client, &self.creations, namespace, config_map).await
+        launch::cancel(self, namespace, config_map).await
     }
 
     /// Deletes a ConfigMap of a launch. The cluster's garbage collector then deletes its Jobs with
@@ -113,6 +113,6 @@ impl Launcher {
     /// Returns [`Reason::NameTaken`](crate::Reason::NameTaken) if unlade did not create the
     /// ConfigMap, and an error if the API server rejects a request or cannot be reached.
     pub async fn remove(&self, namespace: &str, config_map: &str) -> Result<(), Failure> {
-        launch::remove(&self.client, namespace, config_map).await
+        inventory::delete_config_map(&self.client, namespace, config_map).await
     }
 }

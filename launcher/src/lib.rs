@@ -27,6 +27,7 @@
 //! ```
 
 pub mod batch;
+mod call;
 pub mod check;
 pub mod client;
 mod config_map;
@@ -43,12 +44,14 @@ pub mod owner;
 mod plain;
 pub mod progress;
 mod quantity;
+mod record;
 pub mod request;
+mod seal;
 mod strategy;
+mod uid;
 
 pub use batch::{Batch, BatchUpdate, LaunchOutcome};
 pub use inventory::{Inventory, Scope};
-pub use launch::record::Record;
 pub use launched::{Launched, Timings};
 pub use launcher::Launcher;
 pub use name::MAX_LENGTH as MAX_NAME_LENGTH;
@@ -57,5 +60,6 @@ pub use observed::{DigestSource, ObservedImage};
 pub use options::{Deadlines, Options, PodOptions, PullPolicy, Retention, Reuse, Strategy, User};
 pub use plain::launch_bundle_image;
 pub use progress::{Event, LaunchUpdate, Step};
+pub use record::Record;
 pub use request::{Name, Request};
 pub use unlade_diagnose::{Evidence, Failure, Reason, Remedy};

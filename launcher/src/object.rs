@@ -19,7 +19,7 @@ use kube::Resource;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-pub(crate) use access::Access;
+pub(crate) use access::{Access, RBAC, VERBS};
 pub(crate) use job::ttl;
 
 use crate::{Failure, Name, Options, Reason, Request, Strategy, User, name};

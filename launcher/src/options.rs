@@ -1,6 +1,7 @@
 //! [`Options`]: the settings that all launches of a launcher share.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use derive_setters::Setters;
@@ -31,8 +32,7 @@ pub struct Options {
 }
 
 /// How the unpacker gets access to the bundle in a pod.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Strategy {
     /// Uses [`Strategy::ImageVolume`] if the cluster supports image volumes and the digest need not
     /// be recorded, and [`Strategy::Inject`] otherwise.
@@ -43,6 +43,29 @@ pub enum Strategy {
     /// The container of the unpacker mounts the bundle image as a read-only volume. Nothing in the
     /// bundle image is executed.
     ImageVolume,
+}
+
+impl Strategy {
+    /// Returns the name of the strategy, such as `image-volume`, which is also its JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Inject => "inject",
+            Self::ImageVolume => "image-volume",
+        }
+    }
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl serde::Serialize for Strategy {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
 }
 
 /// The architectures that unlade's tool image is built for.

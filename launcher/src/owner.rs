@@ -7,7 +7,7 @@ use kube::{
     core::discovery::v2::{APIGroupDiscovery, APIResourceDiscovery},
 };
 
-use crate::launch::send_for_value;
+use crate::call::send_for_value;
 use crate::{Failure, Reason};
 
 /// Looks up an object in `namespace`, and returns an owner reference to it that does not block its
@@ -104,8 +104,10 @@ fn is_called(resource: &APIResourceDiscovery, text: &str) -> bool {
 }
 
 fn missing(message: String) -> Failure {
-    Failure::new(Reason::ApiRefused, message)
-        .with_hint(Some("an owner is KIND/NAME, in the same namespace or of a cluster-scoped kind"))
+    Failure::new(Reason::ApiRefused, message).with_advice(
+        "an owner is KIND/NAME, in the same namespace or of a cluster-scoped kind",
+        &[],
+    )
 }
 
 #[cfg(test)]

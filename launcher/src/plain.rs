@@ -3,7 +3,7 @@
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
 
-use crate::{Failure, Options, Request, launch};
+use crate::{Failure, Launcher, Options, Request, launch};
 
 /// Creates a ConfigMap and the Job that fills it from a bundle image, and returns without waiting
 /// for the Job.
@@ -24,7 +24,7 @@ pub async fn launch_bundle_image(
     init_image: &str,
     namespace: &str,
 ) -> Result<(ConfigMap, Job), Failure> {
-    let options = Options::new(init_image);
+    let launcher = Launcher::new(client, Options::new(init_image));
     let request = Request::new(bundle_image, namespace);
-    Box::pin(launch::plain(&client, &options, &request)).await
+    Box::pin(launch::plain(&launcher, &request)).await
 }

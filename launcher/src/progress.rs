@@ -1,5 +1,7 @@
 //! [`LaunchUpdate`] and [`Event`]: the progress of a launch.
 
+pub(crate) mod report;
+
 use std::time::Duration;
 
 use futures::channel::mpsc::{UnboundedSender, unbounded};

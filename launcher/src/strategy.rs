@@ -4,10 +4,11 @@ use std::sync::OnceLock;
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
-use kube::api::{Api, PostParams};
-use unlade_diagnose::is_from_authorizer;
+use kube::Api;
+use unlade_diagnose::UNPACK_CONTAINER;
 use unlade_text::excerpt;
 
+use crate::dry_run::{self, Refusal};
 use crate::object::{Facts, Kind, Plan, pod};
 use crate::{Failure, Remedy, Strategy};
 
@@ -105,18 +106,18 @@ impl ImageVolumes {
         plan: &Plan<'_>,
         facts: &Facts,
     ) -> Result<Chosen, kube::Error> {
-        let pods = DryRuns::<Pod>::new(client, plan);
-        let words = match pods.create(&plan.pod_to_try(Strategy::ImageVolume, facts)).await? {
+        let pods = Api::<Pod>::namespaced(client.clone(), plan.namespace());
+        let words = match try_out(&pods, &plan.pod_to_try(Strategy::ImageVolume, facts)).await? {
             Answer::Accepted { with_volume } => return Ok(self.note(with_volume)),
             Answer::NotAllowed(_) => None,
             Answer::Rejected(words) => Some(words),
         };
-        let jobs = DryRuns::<Job>::new(client, plan);
-        let by_job = jobs.create(&plan.job_to_try(Strategy::ImageVolume, facts)).await?;
+        let jobs = Api::<Job>::namespaced(client.clone(), plan.namespace());
+        let by_job = try_out(&jobs, &plan.job_to_try(Strategy::ImageVolume, facts)).await?;
         match (by_job, words) {
             (Answer::Accepted { with_volume: true }, None) => Ok(self.note(true)),
             (Answer::Accepted { with_volume: true }, Some(words)) => {
-                match pods.create(&plan.pod_to_try(Strategy::Inject, facts)).await? {
+                match try_out(&pods, &plan.pod_to_try(Strategy::Inject, facts)).await? {
                     // Not cached: admission rules differ per namespace.
                     Answer::Accepted { .. } => Ok(inject(format!(
                         "a pod with an image volume is rejected in this namespace: {words}"
@@ -144,14 +145,11 @@ impl ImageVolumes {
 pub(crate) fn keeps_volume(pod: Option<&PodSpec>) -> bool {
     let Some(pod) = pod else { return false };
     let volumes = pod.volumes.iter().flatten();
-    let mounts = pod.containers.iter().filter(|container| container.name == pod::UNPACK);
+    let mounts = pod.containers.iter().filter(|container| container.name == UNPACK_CONTAINER);
     let mut mounts = mounts.flat_map(|container| container.volume_mounts.iter().flatten());
     volumes.clone().any(|volume| volume.name == pod::BUNDLE && volume.image.is_some())
         && mounts.any(|mount| mount.name == pod::BUNDLE)
 }
-
-/// Dry runs for one kind.
-struct DryRuns<K>(Api<K>);
 
 /// An object that is or contains a pod.
 pub(crate) trait WithPod {
@@ -171,32 +169,20 @@ impl WithPod for Job {
     }
 }
 
-impl<K: Kind + WithPod> DryRuns<K> {
-    fn new(client: &kube::Client, plan: &Plan<'_>) -> Self {
-        Self(Api::namespaced(client.clone(), plan.namespace()))
-    }
-
-    async fn create(&self, object: &K) -> Result<Answer, kube::Error> {
-        let params = PostParams { dry_run: true, ..PostParams::default() };
-        match self.0.create(&params, object).await {
-            Ok(answer) => Ok(Answer::Accepted { with_volume: keeps_volume(answer.pod()) }),
-            Err(error) => classify(error),
+/// Creates an object as a dry run. Returns errors that do not concern the object.
+async fn try_out<K: Kind + WithPod>(api: &Api<K>, object: &K) -> Result<Answer, kube::Error> {
+    let error = match dry_run::create(api, object).await {
+        Ok(answer) => {
+            return Ok(Answer::Accepted { with_volume: keeps_volume(answer.pod()) });
         }
-    }
-}
-
-/// Classifies an error. Returns errors that do not concern the object.
-fn classify(error: kube::Error) -> Result<Answer, kube::Error> {
+        Err(error) => error,
+    };
     let kube::Error::Api(status) = &error else { return Err(error) };
-    let words = &status.message;
-    match status.code {
-        403 if is_from_authorizer(words) => Ok(Answer::NotAllowed(excerpt::shorten(words))),
-        400 | 403 | 422 => Ok(Answer::Rejected(excerpt::shorten(words))),
-        // A webhook that does not answer (500), or that rejects the object with its own status.
-        _ if words.contains("admission webhook") || words.contains("calling webhook") => {
-            Ok(Answer::Rejected(excerpt::shorten(words)))
-        }
-        _ => Err(error),
+    let words = excerpt::shorten(&status.message);
+    match Refusal::from_error(&error, "create the object") {
+        Some(Refusal::Forbidden(_)) => Ok(Answer::NotAllowed(words)),
+        Some(Refusal::NoDryRun(_) | Refusal::Rejected(_)) => Ok(Answer::Rejected(words)),
+        None => Err(error),
     }
 }
 

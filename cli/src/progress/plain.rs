@@ -5,7 +5,7 @@ use std::time::Duration;
 use unlade_launcher::{Event, Step};
 use unlade_text as text;
 
-use super::{format_retry, seconds, strategy_name};
+use super::{format_retry, seconds};
 
 /// Formats an event as a line without its end. `image` is `None` if only one image is launched.
 pub(crate) fn line(image: Option<&str>, event: &Event) -> String {
@@ -14,7 +14,7 @@ pub(crate) fn line(image: Option<&str>, event: &Event) -> String {
         Step::Reused => "the ConfigMap already holds the content".to_owned(),
         Step::Chosen { strategy, because } => {
             let because = because.as_deref().map(|text| format!(": {text}")).unwrap_or_default();
-            format!("strategy {}{because}", strategy_name(*strategy))
+            format!("strategy {strategy}{because}")
         }
         Step::Created { job } => format!("job/{job} created"),
         Step::Adopted { job, differs: false } => format!("job/{job} is already running"),

@@ -1,4 +1,4 @@
-use unlade_launcher::{Failure, Reason};
+use unlade_launcher::{Failure, Reason, Strategy};
 
 use super::*;
 

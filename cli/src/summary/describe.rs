@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{Event, ObjectReference, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use unlade_bundle::annotation;
 use unlade_config_map::mark;
-use unlade_launcher::inventory::{Description, JobRecord};
+use unlade_launcher::inventory::{Description, JobRecord, last_occurrence};
 
 use super::{Summary, inventory::or_none, load::digest_source};
 use crate::{
@@ -61,7 +61,7 @@ pub(crate) fn format_description(description: &Description, screen: &Screen) -> 
     if let Some(record) = &item.failure {
         let failure = &record.failure;
         summary.blank();
-        summary.field("Failed", &format!("{:?}: {failure}", failure.reason));
+        summary.field("Failed", &format!("{}: {failure}", failure.reason.name()));
         summary.field("Job", record.job.as_deref().unwrap_or_default());
         for (index, line) in evidence::lines(failure).iter().enumerate() {
             summary.field(if index == 0 { "Evidence" } else { " " }, line);
@@ -153,7 +153,7 @@ fn event_age(event: &Event) -> String {
     let micro = event.event_time.as_ref().map(|time| Time(time.0));
     let first =
         event.first_timestamp.clone().or(micro).or(event.metadata.creation_timestamp.clone());
-    let last = event.last_timestamp.clone().or_else(|| first.clone());
+    let last = last_occurrence(event).map(Time);
     match event.count {
         Some(count) if count > 1 => {
             let (last, first) = (age::since(last.as_ref()), age::since(first.as_ref()));

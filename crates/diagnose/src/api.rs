@@ -52,14 +52,15 @@ pub fn classify_request_error(error: RequestError<'_>, doing: &str) -> Failure {
     let failure = match error {
         RequestError::Status(status) => classify_status(status, doing),
         RequestError::Credentials(said) => {
-            failed(Reason::Forbidden, "failed to obtain credentials: ", said).with_hint(Some(
+            failed(Reason::Forbidden, "failed to obtain credentials: ", said).with_advice(
                 "check the user in the kubeconfig, and whether kubectl works with it",
-            ))
+                &[],
+            )
         }
         RequestError::Request(said) => failed(Reason::Internal, "", said),
         RequestError::Response(said) => {
             failed(Reason::ApiRefused, "the reply does not come from an API server: ", said)
-                .with_hint(Some("a proxy may have replied instead"))
+                .with_advice("a proxy may have replied instead", &[])
         }
         RequestError::Configuration(said) => {
             failed(Reason::ApiUnreachable, "", said).with_transience(false)
@@ -80,7 +81,7 @@ fn classify_status(status: Status<'_>, doing: &str) -> Failure {
     };
     let failure = match status.code {
         401 => rejected(Reason::Forbidden, "the API server rejects the credentials")
-            .with_hint(Some("log in again, and check the user in the kubeconfig")),
+            .with_advice("log in again, and check the user in the kubeconfig", &[]),
         _ if status.is_namespace_terminating => {
             rejected(Reason::Namespace, "the namespace is being deleted")
         }
@@ -130,7 +131,7 @@ fn unreached_failure(message: &str, is_untrusted: bool) -> Failure {
     } else {
         "check the server address in the kubeconfig, and that the cluster is running"
     };
-    Failure::new(Reason::ApiUnreachable, message).with_transience(false).with_hint(Some(hint))
+    Failure::new(Reason::ApiUnreachable, message).with_transience(false).with_advice(hint, &[])
 }
 
 /// Classifies a request that got no reply, by the text of the client's error, which has no type.
@@ -145,9 +146,8 @@ fn no_reply(said: &str, doing: &str) -> Failure {
         Reason::ApiUnreachable,
         format!("failed to {doing}: {what}: {}", quoted(said)),
     );
-    let hint = is_untrusted.then_some(UNTRUSTED);
+    let failure = if is_untrusted { failure.with_advice(UNTRUSTED, &[]) } else { failure };
     failure
         .with_transience(!is_untrusted)
-        .with_hint(hint)
         .with_evidence(Evidence { message: Some(said.to_owned()), ..Evidence::default() })
 }

@@ -76,8 +76,14 @@ pub(super) const PULLING: [&str; 5] = [
     "ImageInspectError",
 ];
 
+/// The name of the init container that copies the unpacker into the bundle image's container.
+pub const INSTALL_CONTAINER: &str = "install";
+
+/// The name of the container that fills the ConfigMap.
+pub const UNPACK_CONTAINER: &str = "unpack";
+
 /// The containers whose exit codes are the unpacker's.
-const UNPACKER_CONTAINERS: [&str; 2] = ["install", "unpack"];
+const UNPACKER_CONTAINERS: [&str; 2] = [INSTALL_CONTAINER, UNPACK_CONTAINER];
 
 /// The state of one container.
 pub(super) enum State<'a> {
@@ -156,7 +162,7 @@ pub(super) fn classify_waiting(
             ),
         )
         .with_transience(false)
-        .with_hint(Some("choose another pull policy, or load the image onto the node")),
+        .with_advice("choose another pull policy, or load the image onto the node", &[]),
         _ => classify_start(said, name, image).unwrap_or_else(|| {
             // An unknown problem may pass before the deadline of the phase.
             Failure::new(

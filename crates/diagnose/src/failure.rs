@@ -116,14 +116,12 @@ impl Failure {
         Self { is_transient, ..self }
     }
 
-    /// Returns the failure with this hint. A hint that is given replaces the hint and the remedies
-    /// of the reason.
+    /// Returns the failure with this hint and these remedies, which replace those that it had.
+    /// There is no method for only one of them, because a hint often excludes the remedies of the
+    /// reason.
     #[must_use]
-    pub fn with_hint(self, hint: Option<impl Into<String>>) -> Self {
-        match hint {
-            Some(hint) => Self { hint: Some(hint.into()), remedies: Vec::new(), ..self },
-            None => self,
-        }
+    pub fn with_advice(self, hint: impl Into<String>, remedies: &[Remedy]) -> Self {
+        Self { hint: Some(hint.into()), remedies: remedies.to_vec(), ..self }
     }
 }
 

@@ -54,6 +54,8 @@ mod tests;
 pub use api::{RequestError, Status, classify_request_error, is_from_authorizer};
 pub use bound::MAX_LOG_LINES;
 pub use condition::job_condition;
+pub use container::{INSTALL_CONTAINER, UNPACK_CONTAINER};
+pub use event::last_occurrence;
 pub use failure::{Evidence, Failure, worst};
 pub use job::classify_job;
 pub use pod::classify_pod;

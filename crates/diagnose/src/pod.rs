@@ -84,13 +84,13 @@ fn classify_pull(
             Reason::NoPullSecret,
             format!("{}, and {}", describe_unretrieved_secrets(missing), failure.message),
         ),
-        Some(missing) if failure.reason == Reason::ImageNotFound => {
-            let hint = failure
-                .hint
-                .clone()
-                .map(|hint| format!("{hint}; {}", describe_unretrieved_secrets(missing)));
-            failure.with_hint(hint)
-        }
+        Some(missing) if failure.reason == Reason::ImageNotFound => match &failure.hint {
+            Some(hint) => {
+                let hint = format!("{hint}; {}", describe_unretrieved_secrets(missing));
+                failure.with_advice(hint, &[])
+            }
+            None => failure,
+        },
         _ => failure,
     }
 }

@@ -19,6 +19,14 @@ macro_rules! reasons {
             /// All reasons.
             pub const ALL: [Self; [$($code),+].len()] = [$(Self::$name),+];
 
+            /// Returns the name of the reason in the style of Kubernetes, such as
+            /// `ImageNotFound`. Names never change.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$name => stringify!($name),)+
+                }
+            }
+
             /// Returns the exit code of `unlade launch`: that of the unpacker's verdict
             /// (`docs/reference/exit-codes.md`), or a code from 40 to 89.
             pub fn exit_code(self) -> u8 {

@@ -99,12 +99,6 @@ impl Failure {
         self.remedies.retain(|remedy| *remedy != applied);
         self
     }
-
-    /// Returns the failure with these remedies instead of those of its reason.
-    #[must_use]
-    pub fn with_remedies(self, remedies: &[Remedy]) -> Self {
-        Self { remedies: remedies.to_vec(), ..self }
-    }
 }
 
 /// Reads the remedies of a record, without those that this version does not know.

@@ -40,12 +40,13 @@ impl Rule {
         Self { remedies, ..self }
     }
 
-    /// Returns the failure with the hint and the remedies of this rule, if it has any.
+    /// Returns the failure with the advice of this rule. A hint replaces all advice of the reason,
+    /// and remedies alone keep the hint of the reason.
     pub(super) fn advise(&self, failure: Failure) -> Failure {
-        let failure = failure.with_hint(self.hint);
-        match self.remedies {
-            [] => failure,
-            remedies => failure.with_remedies(remedies),
+        match (self.hint, self.remedies) {
+            (Some(hint), remedies) => failure.with_advice(hint, remedies),
+            (None, []) => failure,
+            (None, remedies) => Failure { remedies: remedies.to_vec(), ..failure },
         }
     }
 

@@ -96,7 +96,7 @@ fn advise(failure: Failure, said: &str) -> Failure {
         ),
     ];
     match HINTS.into_iter().find(|(phrase, ..)| said.contains(phrase)) {
-        Some((_, hint, remedies)) => failure.with_hint(Some(hint)).with_remedies(remedies),
+        Some((_, hint, remedies)) => failure.with_advice(hint, remedies),
         None => failure,
     }
 }

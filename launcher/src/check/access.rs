@@ -8,7 +8,7 @@ use kube::api::{Api, PostParams};
 
 use super::cluster::Cluster;
 use crate::Failure;
-use crate::launch::send_for_value;
+use crate::call::send_for_value;
 
 /// An action on a resource of the namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,14 +5,12 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use super::access::Action;
 use super::cluster::Cluster;
 use super::{Category, Check, Outcome, Topic, join_words};
-use crate::launch::send_for_value;
+use crate::call::send_for_value;
+use crate::object::VERBS;
 use crate::{Failure, Reason};
 
 const EXISTS: Topic = Topic(Category::ServiceAccount, "exists");
 const RIGHTS: Topic = Topic(Category::ServiceAccount, "rights");
-
-/// The verbs that the unpacker uses on its ConfigMap.
-const VERBS: [&str; 2] = ["get", "update"];
 
 /// The checks of a given account. They are empty if a launch creates the account.
 #[derive(Debug, Default)]

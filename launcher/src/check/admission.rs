@@ -5,9 +5,10 @@ use futures::future::OptionFuture;
 use k8s_openapi::api::core::v1::{Namespace, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::cluster::{Cluster, Refusal};
+use super::cluster::Cluster;
 use super::{Category, Check, Outcome, Topic, candidates};
 use crate::Strategy;
+use crate::dry_run::Refusal;
 use crate::object::{Facts, Plan};
 use crate::strategy::{WithPod, keeps_volume};
 
@@ -86,7 +87,7 @@ fn generate_name(metadata: &mut ObjectMeta) {
 /// Judges the pods of all strategies that a launch may use. One admitted pod is enough.
 fn pods<K>(inject: Option<Answer<K>>, mount: Option<Answer<K>>) -> Vec<Check> {
     let is_rejected =
-        |answer: &Option<Answer<K>>| matches!(answer, Some(Err(Refusal::Failure(_))) | None);
+        |answer: &Option<Answer<K>>| matches!(answer, Some(Err(Refusal::Rejected(_))) | None);
     let are_rejected = is_rejected(&inject) && is_rejected(&mount);
     let worst = if are_rejected { Outcome::Failed } else { Outcome::Warning };
     let inject = inject.map(|it| judge(INJECT, it, worst));
@@ -98,13 +99,14 @@ fn pods<K>(inject: Option<Answer<K>>, mount: Option<Answer<K>>) -> Vec<Check> {
 fn judge<K>((topic, object): Tried, answer: Answer<K>, rejected: Outcome) -> Check {
     match answer {
         Ok(_) => topic.ok(format!("the API server accepts {object} (dry run)")),
-        Err(Refusal::Forbidden) => {
+        Err(Refusal::Forbidden(_)) => {
             topic.left_out(format!("{object} was not checked: creating it is forbidden"))
         }
-        Err(Refusal::NoDryRun(said)) => {
+        Err(Refusal::NoDryRun(failure)) => {
+            let said = failure.evidence.message.unwrap_or_default();
             topic.warning(format!("{object} cannot be created as a dry run: {said:?}"))
         }
-        Err(Refusal::Failure(failure)) => topic.report(rejected, failure),
+        Err(Refusal::Rejected(failure)) => topic.report(rejected, failure),
     }
 }
 

@@ -1,14 +1,13 @@
 //! Checks of the API server and the namespace, and dry runs.
 
 use k8s_openapi::api::core::v1::Namespace;
-use kube::api::PostParams;
 use kube::{Api, Client};
-use unlade_diagnose::is_from_authorizer;
 
 use super::{Category, Check, Outcome, Topic};
-use crate::launch::send_for_value;
+use crate::call::send_for_value;
+use crate::dry_run::{self, Refusal};
 use crate::object::Kind;
-use crate::{Failure, Reason, Remedy};
+use crate::{Reason, Remedy};
 
 const REACHABLE: Topic = Topic(Category::KubernetesApi, "reachable");
 const NAMESPACE: Topic = Topic(Category::KubernetesApi, "namespace");
@@ -24,17 +23,6 @@ pub(super) struct Cluster<'a> {
 pub(super) struct Found {
     pub(super) check: Check,
     pub(super) object: Option<Namespace>,
-}
-
-/// Why a dry run did not return an object.
-#[derive(Debug)]
-pub(super) enum Refusal {
-    /// The current user may not create such objects.
-    Forbidden,
-    /// A webhook with side effects does not support dry runs.
-    NoDryRun(String),
-    /// A launch would fail for the same reason.
-    Failure(Failure),
 }
 
 impl Cluster<'_> {
@@ -76,26 +64,14 @@ impl Cluster<'_> {
     /// Creates an object as a dry run. `name` is its name in messages.
     pub(super) async fn try_out<K: Kind>(&self, name: &str, object: &K) -> Result<K, Refusal> {
         let api: Api<K> = self.api();
-        let params = PostParams { dry_run: true, ..PostParams::default() };
-        send_for_value(&format!("create {name}"), || api.create(&params, object))
+        send_for_value(&format!("create {name}"), || dry_run::create(&api, object))
             .await
-            .map_err(refusal)
+            .map_err(Refusal::from_failure)
     }
 
     /// Returns the client for the objects of a kind in the namespace.
     pub(super) fn api<K: Kind>(&self) -> Api<K> {
         Api::namespaced(self.client.clone(), self.namespace)
-    }
-}
-
-fn refusal(failure: Failure) -> Refusal {
-    let said = failure.evidence.message.as_deref().unwrap_or_default();
-    if failure.reason == Reason::Forbidden && is_from_authorizer(said) {
-        Refusal::Forbidden
-    } else if said.contains("does not support dry run") {
-        Refusal::NoDryRun(said.to_owned())
-    } else {
-        Refusal::Failure(failure)
     }
 }
 
@@ -137,22 +113,5 @@ mod tests {
         ] {
             assert_eq!(judge("x", found.as_ref()).outcome, outcome, "{found:?}");
         }
-    }
-
-    #[test]
-    fn a_dry_run_that_was_not_possible_is_not_a_failure() {
-        let said = |reason, said: &str| {
-            let mut failure = Failure::new(reason, "x");
-            failure.evidence.message = Some(said.to_owned());
-            refusal(failure)
-        };
-        let forbidden =
-            r#"pods is forbidden: User "a" cannot create resource "pods" in API group """#;
-        assert!(matches!(said(Reason::Forbidden, forbidden), Refusal::Forbidden));
-        let webhook = r#"admission webhook "a.example" does not support dry run"#;
-        assert!(matches!(said(Reason::Webhook, webhook), Refusal::NoDryRun(_)));
-        let escalation =
-            r#"roles "a" is forbidden: user "a" is attempting to grant RBAC permissions"#;
-        assert!(matches!(said(Reason::Forbidden, escalation), Refusal::Failure(_)));
     }
 }

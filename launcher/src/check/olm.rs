@@ -5,8 +5,8 @@ use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 
 use super::cluster::Cluster;
 use super::{Category, Check, Outcome, Topic, join_words};
+use crate::call::Reply;
 use crate::inventory::pages;
-use crate::launch::Reply;
 use crate::{Failure, Reason};
 
 const EXTRACT_CONTENT: Topic = Topic(Category::Olm, "extract-content");

@@ -9,7 +9,7 @@ use unlade_diagnose::PullSecretEntries;
 
 use super::cluster::Cluster;
 use super::{Category, Check, Outcome, Topic};
-use crate::launch::send_for_value;
+use crate::call::send_for_value;
 use crate::{Failure, Reason, Remedy};
 use unlade_name::ImageReference;
 

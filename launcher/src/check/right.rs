@@ -5,6 +5,7 @@ use futures::{StreamExt as _, stream};
 use super::access::Action;
 use super::cluster::Cluster;
 use super::{Category, Check, Outcome, Topic, join_words};
+use crate::object::{RBAC, VERBS};
 use crate::{Failure, Remedy};
 
 #[cfg(test)]
@@ -12,8 +13,6 @@ mod tests;
 
 /// The maximum number of concurrent access reviews.
 const CONCURRENCY: usize = 8;
-
-const RBAC: &str = "rbac.authorization.k8s.io";
 
 const GRANT: Topic = Topic(Category::Rights, "grant");
 
@@ -97,10 +96,6 @@ const NOT_SEALED: &str =
 
 const NOT_REPAIRED: &str = "an object that someone else changed is not repaired";
 
-/// The verbs that the unpacker is granted. The user who grants them must have them too (the
-/// escalation check of Kubernetes).
-const GRANTED: [&str; 2] = ["get", "update"];
-
 /// Checks all permissions. `makes_account` tells whether a launch creates its own service account.
 pub(super) async fn checks(cluster: &Cluster<'_>, makes_account: bool) -> Vec<Check> {
     let account: &[Right] = if makes_account { &ACCOUNT } else { &[] };
@@ -171,7 +166,8 @@ async fn grant(cluster: &Cluster<'_>) -> Check {
     let may = async |group, resource, verb| {
         cluster.may(Action { group, resource, verb, name: None }).await
     };
-    let [get, update] = GRANTED;
+    // A user who grants verbs must have them too (the escalation check of Kubernetes).
+    let [get, update] = VERBS;
     let answers = futures::try_join!(
         may("", "configmaps", get),
         may("", "configmaps", update),
@@ -189,7 +185,7 @@ fn judge_grant(held: [bool; 2], may_escalate: bool, may_bind: bool) -> Check {
         return GRANT.ok("may grant the unpacker the permissions to get and update its ConfigMap");
     }
     let missing: Vec<_> =
-        GRANTED.into_iter().zip(held).filter(|(_, held)| !held).map(|(verb, _)| verb).collect();
+        VERBS.into_iter().zip(held).filter(|(_, held)| !held).map(|(verb, _)| verb).collect();
     GRANT
         .failed(format!(
             "may not grant the unpacker the permission to {} its ConfigMap: only a user who has a permission can grant it",

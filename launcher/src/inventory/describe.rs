@@ -3,15 +3,16 @@
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Pod};
 use k8s_openapi::api::rbac::v1::Role;
-use k8s_openapi::jiff::Timestamp;
 use kube::{Api, Client, api::ListParams};
 use unlade_bundle::{Finding, Limits};
 use unlade_config_map::decode;
+use unlade_diagnose::last_occurrence;
 use unlade_loader as loader;
 
 use super::{item::Item, list, object, remove};
+use crate::call::send_for_value;
 use crate::config_map::load;
-use crate::launch::{seal::Seal, send_for_value};
+use crate::seal::Seal;
 use crate::{DigestSource, Failure, object::label};
 
 /// The details of one ConfigMap.
@@ -109,7 +110,7 @@ async fn list_events(
     });
     let mut events: Vec<_> =
         futures::future::try_join_all(lists).await?.into_iter().flatten().collect();
-    events.sort_by_key(last_seen);
+    events.sort_by_key(last_occurrence);
     Ok(events)
 }
 
@@ -119,15 +120,4 @@ fn unwrap_or_record<T: Default>(read: Result<T, Failure>, unreadable: &mut Vec<F
         unreadable.push(failure);
         T::default()
     })
-}
-
-/// Returns when an event last occurred.
-fn last_seen(event: &Event) -> Option<Timestamp> {
-    let series = event.series.as_ref().and_then(|series| series.last_observed_time.as_ref());
-    series
-        .map(|time| time.0)
-        .or_else(|| event.last_timestamp.as_ref().map(|time| time.0))
-        .or_else(|| event.event_time.as_ref().map(|time| time.0))
-        .or_else(|| event.first_timestamp.as_ref().map(|time| time.0))
-        .or_else(|| event.metadata.creation_timestamp.as_ref().map(|time| time.0))
 }

@@ -134,7 +134,7 @@ impl Item {
             State::Idle if self.files.is_some() => return "Unpacked".to_owned(),
             State::Idle => "Pending".to_owned(),
             State::Unpacking => "Unpacking".to_owned(),
-            State::Failed(reason) => reason.map_or_else(|| "Failed".to_owned(), name),
+            State::Failed(reason) => reason.map_or("Failed", Reason::name).to_owned(),
             State::Terminating => return "Terminating".to_owned(),
         };
         if self.files.is_some() { format!("Unpacked,{state}") } else { state }
@@ -182,11 +182,6 @@ pub(super) type JobsOf = BTreeMap<(String, String), Vec<Job>>;
 /// Returns the number of an attempt, which is the end of the Job's name.
 fn number(job: &str) -> Option<u64> {
     job.rsplit_once('-').and_then(|(_, number)| number.parse().ok())
-}
-
-/// Returns the name of a reason in the style of Kubernetes.
-fn name(reason: Reason) -> String {
-    format!("{reason:?}")
 }
 
 #[cfg(test)]

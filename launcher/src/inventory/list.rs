@@ -12,7 +12,7 @@ use kube::{
 use serde::de::DeserializeOwned;
 
 use super::{Scope, item::Item, item::JobsOf, object};
-use crate::launch::{Reply, send};
+use crate::call::{Reply, send};
 use crate::{
     Failure,
     object::{

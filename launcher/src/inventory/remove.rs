@@ -1,13 +1,15 @@
 //! Deletion of a ConfigMap together with the objects that it owns.
 
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::{Api, Client, api::ListParams};
+use kube::api::{DeleteParams, ListParams, Preconditions};
+use kube::{Api, Client};
 
-use super::{list, object};
-use crate::{Failure, launch, object::Kind, object::label};
+use super::{foreign, list, object};
+use crate::call::{Reply, send};
+use crate::{Failure, object::Kind, object::label};
 
 /// The result of a deletion.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,8 +29,21 @@ pub(super) async fn remove(
     let Some((metadata, removed)) = find(client, namespace, name).await? else {
         return Ok(None);
     };
-    let existed = launch::delete(client, namespace, &metadata, is_dry_run).await?;
+    let existed = delete(client, namespace, &metadata, is_dry_run).await?;
     Ok(existed.then_some(removed))
+}
+
+/// Deletes a ConfigMap of unlade, and thereby everything that it owns. The ConfigMap need not
+/// exist.
+pub(crate) async fn delete_config_map(
+    client: &Client,
+    namespace: &str,
+    config_map: &str,
+) -> Result<(), Failure> {
+    if let Some(found) = find_metadata(client, namespace, config_map).await? {
+        delete(client, namespace, &found, false).await?;
+    }
+    Ok(())
 }
 
 /// Finds a ConfigMap, and what would be deleted with it.
@@ -37,10 +52,52 @@ pub(super) async fn find(
     namespace: &str,
     name: &str,
 ) -> Result<Option<(ObjectMeta, Removed)>, Failure> {
-    let Some(metadata) = launch::find(client, namespace, name).await? else { return Ok(None) };
+    let Some(metadata) = find_metadata(client, namespace, name).await? else { return Ok(None) };
     // Objects that may not be listed are deleted nevertheless, but not reported.
     let dependents = owned(client, &metadata).await.unwrap_or_default();
     Ok(Some((metadata, Removed { dependents })))
+}
+
+/// Returns the metadata of a ConfigMap, or `None` if it does not exist.
+///
+/// # Errors
+///
+/// Returns an error if unlade did not create the ConfigMap, or if the API server rejects the
+/// request or cannot be reached.
+async fn find_metadata(
+    client: &Client,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<ObjectMeta>, Failure> {
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
+    let doing = format!("get {}", object(namespace, name));
+    match send(&doing, || api.get_metadata(name)).await?.value() {
+        Some(found) if label::is_ours(found.metadata.labels.as_ref()) => Ok(Some(found.metadata)),
+        Some(_) => Err(foreign(namespace, name)),
+        None => Ok(None),
+    }
+}
+
+/// Deletes an existing ConfigMap, and thereby everything that it owns. Returns whether it still
+/// existed. With `is_dry_run` the API server only checks whether it would delete it.
+async fn delete(
+    client: &Client,
+    namespace: &str,
+    found: &ObjectMeta,
+    is_dry_run: bool,
+) -> Result<bool, Failure> {
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
+    let name = found.name.as_deref().unwrap_or_default();
+    // The precondition protects another ConfigMap that was created in its place.
+    let preconditions = Preconditions { uid: found.uid.clone(), resource_version: None };
+    let mut params = DeleteParams::background().preconditions(preconditions);
+    params.dry_run = is_dry_run;
+    let doing = format!("delete {}", object(namespace, name));
+    match send(&doing, || api.delete(name, &params)).await? {
+        Reply::Done(_) => Ok(true),
+        Reply::Missing => Ok(false),
+        other => other.expect_value(&doing).map(|_| true),
+    }
 }
 
 /// Lists the objects that the garbage collector deletes with a ConfigMap.

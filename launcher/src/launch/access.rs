@@ -6,8 +6,8 @@ use kube::ResourceExt;
 use kube::api::{DeleteParams, PostParams, Preconditions};
 use unlade_config_map::record::SPEC_HASH;
 
-use super::retrier::Reply;
-use super::{Launch, backoff};
+use super::Launch;
+use crate::call::{Reply, backoff};
 use crate::object::{Facts, Kind, label, spec_hash};
 use crate::{Failure, Reason};
 

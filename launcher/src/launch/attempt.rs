@@ -11,6 +11,7 @@ use kube::api::ListParams;
 use tokio::time::timeout_at;
 use unlade_config_map::{mark, record::IMAGE};
 
+use super::Launch;
 use super::course::{Action, Answer, AttemptResult, Course};
 use super::creation::Created;
 use super::image::Wanted;
@@ -18,7 +19,7 @@ use super::judge::pod::job_strategy;
 use super::judge::{Attempt, Budget, condition};
 use super::next::{JobOwnership, Then};
 use super::watch::Watch;
-use super::{Launch, backoff};
+use crate::call::backoff;
 use crate::object::{Facts, label, spec_hash};
 use crate::{Failure, Reason, Step, Strategy, name};
 
@@ -74,7 +75,7 @@ impl Launch<'_> {
             }
         };
         let may_inject = strategy == Strategy::ImageVolume
-            && self.options.strategy == Strategy::Auto
+            && self.launcher.options.strategy == Strategy::Auto
             && attempt.wanted.strategy == Strategy::ImageVolume;
         let now = self.report.elapsed();
         let course = Course::new(&self.plan, baseline, &attempt, may_inject, budget, now);
@@ -100,7 +101,8 @@ impl Launch<'_> {
             let found = self.find_running_job(baseline, &jobs)?;
             let wanted = self.plan.job(next_number(name, &jobs), strategy, &baseline.facts);
             let job = found.unwrap_or(&wanted).name_any();
-            let mut watch = Watch::start(self.client, &self.request.namespace, name, &job);
+            let mut watch =
+                Watch::start(&self.launcher.client, &self.request.namespace, name, &job);
             let begun = {
                 let mut beginning = pin!(self.adopt_or_create(baseline, found, &wanted));
                 loop {
@@ -135,7 +137,7 @@ impl Launch<'_> {
     fn wanted(&self, strategy: Strategy, ownership: JobOwnership) -> Wanted {
         let tool = (ownership != JobOwnership::Other).then(|| self.plan.tool_image().clone());
         // The node always reports the digest of a container's image.
-        let resolves = strategy == Strategy::Inject || self.options.records_digest();
+        let resolves = strategy == Strategy::Inject || self.launcher.options.records_digest();
         Wanted { bundle: self.plan.image().clone(), tool, strategy, resolves }
     }
 

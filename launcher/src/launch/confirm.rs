@@ -3,12 +3,12 @@
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
-use kube::api::PostParams;
 use tokio::time::timeout;
 
 use super::Launch;
-use super::retrier::{Reply, Retrier};
+use crate::call::{Reply, Retrier};
 use crate::client::classify_request_error;
+use crate::dry_run::{self, Refusal};
 use crate::{Failure, Reason};
 
 /// The time limit for the requests.
@@ -37,21 +37,22 @@ impl Launch<'_> {
         metadata.generate_name = Some(format!("{}-", self.plan.name()));
         let pod = Pod { metadata, spec: template.spec, status: None };
         let api = self.api::<Pod>();
-        let params = PostParams { dry_run: true, ..PostParams::default() };
         // A hanging API server must not block the deadlines of the launch.
-        match timeout(TIMEOUT, api.create(&params, &pod)).await {
+        match timeout(TIMEOUT, dry_run::create(&api, &pod)).await {
             Err(_) | Ok(Ok(_)) => false,
             Ok(Err(error)) => {
-                let answer = classify_request_error(&error, "create Pod");
-                // A webhook that does not support dry runs leaves the question open.
-                let is_answer = !answer.message.contains("does not support dry run");
-                is_answer && answer.reason == reason && !answer.is_transient
+                match Refusal::from_failure(classify_request_error(&error, "create Pod")) {
+                    Refusal::NoDryRun(_) => false,
+                    Refusal::Forbidden(answer) | Refusal::Rejected(answer) => {
+                        answer.reason == reason && !answer.is_transient
+                    }
+                }
             }
         }
     }
 
     async fn lacks_account(&self) -> bool {
-        let name = self.options.pod.service_account.as_deref().unwrap_or(self.plan.name());
+        let name = self.launcher.options.pod.service_account.as_deref().unwrap_or(self.plan.name());
         let api = self.api::<ServiceAccount>();
         let retrier = Retrier::new(&self.report, TIMEOUT);
         let doing = format!("read ServiceAccount {name}");

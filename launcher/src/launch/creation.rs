@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use unlade_config_map::record::LAUNCH;
 
 use super::Launch;
-use super::retrier::Reply;
+use crate::call::Reply;
 use crate::{Failure, object::Kind};
 
 /// The outcome of creating an object.
@@ -95,9 +95,9 @@ impl Launch<'_> {
             job: job.name_any(),
             launch: self.id.clone(),
         };
-        self.creations.insert(creation.clone());
+        self.launcher.creations.insert(creation.clone());
         let created = Box::pin(self.create(job)).await;
-        self.creations.remove(&creation);
+        self.launcher.creations.remove(&creation);
         created
     }
 }

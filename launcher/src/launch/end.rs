@@ -18,8 +18,8 @@ use super::course::{Answer, Question};
 use super::judge::condition::ENDED;
 use super::judge::{Attempt, Written};
 use super::next::{Ending, next};
-use super::retrier::{Reply, Retrier};
 use super::watch::Seen;
+use crate::call::{Reply, Retrier};
 use crate::object::ttl;
 use crate::{Failure, Reason};
 
@@ -79,7 +79,7 @@ impl Launch<'_> {
     /// What the kubelet reports counts only if the caller may not read the secrets: a slow kubelet
     /// also reports that it could not retrieve a secret that exists.
     async fn with_pull_secrets(&self, failure: Failure) -> Failure {
-        let names = &self.options.pod.pull_secrets;
+        let names = &self.launcher.options.pod.pull_secrets;
         let is_denied = matches!(failure.reason, Reason::Unauthorized | Reason::NoPullSecret);
         if !is_denied || names.is_empty() {
             return failure;
@@ -97,7 +97,7 @@ impl Launch<'_> {
                 let found = self.unretrieved_pull_secret(&failure).await;
                 // The caller may not read the secret, so the launcher cannot know whether it exists.
                 let hint = "create the secret, or run the same command again if it exists";
-                return found.map_or(failure, |found| found.with_hint(Some(hint)));
+                return found.map_or(failure, |found| found.with_advice(hint, &[]));
             };
             problems.extend(classify_pull_secret(name, answer.value().as_ref(), image));
         }
@@ -111,7 +111,7 @@ impl Launch<'_> {
             }
             // All secrets exist, so the kubelet may retrieve them for the next pod.
             let hint = "the pull secrets exist; a busy node may retrieve them later";
-            return failure.with_transience(true).with_hint(Some(hint));
+            return failure.with_transience(true).with_advice(hint, &[]);
         }
         let Some(mut first) = problems.into_iter().next() else { return failure };
         first.evidence.message = failure.evidence.message;
@@ -193,7 +193,7 @@ impl Launch<'_> {
     /// not read namespaces.
     async fn is_namespace_terminating(&self) -> bool {
         let namespace = &self.request.namespace;
-        let api: Api<Namespace> = Api::all(self.client.clone());
+        let api: Api<Namespace> = Api::all(self.launcher.client.clone());
         let retrier = Retrier::new(&self.report, TIMEOUT);
         let doing = format!("read namespace {namespace}");
         match retrier.send(&doing, || api.get(namespace)).await {
@@ -209,7 +209,7 @@ impl Launch<'_> {
             "metadata": {"uid": attempt.uid},
             "spec": {
                 "activeDeadlineSeconds": ENDED,
-                "ttlSecondsAfterFinished": ttl(self.options.retention.failure),
+                "ttlSecondsAfterFinished": ttl(self.launcher.options.retention.failure),
             },
         }));
         let api = self.api::<Job>();

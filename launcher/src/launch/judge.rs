@@ -16,8 +16,8 @@ use unlade_diagnose::worst;
 
 use super::image::{Comparison, Observed, Sighting, Wanted, compare};
 use super::next::{Ending, JobOwnership};
-use super::record::Record;
 use super::watch::{Presence, Seen};
+use crate::record::Record;
 use crate::strategy::{WithPod, keeps_volume};
 use crate::{Failure, Reason, Step, Strategy};
 

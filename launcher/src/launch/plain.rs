@@ -3,14 +3,14 @@
 use futures::join;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::{Client, ResourceExt};
+use kube::ResourceExt;
 
-use super::creation::{Created, Creations};
-use super::report::Report;
-use super::{Launch, removal};
+use super::Launch;
+use super::creation::Created;
+use crate::inventory::delete_config_map;
 use crate::object::{Facts, Plan};
-use crate::strategy::ImageVolumes;
-use crate::{Failure, Name, Options, Request, Strategy, name};
+use crate::progress::report::Report;
+use crate::{Failure, Launcher, Name, Request, Strategy, name};
 
 /// The prefix of the ConfigMap's name.
 const CONFIG_MAP: &str = "bundle-image-";
@@ -20,19 +20,16 @@ const JOB: &str = "deploy-";
 /// Creates the objects of a launch that injects the unpacker. If one fails, the others are deleted
 /// again.
 pub(crate) async fn plain(
-    client: &Client,
-    options: &Options,
+    launcher: &Launcher,
     request: &Request,
 ) -> Result<(ConfigMap, Job), Failure> {
-    let (volumes, creations) = (ImageVolumes::default(), Creations::default());
     loop {
         let name = Name::Given(format!("{CONFIG_MAP}{}", name::random()));
         let request = &Request { name, ..request.clone() };
-        let plan = Plan::new(request, options)?;
+        let plan = Plan::new(request, &launcher.options)?;
         let report = Report::unobserved();
         let id = name::random();
-        let (volumes, creations) = (&volumes, &creations);
-        let launch = Launch { client, volumes, creations, options, request, id, plan, report };
+        let launch = Launch { launcher, request, id, plan, report };
         let (config_map, assigns_uids) =
             join!(launch.create(launch.plan.config_map()), launch.assigns_uids());
         let failure = match config_map {
@@ -49,7 +46,7 @@ pub(crate) async fn plain(
             Err(failure) => failure,
         };
         // The failure matters more than an object that could not be deleted.
-        let _ = removal::remove(client, &request.namespace, launch.plan.name()).await;
+        let _ = delete_config_map(&launcher.client, &request.namespace, launch.plan.name()).await;
         return Err(failure);
     }
 }

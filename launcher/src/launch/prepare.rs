@@ -8,8 +8,7 @@ use serde_json::json;
 use unlade_config_map::record::IMAGE;
 
 use super::Launch;
-use super::backoff;
-use super::retrier::Reply;
+use crate::call::{Reply, backoff};
 use crate::object::label;
 use crate::{Failure, Name, Reason, Remedy};
 
@@ -73,8 +72,7 @@ impl Launch<'_> {
             let name = self.plan.name();
             let message = format!("the ConfigMap {name} belongs to another image, {other}");
             return Err(Failure::new(Reason::NameTaken, message)
-                .with_hint(Some("delete the ConfigMap"))
-                .with_remedies(&[Remedy::Name])
+                .with_advice("delete the ConfigMap", &[Remedy::Name])
                 .bounded());
         }
         if self.is_adapted(&found) {

@@ -5,14 +5,14 @@ use unlade_bundle::Limits;
 use unlade_config_map::{Encoding, decode};
 
 use super::Launch;
-use super::seal::Seal;
+use crate::seal::Seal;
 use crate::{DigestSource, ObservedImage, Request, Reuse};
 use unlade_name::ImageReference;
 
 impl Launch<'_> {
     /// Returns the image whose content the ConfigMap holds, if the content may be reused.
     pub(super) async fn reusable(&self, config_map: &ConfigMap) -> Option<ObservedImage> {
-        let (image, reuse) = (self.plan.image(), self.options.reuse);
+        let (image, reuse) = (self.plan.image(), self.launcher.options.reuse);
         let content = matching_content(config_map, self.request, image, reuse)?;
         let seal = self.read_seal(config_map).await?;
         verified_image(&seal, image, &content)

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use unlade_config_map::record;
 
 use super::*;
-use crate::{Evidence, LaunchUpdate, Launcher, Name, Record, Remedy};
+use crate::{Evidence, LaunchUpdate, Name, Options, Record, Remedy};
 use unlade_api_server::Server;
 
 const IMAGE: &str = "registry.example/bundles/etcd:0.9.4";

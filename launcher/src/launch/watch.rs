@@ -18,9 +18,8 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use tracing::{debug, debug_span};
 
-use super::backoff;
 use super::image::Sighting;
-use super::retrier::retry_after;
+use crate::call::{backoff, retry_after};
 use crate::client::classify_request_error;
 use crate::object::Kind;
 use crate::{Failure, Reason};

@@ -6,7 +6,11 @@ use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject
 
 use super::{Facts, Plan};
 
-const GROUP: &str = "rbac.authorization.k8s.io";
+/// The API group of Roles and RoleBindings.
+pub(crate) const RBAC: &str = "rbac.authorization.k8s.io";
+
+/// The verbs that the unpacker uses on its ConfigMap, and that the Role grants.
+pub(crate) const VERBS: [&str; 2] = ["get", "update"];
 
 /// A service account that may get and update one ConfigMap.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,17 +34,13 @@ pub(super) fn access(plan: &Plan<'_>, facts: &Facts) -> Access {
         resources: Some(vec!["configmaps".into()]),
         // RBAC cannot restrict `create` by name, so the launcher creates the ConfigMap.
         resource_names: Some(vec![name.clone()]),
-        verbs: vec!["get".into(), "update".into()],
+        verbs: VERBS.map(str::to_owned).into(),
         ..PolicyRule::default()
     };
     let role = Role { metadata: metadata.clone(), rules: Some(vec![allowed]) };
     let role_binding = RoleBinding {
         metadata,
-        role_ref: RoleRef {
-            api_group: Some(GROUP.into()),
-            kind: "Role".into(),
-            name: name.clone(),
-        },
+        role_ref: RoleRef { api_group: Some(RBAC.into()), kind: "Role".into(), name: name.clone() },
         subjects: Some(vec![Subject {
             kind: "ServiceAccount".into(),
             name: name.clone(),

@@ -11,19 +11,15 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use unlade_config_map::Encoding;
+use unlade_diagnose::{INSTALL_CONTAINER, UNPACK_CONTAINER};
 
 use super::{Facts, Plan, label, non_empty};
 use crate::quantity::Amount;
 use crate::{PullPolicy, Strategy, User};
 use unlade_name::ImageReference;
 
-pub(crate) use placement::{LINUX, OS};
+pub(crate) use placement::{ARCHITECTURE, LINUX, OS};
 pub(crate) use volume::BUNDLE;
-
-/// The container that fills the ConfigMap.
-pub(crate) const UNPACK: &str = "unpack";
-/// The init container that copies the unpacker.
-pub(crate) const INSTALL: &str = "install";
 
 /// The path at which a bundle image is mounted.
 pub(crate) const BUNDLE_PATH: &str = "/bundle";
@@ -89,7 +85,7 @@ pub(super) fn template(plan: &Plan<'_>, strategy: Strategy, facts: &Facts) -> Po
 /// container.
 fn install_container(plan: &Plan<'_>) -> Container {
     Container {
-        name: INSTALL.into(),
+        name: INSTALL_CONTAINER.into(),
         image: Some(plan.tool_image.to_string()),
         image_pull_policy: Some(tool_policy(plan).into()),
         args: Some(vec!["install".into(), INJECTED_PATH.into()]),
@@ -109,7 +105,7 @@ fn injected_container(plan: &Plan<'_>) -> Container {
     let mut command = vec![format!("{INJECTED_PATH}/unlade-unpacker")];
     command.extend(arguments(plan, &plan.name));
     Container {
-        name: UNPACK.into(),
+        name: UNPACK_CONTAINER.into(),
         image: Some(plan.image.to_string()),
         image_pull_policy: Some(bundle_policy(plan).into()),
         // A command without `args` also overrides the arguments of the image.
@@ -127,7 +123,7 @@ fn injected_container(plan: &Plan<'_>) -> Container {
 /// Returns the container of the tool image that mounts the bundle image.
 fn mounted_container(plan: &Plan<'_>) -> Container {
     Container {
-        name: UNPACK.into(),
+        name: UNPACK_CONTAINER.into(),
         image: Some(plan.tool_image.to_string()),
         image_pull_policy: Some(tool_policy(plan).into()),
         args: Some(arguments(plan, &format!("{BUNDLE_PATH}={}", plan.name))),

@@ -98,8 +98,12 @@ fn only_the_container_that_writes_has_the_token() {
             let mounts = container.volume_mounts.iter().flatten();
             let mut mounts = mounts.filter(|mount| mount.name == with_token[0].name);
             match container.name.as_str() {
-                pod::UNPACK => assert_eq!(mounts.next().unwrap().read_only, Some(true)),
-                other => assert_eq!((other, mounts.next()), (pod::INSTALL, None)),
+                unlade_diagnose::UNPACK_CONTAINER => {
+                    assert_eq!(mounts.next().unwrap().read_only, Some(true));
+                }
+                other => {
+                    assert_eq!((other, mounts.next()), (unlade_diagnose::INSTALL_CONTAINER, None));
+                }
             }
         }
     }

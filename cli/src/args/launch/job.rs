@@ -1,6 +1,9 @@
 //! The arguments that configure the Job.
 
-use clap::{Args as Group, ValueEnum, builder::NonEmptyStringValueParser};
+use clap::{
+    Args as Group, ValueEnum,
+    builder::{NonEmptyStringValueParser, PossibleValue},
+};
 use unlade_launcher as launcher;
 
 use crate::args::Time;
@@ -48,16 +51,34 @@ pub(crate) struct JobArgs {
     failure_ttl: Time,
 }
 
-/// How the unpacker gets access to the bundle.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Strategy {
-    /// Use an image volume if the cluster supports it, else inject
-    #[default]
-    Auto,
-    /// Copy the unpacker into a container of the bundle image with an init container
-    Inject,
-    /// Mount the bundle image as a volume; no program of the bundle image runs
-    ImageVolume,
+/// How the unpacker gets access to the bundle: the launcher's strategy with its help.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Strategy(launcher::Strategy);
+
+impl ValueEnum for Strategy {
+    fn value_variants<'a>() -> &'a [Self] {
+        const ALL: [Strategy; 3] = [
+            Strategy(launcher::Strategy::Auto),
+            Strategy(launcher::Strategy::Inject),
+            Strategy(launcher::Strategy::ImageVolume),
+        ];
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let help = match self.0 {
+            launcher::Strategy::Auto => {
+                "Use an image volume if the cluster supports it, else inject"
+            }
+            launcher::Strategy::Inject => {
+                "Copy the unpacker into a container of the bundle image with an init container"
+            }
+            launcher::Strategy::ImageVolume => {
+                "Mount the bundle image as a volume; no program of the bundle image runs"
+            }
+        };
+        Some(PossibleValue::new(self.0.name()).help(help))
+    }
 }
 
 /// When existing content is reused.
@@ -87,11 +108,7 @@ impl JobArgs {
             failure_ttl,
         } = self;
         let mut options = launcher::Options::new(tool_image.as_deref().or(TOOL_IMAGE)?);
-        options.strategy = match strategy {
-            Strategy::Auto => launcher::Strategy::Auto,
-            Strategy::Inject => launcher::Strategy::Inject,
-            Strategy::ImageVolume => launcher::Strategy::ImageVolume,
-        };
+        options.strategy = strategy.0;
         options.resolve_digest = *resolve_digest;
         options.reuse = match reuse {
             Reuse::Digest => launcher::Reuse::Digest,

@@ -264,7 +264,7 @@ fn row(launch: &LaunchProgress) -> Outcome {
         LaunchStatus::Running => "Unpacking".to_owned(),
         LaunchStatus::Unpacked if launch.progress.is_reused() => "Reused".to_owned(),
         LaunchStatus::Unpacked => "Unpacked".to_owned(),
-        LaunchStatus::Failed(failure) => format!("{:?}", failure.reason),
+        LaunchStatus::Failed(failure) => failure.reason.name().to_owned(),
     };
     Outcome {
         image: launch.image.clone(),

@@ -39,3 +39,12 @@ fn the_page_and_the_reasons_agree_on_whether_another_launch_helps() {
         assert!(is_as_promised, "{name}: {helps}");
     }
 }
+
+#[test]
+fn the_name_of_a_reason_is_its_json_with_a_capital_letter() {
+    for reason in Reason::ALL {
+        let json = serde_json::to_value(reason).unwrap();
+        let (first, rest) = json.as_str().unwrap().split_at(1);
+        assert_eq!(reason.name(), first.to_uppercase() + rest);
+    }
+}

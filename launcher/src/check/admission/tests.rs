@@ -5,7 +5,7 @@ use crate::Failure;
 use crate::Reason;
 
 fn refused(reason: Reason) -> Answer<()> {
-    Err(Refusal::Failure(Failure::new(reason, "no")))
+    Err(Refusal::Rejected(Failure::new(reason, "no")))
 }
 
 #[test]
@@ -13,8 +13,9 @@ fn rejected_objects_are_reported() {
     let outcome = |answer| judge(CONFIG_MAP, answer, Outcome::Failed).outcome;
     assert_eq!(outcome(Ok(())), Outcome::Ok);
     assert_eq!(outcome(refused(Reason::Quota)), Outcome::Failed);
-    assert_eq!(outcome(Err(Refusal::Forbidden)), Outcome::Skipped);
-    assert_eq!(outcome(Err(Refusal::NoDryRun("x".into()))), Outcome::Warning);
+    let failure = || Failure::new(Reason::Forbidden, "no");
+    assert_eq!(outcome(Err(Refusal::Forbidden(failure()))), Outcome::Skipped);
+    assert_eq!(outcome(Err(Refusal::NoDryRun(failure()))), Outcome::Warning);
 }
 
 #[test]
@@ -22,7 +23,7 @@ fn one_accepted_pod_is_enough() {
     use Outcome::{Failed, Ok as Well, Skipped, Warning};
     let pod = || Some(Ok(()));
     let denied = || Some(refused(Reason::PodSecurity));
-    let forbidden = || Some(Err(Refusal::Forbidden));
+    let forbidden = || Some(Err(Refusal::Forbidden(Failure::new(Reason::Forbidden, "no"))));
     for (inject, mount, outcomes) in [
         (pod(), pod(), &[Well, Well][..]),
         (denied(), pod(), &[Warning, Well]),

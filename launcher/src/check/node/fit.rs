@@ -7,7 +7,7 @@ use std::fmt;
 
 use k8s_openapi::api::core::v1::{Node, PodSpec, Taint, Toleration};
 
-const ARCHITECTURE: &str = "kubernetes.io/arch";
+use crate::object::pod::ARCHITECTURE;
 
 /// Why a pod does not fit on a node.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,17 +6,17 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 use unlade_config_map::{emptied, mark, record::FAILURE};
 
+use crate::call::Reply;
 use crate::launch::attempt::LaunchBaseline;
 use crate::launch::image::{Comparison, Observed};
 use crate::launch::judge::{
     Attempt, Written, bears_mark, compared, namespace_terminating, verify_content,
 };
-use crate::launch::record::Record;
-use crate::launch::retrier::Reply;
 use crate::launch::reuse::verified_image;
-use crate::launch::seal::Seal;
 use crate::launch::watch::Seen;
 use crate::object::Plan;
+use crate::record::Record;
+use crate::seal::Seal;
 use crate::strategy::without_applied_remedy;
 use crate::{Failure, Reason};
 
@@ -98,7 +98,7 @@ impl<'a> Recording<'a> {
                 let name = self.plan.name();
                 let hint =
                     format!("delete the ConfigMap {name}, because it still holds the content");
-                Progress::Done(Err(self.failure.clone().with_hint(Some(hint))))
+                Progress::Done(Err(self.failure.clone().with_advice(hint, &[])))
             }
             // The failure matters more than the problem to record it.
             Some(Returned::ConfigMap(Err(_)) | Returned::Patch(_)) => self.fail(),

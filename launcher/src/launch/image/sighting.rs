@@ -4,8 +4,9 @@ use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod, PodSpec};
 use kube::ResourceExt;
+use unlade_diagnose::{INSTALL_CONTAINER, UNPACK_CONTAINER};
 
-use crate::object::pod::{BUNDLE, BUNDLE_PATH, INSTALL, UNPACK};
+use crate::object::pod::{BUNDLE, BUNDLE_PATH};
 use crate::strategy::WithPod;
 use unlade_name::ImageReference;
 
@@ -67,11 +68,11 @@ impl Sighting {
         }
         let Some(status) = &pod.status else { return };
         let init = status.init_container_statuses.iter().flatten();
-        if let Some(install) = init.clone().find(|status| status.name == INSTALL) {
+        if let Some(install) = init.clone().find(|status| status.name == INSTALL_CONTAINER) {
             self.install.note_container(install);
         }
         let mut main = status.container_statuses.iter().flatten();
-        if let Some(unpack) = main.find(|status| status.name == UNPACK) {
+        if let Some(unpack) = main.find(|status| status.name == UNPACK_CONTAINER) {
             self.unpack.note_container(unpack);
             self.volume.note_volume(unpack);
         }
@@ -83,8 +84,8 @@ impl Sighting {
     }
 
     fn note_spec(&mut self, spec: &PodSpec) {
-        let init = spec.init_containers.iter().flatten().find(|it| it.name == INSTALL);
-        let main = spec.containers.iter().find(|it| it.name == UNPACK);
+        let init = spec.init_containers.iter().flatten().find(|it| it.name == INSTALL_CONTAINER);
+        let main = spec.containers.iter().find(|it| it.name == UNPACK_CONTAINER);
         let image = |container: Option<&Container>| {
             container.and_then(|container| container.image.clone()).unwrap_or_default()
         };

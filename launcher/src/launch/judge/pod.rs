@@ -4,12 +4,12 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ContainerStatus, Event, Pod};
 use kube::ResourceExt;
 use unlade_config_map::outcome;
+use unlade_diagnose::{INSTALL_CONTAINER, UNPACK_CONTAINER};
 
 use super::Attempt;
 use super::budget::Phase;
 use crate::Strategy;
 use crate::launch::watch::Seen;
-use crate::object::pod::{INSTALL, UNPACK};
 
 /// Whether the images are on the node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -22,8 +22,9 @@ pub(in crate::launch) struct Pulled {
 pub(in crate::launch) fn job_strategy(job: &Job) -> Strategy {
     let pod = job.spec.as_ref().and_then(|spec| spec.template.spec.as_ref());
     let containers = pod.and_then(|pod| pod.init_containers.as_ref());
-    let is_injected = containers
-        .is_some_and(|containers| containers.iter().any(|container| container.name == INSTALL));
+    let is_injected = containers.is_some_and(|containers| {
+        containers.iter().any(|container| container.name == INSTALL_CONTAINER)
+    });
     if is_injected { Strategy::Inject } else { Strategy::ImageVolume }
 }
 
@@ -94,7 +95,8 @@ pub(super) fn pulled(pod: &Pod, strategy: Strategy, events: &[Event]) -> Pulled 
             })
         })
     };
-    let container = spec.and_then(|spec| spec.containers.iter().find(|it| it.name == UNPACK));
+    let container =
+        spec.and_then(|spec| spec.containers.iter().find(|it| it.name == UNPACK_CONTAINER));
     let image = container.and_then(|container| container.image.as_deref());
     let started = has_started(pod);
     if strategy == Strategy::ImageVolume {
@@ -116,10 +118,10 @@ fn was_created(status: &ContainerStatus) -> bool {
 
 fn unpack(pod: &Pod) -> Option<&ContainerStatus> {
     let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
-    statuses.iter().find(|status| status.name == UNPACK)
+    statuses.iter().find(|status| status.name == UNPACK_CONTAINER)
 }
 
 fn install(pod: &Pod) -> Option<&ContainerStatus> {
     let statuses = pod.status.as_ref()?.init_container_statuses.as_ref()?;
-    statuses.iter().find(|status| status.name == INSTALL)
+    statuses.iter().find(|status| status.name == INSTALL_CONTAINER)
 }

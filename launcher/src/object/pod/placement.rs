@@ -12,8 +12,8 @@ use crate::PodOptions;
 pub(crate) const OS: &str = "kubernetes.io/os";
 /// The operating system that the unpacker runs on.
 pub(crate) const LINUX: &str = "linux";
-
-const ARCHITECTURE: &str = "kubernetes.io/arch";
+/// The label with the architecture of a node, as Go names it.
+pub(crate) const ARCHITECTURE: &str = "kubernetes.io/arch";
 
 /// The architectures that OLM's pods tolerate as taints.
 const TAINTED: [&str; 4] = ["amd64", "arm64", "ppc64le", "s390x"];

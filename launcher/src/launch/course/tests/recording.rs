@@ -6,8 +6,8 @@ use unlade_config_map::{mark, record::FAILURE};
 
 use super::*;
 use crate::Record;
+use crate::call::Reply;
 use crate::launch::course::recording::{Progress, Returned};
-use crate::launch::retrier::Reply;
 
 /// Returns what follows, briefly, if requests return this.
 fn progress(

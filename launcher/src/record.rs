@@ -36,7 +36,7 @@ impl Record {
     /// so reasons that only a launcher itself can know, such as an unreachable cluster, are
     /// ignored. The deadline of a Job is not one of them: every launch that follows the Job sees
     /// it.
-    pub(super) fn read(config_map: Option<&ConfigMap>, attempt: &str) -> Option<Self> {
+    pub(crate) fn read(config_map: Option<&ConfigMap>, attempt: &str) -> Option<Self> {
         Self::from_config_map(config_map?).filter(|record| {
             record.attempt.as_deref() == Some(attempt)
                 && (record.failure.reason == Reason::Deadline

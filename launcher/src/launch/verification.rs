@@ -1,8 +1,4 @@
-//! [`Seal`]: proof for later launches that a launch has verified the image of the content.
-//!
-//! The seal is an annotation of the Role that the launcher creates for the ConfigMap. A user who
-//! may only create and change ConfigMaps can copy every annotation of a filled one, but cannot
-//! write a Role.
+//! Records what a launch has verified: the digest of a tag, and the [`Seal`].
 
 use std::time::Duration;
 
@@ -10,7 +6,6 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::Role;
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use unlade_config_map::{
     mark,
@@ -19,49 +14,13 @@ use unlade_config_map::{
 
 use super::Launch;
 use super::judge::Written;
-use super::retrier::{Reply, Retrier};
-use crate::object::label;
+use crate::call::{Reply, Retrier};
+use crate::seal::Seal;
 use crate::{DigestSource, ObservedImage};
 
 /// How long the requests to record a verification may be retried. It is short because the bundle is
 /// already unpacked, and only its reuse depends on the record.
 const TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The maximum size of the annotation that is read, in bytes. Seals of unlade are much smaller.
-const MAX_SIZE: usize = 8 << 10;
-
-/// What a launch has verified about the content of a ConfigMap.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Seal {
-    /// The uid of the ConfigMap.
-    pub(crate) config_map: String,
-    /// The digest of the content, as in the annotation `unlade.dev/digest`.
-    pub(crate) content: String,
-    /// The requested image.
-    pub(crate) image: String,
-    /// The digest of the image that the content came from.
-    pub(crate) image_digest: String,
-    /// How the digest was known.
-    pub(crate) digest_source: DigestSource,
-}
-
-impl Seal {
-    /// Reads the seal of `config_map` from `role`. The content may have changed since.
-    pub(crate) fn from_role(role: &Role, config_map: &ConfigMap) -> Option<Self> {
-        let uid = config_map.uid()?;
-        let is_owned = role.owner_references().iter().any(|owner| owner.uid == uid);
-        let is_ours = label::is_ours(role.metadata.labels.as_ref()) && is_owned;
-        let text = role.annotations().get(VERIFIED).filter(|text| text.len() <= MAX_SIZE)?;
-        let seal: Self = serde_json::from_str(text).ok()?;
-        (is_ours && seal.config_map == uid).then_some(seal)
-    }
-
-    /// Checks whether the seal is for this image and for content with this digest.
-    pub(crate) fn covers(&self, image: &str, content: &str) -> bool {
-        self.image == image && self.content == content
-    }
-}
 
 impl Launch<'_> {
     /// Records what was verified, for people and for later launches.
@@ -83,7 +42,7 @@ impl Launch<'_> {
     /// Reads the seal of a ConfigMap. Returns `None` with a given service account, because there is
     /// no Role.
     pub(super) async fn read_seal(&self, config_map: &ConfigMap) -> Option<Seal> {
-        self.options.pod.service_account.is_none().then_some(())?;
+        self.launcher.options.pod.service_account.is_none().then_some(())?;
         let name = self.plan.name();
         let api = self.api::<Role>();
         let retrier = Retrier::new(&self.report, TIMEOUT);
@@ -95,7 +54,7 @@ impl Launch<'_> {
     async fn write_seal(&self, config_map: &ConfigMap, digest: String, source: DigestSource) {
         let content = config_map.annotations().get(mark::DIGEST).cloned();
         let (Some(uid), Some(content)) = (config_map.uid(), content) else { return };
-        if self.options.pod.service_account.is_some() {
+        if self.launcher.options.pod.service_account.is_some() {
             return;
         }
         let seal = Seal {

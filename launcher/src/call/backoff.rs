@@ -9,23 +9,23 @@ use backon::{BackoffBuilder, ExponentialBuilder};
 use kube::runtime::utils::Backoff;
 
 /// The pace of requests and watches. An outage of the API server usually lasts seconds.
-pub(super) const REQUEST: Pace =
+pub(crate) const REQUEST: Pace =
     Pace { first: Duration::from_millis(100), longest: Duration::from_secs(2) };
 /// The pace of attempts, each of which creates a Job and a pod.
-pub(super) const ATTEMPT: Pace =
+pub(crate) const ATTEMPT: Pace =
     Pace { first: Duration::from_secs(1), longest: Duration::from_secs(30) };
 
 /// The first and the longest pause. With jitter, a pause is between half of its length and all of
 /// it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     first: Duration,
     longest: Duration,
 }
 
 /// An infinite sequence of pauses.
 #[derive(Debug)]
-pub(super) struct Waits {
+pub(crate) struct Waits {
     pace: Pace,
     times: backon::ExponentialBackoff,
     floor: Floor,
@@ -33,11 +33,11 @@ pub(super) struct Waits {
 
 /// The minimum of the next pause, which the server requested. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Floor(Arc<AtomicU64>);
+pub(crate) struct Floor(Arc<AtomicU64>);
 
 impl Floor {
     /// Sets the minimum in whole seconds, the unit of `Retry-After`.
-    pub(super) fn set(&self, time: Duration) {
+    pub(crate) fn set(&self, time: Duration) {
         self.0.store(time.as_secs(), Ordering::Relaxed);
     }
 
@@ -48,7 +48,7 @@ impl Floor {
 
 impl Pace {
     /// Returns the pauses from the beginning.
-    pub(super) fn waits(self) -> Waits {
+    pub(crate) fn waits(self) -> Waits {
         // Half of each pause is jitter, because backon adds up to the length of the given delay.
         let exponential = ExponentialBuilder::new()
             .with_min_delay(self.first / 2)
@@ -62,12 +62,12 @@ impl Pace {
 
 impl Waits {
     /// Returns the next pause.
-    pub(super) fn pause(&mut self) -> Duration {
+    pub(crate) fn pause(&mut self) -> Duration {
         self.times.next().unwrap_or(self.pace.longest).max(self.floor.take())
     }
 
     /// Returns the floor of the next pause.
-    pub(super) fn floor(&self) -> Floor {
+    pub(crate) fn floor(&self) -> Floor {
         self.floor.clone()
     }
 }

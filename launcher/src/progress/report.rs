@@ -17,7 +17,7 @@ const FAR: Duration = Duration::from_hours(24 * 365 * 30);
 pub(crate) type Sink<'a> = &'a (dyn Fn(Event) + Send + Sync);
 
 /// The events and timings of one launch.
-pub(super) struct Report<'a> {
+pub(crate) struct Report<'a> {
     start: Instant,
     sink: Sink<'a>,
     reported: Mutex<Reported>,
@@ -35,34 +35,34 @@ struct Reported {
 
 /// A part of a launch that may wait for something. If it is dropped while it waits, it reports
 /// nothing, because the step or the failure that ended the wait is reported instead.
-pub(super) struct Wait<'r> {
+pub(crate) struct Wait<'r> {
     report: &'r Report<'r>,
     is_waiting: AtomicBool,
 }
 
 impl<'a> Report<'a> {
     /// Returns the report of a launch that begins now.
-    pub(super) fn start(sink: Sink<'a>) -> Self {
+    pub(crate) fn start(sink: Sink<'a>) -> Self {
         Self { start: Instant::now(), sink, reported: Mutex::default() }
     }
 
     /// Returns a report that is only logged.
-    pub(super) fn unobserved() -> Self {
+    pub(crate) fn unobserved() -> Self {
         Self::start(&drop)
     }
 
     /// Returns the time since the beginning.
-    pub(super) fn elapsed(&self) -> Duration {
+    pub(crate) fn elapsed(&self) -> Duration {
         self.start.elapsed()
     }
 
     /// Returns the moment at which this time has elapsed.
-    pub(super) fn at(&self, elapsed: Duration) -> Instant {
+    pub(crate) fn at(&self, elapsed: Duration) -> Instant {
         later(self.start, elapsed)
     }
 
     /// Reports a step.
-    pub(super) fn step(&self, step: Step) {
+    pub(crate) fn step(&self, step: Step) {
         let at = self.elapsed();
         log(&step);
         let mut reported = self.reported();
@@ -83,7 +83,7 @@ impl<'a> Report<'a> {
     }
 
     /// Returns a part of the launch that may wait.
-    pub(super) fn wait(&self) -> Wait<'_> {
+    pub(crate) fn wait(&self) -> Wait<'_> {
         Wait { report: self, is_waiting: AtomicBool::new(false) }
     }
 
@@ -92,20 +92,20 @@ impl<'a> Report<'a> {
     }
 
     /// Returns when each phase ended.
-    pub(super) fn timings(&self) -> Timings {
+    pub(crate) fn timings(&self) -> Timings {
         self.reported().timings
     }
 }
 
 impl<'r> Wait<'r> {
     /// Returns another part of the same launch.
-    pub(super) fn another(&self) -> Wait<'r> {
+    pub(crate) fn another(&self) -> Wait<'r> {
         self.report.wait()
     }
 
     /// Starts to wait for this, and reports it unless it was already reported since the launch
     /// began to wait.
-    pub(super) fn on(&self, failure: Failure) {
+    pub(crate) fn on(&self, failure: Failure) {
         let words = (failure.reason, failure.message.clone());
         let mut reported = self.report.reported();
         if !self.is_waiting.swap(true, Ordering::Relaxed) {
@@ -119,14 +119,14 @@ impl<'r> Wait<'r> {
     }
 
     /// Stops waiting, and reports this if no other part of the launch is waiting.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         if self.stop() {
             self.report.step(Step::Resumed);
         }
     }
 
     /// Stops waiting. Returns whether this was the last part that waited.
-    pub(super) fn stop(&self) -> bool {
+    pub(crate) fn stop(&self) -> bool {
         if !self.is_waiting.swap(false, Ordering::Relaxed) {
             return false;
         }
@@ -157,6 +157,6 @@ fn log(step: &Step) {
 }
 
 /// Adds a time to an instant. If the clock cannot represent the sum, thirty years are added.
-pub(super) fn later(instant: Instant, time: Duration) -> Instant {
+pub(crate) fn later(instant: Instant, time: Duration) -> Instant {
     instant.checked_add(time).unwrap_or_else(|| instant + FAR)
 }

@@ -1,19 +1,23 @@
 //! Requests to the API server, which are retried for a limited time while it cannot serve them.
 //! Only this module retries requests; the clients that we create do not.
 
+pub(crate) mod backoff;
+mod reply;
+#[cfg(test)]
+mod tests;
+
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::backoff::{self, Waits};
-use super::report::{Report, Wait, later};
+use self::backoff::Waits;
 use crate::client::classify_request_error;
+use crate::progress::report::{Report, Wait, later};
 use crate::{Failure, Reason};
 
-#[cfg(test)]
-mod tests;
+pub(crate) use self::reply::Reply;
 
 /// The timeout of one request. An admission webhook may take half a minute, and a hanging server
 /// never answers.
@@ -21,7 +25,7 @@ const ANSWER: Duration = Duration::from_secs(35);
 
 /// How long a command other than a launch retries while the API server is unreachable or
 /// overloaded. It is short because a user is waiting.
-pub(super) const PROMPT: Duration = Duration::from_secs(10);
+pub(crate) const PROMPT: Duration = Duration::from_secs(10);
 
 /// The minimum timeout of the last request.
 const LEAST: Duration = Duration::from_secs(1);
@@ -33,43 +37,6 @@ const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(30);
 /// How long a 401 or 403 is retried after an outage. A server that has just started answers before
 /// its caches of RBAC rules are filled.
 const STARTING: Duration = Duration::from_secs(10);
-
-/// The API server's reply to a request, unless it is a failure.
-#[derive(Debug)]
-pub(crate) enum Reply<T> {
-    /// The request succeeded.
-    Done(T),
-    /// An object of this name already exists.
-    Exists,
-    /// The object does not exist.
-    Missing,
-    /// The object has changed since it was read.
-    Changed,
-}
-
-impl<T> Reply<T> {
-    /// Returns the value, if the request succeeded.
-    pub(crate) fn value(self) -> Option<T> {
-        match self {
-            Self::Done(value) => Some(value),
-            _ => None,
-        }
-    }
-
-    /// Returns the value. Any other reply is a failure.
-    pub(crate) fn expect_value(self, doing: &str) -> Result<T, Failure> {
-        let words = match self {
-            Self::Done(value) => return Ok(value),
-            Self::Exists => "the object already exists",
-            Self::Missing => "the object does not exist",
-            Self::Changed => "the object has changed",
-        };
-        Err(Failure::new(
-            Reason::ApiRefused,
-            format!("failed to {doing}: the API server says that {words}"),
-        ))
-    }
-}
 
 /// Sends a request that is not part of a launch. It is retried for at most 10 seconds, and retries
 /// are only logged. `doing` describes the request and completes "failed to" in messages.
@@ -90,7 +57,7 @@ where
 }
 
 /// Retries requests until they are answered, or until a deadline.
-pub(super) struct Retrier<'r> {
+pub(crate) struct Retrier<'r> {
     until: Instant,
     had_outage: AtomicBool,
     /// The wait of [`Retrier::wait`].
@@ -99,7 +66,7 @@ pub(super) struct Retrier<'r> {
 
 impl<'r> Retrier<'r> {
     /// Returns a retrier whose deadline is this time from now.
-    pub(super) fn new(report: &'r Report<'r>, time: Duration) -> Self {
+    pub(crate) fn new(report: &'r Report<'r>, time: Duration) -> Self {
         Self {
             until: later(Instant::now(), time),
             had_outage: AtomicBool::new(false),
@@ -108,7 +75,7 @@ impl<'r> Retrier<'r> {
     }
 
     /// Sends a request. `doing` describes it and completes "failed to" in messages.
-    pub(super) async fn send<T, F>(
+    pub(crate) async fn send<T, F>(
         &self,
         doing: &str,
         request: impl Fn() -> F,
@@ -126,7 +93,7 @@ impl<'r> Retrier<'r> {
             let mut at_least = Duration::ZERO;
             let answered = match timeout_at(end, request()).await {
                 Ok(Ok(value)) => Ok(Reply::Done(value)),
-                Ok(Err(error)) => to_reply(&error).ok_or_else(|| {
+                Ok(Err(error)) => Reply::from_error(&error).ok_or_else(|| {
                     at_least = retry_after(&error);
                     classify_request_error(&error, doing)
                 }),
@@ -153,7 +120,7 @@ impl<'r> Retrier<'r> {
     }
 
     /// Waits before the next try, or returns the failure if the deadline comes first.
-    pub(super) async fn wait(&self, failure: Failure, waits: &mut Waits) -> Result<(), Failure> {
+    pub(crate) async fn wait(&self, failure: Failure, waits: &mut Waits) -> Result<(), Failure> {
         self.pause(failure, waits.pause(), &self.wait).await
     }
 
@@ -168,29 +135,10 @@ impl<'r> Retrier<'r> {
 }
 
 /// Returns how long the server asks the client to wait.
-pub(super) fn retry_after(error: &kube::Error) -> Duration {
+pub(crate) fn retry_after(error: &kube::Error) -> Duration {
     let kube::Error::Api(status) = error else { return Duration::ZERO };
     let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
     Duration::from_secs(seconds.into()).min(LONGEST_RETRY_AFTER)
-}
-
-/// Returns the reply of an error that is not a failure.
-fn to_reply<T>(error: &kube::Error) -> Option<Reply<T>> {
-    let kube::Error::Api(status) = error else { return None };
-    let is_of_namespace =
-        status.details.as_ref().is_some_and(|details| details.kind == "namespaces");
-    if status.is_already_exists() {
-        Some(Reply::Exists)
-    } else if status.is_conflict() && !status.message.contains("resourcequotas \"") {
-        // A conflict about the usage of a quota is retried with the same object.
-        Some(Reply::Changed)
-    } else if status.code == 404 && !is_of_namespace {
-        // Only the status code is checked, because the reply about an unknown kind is plain text
-        // without a reason.
-        Some(Reply::Missing)
-    } else {
-        None
-    }
 }
 
 /// Returns the failure of a request that was not answered within this time.

@@ -1,0 +1,66 @@
+//! [`Launcher::dry_run`]: the objects that a launch would create.
+
+use kube::{Api, Client, ResourceExt};
+use serde_json::Value;
+
+use crate::call::{PROMPT, Reply, Retrier, send, send_for_value};
+use crate::object::{Facts, Kind, Plan};
+use crate::progress::report::Report;
+use crate::{Failure, Launcher, Reason, Request, uid};
+
+impl Launcher {
+    /// Returns the objects that a launch would create, with the defaults of the API server and the
+    /// changes of admission. Nothing is stored. An object that already exists is returned as it is.
+    /// The Job is that of the first attempt.
+    ///
+    /// The RoleBinding lacks these defaults and changes if the current user may not bind every
+    /// Role. The API server then looks up the Role, which a dry run has not stored.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Launcher::launch`] that the API server reports before a pod runs.
+    pub async fn dry_run(&self, request: &Request) -> Result<Vec<Value>, Failure> {
+        let plan = Plan::new(request, &self.options)?;
+        let client = &self.client;
+        let report = Report::unobserved();
+        let retrier = Retrier::new(&report, PROMPT);
+        // A user who may not read the namespace gets the objects for one without assigned uids.
+        let assigns_uids =
+            uid::is_assigned(client, &retrier, &self.options, &request.namespace).await;
+        let mut facts = Facts { assigns_uids, ..Facts::default() };
+        let doing = "find out whether the cluster supports image volumes";
+        let chosen = send_for_value(doing, || self.volumes.choose(client, &plan, &facts)).await?;
+        let config_map = create(client, &plan.config_map()).await?;
+        facts.config_map_uid = config_map.uid();
+        let mut objects = vec![serde_json::to_value(config_map)];
+        if let Some(access) = plan.access(&facts) {
+            objects.push(serde_json::to_value(create(client, &access.service_account).await?));
+            objects.push(serde_json::to_value(create(client, &access.role).await?));
+            objects.push(serde_json::to_value(create(client, &access.role_binding).await?));
+        }
+        let job = plan.job(1, chosen.strategy, &facts);
+        objects.push(serde_json::to_value(create(client, &job).await?));
+        let objects: Result<_, _> = objects.into_iter().collect();
+        objects.map_err(|error| Failure::new(Reason::Internal, error))
+    }
+}
+
+/// Creates `object` as a dry run. Returns the existing object if there is one.
+async fn create<K: Kind>(client: &Client, object: &K) -> Result<K, Failure> {
+    let namespace = object.namespace().unwrap_or_default();
+    let api: Api<K> = Api::namespaced(client.clone(), &namespace);
+    let name = object.name_any();
+    let kind = K::kind(&());
+    let doing = format!("create {kind} {namespace}/{name}");
+    let mut answer = match send(&doing, || super::create(&api, object)).await? {
+        Reply::Exists => {
+            send_for_value(&format!("read {kind} {namespace}/{name}"), || api.get(&name)).await?
+        }
+        // RBAC escalation check: without `bind`, the caller must hold the Role's own permissions.
+        // The API server looks up the Role, which the dry run has not stored.
+        Reply::Missing if kind == "RoleBinding" => object.clone(),
+        answer => answer.expect_value(&doing)?,
+    };
+    answer.meta_mut().managed_fields = None;
+    Ok(answer)
+}
