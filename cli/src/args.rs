@@ -1,6 +1,7 @@
 //! The arguments of the command line. This module checks each value on its own; the commands check
 //! combinations.
 
+mod catalog;
 mod check;
 mod connection;
 mod example;
@@ -24,6 +25,7 @@ use clap_complete::Shell;
 use unlade_text as text;
 
 pub(crate) use self::{
+    catalog::{Catalog, CatalogCommand, List, Listed, Report, Rows, Validate},
     check::{Check, CheckOutput},
     connection::Connection,
     inventory::{Delete, Describe, Get, Listing},
@@ -75,6 +77,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Unpack(Unpack),
     Load(Load),
+    Catalog(Catalog),
     // Boxed: it is many times as large as the others.
     Launch(Box<Launch>),
     Check(Box<Check>),

@@ -7,6 +7,7 @@
 //! assert!(help.render_help().to_string().contains("unpack"));
 //! ```
 
+mod catalog;
 mod check;
 mod completion;
 mod delete;
@@ -55,6 +56,7 @@ fn run(program: Program, command: Command, screen: &Screen) -> Result<(), Error>
     match command {
         Command::Unpack(args) => unpack::run(args, screen),
         Command::Load(args) => load::run(args, screen),
+        Command::Catalog(args) => catalog::run(args, screen),
         Command::Launch(args) => launch::run(*args, screen),
         Command::Check(args) => check::run(*args, screen),
         Command::Get(args) => get::run(args, screen),

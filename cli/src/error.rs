@@ -42,6 +42,12 @@ pub(crate) enum Error {
         #[source]
         source: oci::Error,
     },
+    /// A catalog was not read.
+    #[error(transparent)]
+    Catalog(#[from] unlade_catalog_directory::Error),
+    /// A catalog is invalid. Its problems are already reported.
+    #[error("the catalog {name} is invalid: {}", describe_problems(*errors, *warnings))]
+    InvalidCatalog { name: String, errors: usize, warnings: usize, is_limit: bool },
     /// No ConfigMap can hold the bundle.
     #[error(transparent)]
     Encode(#[from] encode::Error),
@@ -150,14 +156,25 @@ impl Error {
             Self::Source(_) | Self::Platform(_) | Self::Usage(_) | Self::ToolImage => Exit::Usage,
             Self::Directory { source, .. } => source.into(),
             Self::Image { source, .. } => source.into(),
+            Self::Catalog(error) => error.into(),
+            Self::InvalidCatalog { is_limit: true, .. } => Exit::TooLarge,
             Self::Encode(error) => error.into(),
             Self::Input(error) => error.into(),
             Self::Load { source, .. } => source.into(),
-            Self::NoBundle { .. } => Exit::BadBundle,
+            Self::InvalidCatalog { .. } | Self::NoBundle { .. } => Exit::BadBundle,
             Self::Launch { failure, .. } | Self::Cluster(failure) => Exit::Cluster(failure.reason),
             Self::Partly { exit, .. } | Self::Launches { exit, .. } => *exit,
             Self::Reported(_) => Exit::Reported,
         }
+    }
+}
+
+fn describe_problems(errors: usize, warnings: usize) -> String {
+    let count =
+        |number, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
+    match warnings {
+        0 => count(errors, "error"),
+        _ => format!("{} and {}", count(errors, "error"), count(warnings, "warning")),
     }
 }
 

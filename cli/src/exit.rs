@@ -13,7 +13,7 @@ pub(crate) enum Exit {
     Failure,
     /// The arguments are invalid; clap uses the same code.
     Usage,
-    /// The input is not a bundle or a ConfigMap, or it is broken.
+    /// The input is not a bundle, a catalog or a ConfigMap, or it is broken.
     BadBundle,
     /// The input is larger than a limit: that of a ConfigMap, or one of the `--max-...`.
     TooLarge,
@@ -42,7 +42,7 @@ impl Exit {
 pub(crate) const TABLE: &str = "  0  success, or the reader of the output closed the pipe
   1  something other than the bundle failed, such as reading a file
   2  the arguments are invalid
-  3  the input is not a bundle or a ConfigMap, or it is broken
+  3  the input is not a bundle, a catalog or a ConfigMap, or it is broken
   4  the input is larger than a ConfigMap or one of the limits allows
   5  --strict was given, and the bundle would lose something
   10 to 89  an operation on the cluster failed; each reason has a code: docs/reference/exit-codes.md";

@@ -10,6 +10,8 @@
 //! | [`directory`] | reads a bundle directory |
 //! | [`oci`] | reads a bundle image on disk, and builds images |
 //! | [`config_map`] | encodes and decodes the ConfigMap of a bundle |
+//! | [`catalog`] | checks a file-based catalog: its packages, channels, bundles and their graphs |
+//! | [`catalog_directory`] | reads the directory of a catalog |
 //! | [`loader`] | loads a bundle as OLM sees it, and its package manifest |
 //! | [`names`] | checks names of Kubernetes objects and image references |
 //! | [`yaml`] | reads YAML and JSON as Kubernetes does |
@@ -65,6 +67,8 @@
 //! ```
 
 pub use unlade_bundle as bundle;
+pub use unlade_catalog as catalog;
+pub use unlade_catalog_directory as catalog_directory;
 pub use unlade_config_map as config_map;
 pub use unlade_directory as directory;
 pub use unlade_loader as loader;

@@ -2,7 +2,7 @@
 
 /// Each subcommand with its examples. `{unlade}` stands for the command as users type it, and
 /// `{binary}` for the binary that shells complete.
-pub(super) const ALL: [(&str, &str); 8] = [
+pub(super) const ALL: [(&str, &str); 9] = [
     (
         "unpack",
         "  # Show a summary of a bundle.
@@ -22,6 +22,18 @@ pub(super) const ALL: [(&str, &str); 8] = [
 
   # Load all bundles that OLM has unpacked, one per line.
   kubectl get configmaps -A -l olm.managed=true -o json | {unlade} load -o json
+",
+    ),
+    (
+        "catalog",
+        "  # Check a catalog, and report all problems at once.
+  {unlade} catalog validate catalog
+
+  # List the heads of all channels.
+  {unlade} catalog list channels catalog
+
+  # Write the problems for a code review system, and fail for warnings too.
+  {unlade} catalog validate catalog -o sarif --strict > catalog.sarif
 ",
     ),
     (

@@ -30,21 +30,21 @@ pub(super) fn run(program: Program, args: Man) -> Result<(), Error> {
 fn documented(program: Program) -> Command {
     // clap_mangen omits the help of an option that `-h` hides, and lists a page of `help`, which it
     // does not write.
-    let reveal = |command: Command| command.mut_args(|arg| arg.hide_short_help(false));
+    fn reveal(command: Command) -> Command {
+        command.mut_args(|arg| arg.hide_short_help(false)).mut_subcommands(reveal)
+    }
     // Pages are named after binaries: `kubectl-unlade-load.1`.
     let command = program.command().bin_name(program.binary()).disable_help_subcommand(true);
-    let mut command = reveal(command).mut_subcommands(reveal);
+    let mut command = reveal(command);
     command.build();
     command
 }
 
 fn write_all(command: &Command, directory: &Path) -> io::Result<()> {
     fs::create_dir_all(directory)?;
-    for command in std::iter::once(command).chain(command.get_subcommands()) {
-        let path = directory.join(Page::new(command.clone()).get_filename());
-        fs::write(path, page(command)?)?;
-    }
-    Ok(())
+    let path = directory.join(Page::new(command.clone()).get_filename());
+    fs::write(path, page(command)?)?;
+    command.get_subcommands().try_for_each(|command| write_all(command, directory))
 }
 
 fn page(command: &Command) -> io::Result<Vec<u8>> {

@@ -5,6 +5,7 @@ use std::io;
 use std::iter;
 
 use unlade_bundle::{content, source};
+use unlade_catalog_directory as catalog;
 use unlade_config_map::{decode, encode, gzip};
 use unlade_loader as loader;
 use unlade_oci as oci;
@@ -20,6 +21,16 @@ impl From<&source::Error> for Exit {
             | source::Error::Changed { .. }
             | source::Error::System { .. } => Self::Failure,
             _ => Self::BadBundle,
+        }
+    }
+}
+
+impl From<&catalog::Error> for Exit {
+    fn from(error: &catalog::Error) -> Self {
+        match error {
+            error if error.is_limit() => Self::TooLarge,
+            catalog::Error::Name { .. } => Self::BadBundle,
+            _ => Self::Failure,
         }
     }
 }

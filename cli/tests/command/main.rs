@@ -13,6 +13,8 @@ mod api_server;
 mod batch;
 /// A bundle directory for one test.
 mod bundle;
+/// `unlade catalog`.
+mod catalog;
 /// The commands that talk to clusters, without a cluster.
 mod cluster;
 /// Every bundle of the corpus, through pipes.

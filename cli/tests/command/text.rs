@@ -74,6 +74,9 @@ fn man_pages_are_written_one_for_each_command() {
     assert_eq!(
         names,
         [
+            "unlade-catalog-list.1",
+            "unlade-catalog-validate.1",
+            "unlade-catalog.1",
             "unlade-check.1",
             "unlade-completion.1",
             "unlade-delete.1",

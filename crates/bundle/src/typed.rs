@@ -97,7 +97,7 @@ pub fn field<'a>(object: Value<'a>, name: &str) -> Option<Value<'a>> {
 }
 
 /// Describes the type of a value, for messages.
-fn noun(kind: Kind<'_>) -> &'static str {
+pub fn noun(kind: Kind<'_>) -> &'static str {
     match kind {
         Kind::Null => "null",
         Kind::Bool(_) => "a boolean",

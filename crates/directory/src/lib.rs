@@ -17,6 +17,7 @@
 //! write the token into the ConfigMap.
 
 mod beneath;
+mod entry;
 mod file;
 mod place;
 mod walk;
@@ -30,6 +31,7 @@ use unlade_bundle::source::{self, Error};
 use unlade_bundle::{Limits, Reading};
 
 pub use self::beneath::{Folder, Mount};
+pub use self::entry::Kind;
 pub use self::file::read_at_most;
 pub use self::place::Place;
 

@@ -80,6 +80,35 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns the line of the error, if it is a single line.
+    pub fn line(&self) -> Option<u64> {
+        match self {
+            Self::Syntax { line, .. }
+            | Self::Encoding { line, .. }
+            | Self::TooDeep { line, .. }
+            | Self::Aliasing { line }
+            | Self::TooComplex { line, .. } => Some(*line).filter(|line| *line > 0),
+            _ => None,
+        }
+    }
+
+    /// Adds `lines` to the line of the error, if it has one.
+    pub(super) fn below(mut self, lines: u64) -> Self {
+        match &mut self {
+            Self::Syntax { line, .. }
+            | Self::Encoding { line, .. }
+            | Self::TooDeep { line, .. }
+            | Self::Aliasing { line }
+            | Self::TooComplex { line, .. }
+                if *line > 0 =>
+            {
+                *line += lines;
+            }
+            _ => {}
+        }
+        self
+    }
+
     /// Checks whether one of the [`Limits`](super::Limits), or a limit of the parser, was exceeded.
     pub fn is_limit(&self) -> bool {
         matches!(

@@ -16,6 +16,7 @@ pub(crate) use build::{Builder, Field, Key, NodeId, Unwritable};
 pub(crate) use number::{float_text, key_text};
 use parse::go_lossy;
 pub(crate) use parse::{Fault, parse};
+use write::Style;
 
 /// A JSON value with all its children.
 #[derive(Debug, Clone)]
@@ -200,7 +201,22 @@ impl<'a> Value<'a> {
 
     /// Encodes the value as Go's `json.Marshal`, without a final newline.
     pub fn to_json(&self) -> String {
-        write::json(self.tree, self.node)
+        write::json(self.tree, self.node, Style::Marshal)
+    }
+
+    /// Encodes the value as Go encodes a value that it has decoded into `interface{}`, with
+    /// `SetEscapeHTML(false)`: every number is a float. operator-registry encodes the metas of a
+    /// catalog so. There is no final newline.
+    ///
+    /// ```
+    /// use unlade_yaml::{Limits, Scalars, read};
+    ///
+    /// let document = read(b"a: 9007199254740993\nb: <&>", Scalars::Resolved, &Limits::default())?;
+    /// assert_eq!(document.tree.root().to_float_json(), r#"{"a":9007199254740992,"b":"<&>"}"#);
+    /// # Ok::<(), unlade_yaml::Error>(())
+    /// ```
+    pub fn to_float_json(&self) -> String {
+        write::json(self.tree, self.node, Style::Floats)
     }
 
     fn fields(&self) -> &'a [Field] {

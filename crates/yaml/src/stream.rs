@@ -184,7 +184,7 @@ fn first_chunk(bytes: &[u8], lines: u64) -> Result<(Cow<'_, [u8]>, &[u8]), Error
 }
 
 /// Ends each line with `\n`, including the last one, as `LineReader.Read` does.
-fn terminated(chunk: &[u8]) -> Cow<'_, [u8]> {
+pub(super) fn terminated(chunk: &[u8]) -> Cow<'_, [u8]> {
     let carriage = chunk.windows(2).any(|pair| pair == b"\r\n");
     if !carriage && chunk.ends_with(b"\n") {
         return chunk.into();
@@ -231,7 +231,7 @@ pub(super) fn tail(text: &[u8]) -> Option<Unread> {
 }
 
 /// Checks whether `text` is empty or starts with `#` after Go's `strings.TrimSpace`.
-fn is_blank_or_comment(text: &[u8]) -> bool {
+pub(super) fn is_blank_or_comment(text: &[u8]) -> bool {
     let text = String::from_utf8_lossy(text);
     let text = text.trim_start();
     text.is_empty() || text.starts_with('#')
@@ -258,6 +258,6 @@ fn line_after(before: &[u8]) -> u64 {
     n_lines(before) + 1
 }
 
-fn n_lines(text: &[u8]) -> u64 {
+pub(super) fn n_lines(text: &[u8]) -> u64 {
     text.split(|&byte| byte == b'\n').count() as u64 - 1
 }

@@ -45,7 +45,7 @@ const KUBECONFIG_YAML: &[&str] = &["serde_saphyr"];
 const OUTSIDE: &[&str] =
     &["std::fs", "std::net", "std::env", "std::process", "std::thread", "fs::read", "env::var"];
 
-const BOUNDARIES: [Boundary; 18] = [
+const BOUNDARIES: [Boundary; 20] = [
     Boundary {
         crate_name: "unlade-text",
         purpose: "text from outside, as it is shown",
@@ -83,6 +83,15 @@ const BOUNDARIES: [Boundary; 18] = [
         forbidden_words: OUTSIDE,
     },
     Boundary {
+        crate_name: "unlade-catalog",
+        purpose: "a file-based catalog: its metas, its channel graphs, and their rules",
+        reach: "nothing",
+        folder: "crates/catalog",
+        may_name: &["unlade-bundle", "unlade-name", "unlade-text", "unlade-yaml"],
+        without: &[ASYNC, NETWORK, KUBERNETES, SYSTEM, TERMINAL, YAML],
+        forbidden_words: OUTSIDE,
+    },
+    Boundary {
         crate_name: "unlade-config-map",
         purpose: "the ConfigMap of a bundle: encoding, decoding, marks and records",
         reach: "nothing",
@@ -106,6 +115,21 @@ const BOUNDARIES: [Boundary; 18] = [
         reach: "files",
         folder: "crates/directory",
         may_name: &["unlade-bundle"],
+        without: &[ASYNC, NETWORK, KUBERNETES, TERMINAL, YAML],
+        forbidden_words: &["std::net", "std::process::Command"],
+    },
+    Boundary {
+        crate_name: "unlade-catalog-directory",
+        purpose: "the directory of a catalog, read without leaving it",
+        reach: "files",
+        folder: "crates/catalog-directory",
+        may_name: &[
+            "unlade-bundle",
+            "unlade-catalog",
+            "unlade-directory",
+            "unlade-text",
+            "unlade-yaml",
+        ],
         without: &[ASYNC, NETWORK, KUBERNETES, TERMINAL, YAML],
         forbidden_words: &["std::net", "std::process::Command"],
     },
@@ -175,6 +199,8 @@ const BOUNDARIES: [Boundary; 18] = [
         folder: "cli",
         may_name: &[
             "unlade-bundle",
+            "unlade-catalog",
+            "unlade-catalog-directory",
             "unlade-config-map",
             "unlade-diagnose",
             "unlade-directory",
@@ -195,6 +221,8 @@ const BOUNDARIES: [Boundary; 18] = [
         folder: "tests",
         may_name: &[
             "unlade-bundle",
+            "unlade-catalog",
+            "unlade-catalog-directory",
             "unlade-config-map",
             "unlade-directory",
             "unlade-launcher",

@@ -10,7 +10,16 @@ enum Open<'a> {
     Object(std::slice::Iter<'a, Field>),
 }
 
-pub(super) fn json(tree: &Tree, root: NodeId) -> String {
+/// How a value is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    /// Numbers as they are, and `<`, `>` and `&` escaped.
+    Marshal,
+    /// Numbers as floats, and `<`, `>` and `&` unescaped.
+    Floats,
+}
+
+pub(super) fn json(tree: &Tree, root: NodeId, style: Style) -> String {
     let mut out = String::new();
     let mut open: Vec<Open<'_>> = Vec::new();
     let mut next = Some(root);
@@ -25,7 +34,7 @@ pub(super) fn json(tree: &Tree, root: NodeId) -> String {
                     out.push('{');
                     open.push(Open::Object(tree.run_fields(run).iter()));
                 }
-                leaf => write_leaf(&mut out, tree, leaf),
+                leaf => write_leaf(&mut out, tree, leaf, style),
             }
         }
         match open.last_mut() {
@@ -42,7 +51,7 @@ pub(super) fn json(tree: &Tree, root: NodeId) -> String {
             Some(Open::Object(fields)) => {
                 if let Some(field) = fields.next() {
                     comma(&mut out, '{');
-                    write_key(&mut out, tree, field);
+                    write_key(&mut out, tree, field, style);
                     out.push(':');
                     next = Some(field.value);
                 } else {
@@ -85,14 +94,21 @@ fn comma(out: &mut String, bracket: char) {
     }
 }
 
-fn write_key(out: &mut String, tree: &Tree, field: &Field) {
+fn write_key(out: &mut String, tree: &Tree, field: &Field, style: Style) {
     match field.key {
-        Key::Mended(_) => out.push_str(&mended(tree.key(field))),
-        _ => write_string(out, tree.key(field)),
+        Key::Mended(_) if style == Style::Marshal => out.push_str(&mended(tree.key(field))),
+        _ => write_string(out, tree.key(field), style),
     }
 }
 
-fn write_leaf(out: &mut String, tree: &Tree, node: Node) {
+fn write_leaf(out: &mut String, tree: &Tree, node: Node, style: Style) {
+    #[expect(clippy::cast_precision_loss, reason = "Go decodes the digits as a float")]
+    let node = match node {
+        Node::Int(value) if style == Style::Floats => Node::Float(value as f64),
+        Node::Uint(value) if style == Style::Floats => Node::Float(value as f64),
+        Node::Mended(span) if style == Style::Floats => Node::String(span),
+        node => node,
+    };
     // Writing to a string cannot fail.
     let _ = match node {
         Node::Bool(true) => out.write_str("true"),
@@ -101,7 +117,7 @@ fn write_leaf(out: &mut String, tree: &Tree, node: Node) {
         Node::Uint(value) => write!(out, "{value}"),
         Node::Float(value) => out.write_str(&float_text(value)),
         Node::String(span) => {
-            write_string(out, tree.str(span));
+            write_string(out, tree.str(span), style);
             Ok(())
         }
         Node::Mended(span) => out.write_str(&mended(tree.str(span))),
@@ -112,11 +128,12 @@ fn write_leaf(out: &mut String, tree: &Tree, node: Node) {
 /// Encodes a string in which U+FFFD replaces bytes that are not UTF-8.
 pub(super) fn mended(text: &str) -> String {
     let mut out = String::new();
-    write_string(&mut out, text);
+    write_string(&mut out, text, Style::Marshal);
     out.replace('\u{fffd}', "\\ufffd")
 }
 
-fn write_string(out: &mut String, text: &str) {
+fn write_string(out: &mut String, text: &str, style: Style) {
+    let is_html = style == Style::Marshal;
     out.push('"');
     let mut done = 0;
     for (at, byte) in text.bytes().enumerate() {
@@ -128,9 +145,9 @@ fn write_string(out: &mut String, text: &str) {
             b'\t' => ("\\t", 1),
             0x08 => ("\\b", 1),
             0x0c => ("\\f", 1),
-            b'<' => ("\\u003c", 1),
-            b'>' => ("\\u003e", 1),
-            b'&' => ("\\u0026", 1),
+            b'<' if is_html => ("\\u003c", 1),
+            b'>' if is_html => ("\\u003e", 1),
+            b'&' if is_html => ("\\u0026", 1),
             0..0x20 => ("", 1),
             0xe2 if is_separator(text, at) => ("", 3),
             _ => continue,

@@ -1,0 +1,219 @@
+//! `unlade catalog list`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use unlade_catalog::{Catalog, Severity, graph};
+use unlade_catalog_directory::{self as directory, Limits};
+
+use crate::{
+    args::{List, Listed, Rows},
+    error::Error,
+    output::{self, Documents, Form},
+    screen::Screen,
+    table::{Align, Table},
+};
+
+/// Lists a part of a valid catalog, sorted by its names.
+pub(super) fn run(args: List, screen: &Screen) -> Result<(), Error> {
+    let List { what, catalog: path, package, output, no_headers } = args;
+    let reading = directory::read(&path, &Limits::default())?;
+    let errors = reading.problems.iter().filter(|it| it.severity == Severity::Error).count();
+    if errors > 0 {
+        let name = path.display().to_string();
+        return Err(Error::InvalidCatalog { name, errors, warnings: 0, is_limit: false });
+    }
+    let catalog = select(reading.catalog, package.as_deref())?;
+    let printer = Printer { output, no_headers, screen };
+    match what {
+        Listed::Packages => {
+            printer.print(&packages(&catalog), ["NAME", "DEFAULT CHANNEL"], |row| {
+                [row.name.to_owned(), row.default_channel.to_owned()]
+            })
+        }
+        Listed::Channels => {
+            printer.print(&channels(&catalog), ["PACKAGE", "CHANNEL", "HEAD"], |row| {
+                [row.package, row.channel, row.head].map(str::to_owned)
+            })
+        }
+        Listed::Bundles => {
+            let names =
+                ["PACKAGE", "CHANNEL", "BUNDLE", "REPLACES", "SKIPS", "SKIP RANGE", "IMAGE"];
+            printer.print(&bundles(&catalog), names, |row| {
+                let BundleRow { package, channel, bundle, replaces, skips, skip_range, image } =
+                    row;
+                let skips = skips.join(",");
+                [package, channel, bundle, replaces, &*skips, skip_range, image].map(str::to_owned)
+            })
+        }
+        Listed::Deprecations => {
+            let names = ["PACKAGE", "SCHEMA", "NAME", "MESSAGE"];
+            printer.print(&deprecations(&catalog), names, |row| {
+                [row.package, row.schema, row.name, row.message].map(str::to_owned)
+            })
+        }
+        Listed::Images => printer.print(&images(&catalog), ["IMAGE", "BUNDLES"], |row| {
+            [row.image.to_owned(), row.bundles.join(",")]
+        }),
+    }
+}
+
+/// Removes all other packages.
+fn select(mut catalog: Catalog, package: Option<&str>) -> Result<Catalog, Error> {
+    let Some(name) = package else { return Ok(catalog) };
+    catalog.packages.retain(|package| package.name == name);
+    if catalog.packages.is_empty() {
+        return Err(Error::NotFound(vec![format!("package {name}")]));
+    }
+    catalog.channels.retain(|channel| channel.package == name);
+    catalog.bundles.retain(|bundle| bundle.package == name);
+    catalog.deprecations.retain(|deprecations| deprecations.package == name);
+    Ok(catalog)
+}
+
+struct Printer<'s> {
+    output: Rows,
+    no_headers: bool,
+    screen: &'s Screen,
+}
+
+impl Printer<'_> {
+    /// Writes the rows as a table, or as one list of objects.
+    fn print<R: Serialize, const COLUMNS: usize>(
+        &self,
+        rows: &[R],
+        names: [&str; COLUMNS],
+        cells: impl Fn(&R) -> [String; COLUMNS],
+    ) -> Result<(), Error> {
+        let form = match self.output {
+            Rows::Json => Form::Json,
+            Rows::Yaml => Form::Yaml,
+            Rows::Text => {
+                let mut table = Table::new(names.map(|name| (name, Align::Left)));
+                if self.no_headers {
+                    table.hide_names();
+                }
+                for row in rows {
+                    table.push(cells(row).each_ref().map(String::as_str));
+                }
+                let mut text = String::new();
+                // As in kubectl, nothing is cut, so that users can copy names.
+                table.write(&mut text, None, &self.screen.out);
+                return output::print(text.as_bytes()).map_err(Error::Output);
+            }
+        };
+        let mut documents = Documents::new(form, output::stdout());
+        documents.write(&rows).and_then(|()| documents.finish()).map_err(Error::Output)
+    }
+}
+
+#[derive(Serialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "camelCase")]
+struct PackageRow<'c> {
+    name: &'c str,
+    default_channel: &'c str,
+}
+
+fn packages(catalog: &Catalog) -> Vec<PackageRow<'_>> {
+    sorted(catalog.packages.iter().map(|package| PackageRow {
+        name: &package.name,
+        default_channel: &package.default_channel,
+    }))
+}
+
+#[derive(Serialize, PartialEq, Eq, PartialOrd, Ord)]
+struct ChannelRow<'c> {
+    package: &'c str,
+    channel: &'c str,
+    head: &'c str,
+}
+
+fn channels(catalog: &Catalog) -> Vec<ChannelRow<'_>> {
+    sorted(catalog.channels.iter().map(|channel| ChannelRow {
+        package: &channel.package,
+        channel: &channel.name,
+        // The channel of a valid catalog has one head.
+        head: graph::heads(&channel.entries).first().copied().unwrap_or_default(),
+    }))
+}
+
+#[derive(Serialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "camelCase")]
+struct BundleRow<'c> {
+    package: &'c str,
+    channel: &'c str,
+    bundle: &'c str,
+    replaces: &'c str,
+    skips: &'c [String],
+    skip_range: &'c str,
+    image: &'c str,
+}
+
+/// Returns each entry of each channel, with the image of its bundle.
+fn bundles(catalog: &Catalog) -> Vec<BundleRow<'_>> {
+    let key = |it: &'_ unlade_catalog::Bundle| (it.package.clone(), it.name.clone());
+    let images: BTreeMap<_, _> = catalog.bundles.iter().map(|it| (key(it), &it.image)).collect();
+    let entries = catalog
+        .channels
+        .iter()
+        .flat_map(|channel| channel.entries.iter().map(move |entry| (channel, entry)));
+    sorted(entries.map(|(channel, entry)| {
+        BundleRow {
+            package: &channel.package,
+            channel: &channel.name,
+            bundle: &entry.name,
+            replaces: &entry.replaces,
+            skips: &entry.skips,
+            skip_range: &entry.skip_range,
+            image: images
+                .get(&(channel.package.clone(), entry.name.clone()))
+                .map_or("", |image| image.as_str()),
+        }
+    }))
+}
+
+#[derive(Serialize, PartialEq, Eq, PartialOrd, Ord)]
+struct DeprecationRow<'c> {
+    package: &'c str,
+    schema: &'c str,
+    name: &'c str,
+    message: &'c str,
+}
+
+fn deprecations(catalog: &Catalog) -> Vec<DeprecationRow<'_>> {
+    let entries =
+        catalog.deprecations.iter().flat_map(|all| all.entries.iter().map(move |it| (all, it)));
+    sorted(entries.map(|(all, entry)| DeprecationRow {
+        package: &all.package,
+        schema: &entry.schema,
+        name: &entry.name,
+        message: &entry.message,
+    }))
+}
+
+#[derive(Serialize, PartialEq, Eq, PartialOrd, Ord)]
+struct ImageRow<'c> {
+    image: &'c str,
+    bundles: Vec<&'c str>,
+}
+
+/// Returns the images of all bundles, and those that the bundles use, each once.
+fn images(catalog: &Catalog) -> Vec<ImageRow<'_>> {
+    let mut images: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for bundle in &catalog.bundles {
+        let own = std::iter::once(&bundle.image).chain(&bundle.related_images);
+        for image in own.filter(|image| !image.is_empty()) {
+            images.entry(image).or_default().insert(&bundle.name);
+        }
+    }
+    images
+        .into_iter()
+        .map(|(image, bundles)| ImageRow { image, bundles: bundles.into_iter().collect() })
+        .collect()
+}
+
+fn sorted<T: Ord>(rows: impl Iterator<Item = T>) -> Vec<T> {
+    let mut rows: Vec<_> = rows.collect();
+    rows.sort();
+    rows
+}

@@ -1,0 +1,168 @@
+use std::fs;
+
+use tempfile::TempDir;
+
+use crate::run::unlade;
+
+const VALID: &str = "schema: olm.package
+name: tea
+defaultChannel: stable
+---
+schema: olm.channel
+name: stable
+package: tea
+entries:
+- name: tea.v1
+---
+schema: olm.bundle
+name: tea.v1
+package: tea
+image: registry.example/tea:1
+properties:
+- type: olm.package
+  value: {packageName: tea, version: 1.0.0}
+";
+
+fn write(text: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("catalog.yaml"), text).unwrap();
+    folder
+}
+
+/// Returns the arguments of `unlade catalog validate`.
+fn validate<'a>(catalog: &'a TempDir, more: &[&'a str]) -> Vec<&'a str> {
+    [&["catalog", "validate", catalog.path().to_str().unwrap()], more].concat()
+}
+
+#[test]
+fn a_valid_catalog_succeeds_with_a_summary() {
+    let catalog = write(VALID);
+    let summary = unlade(validate(&catalog, &[])).success();
+    assert_eq!(summary, "valid: 1 packages, 1 channels and 1 bundles in 1 files\n");
+    let json = unlade(validate(&catalog, &["-o", "json", "--strict"])).success();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json, serde_json::json!({"passed": true, "problems": []}));
+}
+
+#[test]
+fn an_invalid_catalog_fails_with_all_problems_and_their_lines() {
+    let text = VALID.replace("1.0.0", "v1").replace("defaultChannel: stable", "defaultChannel: x");
+    let catalog = write(&text);
+    let finished = unlade(validate(&catalog, &[]));
+    assert_eq!(
+        finished.stdout,
+        "catalog.yaml:3: error: the default channel x of package tea does not exist \
+         [default-channel]\n  hint: set defaultChannel to a channel of the package\n\
+         catalog.yaml:17: error: `v1` is not a version like 1.2.3: unexpected character 'v' while \
+         parsing major version number (package tea, bundle tea.v1) [version]\n  \
+         hint: use a version such as 1.2.3, without the letter v\n"
+    );
+    assert_eq!(finished.code, Some(3));
+    assert!(finished.stderr.ends_with("is invalid: 2 errors\n"), "{finished:?}");
+}
+
+#[test]
+fn json_has_the_fields_of_opm_and_the_problems() {
+    let catalog = write(&VALID.replace("image: registry.example/tea:1\n", ""));
+    let finished = unlade(validate(&catalog, &["-o", "json"]));
+    let json: serde_json::Value = serde_json::from_str(&finished.stdout).unwrap();
+    assert_eq!(json["passed"], false);
+    assert!(json["error"]["message"].as_str().unwrap().contains("1 error"));
+    let problem = &json["problems"][0];
+    for (field, value) in [
+        ("file", "catalog.yaml"),
+        ("severity", "error"),
+        ("rule", "image"),
+        ("package", "tea"),
+        ("bundle", "tea.v1"),
+        ("remedy", "set the image of the bundle"),
+    ] {
+        assert_eq!(problem[field], value, "{problem}");
+    }
+    assert_eq!(problem["line"], 11);
+    assert_eq!(finished.code, Some(3));
+}
+
+#[test]
+fn sarif_names_the_rule_and_the_line() {
+    let catalog = write(&VALID.replace("image:", "imgae: x\nimage:"));
+    let sarif = unlade(validate(&catalog, &["-o", "sarif"])).success();
+    let sarif: serde_json::Value = serde_json::from_str(&sarif).unwrap();
+    let run = &sarif["runs"][0];
+    let result = &run["results"][0];
+    assert_eq!(result["ruleId"], "unknown-field");
+    assert_eq!(result["level"], "warning");
+    let location = &result["locations"][0]["physicalLocation"];
+    assert_eq!(location["artifactLocation"]["uri"], "catalog.yaml");
+    assert_eq!(location["region"]["startLine"], 14);
+    let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
+    assert!(rules.iter().any(|rule| rule["id"] == result["ruleId"]));
+}
+
+#[test]
+fn strict_refuses_warnings() {
+    let catalog = write(&VALID.replace("image:", "imgae: x\nimage:"));
+    let output = unlade(validate(&catalog, &[])).success();
+    assert!(output.contains("imgae is unknown; is it meant to be image?"), "{output}");
+    let finished = unlade(validate(&catalog, &["--strict"]));
+    assert_eq!(finished.code, Some(5));
+    let message = "1 finding was reported, and --strict was given";
+    assert!(finished.stderr.contains(message), "{finished:?}");
+}
+
+#[test]
+fn a_missing_catalog_is_a_failure_of_the_system() {
+    let stderr = unlade(["catalog", "validate", "no-such-folder"]).failure(1);
+    assert!(stderr.contains("failed to open the catalog no-such-folder"), "{stderr}");
+}
+
+#[test]
+fn lists_have_a_row_for_each_part() {
+    let text = format!(
+        "{VALID}relatedImages: [{{name: a, image: registry.example/a}}]\n---\n\
+         schema: olm.deprecations\npackage: tea\nentries:\n\
+         - {{reference: {{schema: olm.channel, name: stable}}, message: old}}\n"
+    );
+    let catalog = write(&text);
+    let path = catalog.path().to_str().unwrap();
+    for (what, table) in [
+        ("packages", "NAME   DEFAULT CHANNEL\ntea    stable\n"),
+        ("channels", "PACKAGE   CHANNEL   HEAD\ntea       stable    tea.v1\n"),
+        (
+            "bundles",
+            "PACKAGE   CHANNEL   BUNDLE   REPLACES   SKIPS   SKIP RANGE   IMAGE\n\
+             tea       stable    tea.v1                                   registry.example/tea:1\n",
+        ),
+        (
+            "deprecations",
+            "PACKAGE   SCHEMA        NAME     MESSAGE\ntea       olm.channel   stable   old\n",
+        ),
+        (
+            "images",
+            "IMAGE                    BUNDLES\nregistry.example/a       tea.v1\n\
+             registry.example/tea:1   tea.v1\n",
+        ),
+    ] {
+        assert_eq!(unlade(["catalog", "list", what, path]).success(), table);
+    }
+    let json = unlade(["catalog", "list", "channels", path, "tea", "-o", "json"]).success();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        json,
+        serde_json::json!([{"package": "tea", "channel": "stable", "head": "tea.v1"}])
+    );
+    let yaml = unlade(["catalog", "list", "packages", path, "-o", "yaml"]).success();
+    assert_eq!(yaml, "- defaultChannel: stable\n  name: tea\n");
+}
+
+#[test]
+fn lists_of_what_is_unknown_or_invalid_fail() {
+    let catalog = write(VALID);
+    let path = catalog.path().to_str().unwrap();
+    let stderr = unlade(["catalog", "list", "bundles", path, "coffee"]).failure(1);
+    assert!(stderr.contains("package coffee not found"), "{stderr}");
+    let catalog = write(&VALID.replace("1.0.0", "v1"));
+    let path = catalog.path().to_str().unwrap();
+    let stderr = unlade(["catalog", "list", "bundles", path]).failure(3);
+    assert!(stderr.contains("is invalid: 1 error"), "{stderr}");
+}

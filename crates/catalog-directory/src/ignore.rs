@@ -1,0 +1,198 @@
+//! The patterns of `.indexignore` files, as joelanford/ignore and go-git read them.
+//!
+//! They differ from those of git, and of the libraries for git's rules (docs/decisions/0031): only
+//! files are tested, so a file in an excluded folder can be included again; the last pattern that
+//! matches decides; blanks at the end of a line are never a part of a pattern; and `[!x]` is the
+//! class of `!` and `x`.
+
+use globset::{GlobBuilder, GlobMatcher};
+
+#[cfg(test)]
+mod tests;
+
+/// The limit of Go's `bufio.Scanner` for a line, in bytes.
+const MAX_LINE: usize = 64 << 10;
+
+/// The patterns of all `.indexignore` files of a catalog.
+#[derive(Debug, Default)]
+pub(crate) struct Ignore {
+    patterns: Vec<Pattern>,
+}
+
+#[derive(Debug)]
+struct Pattern {
+    /// The folder of its file.
+    domain: Vec<String>,
+    /// Whether it includes files again.
+    is_inclusion: bool,
+    /// Whether it matches only folders.
+    is_folder: bool,
+    /// Whether it is a path, and not a name at any depth.
+    is_path: bool,
+    parts: Vec<Part>,
+}
+
+/// A pattern for one part of a path.
+#[derive(Debug)]
+enum Part {
+    /// Nothing, between two slashes.
+    Empty,
+    /// `**`: any number of folders.
+    Folders,
+    /// A name without special characters.
+    Name(String),
+    Glob(Box<GlobMatcher>),
+    /// The pattern is malformed, or contains `**` beside other characters, and never matches.
+    Never,
+}
+
+impl Ignore {
+    /// Adds the patterns of an `.indexignore` in the folder `domain`. Add the files in the order of
+    /// the walk. Returns false if a line is too long.
+    pub(crate) fn add(&mut self, domain: &str, text: &[u8]) -> bool {
+        let domain: Vec<_> =
+            domain.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
+        for line in text.split(|&byte| byte == b'\n') {
+            if line.len() >= MAX_LINE {
+                return false;
+            }
+            let line = String::from_utf8_lossy(line);
+            let line = line.trim();
+            if !line.is_empty() && !line.starts_with('#') {
+                self.patterns.push(Pattern::new(line, domain.clone()));
+            }
+        }
+        true
+    }
+
+    /// Returns the number of patterns.
+    pub(crate) fn len(&self) -> usize {
+        self.patterns.len()
+    }
+
+    /// Checks whether the file at `path` does not belong to the catalog.
+    pub(crate) fn is_ignored(&self, path: &str) -> bool {
+        let path: Vec<_> = path.split('/').collect();
+        let last = self.patterns.iter().rev().find(|pattern| pattern.matches(&path));
+        last.is_some_and(|pattern| !pattern.is_inclusion)
+    }
+}
+
+impl Pattern {
+    fn new(text: &str, domain: Vec<String>) -> Self {
+        let (is_inclusion, text) = match text.strip_prefix('!') {
+            Some(text) => (true, text),
+            None => (false, text),
+        };
+        let (is_folder, text) = match text.strip_suffix('/') {
+            Some(text) => (true, text),
+            None => (false, text),
+        };
+        let is_path = text.contains('/');
+        let parts = text.split('/').map(|part| Part::new(part, is_path)).collect();
+        Self { domain, is_inclusion, is_folder, is_path, parts }
+    }
+
+    fn matches(&self, path: &[&str]) -> bool {
+        let Some((domain, path)) = path.split_at_checked(self.domain.len()) else { return false };
+        if path.is_empty() || domain != self.domain {
+            return false;
+        }
+        if self.is_path {
+            return self.matches_path(path);
+        }
+        let Some(part) = self.parts.first() else { return false };
+        match path.iter().position(|name| part.matches(name)) {
+            Some(at) => !(self.is_folder && at + 1 == path.len()),
+            None => false,
+        }
+    }
+
+    /// Does the same as go-git's `globMatch`. The part after `**` takes the first name that it
+    /// matches, and never another.
+    fn matches_path(&self, mut path: &[&str]) -> bool {
+        let (mut is_matched, mut can_skip) = (false, false);
+        for (index, part) in self.parts.iter().enumerate() {
+            match part {
+                Part::Empty => {
+                    can_skip = false;
+                    continue;
+                }
+                Part::Folders if index + 1 == self.parts.len() => break,
+                Part::Folders => {
+                    can_skip = true;
+                    continue;
+                }
+                _ if path.is_empty() => return false,
+                _ => {}
+            }
+            let found = if can_skip {
+                path.iter().position(|name| part.matches(name))
+            } else {
+                path.first().is_some_and(|name| part.matches(name)).then_some(0)
+            };
+            is_matched = found.is_some();
+            match found {
+                Some(at) => path = path.get(at + 1..).unwrap_or(&[]),
+                None if can_skip => path = &[],
+                None => return false,
+            }
+            can_skip = false;
+        }
+        is_matched && !(self.is_folder && path.is_empty())
+    }
+}
+
+impl Part {
+    fn new(text: &str, is_in_path: bool) -> Self {
+        match text {
+            "" => return Self::Empty,
+            "**" if is_in_path => return Self::Folders,
+            _ if is_in_path && text.contains("**") => return Self::Never,
+            _ => {}
+        }
+        if !text.contains(['*', '?', '[', '\\']) {
+            return Self::Name(text.to_owned());
+        }
+        let glob = to_globset(text);
+        let built = GlobBuilder::new(&glob).literal_separator(true).backslash_escape(true).build();
+        built.map_or(Self::Never, |glob| Self::Glob(Box::new(glob.compile_matcher())))
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        match self {
+            Self::Name(own) => own == name,
+            Self::Glob(glob) => glob.is_match(name),
+            Self::Empty | Self::Folders | Self::Never => false,
+        }
+    }
+}
+
+/// Converts a pattern of Go's `filepath.Match` into one of `globset`, in which braces contain
+/// alternatives, and `!` negates a class.
+fn to_globset(pattern: &str) -> String {
+    let (mut glob, mut class_end) = (String::new(), None);
+    let mut letters = pattern.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '[' if class_end.is_none() => {
+                glob.push('[');
+                // At the end of the class, `!` is an ordinary character.
+                class_end = Some(letters.next_if_eq(&'!'));
+                continue;
+            }
+            ']' => glob.extend(class_end.take().flatten()),
+            '{' | '}' if class_end.is_none() => glob.push('\\'),
+            // A second star would match several parts of a path.
+            '*' if class_end.is_none() && glob.ends_with('*') => continue,
+            '\\' if class_end.is_none() => {
+                glob.push('\\');
+                glob.extend(letters.next());
+                continue;
+            }
+            _ => {}
+        }
+        glob.push(letter);
+    }
+    glob
+}

@@ -1,0 +1,126 @@
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use tempfile::TempDir;
+use unlade_catalog::{Rule, Severity};
+
+use super::*;
+
+/// A package with one channel and one bundle, named after its package.
+fn package(name: &str) -> String {
+    format!(
+        "schema: olm.package\nname: {name}\ndefaultChannel: stable\n---\n\
+         schema: olm.channel\nname: stable\npackage: {name}\nentries: [{{name: {name}.v1}}]\n---\n\
+         schema: olm.bundle\nname: {name}.v1\npackage: {name}\nimage: example.com/{name}\n\
+         properties:\n- type: olm.package\n  value: {{packageName: {name}, version: 1.0.0}}\n"
+    )
+}
+
+fn write(files: &[(&str, &str)]) -> TempDir {
+    let root = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        let path = root.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    root
+}
+
+fn read_all(root: &TempDir) -> Reading {
+    read(root.path(), &Limits::default()).unwrap()
+}
+
+fn rules(reading: &Reading) -> Vec<(Rule, String)> {
+    let place = |problem: &Problem| format!("{}:{}", problem.place.file, problem.place.line);
+    reading.problems.iter().map(|problem| (problem.rule, place(problem))).collect()
+}
+
+#[test]
+fn every_file_is_read_in_the_order_of_its_path() {
+    let (a, b, c) = (package("a"), package("b"), package("c"));
+    let root = write(&[("b.txt", &b), (".hidden/x", &a), ("z/y/c.json", &c), ("empty", "")]);
+    let reading = read_all(&root);
+    assert_eq!(rules(&reading), []);
+    let names: Vec<_> = reading.catalog.packages.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!((names, reading.n_files), (vec!["a", "b", "c"], 4));
+}
+
+#[test]
+fn ignored_files_are_not_opened() {
+    let root =
+        write(&[("c.yaml", &package("a")), ("a/README.md", "# x"), (".indexignore", "*.md\n/l")]);
+    symlink("nowhere", root.path().join("l")).unwrap();
+    let reading = read_all(&root);
+    assert_eq!((rules(&reading), reading.n_files), (vec![], 1));
+}
+
+#[test]
+fn a_link_leads_only_to_a_file_inside() {
+    let root = write(&[("a/c.yaml", &package("a"))]);
+    symlink("a/c.yaml", root.path().join("file")).unwrap();
+    symlink("a", root.path().join("folder")).unwrap();
+    symlink("/etc/passwd", root.path().join("outside")).unwrap();
+    symlink("../../../../etc/passwd", root.path().join("a/up")).unwrap();
+    symlink("nowhere", root.path().join("dangling")).unwrap();
+    let reading = read_all(&root);
+    let found = rules(&reading);
+    for name in ["folder:0", "outside:0", "a/up:0", "dangling:0"] {
+        assert!(found.contains(&(Rule::Unreadable, name.to_owned())), "{name} {found:?}");
+    }
+    assert_eq!(found.iter().filter(|(rule, _)| *rule == Rule::Unreadable).count(), 4);
+}
+
+#[test]
+fn a_fifo_is_refused_and_not_opened() {
+    let root = write(&[]);
+    let status = std::process::Command::new("mkfifo").arg(root.path().join("f")).status().unwrap();
+    assert!(status.success());
+    let reading = read_all(&root);
+    assert_eq!(rules(&reading), [(Rule::Unreadable, "f:0".to_owned())]);
+    assert!(reading.problems[0].message.contains("FIFO"), "{:?}", reading.problems);
+}
+
+#[test]
+fn problems_have_the_line_of_their_value() {
+    let text = package("a").replace("version: 1.0.0", "version: v1");
+    let root = write(&[("c/a.yaml", &format!("---\n{text}")), ("b.json", "{\n\"schema\": 1}\n")]);
+    let reading = read_all(&root);
+    assert_eq!(
+        rules(&reading),
+        [(Rule::NotAMeta, "b.json:2".to_owned()), (Rule::Version, "c/a.yaml:17".to_owned())]
+    );
+    assert!(reading.problems.iter().all(|problem| problem.severity == Severity::Error));
+}
+
+#[test]
+fn one_and_many_threads_find_the_same() {
+    let texts: Vec<_> = (0..30).map(|n| package(&format!("p{n}.x"))).collect();
+    let names: Vec<_> = (0..30).map(|n| format!("{}/f{n}", n % 4)).collect();
+    let files: Vec<_> =
+        names.iter().map(String::as_str).zip(texts.iter().map(String::as_str)).collect();
+    let root = write(&files);
+    let with = |threads| {
+        let limits = Limits { threads, ..Limits::default() };
+        read(root.path(), &limits).unwrap().problems
+    };
+    assert_eq!(with(1), with(8));
+    assert_eq!(with(1).len(), 30);
+}
+
+#[test]
+fn limits_are_enforced() {
+    let root = write(&[("a/b", ""), ("c", ""), (".indexignore", "x\ny\n")]);
+    let limits = Limits { entries: 3, ..Limits::default() };
+    assert!(matches!(read(root.path(), &limits), Err(Error::Entries { limit: 3 })));
+    let limits = Limits { patterns: 1, ..Limits::default() };
+    assert!(matches!(read(root.path(), &limits), Err(Error::Patterns { limit: 1 })));
+}
+
+#[test]
+fn a_single_file_is_a_catalog() {
+    let root = write(&[("c.yaml", "schema: olm.package\n")]);
+    let reading = read(&root.path().join("c.yaml"), &Limits::default()).unwrap();
+    assert_eq!(reading.problems[0].place.file.as_ref(), "c.yaml");
+    let missing = read(&root.path().join("none"), &Limits::default());
+    assert!(matches!(missing, Err(Error::Root { .. })));
+}

@@ -1,0 +1,200 @@
+use super::*;
+use crate::{Limits, Severity};
+
+/// A valid catalog, to which the tests add.
+const VALID: &str = "
+schema: olm.package
+name: tea
+defaultChannel: stable
+---
+schema: olm.channel
+name: stable
+package: tea
+entries:
+- name: tea.v1.1.0
+  replaces: tea.v1.0.0
+- name: tea.v1.0.0
+---
+schema: olm.bundle
+name: tea.v1.0.0
+package: tea
+image: registry.example/tea:1.0.0
+properties:
+- type: olm.package
+  value: {packageName: tea, version: 1.0.0}
+---
+schema: olm.bundle
+name: tea.v1.1.0
+package: tea
+image: registry.example/tea:1.1.0
+properties:
+- type: olm.package
+  value: {packageName: tea, version: 1.1.0}
+";
+
+/// Validates a catalog of one file. Returns the line of the document, the rule and the message of
+/// each problem.
+fn problems(text: &str) -> Vec<(u64, Rule, String)> {
+    let mut catalog = Catalog::default();
+    catalog.add(File::read("c.yaml", text.as_bytes(), &Limits::default()));
+    let problems = catalog.validate().into_iter();
+    problems.map(|problem| (problem.place.line, problem.rule, problem.message)).collect()
+}
+
+/// Returns the rules that `VALID` breaks if `from` is replaced by `to`.
+fn rules(from: &str, to: &str) -> Vec<Rule> {
+    assert!(VALID.contains(from), "{from}");
+    problems(&VALID.replacen(from, to, 1)).into_iter().map(|(_, rule, _)| rule).collect()
+}
+
+#[test]
+fn a_valid_catalog_has_no_problems() {
+    assert_eq!(problems(VALID), []);
+    assert_eq!(problems(""), []);
+}
+
+#[test]
+fn each_change_breaks_its_rule() {
+    for (from, to, expected) in [
+        (
+            "name: tea\n",
+            "name: Tea\n",
+            vec![
+                Rule::PackageName,
+                Rule::DefaultChannel,
+                Rule::UnknownPackage,
+                Rule::UnknownPackage,
+                Rule::UnknownPackage,
+            ],
+        ),
+        ("defaultChannel: stable", "defaultChannel: beta", vec![Rule::DefaultChannel]),
+        ("defaultChannel: stable", "description: d", vec![Rule::DefaultChannel]),
+        ("  replaces: tea.v1.0.0", "  skipRange: <1.1.0", vec![Rule::SeveralHeads]),
+        ("  replaces: tea.v1.0.0", "  skips: [tea.v1.0.0, '']", vec![Rule::EmptySkip]),
+        (
+            "  replaces: tea.v1.0.0",
+            "  skips: [tea.v1.0.0]\n  skipRange: ^1.0.0",
+            vec![Rule::SkipRange],
+        ),
+        (
+            "- name: tea.v1.0.0\n",
+            "- name: tea.v1.0.0\n- name: tea.v1.0.0\n",
+            vec![Rule::DuplicateEntry],
+        ),
+        ("- name: tea.v1.0.0\n", "", vec![Rule::BundleWithoutEntry]),
+        ("replaces: tea.v1.0.0", "replaces: tea.v1.1.0\n  skipRange: ''", vec![Rule::Stranded]),
+        ("image: registry.example/tea:1.0.0\n", "", vec![Rule::Image]),
+        (
+            "image: registry.example/tea:1.0.0",
+            "image: registry.example/Tea",
+            vec![Rule::ImageReference],
+        ),
+        ("version: 1.0.0", "version: v1.0.0", vec![Rule::Version]),
+        ("version: 1.0.0", "version: 1.0", vec![Rule::PropertyValue, Rule::PackageProperty]),
+        ("version: 1.0.0", "version: 1.1.0", vec![Rule::DuplicateVersion]),
+        ("version: 1.0.0", "version: 1.0.0, release: '1'", vec![Rule::BundleName]),
+        (
+            "{packageName: tea, version: 1.0.0}",
+            "{packageName: ta, version: 1.0.0}",
+            vec![Rule::PackageProperty],
+        ),
+        ("- type: olm.package\n", "- type: olm.packages\n", vec![Rule::PackageProperty]),
+        (
+            "properties:\n",
+            "properties:\n- type: olm.gvk\n  value: {kind: 1}\n",
+            vec![Rule::PropertyValue],
+        ),
+        ("properties:\n", "properties:\n- type: x\n", vec![Rule::PropertyValue]),
+        ("image: r", "relatedImages: [{image: a//b}]\nimage: r", vec![Rule::ImageReference]),
+        ("properties:\n", "propertis: []\nproperties:\n", vec![Rule::UnknownField]),
+        ("entries:\n", "entires: []\nentries:\n", vec![Rule::UnknownField]),
+        (
+            "schema: olm.bundle\n",
+            "schema: olm.package\n",
+            vec![
+                Rule::DefaultChannel,
+                Rule::NoChannel,
+                Rule::EntryWithoutBundle,
+                Rule::PackageName,
+                Rule::UnknownField,
+                Rule::UnknownField,
+            ],
+        ),
+    ] {
+        let mut found = rules(from, to);
+        found.sort();
+        let mut expected = expected;
+        expected.sort();
+        assert_eq!(found, expected, "{from:?} -> {to:?}");
+    }
+}
+
+#[test]
+fn all_problems_are_found_at_once_in_the_order_of_their_places() {
+    let text = VALID.replace("image: registry.example/tea:1.0.0\n", "").replace("1.1.0}", "x}");
+    let found = problems(&text);
+    let places: Vec<_> = found.iter().map(|(line, rule, _)| (*line, *rule)).collect();
+    assert_eq!(places, [(14, Rule::Image), (21, Rule::Version)]);
+}
+
+#[test]
+fn a_problem_is_located_at_the_line_of_its_value() {
+    let text = VALID.replace("version: 1.0.0", "version: v1");
+    let mut catalog = Catalog::default();
+    catalog.add(File::read("c.yaml", text.as_bytes(), &Limits::default()));
+    let problem = catalog.validate().remove(0);
+    let document = text.split("---\n").nth(2).unwrap();
+    let mut place = problem.place;
+    place.locate(document.as_bytes(), &Limits::default().document);
+    assert_eq!((place.document, place.line), (14, 20));
+}
+
+/// opm reads only the first object, and loses the second.
+#[test]
+fn what_opm_loses_is_a_warning() {
+    let text = "---\n{\"schema\": \"a\"}\n{\"schema\": \"b\"}\n";
+    let mut catalog = Catalog::default();
+    catalog.add(File::read("c.yaml", text.as_bytes(), &Limits::default()));
+    let problem = catalog.validate().remove(0);
+    assert_eq!((problem.rule, problem.place.line), (Rule::LostDocument, 3));
+    assert_eq!(problem.severity, Severity::Warning);
+}
+
+#[test]
+fn an_unreadable_document_hides_no_problem_and_invents_none() {
+    let text =
+        VALID.replacen("name: tea\n", "name: [\n", 1).replace("version: 1.0.0", "version: v1");
+    let found: Vec<_> = problems(&text).into_iter().map(|(_, rule, _)| rule).collect();
+    assert_eq!(found, [Rule::Syntax, Rule::Version]);
+}
+
+#[test]
+fn deprecations_refer_to_what_exists() {
+    let deprecate = |entry: &str| {
+        let text =
+            format!("{VALID}---\nschema: olm.deprecations\npackage: tea\nentries:\n- {entry}\n");
+        problems(&text).into_iter().map(|(_, rule, _)| rule).collect::<Vec<_>>()
+    };
+    for (entry, expected) in [
+        ("{reference: {schema: olm.package}, message: m}", vec![]),
+        ("{reference: {schema: olm.channel, name: stable}, message: m}", vec![]),
+        ("{reference: {schema: olm.bundle, name: tea.v1.0.0}, message: m}", vec![]),
+        ("{reference: {schema: olm.package}}", vec![Rule::DeprecationMessage]),
+        (
+            "{reference: {schema: olm.package, name: tea}, message: m}",
+            vec![Rule::DeprecationReference],
+        ),
+        (
+            "{reference: {schema: olm.channel, name: beta}, message: m}",
+            vec![Rule::DeprecationReference],
+        ),
+        (
+            "{reference: {schema: olm.bundle, name: beta}, message: m}",
+            vec![Rule::DeprecationReference],
+        ),
+        ("{reference: {schema: custom}, message: m}", vec![Rule::DeprecationReference]),
+        ("{message: m}", vec![Rule::DeprecationReference]),
+    ] {
+        assert_eq!(deprecate(entry), expected, "{entry}");
+    }
+}

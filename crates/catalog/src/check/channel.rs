@@ -1,0 +1,85 @@
+//! The rules of a channel.
+
+use std::collections::HashSet;
+
+use unlade_text::excerpt;
+
+use super::bundle::range_problem;
+use crate::{
+    graph,
+    problem::{Place, Problem, Problems},
+    record::Channel,
+    rule::Rule,
+};
+
+/// Checks a channel. `has_bundle` returns whether the package has a bundle with this name. It is
+/// `None` if the catalog is incomplete.
+pub(crate) fn check(
+    channel: &Channel,
+    has_bundle: Option<&dyn Fn(&str) -> bool>,
+    problems: &mut Problems,
+) {
+    let Channel { package, name, entries, place } = channel;
+    let problem = |rule, place: Place, message: String| {
+        Problem::new(rule, place, message).package(package).channel(name)
+    };
+    if name.is_empty() {
+        let message = format!("a channel of package {package} has no name");
+        problems.push(problem(Rule::ChannelName, place.clone(), message));
+    }
+    let mut names = HashSet::new();
+    let n_before = problems.as_slice().len();
+    for (index, entry) in entries.iter().enumerate() {
+        let place = place.item("entries", index);
+        let mut add = |rule, place, message| {
+            problems.push(problem(rule, place, message).bundle(&entry.name));
+        };
+        let shown = excerpt::shorten(&entry.name);
+        if entry.name.is_empty() {
+            let message = format!("an entry of channel {name} has no name");
+            add(Rule::BundleName, place.clone(), message);
+        } else if !names.insert(&entry.name) {
+            let message = format!("channel {name} has two entries {shown}");
+            add(Rule::DuplicateEntry, place.clone(), message);
+        } else if has_bundle.is_some_and(|has_bundle| !has_bundle(&entry.name)) {
+            let message = format!("package {package} has no bundle {shown}");
+            add(Rule::EntryWithoutBundle, place.clone(), message);
+        }
+        if let Some(at) = entry.skips.iter().position(String::is_empty) {
+            let place = place.item("skips", at);
+            add(Rule::EmptySkip, place, format!("entry {shown} skips an empty name"));
+        }
+        if !entry.skip_range.is_empty()
+            && let Some(error) = range_problem(&entry.skip_range)
+        {
+            let message = format!("the skipRange of entry {shown} is invalid: {error}");
+            add(Rule::SkipRange, place.field("skipRange"), message);
+        }
+    }
+    if entries.is_empty() {
+        let message = format!("channel {name} has no entries");
+        problems.push(problem(Rule::NoEntries, place.clone(), message));
+        return;
+    }
+    // Names that are missing or not unique make a graph that nobody wrote.
+    let is_ambiguous =
+        |problem: &Problem| matches!(problem.rule, Rule::BundleName | Rule::DuplicateEntry);
+    if problems.as_slice().iter().skip(n_before).any(is_ambiguous) {
+        return;
+    }
+    if let Err(error) = graph::check(entries) {
+        let (rule, name) = match &error {
+            graph::Error::NoHead => (Rule::NoHead, None),
+            graph::Error::SeveralHeads(names) => (Rule::SeveralHeads, names.first()),
+            graph::Error::Cycle(names) => (Rule::Cycle, names.first()),
+            graph::Error::Stranded(names) => (Rule::Stranded, names.first()),
+        };
+        let index = entries.iter().position(|entry| Some(&entry.name) == name);
+        let place = match index {
+            Some(index) => place.item("entries", index),
+            None => place.field("entries"),
+        };
+        let found = problem(rule, place, format!("channel {}: {error}", channel.name));
+        problems.push(found.bundle(name.map_or("", String::as_str)));
+    }
+}

@@ -1,0 +1,57 @@
+//! The rules of deprecations.
+
+use std::collections::{BTreeSet, HashSet};
+
+use crate::{
+    BUNDLE, CHANNEL, PACKAGE,
+    problem::{Place, Problem, Problems},
+    record::Deprecations,
+    rule::Rule,
+};
+
+/// Checks the deprecations of a package that exists. `channels` and `bundles` are the names in the
+/// package. They are `None` if the catalog is incomplete.
+pub(crate) fn check(
+    deprecations: &Deprecations,
+    names: Option<(&BTreeSet<&str>, &BTreeSet<&str>)>,
+    problems: &mut Problems,
+) {
+    let Deprecations { package, entries, place } = deprecations;
+    let mut seen = HashSet::new();
+    for (index, entry) in entries.iter().enumerate() {
+        let place = place.item("entries", index);
+        let mut add = |rule, place: Place, message: String| {
+            let problem = Problem::new(rule, place, message).package(package);
+            problems.push(match entry.schema.as_str() {
+                CHANNEL => problem.channel(&entry.name),
+                BUNDLE => problem.bundle(&entry.name),
+                _ => problem,
+            });
+        };
+        let reference = place.field("reference");
+        let name = &entry.name;
+        let problem = match entry.schema.as_str() {
+            "" => Some("the deprecation has no schema".to_owned()),
+            PACKAGE if !name.is_empty() => {
+                Some(format!("the deprecation of the package has a name, {name}: leave it out"))
+            }
+            CHANNEL if names.is_some_and(|(channels, _)| !channels.contains(name.as_str())) => {
+                Some(format!("the deprecated channel {name} does not exist in package {package}"))
+            }
+            BUNDLE if names.is_some_and(|(_, bundles)| !bundles.contains(name.as_str())) => {
+                Some(format!("the deprecated bundle {name} does not exist in package {package}"))
+            }
+            PACKAGE | CHANNEL | BUNDLE => None,
+            other => Some(format!("metas with the schema {other} cannot be deprecated")),
+        };
+        let is_known = problem.is_none();
+        if let Some(problem) = problem {
+            add(Rule::DeprecationReference, reference, problem);
+        } else if !seen.insert((&entry.schema, name)) {
+            add(Rule::DeprecationReference, reference, format!("{name} is deprecated twice"));
+        }
+        if is_known && entry.message.is_empty() {
+            add(Rule::DeprecationMessage, place, "the deprecation has no message".to_owned());
+        }
+    }
+}

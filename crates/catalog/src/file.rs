@@ -1,0 +1,160 @@
+//! [`File`]: reads one file of a catalog.
+
+use std::{io::Read, sync::Arc};
+
+use unlade_yaml::{self as yaml, Documents, StreamError, json::Value};
+
+use crate::{
+    BUNDLE, CHANNEL, DEPRECATIONS, Limits, Meta, PACKAGE, Unnamed,
+    check::bundle,
+    problem::{Place, Problem, Problems},
+    record::{Bundle, Channel, Deprecations, Package},
+    rule::Rule,
+    shape::{self, Shape, format_path},
+};
+
+/// What one file of a catalog contains.
+#[derive(Debug, Clone, Default)]
+pub struct File {
+    pub(crate) packages: Vec<Package>,
+    pub(crate) channels: Vec<Channel>,
+    pub(crate) bundles: Vec<Bundle>,
+    pub(crate) deprecations: Vec<Deprecations>,
+    pub(crate) n_metas: usize,
+    pub(crate) problems: Problems,
+    /// Whether the file has documents that are not in the lists above.
+    pub(crate) is_incomplete: bool,
+}
+
+impl File {
+    /// Reads a file. `path` is its path relative to the catalog, for messages. Only one document at a
+    /// time is in memory.
+    pub fn read(path: &str, input: impl Read, limits: &Limits) -> Self {
+        let (mut file, path) = (Self::default(), Arc::from(path));
+        let mut documents = Documents::new(input, &limits.document);
+        loop {
+            let part = match documents.next() {
+                Ok(Some(part)) => part,
+                Ok(None) => return file,
+                Err(error) => {
+                    file.fail(stream_problem(&path, &error));
+                    return file;
+                }
+            };
+            let place = Place::document(&path, part.line);
+            file.n_metas += 1;
+            if file.n_metas > limits.metas {
+                let message = format!("the file has more than {} documents", limits.metas);
+                file.fail(Problem::new(Rule::Limit, place, message));
+                return file;
+            }
+            match part.document {
+                Err(error) => file.fail(syntax_problem(place, &error)),
+                Ok(document) => {
+                    if let Some(unread) = document.unread {
+                        let mut place = place.clone();
+                        place.line += unread.line - 1;
+                        let message = "only the first node of a YAML document is read, so this text \
+                                       and what follows it up to the next --- is lost";
+                        file.problems.push(Problem::new(Rule::LostDocument, place, message));
+                    }
+                    match Meta::from_tree(document.tree) {
+                        Err(error) => file.fail(meta_problem(place, &error)),
+                        Ok(meta) => file.add(&meta, place, &limits.document),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns a file that could not be read, for the reason in `message`.
+    pub fn unreadable(path: &str, message: impl Into<String>) -> Self {
+        let mut file = Self::default();
+        file.fail(Problem::new(Rule::Unreadable, Place::file(path), message));
+        file
+    }
+
+    fn fail(&mut self, problem: Problem) {
+        self.is_incomplete = true;
+        self.problems.push(problem);
+    }
+
+    fn add(&mut self, meta: &Meta, place: Place, limits: &yaml::Limits) {
+        let value = meta.value();
+        match meta.schema.as_str() {
+            PACKAGE => {
+                self.compare(value, &shape::PACKAGE, &place, meta);
+                self.packages.push(Package::new(value, place));
+            }
+            CHANNEL => {
+                self.compare(value, &shape::CHANNEL, &place, meta);
+                self.channels.push(Channel::new(value, place));
+            }
+            BUNDLE => {
+                if self.compare(value, &shape::BUNDLE, &place, meta) {
+                    let (bundle, problems) = bundle::read(value, place, limits);
+                    self.problems.append(problems);
+                    self.bundles.push(bundle);
+                } else {
+                    self.bundles.push(bundle::read(value, place, limits).0);
+                }
+            }
+            DEPRECATIONS => {
+                self.compare(value, &shape::DEPRECATIONS, &place, meta);
+                self.deprecations.push(Deprecations::new(value, place));
+            }
+            _ => {}
+        }
+    }
+
+    /// Reports what upstream refuses or ignores in a meta. Returns whether the types are right.
+    fn compare(&mut self, value: Value<'_>, shape: &Shape, place: &Place, meta: &Meta) -> bool {
+        let found = shape::compare(value, shape, &[]);
+        let is_right = found.misfits.is_empty();
+        let named = |problem: Problem| match meta.schema.as_str() {
+            PACKAGE => problem.package(&meta.name),
+            CHANNEL => problem.package(&meta.package).channel(&meta.name),
+            BUNDLE => problem.package(&meta.package).bundle(&meta.name),
+            _ => problem.package(&meta.package),
+        };
+        let problem = |rule, (path, text): (Vec<_>, String)| {
+            let message = format!("{} {text}", format_path(&path));
+            named(Problem::new(rule, Place { path, ..place.clone() }, message))
+        };
+        self.problems.extend(found.misfits.into_iter().map(|it| problem(Rule::FieldType, it)));
+        self.problems.extend(found.unknown.into_iter().map(|it| problem(Rule::UnknownField, it)));
+        is_right
+    }
+}
+
+fn stream_problem(path: &Arc<str>, error: &StreamError) -> Problem {
+    let message = unlade_text::chain(error);
+    match error {
+        StreamError::TooLarge { line, .. } => {
+            Problem::new(Rule::Limit, Place::document(path, *line), message)
+        }
+        _ => Problem::new(Rule::Unreadable, Place::file(Arc::clone(path)), message),
+    }
+}
+
+fn syntax_problem(mut place: Place, error: &yaml::Error) -> Problem {
+    let message = error.to_string();
+    let message = match error.line() {
+        Some(line) => {
+            place.line = line;
+            message.strip_prefix(&format!("line {line}: ")).unwrap_or(&message).to_owned()
+        }
+        None => message,
+    };
+    let rule = if error.is_limit() { Rule::Limit } else { Rule::Syntax };
+    Problem::new(rule, place, message)
+}
+
+fn meta_problem(place: Place, error: &Unnamed) -> Problem {
+    let place = match error {
+        Unnamed::NotText { key } => place.field(key),
+        Unnamed::DuplicateKey { second, .. } => place.field(second),
+        _ => place,
+    };
+    Problem::new(Rule::NotAMeta, place, error.to_string())
+}

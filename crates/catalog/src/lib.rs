@@ -1,0 +1,76 @@
+//! A file-based catalog of Operator bundles (FBC): what its files contain, and which rules apply.
+//!
+//! A catalog is a stream of [metas](Meta): JSON objects with a `schema`. OLM knows four schemas:
+//! packages, channels, bundles and deprecations. Metas with other schemas are kept as they are.
+//!
+//! [`File::read`] reads one file of a catalog, [`Catalog`] collects the files, and
+//! [`Catalog::validate`] checks what `opm validate` of operator-registry 1.73 checks. A catalog has
+//! an [error](Severity::Error) exactly if `opm` refuses it. All problems are found at once, each with
+//! its place.
+//!
+//! This crate does no I/O, has no async code and uses no API client.
+//!
+//! ```
+//! use unlade_catalog::{Catalog, File, Limits, Severity};
+//!
+//! let text = "schema: olm.package\nname: tea\ndefaultChannel: stable\n";
+//! let mut catalog = Catalog::default();
+//! catalog.add(File::read("catalog.yaml", text.as_bytes(), &Limits::default()));
+//! let problems = catalog.validate();
+//! assert_eq!(
+//!     problems[0].to_string(),
+//!     "catalog.yaml:1: the default channel stable of package tea does not exist"
+//! );
+//! assert_eq!(problems[0].severity, Severity::Error);
+//! ```
+
+mod base64;
+mod catalog;
+mod check;
+mod file;
+pub mod graph;
+mod meta;
+mod problem;
+mod record;
+mod release;
+mod rule;
+mod shape;
+
+pub use catalog::Catalog;
+pub use file::File;
+pub use meta::{Meta, Unnamed};
+pub use problem::{MAX_PROBLEMS, Place, Problem, Problems, Severity};
+pub use record::{Bundle, Channel, Deprecation, Deprecations, Entry, Package};
+pub use rule::Rule;
+
+/// The schema of a package.
+pub const PACKAGE: &str = "olm.package";
+/// The schema of a channel.
+pub const CHANNEL: &str = "olm.channel";
+/// The schema of a bundle.
+pub const BUNDLE: &str = "olm.bundle";
+/// The schema of the deprecations of a package.
+pub const DEPRECATIONS: &str = "olm.deprecations";
+
+/// The limits of the reader.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// The limits of each document. The largest published document has 2 MB.
+    pub document: unlade_yaml::Limits,
+    /// The maximum number of metas in a catalog. The largest public catalog has some 4,000.
+    pub metas: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let document = unlade_yaml::Limits {
+            input: 64 << 20,
+            tree: 128 << 20,
+            output: 128 << 20,
+            work: 1_000_000_000,
+            ..unlade_yaml::Limits::default()
+        };
+        Self { document, metas: 1_000_000 }
+    }
+}

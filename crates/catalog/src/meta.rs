@@ -1,0 +1,151 @@
+//! [`Meta`]: one object of a catalog.
+
+use std::collections::BTreeMap;
+
+use unlade_bundle::typed;
+use unlade_yaml::json::{Kind, Tree, Value};
+
+/// One object of a catalog, of any schema (operator-registry `declcfg.go`, type `Meta`).
+#[derive(Debug, Clone)]
+pub struct Meta {
+    /// The schema. Not empty.
+    pub schema: String,
+    /// The package. Empty if the meta has none.
+    pub package: String,
+    /// The name. Empty if the meta has none.
+    pub name: String,
+    tree: Tree,
+}
+
+/// The reason why a value is not a meta.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unnamed {
+    /// The document is empty: it contains only comments, blank lines or null.
+    #[error("the document is empty")]
+    Empty,
+    /// The value is not a mapping.
+    #[error("the document is not a mapping")]
+    NotAMapping,
+    /// Two keys are equal except for the case of their letters.
+    #[error("the keys {first} and {second} differ only in the case of their letters")]
+    DuplicateKey {
+        /// The first key.
+        first: String,
+        /// The second key.
+        second: String,
+    },
+    /// A key that identifies the meta does not have text as its value.
+    #[error("{key} is not text")]
+    NotText {
+        /// The key.
+        key: String,
+    },
+    /// The schema is missing or empty.
+    #[error("the schema is missing")]
+    NoSchema,
+}
+
+impl Meta {
+    /// Converts a document into a meta.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if upstream refuses the document.
+    pub fn from_tree(tree: Tree) -> Result<Self, Unnamed> {
+        let root = tree.root();
+        match root.kind() {
+            Kind::Object => {}
+            Kind::Null => return Err(Unnamed::Empty),
+            _ => return Err(Unnamed::NotAMapping),
+        }
+        let mut folded: BTreeMap<String, &str> = BTreeMap::new();
+        for (key, _) in root.entries() {
+            if let Some(first) = folded.insert(fold(key), key) {
+                let (first, second) = (first.to_owned(), key.to_owned());
+                return Err(Unnamed::DuplicateKey { first, second });
+            }
+        }
+        let text = |name: &str| match folded.get(name).and_then(|key| root.get(key)) {
+            None => Ok(String::new()),
+            Some(value) => match value.as_str() {
+                Some(text) => Ok(text.to_owned()),
+                None => Err(Unnamed::NotText { key: name.to_owned() }),
+            },
+        };
+        let (schema, package, name) = (text("schema")?, text("package")?, text("name")?);
+        if schema.is_empty() {
+            return Err(Unnamed::NoSchema);
+        }
+        Ok(Self { schema, package, name, tree })
+    }
+
+    /// Returns the value of the meta.
+    pub fn value(&self) -> Value<'_> {
+        self.tree.root()
+    }
+
+    /// Returns the JSON of the meta, as upstream keeps it for schemas that it does not know: compact,
+    /// with sorted keys, and with every number as a float. There is no final line break.
+    pub fn blob(&self) -> String {
+        self.tree.root().to_float_json()
+    }
+}
+
+/// Folds a key as `cases.Fold` of golang.org/x/text does.
+fn fold(key: &str) -> String {
+    key.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+}
+
+/// Returns the text of the field `name`, in any letter case. Empty if it is absent or not text.
+pub(crate) fn text(value: Value<'_>, name: &str) -> String {
+    typed::field(value, name).and_then(|value| value.as_str()).unwrap_or_default().to_owned()
+}
+
+/// Returns the items of the field `name`, in any letter case.
+pub(crate) fn items<'a>(value: Value<'a>, name: &str) -> impl Iterator<Item = Value<'a>> + use<'a> {
+    typed::field(value, name).into_iter().flat_map(|value| value.items())
+}
+
+#[cfg(test)]
+mod tests {
+    use unlade_yaml::{Limits, Scalars, read};
+
+    use super::*;
+
+    fn meta(text: &str) -> Result<Meta, Unnamed> {
+        Meta::from_tree(read(text.as_bytes(), Scalars::Resolved, &Limits::default()).unwrap().tree)
+    }
+
+    #[test]
+    fn keys_that_identify_a_meta_have_any_letter_case() {
+        let meta = meta("Schema: my.schema\nNAME: a\npac\u{212a}age: p\n").unwrap();
+        assert_eq!((&*meta.schema, &*meta.name, &*meta.package), ("my.schema", "a", "p"));
+    }
+
+    /// The crafted catalogs `folded-duplicate`, `schema-null` and others.
+    #[test]
+    fn what_upstream_refuses_is_not_a_meta() {
+        for (text, error) in [
+            ("# only a comment", Unnamed::Empty),
+            ("- a", Unnamed::NotAMapping),
+            ("name: a", Unnamed::NoSchema),
+            ("schema: ''", Unnamed::NoSchema),
+            ("schema: null", Unnamed::NotText { key: "schema".into() }),
+            ("schema: a\nname: yes", Unnamed::NotText { key: "name".into() }),
+            (
+                "schema: a\nÉ: 1\né: 2",
+                Unnamed::DuplicateKey { first: "É".into(), second: "é".into() },
+            ),
+        ] {
+            assert_eq!(meta(text).unwrap_err(), error, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_schema_keeps_its_fields_as_upstream_does() {
+        let meta = meta("schema: x\nb: [1.0, 9007199254740993, <]\na: {y: 1e400}\n").unwrap();
+        let json = r#"{"a":{"true":"1e400"},"b":[1,9007199254740992,"<"],"schema":"x"}"#;
+        assert_eq!(meta.blob(), json);
+    }
+}

@@ -1,0 +1,188 @@
+//! [`Problem`]: what is wrong with a catalog, and where.
+
+use std::{fmt, sync::Arc};
+
+use serde::{Serialize, Serializer};
+use unlade_text::excerpt;
+use unlade_yaml::{Limits, Step, locate};
+
+use crate::rule::Rule;
+
+/// The maximum number of problems that are kept. Further problems are only counted.
+pub const MAX_PROBLEMS: usize = 10_000;
+
+/// A violation of a rule.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[non_exhaustive]
+pub struct Problem {
+    /// Where it is.
+    #[serde(flatten)]
+    pub place: Place,
+    /// Whether `opm` refuses the catalog because of it.
+    pub severity: Severity,
+    /// The rule.
+    pub rule: Rule,
+    /// The package that it is about. Empty if it is about none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub package: String,
+    /// The channel that it is about. Empty if it is about none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub channel: String,
+    /// The bundle, or the entry of the channel, that it is about. Empty if it is about none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub bundle: String,
+    /// The message for people: a lowercase fragment.
+    pub message: String,
+}
+
+/// How bad a problem is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// `opm` refuses the catalog.
+    Error,
+    /// `opm` accepts the catalog, but loses something, or does not check it.
+    Warning,
+}
+
+/// A place in a catalog.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[non_exhaustive]
+pub struct Place {
+    /// The path of the file, relative to the catalog.
+    #[serde(serialize_with = "serialize_text")]
+    pub file: Arc<str>,
+    /// The line, counted from 1. 0 if the place is the whole file.
+    pub line: u64,
+    /// The line of the document, counted from 1. 0 if the place is the whole file.
+    #[serde(skip)]
+    pub document: u64,
+    /// The path of the value within the document. [`Place::locate`] finds its line.
+    #[serde(skip)]
+    pub path: Vec<Step>,
+}
+
+/// A collection of problems: the first [`MAX_PROBLEMS`], and the number of the others.
+#[derive(Debug, Clone, Default)]
+pub struct Problems {
+    kept: Vec<Problem>,
+    n_more: usize,
+}
+
+impl Problem {
+    /// Creates a problem with the severity of its rule. Long messages are truncated.
+    pub fn new(rule: Rule, place: Place, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self {
+            place,
+            severity: rule.severity(),
+            rule,
+            package: String::new(),
+            channel: String::new(),
+            bundle: String::new(),
+            message: excerpt::truncate(&message, excerpt::MESSAGE_SIZE).unwrap_or(message),
+        }
+    }
+
+    pub(crate) fn package(self, name: &str) -> Self {
+        Self { package: excerpt::shorten(name), ..self }
+    }
+
+    pub(crate) fn channel(self, name: &str) -> Self {
+        Self { channel: excerpt::shorten(name), ..self }
+    }
+
+    pub(crate) fn bundle(self, name: &str) -> Self {
+        Self { bundle: excerpt::shorten(name), ..self }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Place { file, line, .. } = &self.place;
+        match line {
+            0 => write!(f, "{file}: {}", self.message),
+            line => write!(f, "{file}:{line}: {}", self.message),
+        }
+    }
+}
+
+impl Place {
+    /// Returns the place of a whole file.
+    pub fn file(file: impl Into<Arc<str>>) -> Self {
+        Self { file: file.into(), line: 0, document: 0, path: Vec::new() }
+    }
+
+    /// Returns the place of the document that begins at `line`.
+    pub(crate) fn document(file: &Arc<str>, line: u64) -> Self {
+        Self { file: Arc::clone(file), line, document: line, path: Vec::new() }
+    }
+
+    /// Returns the place of the field `name` of this value.
+    pub(crate) fn field(&self, name: &str) -> Self {
+        self.at(Step::Field(name.to_owned()))
+    }
+
+    /// Returns the place of the item `index` of the list in the field `name` of this value.
+    pub(crate) fn item(&self, name: &str, index: usize) -> Self {
+        self.field(name).at(Step::Item(index))
+    }
+
+    fn at(&self, step: Step) -> Self {
+        let mut place = self.clone();
+        place.path.push(step);
+        place
+    }
+
+    /// Sets the line of the value. `text` is the text of the document.
+    pub fn locate(&mut self, text: &[u8], limits: &Limits) {
+        if !self.path.is_empty()
+            && let Some(line) = locate(text, &self.path, limits)
+        {
+            self.line = self.document + line - 1;
+        }
+    }
+}
+
+/// serde has no `Serialize` for `Arc` without a feature that is global.
+fn serialize_text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(text)
+}
+
+impl Problems {
+    /// Adds a problem.
+    pub fn push(&mut self, problem: Problem) {
+        if self.kept.len() < MAX_PROBLEMS {
+            self.kept.push(problem);
+        } else {
+            self.n_more += 1;
+        }
+    }
+
+    /// Returns the kept problems, and the number of the others.
+    pub fn into_parts(self) -> (Vec<Problem>, usize) {
+        (self.kept, self.n_more)
+    }
+
+    /// Checks whether one of the kept problems is an error.
+    pub fn has_errors(&self) -> bool {
+        self.kept.iter().any(|problem| problem.severity == Severity::Error)
+    }
+
+    /// Returns the kept problems.
+    pub fn as_slice(&self) -> &[Problem] {
+        &self.kept
+    }
+
+    /// Appends the problems of `others`.
+    pub(crate) fn append(&mut self, others: Self) {
+        self.n_more += others.n_more;
+        self.extend(others.kept);
+    }
+}
+
+impl Extend<Problem> for Problems {
+    fn extend<T: IntoIterator<Item = Problem>>(&mut self, problems: T) {
+        problems.into_iter().for_each(|problem| self.push(problem));
+    }
+}

@@ -1,0 +1,151 @@
+//! The parts of the four schemas that the rules of a catalog need.
+//!
+//! They are small, so that the memory for a catalog does not depend on the size of its bundles.
+
+use serde::Serialize;
+use unlade_yaml::json::Value;
+
+use crate::{
+    meta::{items, text},
+    problem::Place,
+};
+
+/// The type of a property: an object of the bundle.
+pub(crate) const BUNDLE_OBJECT: &str = "olm.bundle.object";
+/// The type of a property: what a catalog shows of the ClusterServiceVersion.
+pub(crate) const CSV_METADATA: &str = "olm.csv.metadata";
+/// The type of a property that upstream uses internally.
+pub(crate) const CHANNEL_PROPERTY: &str = "olm.channel";
+
+/// A package (`olm.package`).
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Package {
+    /// The name.
+    pub name: String,
+    /// The name of the default channel.
+    pub default_channel: String,
+    /// Where it is.
+    #[serde(skip)]
+    pub place: Place,
+}
+
+/// A channel (`olm.channel`).
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct Channel {
+    /// The name of the package.
+    pub package: String,
+    /// The name.
+    pub name: String,
+    /// The entries in their order.
+    pub entries: Vec<Entry>,
+    /// Where it is.
+    #[serde(skip)]
+    pub place: Place,
+}
+
+/// An entry of a channel: a bundle, and the bundles that it can be installed over.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Entry {
+    /// The name of the bundle.
+    pub name: String,
+    /// The name of the bundle that it replaces. Empty if it replaces none.
+    pub replaces: String,
+    /// The names of the bundles that it skips.
+    pub skips: Vec<String>,
+    /// The range of versions that it skips. Empty if it has none.
+    pub skip_range: String,
+}
+
+/// A bundle (`olm.bundle`).
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Bundle {
+    /// The name of the package.
+    pub package: String,
+    /// The name.
+    pub name: String,
+    /// The image. Empty if the catalog contains the objects of the bundle.
+    pub image: String,
+    /// The version with the release, such as `1.2.3` or `1.2.3-1`. Empty if the bundle has no valid
+    /// version.
+    pub version: String,
+    /// The images that the bundle uses.
+    pub related_images: Vec<String>,
+    /// Where it is.
+    #[serde(skip)]
+    pub place: Place,
+}
+
+/// The deprecations of a package (`olm.deprecations`).
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct Deprecations {
+    /// The name of the package.
+    pub package: String,
+    /// The deprecations in their order.
+    pub entries: Vec<Deprecation>,
+    /// Where they are.
+    #[serde(skip)]
+    pub place: Place,
+}
+
+/// A deprecated package, channel or bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Deprecation {
+    /// The schema of what is deprecated.
+    pub schema: String,
+    /// Its name. Empty for the package.
+    pub name: String,
+    /// The message for users.
+    pub message: String,
+}
+
+impl Package {
+    pub(crate) fn new(value: Value<'_>, place: Place) -> Self {
+        Self { name: text(value, "name"), default_channel: text(value, "defaultChannel"), place }
+    }
+}
+
+impl Channel {
+    pub(crate) fn new(value: Value<'_>, place: Place) -> Self {
+        let entry = |value| Entry {
+            name: text(value, "name"),
+            replaces: text(value, "replaces"),
+            skips: items(value, "skips")
+                .map(|skip| skip.as_str().unwrap_or_default().to_owned())
+                .collect(),
+            skip_range: text(value, "skipRange"),
+        };
+        Self {
+            package: text(value, "package"),
+            name: text(value, "name"),
+            entries: items(value, "entries").map(entry).collect(),
+            place,
+        }
+    }
+}
+
+impl Deprecations {
+    pub(crate) fn new(value: Value<'_>, place: Place) -> Self {
+        let entry = |value| {
+            let reference = unlade_bundle::typed::field(value, "reference");
+            let part = |name| reference.map(|value| text(value, name)).unwrap_or_default();
+            Deprecation {
+                schema: part("schema"),
+                name: part("name"),
+                message: text(value, "message"),
+            }
+        };
+        Self {
+            package: text(value, "package"),
+            entries: items(value, "entries").map(entry).collect(),
+            place,
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Entries of a folder of any depth, for readers of more than bundles.
+
+use std::fs;
+use std::os::fd::AsFd as _;
+
+use rustix::fs::{FileType, OFlags};
+use unlade_bundle::source::{Entry, Error, Tree as _};
+
+use super::beneath::Folder;
+
+/// The kind of an entry, if links are not followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A directory.
+    Directory,
+    /// Anything else. [`Folder::open_file`] checks it.
+    Other,
+}
+
+impl Folder {
+    /// Returns the kind of the entry `name` of this folder. Does not follow a link.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the entry does not exist.
+    pub fn kind(&self, name: &str) -> Result<Kind, Error> {
+        let place = self.find_in(self.as_fd(), name.as_bytes());
+        let place = place.map_err(|errno| self.system_error(name, errno))?;
+        let is_directory = place.file_type() == FileType::Directory;
+        Ok(if is_directory { Kind::Directory } else { Kind::Other })
+    }
+
+    /// Opens the regular file at `path` beneath this folder for reading, or the file that the link at
+    /// this path leads to.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the path leads out of this folder or to another mount, or if it is not a
+    /// regular file that this user may read.
+    pub fn open_file(&self, path: &str) -> Result<fs::File, Error> {
+        match self.find(self, path)? {
+            Entry::File(place) => Ok(self.open_place(path, &place, OFlags::empty())?.into()),
+            Entry::Directory => Err(Error::NestedDirectory { path: self.path_of(path) }),
+            Entry::Special(kind) => Err(Error::Special { path: self.path_of(path), kind }),
+        }
+    }
+}

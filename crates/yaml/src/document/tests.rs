@@ -1,0 +1,100 @@
+use super::*;
+
+/// Reads a stream in pieces of `piece` bytes. Returns the line and the JSON of each document, or the
+/// error.
+fn read(text: &str, piece: usize) -> Vec<(u64, String)> {
+    struct Slow<'t>(&'t [u8], usize);
+    impl Read for Slow<'_> {
+        fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+            let len = self.1.min(to.len());
+            self.0.read(&mut to[..len])
+        }
+    }
+    let mut documents = Documents::new(Slow(text.as_bytes(), piece), &Limits::default());
+    let mut found = Vec::new();
+    while let Some(part) = documents.next().unwrap() {
+        let json = match part.document {
+            Ok(document) => document.tree.root().to_json(),
+            Err(error) => error.to_string(),
+        };
+        found.push((part.line, json));
+    }
+    found
+}
+
+/// The expected values are those of the crafted catalogs with these names, and of the Go code.
+#[test]
+fn streams_are_split_as_upstream_splits_them() {
+    let cases: &[(&str, &[(u64, &str)])] = &[
+        ("", &[]),
+        ("\n\n", &[(1, "null")]),
+        ("a: 1", &[(1, r#"{"a":1}"#)]),
+        ("---\na: 1\n---\n", &[(1, r#"{"a":1}"#)]),
+        ("a: 1\n---\n---\nb: 2\n", &[(1, r#"{"a":1}"#), (3, r#"{"b":2}"#)]),
+        ("# licence\n---\na: 1\n", &[(1, "null"), (3, r#"{"a":1}"#)]),
+        ("--- # comment\na: 1\r\n---  \t\nb: 2", &[(1, r#"{"a":1}"#), (4, r#"{"b":2}"#)]),
+        (
+            "a: 1\n---b\nc: 2\n",
+            &[
+                (1, r#"{"a":1}"#),
+                (2, "line 2: invalid document separator: text follows ---"),
+                (3, r#"{"c":2}"#),
+            ],
+        ),
+        (
+            "a: 1\n---\n- [\n---\nb: 2\n",
+            &[
+                (1, r#"{"a":1}"#),
+                (
+                    3,
+                    "line 4: did not find expected node content, while parsing a flow node that begins in line 2",
+                ),
+                (5, r#"{"b":2}"#),
+            ],
+        ),
+        (r#"{"a":1}{"b":"}"}"#, &[(1, r#"{"a":1}"#), (1, r#"{"b":"}"}"#)]),
+        ("\n {\"a\":1}\n\n{\"b\":\n2}\n", &[(2, r#"{"a":1}"#), (4, r#"{"b":2}"#)]),
+        ("{\"a\":1}\n---\n{\"b\":2}\n", &[(1, r#"{"a":1}"#), (2, r#"{"b":2}"#)]),
+        ("{\"a\":1,}\n", &[(1, r#"{"a":1}"#)]),
+        ("{\"a\":1}\nb: 2\n", &[(1, r#"{"a":1}"#), (2, r#"{"b":2}"#)]),
+        (
+            "{\"a\":1}{\"b\":2}\nc: 3\n",
+            &[(1, r#"{"a":1}"#), (1, r#"{"b":2}"#), (2, "line 2: found no value")],
+        ),
+        ("{\"a\":1}\n[1]", &[(1, r#"{"a":1}"#), (2, "[1]")]),
+        ("{\"a\":1}x", &[(1, r#"{"a":1}"#), (1, "line 1: found no value")]),
+    ];
+    for (text, expected) in cases {
+        let expected: Vec<_> =
+            expected.iter().map(|(line, json)| (*line, (*json).to_owned())).collect();
+        for piece in [1, 3, 1 << 20] {
+            assert_eq!(read(text, piece), expected, "{text:?} in pieces of {piece}");
+        }
+    }
+}
+
+#[test]
+fn only_white_space_of_less_than_a_buffer_comes_before_json() {
+    let object = r#"{"a":1}{"b":2}"#;
+    assert_eq!(read(&format!("{}{object}", " ".repeat(SNIFFED - 1)), 1 << 20).len(), 2);
+    // YAML reads only the first node.
+    assert_ne!(read(&format!("{}{object}", " ".repeat(SNIFFED)), 1 << 20).len(), 2);
+}
+
+#[test]
+fn a_document_has_a_maximum_size_and_a_stream_has_none() {
+    let limits = Limits { input: 100_000, ..Limits::default() };
+    let many = "a: 1\n---\n".repeat(100_000);
+    let mut documents = Documents::new(many.as_bytes(), &limits);
+    let mut n_documents = 0;
+    while documents.next().unwrap().is_some() {
+        n_documents += 1;
+    }
+    assert_eq!(n_documents, 100_000);
+    for large in
+        ["a".repeat(1 << 20), "a\n".repeat(1 << 19), format!("{{\"{}", "a".repeat(1 << 20))]
+    {
+        let mut documents = Documents::new(large.as_bytes(), &limits);
+        assert!(matches!(documents.next(), Err(StreamError::TooLarge { line: 1, .. })));
+    }
+}
