@@ -110,7 +110,7 @@ fn request_token(
     }
     client.check(realm, &what)?;
     let time = Some(client.limits.patience);
-    let mut answer = client.retry(|| {
+    let (mut answer, _) = client.retry(|| {
         let answer = if let Some(Identity::Token(token)) = identity {
             let form = [
                 ("grant_type", "refresh_token"),
@@ -131,7 +131,7 @@ fn request_token(
             }
             request.config().timeout_recv_body(time).build().call()
         };
-        answer.map_err(Error::http(what.clone()))
+        answer.map(|answer| (answer, false)).map_err(Error::http(what.clone()))
     })?;
     let status = answer.status();
     let body = answer.body_mut().with_config().limit(ANSWER).read_to_vec();

@@ -100,28 +100,24 @@ impl Client {
     /// Sends a request, logs in if the registry asks for it, and tries again after a failure that
     /// can pass. The last answer is returned, whatever its status is.
     pub(crate) fn ask(&self, ask: &Ask<'_>) -> Result<Response<Body>, Error> {
-        let mut is_renewed = false;
-        self.retry(|| {
-            let (answer, is_here) = self.follow(ask)?;
-            if answer.status() != StatusCode::UNAUTHORIZED || !is_here || is_renewed {
-                return Ok(answer);
-            }
-            is_renewed = true;
-            self.log_in(answer.headers())?;
-            self.follow(ask).map(|(answer, _)| answer)
-        })
+        let (answer, is_here) = self.retry(|| self.follow(ask))?;
+        if answer.status() != StatusCode::UNAUTHORIZED || !is_here {
+            return Ok(answer);
+        }
+        self.log_in(answer.headers())?;
+        self.retry(|| self.follow(ask)).map(|(answer, _)| answer)
     }
 
     /// Sends a request until it succeeds, fails for good, or was sent too often.
     pub(crate) fn retry(
         &self,
-        mut send: impl FnMut() -> Result<Response<Body>, Error>,
-    ) -> Result<Response<Body>, Error> {
+        mut send: impl FnMut() -> Result<(Response<Body>, bool), Error>,
+    ) -> Result<(Response<Body>, bool), Error> {
         let mut retry = Retry::new(&self.limits);
         loop {
             let result = send();
             let asked = match &result {
-                Ok(answer) if is_transient(answer.status()) => asked_pause(answer.headers()),
+                Ok((answer, _)) if is_transient(answer.status()) => asked_pause(answer.headers()),
                 Err(error) if error.is_transient() => None,
                 _ => return result,
             };

@@ -41,7 +41,7 @@ pub enum Error {
         login: Option<String>,
     },
     /// The registry could not be reached, or closed the connection.
-    #[error("{what} failed")]
+    #[error("failed to request {what}")]
     Http {
         /// The request.
         what: String,
@@ -81,7 +81,7 @@ pub enum Error {
         problem: String,
     },
     /// The registry leads to a host that it must not lead to.
-    #[error("{what} failed")]
+    #[error("failed to request {what}")]
     Forbidden {
         /// The request.
         what: String,

@@ -135,7 +135,8 @@ fn find(
     };
     let names = [registry, FORMER_DEFAULT_REGISTRY, DOCKER_KEY];
     let names = if registry == DEFAULT_REGISTRY { &names[..] } else { &[registry] };
-    if let Some(name) = names.iter().find_map(|name| config.cred_helpers.get(*name)) {
+    let helper = names.iter().find_map(|name| config.cred_helpers.get(*name));
+    if let Some(name) = helper.filter(|name| !name.is_empty()) {
         return ask(name);
     }
     if let Some((key, entry)) = best(&config.auths, image) {

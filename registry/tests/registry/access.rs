@@ -85,6 +85,17 @@ fn a_token_that_expires_is_renewed() {
 }
 
 #[test]
+fn a_token_server_that_fails_is_reported() {
+    let server = Server::start(|address, ask| {
+        if ask.path.starts_with("/token") { Answer::new(503) } else { Answer::bearer(address) }
+    });
+    let (error, text) = refusal(pull(&server, &plain()));
+    assert!(matches!(error, Some(Error::Refused { .. })), "{text}");
+    assert!(text.contains("a token at http://") && text.contains("503"), "{text}");
+    assert_eq!(server.asks_for("/token").len(), 1 + plain().limits.retries);
+}
+
+#[test]
 fn a_password_is_sent_if_the_registry_asks_for_it() {
     let server = basic_registry();
     pull(&server, &user()).unwrap();
