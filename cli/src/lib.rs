@@ -12,10 +12,11 @@
 //! | [`config_map`] | encodes and decodes the ConfigMap of a bundle |
 //! | [`loader`] | loads a bundle as OLM sees it, and its package manifest |
 //! | `launcher` | launches the Job that unpacks a bundle on a cluster |
+//! | `registry` | reads a bundle image from a registry, and pushes images |
 //!
-//! The last one needs the feature `launcher`, which also re-exports `kube` and `k8s_openapi`. The
-//! feature `command` adds the programs, and is on by default; it turns `launcher` on. Without the
-//! default features, the library needs neither clap nor an async runtime:
+//! The last two need the features of the same names; `launcher` also re-exports `kube` and
+//! `k8s_openapi`. The feature `command` adds the programs, and is on by default; it turns both on.
+//! Without the default features, the library needs neither clap nor an async runtime:
 //!
 //! ```toml
 //! [dependencies]
@@ -67,6 +68,8 @@ pub use unlade_directory as directory;
 pub use unlade_loader as loader;
 pub use unlade_oci as oci;
 
+#[cfg(feature = "registry")]
+pub use unlade_registry as registry;
 #[cfg(feature = "launcher")]
 pub use {k8s_openapi, kube, unlade_launcher as launcher};
 

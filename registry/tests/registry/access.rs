@@ -371,3 +371,36 @@ fn child_pulls_with_tls() {
         panic!("{}", unlade_text::chain(&error));
     }
 }
+
+/// Names the image for the test below in a process of its own.
+const PROXIED: &str = "UNLADE_TEST_PROXIED_IMAGE";
+
+#[test]
+fn a_proxy_is_asked_for_the_registry() {
+    // It answers as a proxy that cannot reach the registry.
+    let proxy = Server::start(|_, _| Answer::new(502));
+    let mut test = Command::new(std::env::current_exe().unwrap());
+    test.args(["--exact", "access::child_pulls_through_a_proxy", "--ignored", "--nocapture"]);
+    test.env(PROXIED, "registry.example:5000/bundles/etcd:v1");
+    test.env_remove("NO_PROXY").env_remove("no_proxy");
+    for name in ["ALL_PROXY", "all_proxy", "http_proxy", "HTTP_PROXY", "https_proxy"] {
+        test.env_remove(name);
+    }
+    test.env("HTTPS_PROXY", format!("http://{}", proxy.address));
+    let output = test.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let asks = proxy.asks();
+    assert!(!output.status.success() && !asks.is_empty(), "{said}");
+    assert!(asks.iter().all(|ask| ask.method == "CONNECT"), "{asks:?}");
+    assert_eq!(asks[0].path, "registry.example:5000");
+}
+
+#[test]
+#[ignore = "child: the test above runs it"]
+fn child_pulls_through_a_proxy() {
+    let mut options = Options::default();
+    options.limits.pause = std::time::Duration::from_millis(1);
+    if let Err(error) = pull_as(&std::env::var(PROXIED).unwrap(), &options) {
+        panic!("{}", unlade_text::chain(&error));
+    }
+}
