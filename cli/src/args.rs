@@ -10,6 +10,7 @@ mod launch;
 mod limit;
 mod number;
 mod pair;
+mod registry;
 mod size;
 mod time;
 mod toleration;
@@ -32,6 +33,7 @@ pub(crate) use self::{
     launch::{ConfigMapArgs, DryRun, JobArgs, Launch, Output, PodArgs, Reuse},
     limit::Limits,
     pair::{Amounts, Pair},
+    registry::Registry,
     size::Size,
     time::Time,
     toleration::Tolerated,
@@ -97,8 +99,10 @@ pub(crate) struct Unpack {
     /// A bundle directory or a bundle image
     ///
     /// A directory that contains `manifests/` and `metadata/`, or an image in skopeo's notation:
-    /// `oci:DIRECTORY[:TAG]`, `oci-archive:FILE[:TAG]`, `docker-archive:FILE[:NAME[:TAG]]`. The format of
-    /// a plain file or directory is detected from its content. If a path contains a colon, put
+    /// `docker://NAME[:TAG|@DIGEST]` for a registry, `oci:DIRECTORY[:TAG]`, `oci-archive:FILE[:TAG]`,
+    /// `docker-archive:FILE[:NAME[:TAG]]`. The format of a plain file or directory is detected from
+    /// its content. If no such file exists, a name that begins with a registry, such as
+    /// `registry.example/bundles/etcd:0.9.4`, is read from there. If a path contains a colon, put
     /// `./` in front of it, so that the text before the colon is not read as a transport.
     #[arg(value_name = "SOURCE")]
     pub(crate) source: OsString,
@@ -135,6 +139,9 @@ pub(crate) struct Unpack {
     /// Fail if the bundle loses anything, or if any part of it is invalid
     #[arg(long)]
     pub(crate) strict: bool,
+
+    #[command(flatten)]
+    pub(crate) registry: Registry,
 
     #[command(flatten)]
     pub(crate) limits: Limits,

@@ -17,10 +17,12 @@
 //! | [`yaml`] | reads YAML and JSON as Kubernetes does |
 //! | `launcher` | launches the Job that unpacks a bundle on a cluster |
 //! | `diagnose` | classifies why a launch failed |
+//! | `registry` | reads a bundle image from a registry, and pushes images |
 //!
-//! The last two need the feature `launcher`, which also re-exports `kube` and `k8s_openapi`. The
-//! feature `command` adds the programs, and is on by default; it turns `launcher` on. Without the
-//! default features, the library needs neither clap nor an async runtime:
+//! `launcher` and `diagnose` need the feature `launcher`, which also re-exports `kube` and
+//! `k8s_openapi`, and `registry` needs the feature `registry`. The feature `command` adds the
+//! programs, and is on by default; it turns both on. Without the default features, the library
+//! needs neither clap nor an async runtime:
 //!
 //! ```toml
 //! [dependencies]
@@ -76,6 +78,8 @@ pub use unlade_name as names;
 pub use unlade_oci as oci;
 pub use unlade_yaml as yaml;
 
+#[cfg(feature = "registry")]
+pub use unlade_registry as registry;
 #[cfg(feature = "launcher")]
 pub use {k8s_openapi, kube, unlade_diagnose as diagnose, unlade_launcher as launcher};
 

@@ -2,7 +2,7 @@
 //! repeated reads of a layer.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use crate::Limits;
@@ -19,7 +19,8 @@ pub(crate) struct Budget {
     read: Cell<u64>,
     /// The total size of the files that were opened. Each file counts once.
     input: Cell<u64>,
-    opened: RefCell<HashSet<String>>,
+    /// The largest number of bytes that was counted for each input file.
+    opened: RefCell<HashMap<String, u64>>,
     /// The size of the names and link targets that are kept, in bytes.
     kept: Cell<u64>,
 }
@@ -72,12 +73,13 @@ impl Budget {
         Ok(())
     }
 
-    /// Counts the input file `name`, which is opened. Opening it again does not raise the allowed
-    /// amount.
+    /// Counts the first `bytes` of the input file `name`. Reading them again does not raise the
+    /// allowed amount.
     pub(crate) fn add_input(&self, name: &str, bytes: u64) {
-        if self.opened.borrow_mut().insert(name.to_owned()) {
-            add(&self.input, bytes);
-        }
+        let mut opened = self.opened.borrow_mut();
+        let counted = opened.entry(name.to_owned()).or_default();
+        add(&self.input, bytes.saturating_sub(*counted));
+        *counted = bytes.max(*counted);
     }
 
     fn count_read(&self, bytes: u64) -> io::Result<()> {
@@ -114,6 +116,30 @@ impl<R: Read> Read for Metered<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.inner.read(buffer)?;
         self.budget.count_read(n as u64)?;
+        Ok(n)
+    }
+}
+
+/// A reader that counts the bytes of the input file `name` when they arrive, because the size that
+/// a stranger announces proves nothing.
+pub(crate) struct Received<'a, R> {
+    inner: Metered<'a, R>,
+    name: String,
+    count: u64,
+}
+
+impl<'a, R> Received<'a, R> {
+    pub(crate) fn new(inner: R, name: String, budget: &'a Budget) -> Self {
+        Self { inner: Metered::new(inner, budget), name, count: 0 }
+    }
+}
+
+impl<R: Read> Read for Received<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.inner.inner.read(buffer)?;
+        self.count += n as u64;
+        self.inner.budget.add_input(&self.name, self.count);
+        self.inner.budget.count_read(n as u64)?;
         Ok(n)
     }
 }

@@ -5,7 +5,8 @@ use std::io::Read;
 use oci_spec::image::{Descriptor, Digest, ImageIndex, ImageManifest};
 use unlade_text::excerpt;
 
-use crate::manifest::{self, blob_path, is_index, is_manifest, parse, read_blob, shape};
+use crate::manifest::{self, blob_path, is_index, is_manifest, parse, read_document, shape};
+use crate::origin::{Kind, Part};
 use crate::store::Store;
 use crate::{Limits, Source, Transport, image, layout, store};
 use crate::{budget::Budget, digest::Verified, image::open};
@@ -67,10 +68,7 @@ pub fn copy<D: Destination>(
     destination: &mut D,
 ) -> Result<Digest, Error<D::Error>> {
     let budget = Budget::new(Limits::default());
-    let (path, select) = match source {
-        Source::Image(reference) => (&reference.path, reference.select.as_ref()),
-        Source::Path(path) => (path, None),
-    };
+    let (path, select) = image::path_of(source)?;
     let (store, transport) = open(source, path, &budget)?;
     if transport == Transport::DockerArchive {
         return Err(Error::Docker);
@@ -96,8 +94,8 @@ impl<D: Destination> Copy<'_, D> {
             return Err(manifest::Error::Nesting { limit }.into());
         }
         let (digest, media_type) = (descriptor.digest(), descriptor.media_type().as_ref());
-        let size = Some(descriptor.size());
-        let bytes = read_blob(self.store, digest, size, self.budget.limits.json)?;
+        let part = Part::of(Kind::Manifest, descriptor);
+        let bytes = read_document(self.store, &part, self.budget.limits.json)?;
         shape(&bytes, digest)?;
         let name = blob_path(digest);
         if is_index(media_type) {
@@ -123,7 +121,8 @@ impl<D: Destination> Copy<'_, D> {
         let digest = descriptor.digest();
         let name = blob_path(digest);
         let fails = |source| manifest::Error::Blob { blob: digest.to_string(), source };
-        let inner = self.store.open(&name).map_err(manifest::Error::from)?;
+        let inner = self.store.open_part(&Part::of(Kind::Blob, descriptor));
+        let inner = inner.map_err(manifest::Error::from)?;
         let mut reader = Verified::new(inner, digest, Some(descriptor.size())).map_err(fails)?;
         let taken = self.destination.blob(descriptor, &mut reader);
         // If the blob is damaged, report that instead of an error that results from the damage.

@@ -41,7 +41,11 @@ pub enum Error {
 }
 
 /// Computes the SHA-256 of `bytes`.
-pub(crate) fn sha256(bytes: &[u8]) -> Result<Digest, Error> {
+///
+/// # Errors
+///
+/// Returns an error if the digest cannot be represented, which does not happen.
+pub fn sha256(bytes: &[u8]) -> Result<Digest, Error> {
     parse(&Hasher::Sha256(Sha256::new_with_prefix(bytes)).finish())
 }
 

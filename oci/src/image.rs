@@ -14,6 +14,7 @@ use crate::compression::decompress;
 use crate::digest::{self, Verified};
 use crate::layer::{self, Stack};
 use crate::manifest::{self, Layer, Manifest};
+use crate::origin::{Kind, Origin, Part};
 use crate::store::{self, Store};
 use crate::{Digest, Limits, Platform, Select, Source, Transport, docker, layout};
 
@@ -82,6 +83,15 @@ pub enum Error {
         /// The reason.
         source: manifest::Error,
     },
+    /// The image in an [`Origin`] does not exist, cannot be read, or is not valid.
+    #[error(transparent)]
+    Origin(manifest::Error),
+    /// The image is in a registry, which another crate reads.
+    #[error("{image} is in a registry, which the reader of files cannot read")]
+    Remote {
+        /// The reference of the image.
+        image: String,
+    },
     /// A layer does not match its digest or size.
     #[error("layer {layer} does not match its digest or size")]
     Blob {
@@ -132,6 +142,11 @@ impl Error {
                             | manifest::Error::Store(store::Error::TooLarge { .. }),
                         ..
                     }
+                    | Self::Origin(
+                        manifest::Error::Nesting { .. }
+                            | manifest::Error::Layers { .. }
+                            | manifest::Error::Store(store::Error::TooLarge { .. }),
+                    )
                     | Self::Layer {
                         source: layer::Error::Files { .. }
                             | layer::Error::TotalSize { .. }
@@ -145,7 +160,7 @@ impl Error {
     /// Returns a suggestion for how to fix the error, if one is known.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Manifest { source, .. } => source.hint(),
+            Self::Manifest { source, .. } | Self::Origin(source) => source.hint(),
             Self::Unrecognized { path, has_bundle: true } => Some(format!(
                 "it contains the files of a bundle, but no image: extract {} and pass the directory",
                 path.display()
@@ -174,11 +189,7 @@ impl Error {
             Self::Store(store::Error::Open { path, source })
                 if source.kind() == io::ErrorKind::NotFound && may_be_remote(path) =>
             {
-                Some(format!(
-                    "to read an image from a registry, copy it first: \
-                     `skopeo copy docker://{} oci-archive:image.tar`",
-                    path.display()
-                ))
+                Some(format!("to read an image from a registry, use docker://{}", path.display()))
             }
             _ => None,
         }
@@ -222,16 +233,41 @@ fn may_be_remote(path: &FilePath) -> bool {
 /// bundle.
 pub fn read(source: &Source, options: &Options) -> Result<Image, Error> {
     let budget = Budget::new(options.limits.clone());
-    let (path, select) = match source {
-        Source::Image(reference) => (&reference.path, reference.select.as_ref()),
-        Source::Path(path) => (path, None),
-    };
+    let (path, select) = path_of(source)?;
     let (store, transport) = open(source, path, &budget)?;
     let manifest = find(&store, transport, select, options, &budget)
         .map_err(|source| Error::Manifest { path: path.clone(), source })?;
-    let reading = unpack(&store, &manifest.layers, &budget)?;
-    let Manifest { name, digest, id, platform, labels, .. } = manifest;
-    Ok(Image { reading, name, digest, id, platform, labels })
+    Image::unpack(&store, manifest, &budget)
+}
+
+/// Reads the bundle in the image of `origin`, such as one in a registry.
+///
+/// # Errors
+///
+/// Returns an error if the origin fails, and under the same conditions as [`read`].
+pub fn read_from(origin: &dyn Origin, options: &Options) -> Result<Image, Error> {
+    let budget = Budget::new(options.limits.clone());
+    let store = Store::origin(origin, &budget);
+    let manifest = layout::find_root(origin, &store, options.platform.as_ref(), &budget)
+        .map_err(Error::Origin)?;
+    Image::unpack(&store, manifest, &budget)
+}
+
+impl Image {
+    fn unpack(store: &Store<'_>, manifest: Manifest, budget: &Budget) -> Result<Self, Error> {
+        let reading = unpack(store, &manifest.layers, budget)?;
+        let Manifest { name, digest, id, platform, labels, .. } = manifest;
+        Ok(Self { reading, name, digest, id, platform, labels })
+    }
+}
+
+/// Returns the file or directory of a source, and the selection in it.
+pub(crate) fn path_of(source: &Source) -> Result<(&PathBuf, Option<&Select>), Error> {
+    match source {
+        Source::Image(reference) => Ok((&reference.path, reference.select.as_ref())),
+        Source::Path(path) => Ok((path, None)),
+        Source::Remote(image) => Err(Error::Remote { image: image.to_string() }),
+    }
 }
 
 pub(crate) fn open<'a>(
@@ -256,7 +292,7 @@ pub(crate) fn open<'a>(
             }
             Ok((store, reference.transport))
         }
-        Source::Path(_) => {
+        Source::Path(_) | Source::Remote(_) => {
             let (store, transport) = if path.is_dir() {
                 (Store::directory(path, budget)?, Transport::Oci)
             } else {
@@ -323,10 +359,11 @@ fn push_verified(
         None => excerpt::shorten(&layer.file),
     };
     let fails = |source: layer::Error| Error::Layer { layer: name(), source };
-    let reader = store.open(&layer.file)?;
     let Some((digest, size)) = &layer.stored else {
-        return apply(reader, layer, stack, budget, &name);
+        return apply(store.open(&layer.file)?, layer, stack, budget, &name);
     };
+    let part = Part { kind: Kind::Blob, digest, size: Some(*size) };
+    let reader = store.open_part(&part)?;
     let blob = |source| Error::Blob { layer: name(), source };
     let mut reader = Verified::new(reader, digest, Some(*size)).map_err(blob)?;
     let applied = apply(&mut reader, layer, stack, budget, &name);

@@ -4,9 +4,13 @@ use oci_spec::image::{Descriptor, Digest, ImageIndex, OciLayout};
 use unlade_text::excerpt;
 
 use crate::budget::Budget;
-use crate::manifest::{Error, Manifest, is_index, is_manifest, parse, read_blob, shape};
+use crate::manifest::{Error, Manifest, is_index, is_manifest, parse, read_document, shape};
+use crate::origin::{Kind, Origin, Part};
 use crate::{Platform, Select};
-use crate::{reference::is_same_image, store::Store};
+use crate::{
+    reference::is_same_image,
+    store::{self, Store},
+};
 
 /// The file that marks a directory as a layout.
 pub(crate) const MARKER: &str = "oci-layout";
@@ -30,12 +34,45 @@ pub(crate) fn find(
     budget: &Budget,
 ) -> Result<Manifest, Error> {
     let index = index(store, budget)?;
-    let mut at = match select {
+    let at = match select {
         Some(select) => selected(index.manifests(), select)?,
         None => only(index.manifests(), platform)?,
     };
+    follow(store, at, platform, budget)
+}
+
+/// Reads the manifest at the root of `origin`, which `store` reads. In an index, finds the image as
+/// [`find`] does.
+pub(crate) fn find_root(
+    origin: &dyn Origin,
+    store: &Store<'_>,
+    platform: Option<&Platform>,
+    budget: &Budget,
+) -> Result<Manifest, Error> {
+    let root = origin.root().map_err(unread_root)?;
+    let at = Target {
+        name: None,
+        digest: root.digest,
+        size: Some(root.size),
+        media_type: root.media_type,
+    };
+    follow(store, at, platform, budget)
+}
+
+fn unread_root(source: Box<dyn std::error::Error + Send + Sync>) -> store::Error {
+    store::Error::Origin { name: "the image".to_owned(), source }
+}
+
+/// Reads the manifest that `at` leads to, through indexes.
+fn follow(
+    store: &Store<'_>,
+    mut at: Target,
+    platform: Option<&Platform>,
+    budget: &Budget,
+) -> Result<Manifest, Error> {
     for _ in 0..=budget.limits.nesting {
-        let bytes = read_blob(store, &at.digest, at.size, budget.limits.json)?;
+        let part = Part { kind: Kind::Manifest, digest: &at.digest, size: at.size };
+        let bytes = read_document(store, &part, budget.limits.json)?;
         let found = shape(&bytes, &at.digest)?;
         let media_type = at.media_type.or(found.media_type).unwrap_or_default();
         if is_manifest(&media_type) {

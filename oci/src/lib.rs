@@ -29,6 +29,7 @@ pub mod layer;
 mod layout;
 pub mod limit;
 pub mod manifest;
+pub mod origin;
 mod path;
 pub mod platform;
 pub mod reference;
@@ -36,8 +37,9 @@ pub mod store;
 pub mod tape;
 mod tree;
 
-pub use image::{Error, Image, Options, read};
+pub use image::{Error, Image, Options, read, read_from};
 pub use limit::Limits;
 pub use oci_spec::image::{Descriptor, Digest};
+pub use origin::Origin;
 pub use platform::Platform;
 pub use reference::{Reference, Select, Source, Transport};

@@ -9,6 +9,7 @@ use unlade_text::excerpt;
 use crate::budget::Budget;
 use crate::digest::{self, Verified};
 use crate::document::{self, Configuration, Document, Shape};
+use crate::origin::{Kind, Part};
 use crate::store::{self, Store};
 use crate::{Limits, Platform};
 
@@ -185,7 +186,7 @@ impl Manifest {
         expect(descriptor, is_configuration, "an image configuration")?;
         let file = blob_path(descriptor.digest());
         let configuration =
-            read_blob(store, descriptor.digest(), Some(descriptor.size()), budget.limits.json)?;
+            read_document(store, &Part::of(Kind::Blob, descriptor), budget.limits.json)?;
         let mut stored = Vec::with_capacity(manifest.layers().len());
         for layer in manifest.layers() {
             let media_type = layer.media_type().as_ref();
@@ -250,20 +251,20 @@ pub(crate) fn blob_path(digest: &Digest) -> String {
     format!("blobs/{}/{}", digest.algorithm(), digest.digest())
 }
 
-/// Reads and verifies the blob `digest`.
-pub(crate) fn read_blob(
+/// Reads and verifies a manifest, an index or a configuration.
+pub(crate) fn read_document(
     store: &Store<'_>,
-    digest: &Digest,
-    size: Option<u64>,
+    part: &Part<'_>,
     limit: u64,
 ) -> Result<Vec<u8>, Error> {
+    let Part { digest, size, .. } = *part;
     let name = blob_path(digest);
     if size.is_some_and(|size| size > limit) {
         return Err(store::Error::TooLarge { name, limit }.into());
     }
     let blob = |source| Error::Blob { blob: digest.to_string(), source };
     let read = |source| store::Error::Read { name: name.clone(), source };
-    let mut reader = Verified::new(store.open(&name)?, digest, size).map_err(blob)?;
+    let mut reader = Verified::new(store.open_part(part)?, digest, size).map_err(blob)?;
     let mut bytes = Vec::new();
     reader.by_ref().take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(read)?;
     if bytes.len() as u64 > limit {

@@ -8,9 +8,11 @@ use unlade_name::ImageReference;
 
 use crate::Digest;
 
+/// The transport of registries.
+const DOCKER: &str = "docker";
 /// Transports of `containers-transports(5)` that are not supported.
 const UNSUPPORTED: [&str; 8] =
-    ["docker", "docker-daemon", "containers-storage", "dir", "ostree", "atomic", "sif", "tarball"];
+    [DOCKER, "docker-daemon", "containers-storage", "dir", "ostree", "atomic", "sif", "tarball"];
 
 /// The source of a bundle.
 ///
@@ -24,8 +26,8 @@ const UNSUPPORTED: [&str; 8] =
 /// assert!(matches!(source, Source::Image(_)));
 /// assert_eq!(source.to_string(), "oci-archive:etcd.tar:v0.9.4");
 ///
-/// let refused = "docker://registry.example/etcd:v0.9.4".parse::<Source>().unwrap_err();
-/// assert!(refused.hint().unwrap().contains("skopeo copy"));
+/// let source: Source = "docker://registry.example/etcd:v0.9.4".parse()?;
+/// assert!(matches!(source, Source::Remote(_)));
 /// # Ok::<(), unlade_oci::reference::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +37,9 @@ pub enum Source {
     Image(Reference),
     /// A path without a transport name.
     Path(PathBuf),
+    /// `docker://`, an image in a registry. [`read`](crate::read) does not read it, but
+    /// [`read_from`](crate::read_from) does, with an [`Origin`](crate::Origin).
+    Remote(ImageReference),
 }
 
 /// An image in a file or a directory.
@@ -91,6 +96,9 @@ pub enum Error {
         /// The whole text.
         text: String,
     },
+    /// The text after `docker://` is not the name of an image.
+    #[error(transparent)]
+    Name(#[from] unlade_name::image::Error),
     /// The path has no transport, but an image is required.
     #[error("{text:?} has no transport before the path")]
     NoTransport {
@@ -115,6 +123,10 @@ impl Error {
                 "for a bundle directory, leave out {transport}:; for an image, run \
                  `skopeo copy {text} oci-archive:image.tar` first"
             )),
+            Self::Unsupported { transport, text } if transport == DOCKER => Some(format!(
+                "use docker://{}, with two slashes before the name",
+                text.trim_start_matches("docker:").trim_start_matches('/')
+            )),
             Self::Unsupported { text, .. } => Some(format!(
                 "copy it first: `skopeo copy {text} oci-archive:image.tar`, and then use \
                  oci-archive:image.tar"
@@ -127,7 +139,7 @@ impl Error {
             Self::NoTransport { text } => {
                 Some(format!("use oci:{text} for a directory, or oci-archive:{text} for a file"))
             }
-            Self::NoPath { .. } => None,
+            Self::NoPath { .. } | Self::Name(_) => None,
         }
     }
 }
@@ -138,6 +150,9 @@ impl FromStr for Source {
     fn from_str(text: &str) -> Result<Self, Error> {
         if text.is_empty() {
             return Err(Error::NoPath { text: text.to_owned() });
+        }
+        if let Some(image) = text.strip_prefix("docker://") {
+            return Ok(Self::Remote(image.parse()?));
         }
         let Some((name, rest)) = text.split_once(':') else {
             return Ok(Self::Path(text.into()));
@@ -158,7 +173,9 @@ impl FromStr for Reference {
     fn from_str(text: &str) -> Result<Self, Error> {
         match text.parse()? {
             Source::Image(reference) => Ok(reference),
-            Source::Path(_) => Err(Error::NoTransport { text: text.to_owned() }),
+            Source::Path(_) | Source::Remote(_) => {
+                Err(Error::NoTransport { text: text.to_owned() })
+            }
         }
     }
 }
@@ -168,6 +185,7 @@ impl fmt::Display for Source {
         match self {
             Self::Image(reference) => reference.fmt(f),
             Self::Path(path) => path.display().fmt(f),
+            Self::Remote(image) => write!(f, "{DOCKER}://{image}"),
         }
     }
 }

@@ -10,7 +10,9 @@ use unlade_text::excerpt;
 
 use self::input::Input;
 
-use crate::budget::{Budget, Metered};
+use crate::budget::{Budget, Metered, Received};
+use crate::manifest::blob_path;
+use crate::origin::{Origin, Part};
 use crate::path::{self, Path};
 use crate::tape::{self, Entry, Kind};
 use crate::{compression::decompress, limit};
@@ -72,6 +74,14 @@ pub enum Error {
         /// The limit, in bytes.
         limit: u64,
     },
+    /// An origin, such as a registry, does not return a part of the image.
+    #[error("failed to read {name}")]
+    Origin {
+        /// The digest of the part, or `the image` for its root.
+        name: String,
+        /// The error of the origin.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The archive contains two files with a name that must be unique.
     #[error("the archive contains {name} twice")]
     Twice {
@@ -83,12 +93,13 @@ pub enum Error {
 /// A directory or an archive.
 pub(crate) struct Store<'a> {
     budget: &'a Budget,
-    place: Place,
+    place: Place<'a>,
 }
 
-enum Place {
+enum Place<'a> {
     Directory(PathBuf),
     Archive(Archive),
+    Origin(&'a dyn Origin),
 }
 
 impl<'a> Store<'a> {
@@ -104,10 +115,15 @@ impl<'a> Store<'a> {
         Ok(Self { budget, place })
     }
 
+    pub(crate) fn origin(origin: &'a dyn Origin, budget: &'a Budget) -> Self {
+        Self { budget, place: Place::Origin(origin) }
+    }
+
     pub(crate) fn has(&self, name: &str) -> bool {
         match &self.place {
             Place::Directory(directory) => directory.join(name).is_file(),
             Place::Archive(archive) => archive.find(name).is_some(),
+            Place::Origin(_) => false,
         }
     }
 
@@ -133,6 +149,17 @@ impl<'a> Store<'a> {
                 Ok(Box::new(Metered::new(file.bytes(0, file.size), self.budget)))
             }
             Place::Archive(archive) => archive.stream(name, self.budget),
+            Place::Origin(_) => Err(Error::Missing { name: excerpt::shorten(name) }),
+        }
+    }
+
+    /// Opens a blob, a manifest or an index for streaming.
+    pub(crate) fn open_part(&self, part: &Part<'_>) -> Result<Box<dyn Read + '_>, Error> {
+        let Place::Origin(origin) = &self.place else { return self.open(&blob_path(part.digest)) };
+        let name = part.digest.to_string();
+        match origin.open(part) {
+            Ok(reader) => Ok(Box::new(Received::new(reader, name, self.budget))),
+            Err(source) => Err(Error::Origin { name, source }),
         }
     }
 

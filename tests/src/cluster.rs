@@ -14,9 +14,9 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use unlade_images::unpacker::Unpacker;
 use unlade_oci::build::{self, Image};
 use unlade_oci::{Reference, Transport};
-use unlade_registry::unpacker::Unpacker;
 use unlade_testbed::{Kubectl, REGISTRY, Settings, Testbed};
 
 use crate::shipped;

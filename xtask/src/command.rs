@@ -61,7 +61,7 @@ pub(crate) enum Error {
     Image(#[from] unlade_oci::build::Error),
     /// The credentials of the registry could not be read from the environment.
     #[error("failed to read UNLADE_REGISTRY_CREDENTIALS")]
-    Credentials(#[from] unlade_registry::CredentialsError),
+    Credentials(#[from] unlade_registry::credential::Error),
     /// An image could not be copied into a registry.
     #[error("failed to push the image")]
     Push(#[from] unlade_registry::Error),

@@ -6,15 +6,16 @@ use std::{
     process::Command,
 };
 
+use unlade_images::{
+    tree,
+    unpacker::{Documents, Unpacker},
+};
 use unlade_name::ImageReference;
 use unlade_oci::{
     Reference, Select, Source, Transport,
     build::{self, Image, Written},
 };
-use unlade_registry::{
-    Options, push, tree,
-    unpacker::{Documents, Unpacker},
-};
+use unlade_registry::{Login, Options, credential::Stored, push};
 
 use crate::{
     command::{Error, capture},
@@ -42,7 +43,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["output", "name", "push"])]
     tree: Option<PathBuf>,
     /// Also copy the image to a registry, with a name such as `registry.example/unlade/unpacker:1`.
-    /// If the registry requires credentials, set UNLADE_REGISTRY_CREDENTIALS=USER:PASSWORD.
+    /// If the registry requires a login, that of podman or docker is used, or the variable
+    /// UNLADE_REGISTRY_CREDENTIALS=USER:PASSWORD.
     #[arg(long, value_name = "NAME")]
     push: Option<ImageReference>,
     /// Connect to the registry without TLS.
@@ -76,8 +78,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     println!("{}\n{}", path.display(), written.digest);
     if let Some(name) = &arguments.push {
         let credentials = env::var(CREDENTIALS).ok().filter(|both| !both.is_empty());
-        let credentials = credentials.map(|both| both.parse()).transpose()?;
-        let options = Options { plain_http: arguments.plain_http, credentials };
+        let login = match credentials {
+            Some(both) => Login::Credentials(both.parse()?),
+            None => Login::Stored(Stored::from_env()),
+        };
+        let plain_http = arguments.plain_http;
+        let options = Options { plain_http, login, ..Options::default() };
         let digest = push(&Source::Path(path), name, &options)?;
         println!("{}/{}@{digest}", name.registry(), name.repository());
     }

@@ -8,6 +8,9 @@ pub(super) const ALL: [(&str, &str); 9] = [
         "  # Show a summary of a bundle.
   {unlade} unpack examples/hello-operator
 
+  # Show a summary of a bundle in a registry, with the login of podman or docker.
+  {unlade} unpack docker://registry.example/bundles/etcd:0.9.4
+
   # Create its ConfigMap on a cluster. `apply` would store a second copy in an annotation.
   {unlade} unpack oci-archive:bundle.tar -n operators -o yaml | kubectl create -f -
 

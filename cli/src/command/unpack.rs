@@ -27,11 +27,12 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
         platform,
         source_image,
         strict,
+        registry,
         limits,
     } = args;
     let limits = unlade_bundle::Limits::from(limits);
     let source = parse_source(source)?;
-    let (reading, image_digest) = read(&source, platform.as_deref(), &limits)?;
+    let (reading, image_digest) = read(&source, platform.as_deref(), &limits, &registry.into())?;
     // The bundle is loaded too, to report what the loader would drop before the ConfigMap is on a
     // cluster, and to name the ConfigMap after the CSV.
     let strictness = if strict { Strictness::Strict } else { Strictness::Upstream };
@@ -84,7 +85,7 @@ fn default_format(screen: &Screen) -> Format {
 
 fn parse_source(source: OsString) -> Result<Source, Error> {
     match source.into_string() {
-        Ok(text) => Ok(text.parse()?),
+        Ok(text) => Ok(unlade_registry::locate(text.parse()?)),
         // Transports, tags and digests are UTF-8, so this can only be a path.
         Err(source) => Ok(Source::Path(source.into())),
     }
@@ -95,6 +96,7 @@ fn read(
     source: &Source,
     platform: Option<&str>,
     limits: &unlade_bundle::Limits,
+    registry: &unlade_registry::Options,
 ) -> Result<(Reading, Option<String>), Error> {
     let platform = platform.map(str::parse).transpose()?;
     match source {
@@ -104,7 +106,7 @@ fn read(
         image => {
             let mut options = oci::Options { platform, ..oci::Options::default() };
             options.limits.content = limits.clone();
-            match oci::read(image, &options) {
+            match unlade_registry::read(image, &options, registry) {
                 Ok(image) => {
                     let digest = image.digest.map(|digest| digest.to_string());
                     Ok((image.reading, digest))
@@ -127,6 +129,7 @@ fn default_name(loaded: &Loaded, source: &Source) -> String {
     let path = match source {
         Source::Path(path) => path.clone(),
         Source::Image(reference) => reference.path.clone(),
+        Source::Remote(image) => PathBuf::from(image.repository()),
         _ => PathBuf::new(),
     };
     // `.` and `..` have no file name of their own.

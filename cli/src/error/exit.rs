@@ -40,7 +40,11 @@ impl From<&oci::Error> for Exit {
         match error {
             error if error.is_limit() => Self::TooLarge,
             error if is_system_error(error) => Self::Failure,
-            _ => Self::BadBundle,
+            error => match unlade_registry::Error::find(error) {
+                Some(error) if error.is_limit() => Self::TooLarge,
+                Some(_) => Self::Failure,
+                None => Self::BadBundle,
+            },
         }
     }
 }

@@ -41,7 +41,9 @@ impl Error {
                 decode_hint(error).map(str::to_owned)
             }
             Self::Image { source, .. } => {
-                image_hint(source).map(str::to_owned).or_else(|| source.hint())
+                let registry = unlade_registry::Error::find(source);
+                let hint = registry.and_then(unlade_registry::Error::hint);
+                hint.or_else(|| image_hint(source).map(str::to_owned)).or_else(|| source.hint())
             }
             Self::Input(error) => input_hint(error),
             Self::Launch { failure, .. } | Self::Cluster(failure) => {

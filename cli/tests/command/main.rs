@@ -33,6 +33,8 @@ mod interrupt;
 mod load;
 /// `--verbose`.
 mod log;
+/// Images in a registry.
+mod registry;
 /// Runs the binaries.
 mod run;
 /// The output on a terminal, with a pseudo-terminal.

@@ -59,7 +59,9 @@ fn what_has_no_transport_is_a_path() {
 
 #[test]
 fn registries_and_stores_are_refused_with_a_hint() {
-    for text in ["docker://registry.example/etcd:v1", "containers-storage:etcd", "dir:x"] {
+    let slashes = "docker:registry.example/etcd:v1".parse::<Source>().unwrap_err();
+    assert!(slashes.hint().unwrap().contains("docker://registry.example/etcd:v1"));
+    for text in ["docker-daemon:etcd:v1", "containers-storage:etcd", "dir:x"] {
         let error = text.parse::<Source>().unwrap_err();
         assert!(matches!(error, Error::Unsupported { .. }), "{text}");
         assert!(error.hint().unwrap().contains(&format!("skopeo copy {text} ")), "{text}");
@@ -91,4 +93,12 @@ fn an_image_needs_a_transport() {
     assert_eq!(error, Error::NoTransport { text: "image.tar".to_owned() });
     assert!(error.hint().unwrap().contains("oci-archive:image.tar"));
     assert_eq!("oci:x:v1".parse::<Reference>().unwrap().to_string(), "oci:x:v1");
+}
+
+#[test]
+fn an_image_in_a_registry_is_named_with_two_slashes() {
+    let source: Source = "docker://registry.example/etcd:v1".parse().unwrap();
+    assert!(matches!(&source, Source::Remote(image) if image.registry() == "registry.example"));
+    assert_eq!(source.to_string(), "docker://registry.example/etcd:v1");
+    assert!(matches!("docker://Etcd/X".parse::<Source>(), Err(Error::Name(_))));
 }

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use unlade_images::unpacker::{Documents, Unpacker};
 use unlade_oci::build::{Compression, Entry, Image, write};
 use unlade_oci::{Reference, Transport};
-use unlade_registry::unpacker::{Documents, Unpacker};
 use unlade_tests::cluster::Cluster;
 use unlade_tests::olm::Olm;
 use unlade_tests::shipped;

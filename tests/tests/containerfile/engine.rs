@@ -9,10 +9,10 @@ use std::process::Command;
 
 use flate2::read::GzDecoder;
 use serde_json::Value;
+use unlade_images::tree;
 use unlade_oci::build::{Image, write};
 use unlade_oci::copy::{Destination, copy};
 use unlade_oci::{Descriptor, Source};
-use unlade_registry::tree;
 
 /// The properties of an image that matter when it runs.
 pub(crate) struct Built {

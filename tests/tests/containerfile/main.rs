@@ -12,8 +12,8 @@ mod instruction;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use unlade_images::unpacker::{Documents, Unpacker};
 use unlade_oci::build::Image;
-use unlade_registry::unpacker::{Documents, Unpacker};
 
 use self::instruction::{Instruction, instructions};
 

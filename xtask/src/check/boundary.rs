@@ -45,7 +45,7 @@ const KUBECONFIG_YAML: &[&str] = &["serde_saphyr"];
 const OUTSIDE: &[&str] =
     &["std::fs", "std::net", "std::env", "std::process", "std::thread", "fs::read", "env::var"];
 
-const BOUNDARIES: [Boundary; 20] = [
+const BOUNDARIES: [Boundary; 21] = [
     Boundary {
         crate_name: "unlade-text",
         purpose: "text from outside, as it is shown",
@@ -157,6 +157,16 @@ const BOUNDARIES: [Boundary; 20] = [
         without: &[ASYNC, NETWORK, KUBERNETES, TERMINAL, YAML],
         forbidden_words: &["std::net", "std::process::Command"],
     },
+    // Blocking, like the readers of images; the testbed and xtask are built with it.
+    Boundary {
+        crate_name: "unlade-registry",
+        purpose: "images in registries, and the logins of podman and docker",
+        reach: "registries, files, and credential helpers",
+        folder: "registry",
+        may_name: &["unlade-name", "unlade-oci", "unlade-text"],
+        without: &[ASYNC, KUBERNETES, TERMINAL, YAML, &["openssl", "native-tls"]],
+        forbidden_words: &[],
+    },
     Boundary {
         crate_name: "unlade-unpacker",
         purpose: "the program that runs in the bundle's pod",
@@ -170,7 +180,7 @@ const BOUNDARIES: [Boundary; 20] = [
             "unlade-text",
             "unlade-yaml",
         ],
-        without: &[&["kube-runtime", "reqwest", "openssl", "native-tls"], TERMINAL, YAML],
+        without: &[&["kube-runtime", "reqwest", "ureq", "openssl", "native-tls"], TERMINAL, YAML],
         // Host names are never looked up inside a bundle's file system. The program is copied into
         // each pod, so its sources do not use `tracing`. The dependency is not forbidden, because
         // hyper-util has it when kube's client is built too.
@@ -208,11 +218,21 @@ const BOUNDARIES: [Boundary; 20] = [
             "unlade-loader",
             "unlade-name",
             "unlade-oci",
+            "unlade-registry",
             "unlade-text",
             "unlade-yaml",
         ],
         without: &[&["openssl", "native-tls"], OTHER_YAML],
         forbidden_words: KUBECONFIG_YAML,
+    },
+    Boundary {
+        crate_name: "unlade-images",
+        purpose: "the image of the unpacker",
+        reach: "files",
+        folder: "images",
+        may_name: &["unlade-oci"],
+        without: &[ASYNC, NETWORK, KUBERNETES, TERMINAL, YAML],
+        forbidden_words: &["std::net", "std::process::Command"],
     },
     Boundary {
         crate_name: "unlade-tests",
@@ -225,6 +245,7 @@ const BOUNDARIES: [Boundary; 20] = [
             "unlade-catalog-directory",
             "unlade-config-map",
             "unlade-directory",
+            "unlade-images",
             "unlade-launcher",
             "unlade-loader",
             "unlade-name",
@@ -264,15 +285,6 @@ const BOUNDARIES: [Boundary; 20] = [
         without: &[TERMINAL, OTHER_YAML],
         forbidden_words: &["std::net", "std::process::Command"],
     },
-    Boundary {
-        crate_name: "unlade-registry",
-        purpose: "the image of the unpacker, and how an image gets into a registry",
-        reach: "one registry",
-        folder: "tests/registry",
-        may_name: &["unlade-name", "unlade-oci"],
-        without: &[ASYNC, KUBERNETES, TERMINAL, YAML, &["openssl", "native-tls"]],
-        forbidden_words: &[],
-    },
     // These two are built before everything else, on every machine, so they must stay small.
     Boundary {
         crate_name: "unlade-testbed",
@@ -289,6 +301,7 @@ const BOUNDARIES: [Boundary; 20] = [
         reach: "cargo, Go, and a registry on request",
         folder: "xtask",
         may_name: &[
+            "unlade-images",
             "unlade-name",
             "unlade-oci",
             "unlade-registry",
@@ -322,7 +335,8 @@ fn table() -> String {
 /// Returns the names of the crates that are part of the product: not those of tests, and not this
 /// program.
 pub(super) fn shipped() -> impl Iterator<Item = &'static str> {
-    let is_ours_alone = |folder: &str| folder.starts_with("tests") || folder == "xtask";
+    let is_ours_alone =
+        |folder: &str| folder.starts_with("tests") || ["images", "xtask"].contains(&folder);
     let shipped = BOUNDARIES.iter().filter(move |boundary| !is_ours_alone(boundary.folder));
     shipped.map(|boundary| boundary.crate_name)
 }

@@ -1,0 +1,191 @@
+//! Authentication, as a registry asks for it (distribution-spec; `token.md` and `oauth.md` of the
+//! CNCF registry).
+
+use std::cell::RefCell;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use http_auth::{ChallengeParser, ChallengeRef};
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+use ureq::http::header::WWW_AUTHENTICATE;
+use ureq::http::{HeaderMap, StatusCode};
+
+use crate::Error;
+use crate::client::{Client, resolve};
+use crate::credential::{Credentials, Found, Identity, Login};
+use crate::error::words;
+use crate::limit::ANSWER;
+
+/// What a client needs for a registry that requires a login.
+#[derive(Debug)]
+pub(crate) struct Access {
+    /// What a token must allow: `pull` or `pull,push`.
+    pub(crate) actions: &'static str,
+    pub(crate) login: Login,
+    /// Where the login was found, for messages.
+    pub(crate) origin: RefCell<Option<String>>,
+}
+
+/// A token server's answer; older ones say `access_token`.
+#[derive(Deserialize)]
+struct Token {
+    token: Option<String>,
+    access_token: Option<String>,
+}
+
+/// A challenge that a client can meet.
+#[derive(Debug, PartialEq, Eq)]
+enum Challenge {
+    Bearer { realm: String, service: Option<String> },
+    Basic,
+}
+
+/// Returns the value of `Authorization` that the challenge in `headers` asks for. Returns `None` if
+/// it cannot be met, so that the registry denies access.
+pub(crate) fn authorize(
+    client: &Client,
+    access: &Access,
+    headers: &HeaderMap,
+) -> Result<Option<SecretString>, Error> {
+    let Some(challenge) = challenge(headers) else { return Ok(None) };
+    let registry = client.image.registry();
+    let found = access.login.find(&client.image, &client.limits);
+    let found = found.map_err(|source| Error::Login { registry: registry.to_owned(), source })?;
+    let identity = found.map(|Found { identity, origin }| {
+        access.origin.replace(Some(origin));
+        identity
+    });
+    match (challenge, identity) {
+        (Challenge::Basic, Some(Identity::Password(login))) => Ok(Some(basic(&login))),
+        (Challenge::Basic, _) => Ok(None),
+        (Challenge::Bearer { realm, service }, identity) => {
+            let scope = format!("repository:{}:{}", client.image.repository(), access.actions);
+            let token =
+                request_token(client, &realm, service.as_deref(), &scope, identity.as_ref())?;
+            Ok(Some(format!("Bearer {}", token.expose_secret()).into()))
+        }
+    }
+}
+
+/// Returns the challenge to meet: a token is better than a password with each request.
+fn challenge(headers: &HeaderMap) -> Option<Challenge> {
+    let values = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
+    let mut is_basic = false;
+    for challenge in values.flat_map(|value| ChallengeParser::new(value).map_while(Result::ok)) {
+        if challenge.scheme.eq_ignore_ascii_case("Basic") {
+            is_basic = true;
+        }
+        let is_bearer = challenge.scheme.eq_ignore_ascii_case("Bearer");
+        if let Some(realm) = parameter(&challenge, "realm").filter(|_| is_bearer) {
+            return Some(Challenge::Bearer { realm, service: parameter(&challenge, "service") });
+        }
+    }
+    is_basic.then_some(Challenge::Basic)
+}
+
+fn parameter(challenge: &ChallengeRef<'_>, key: &str) -> Option<String> {
+    let found = challenge.params.iter().find(|(name, _)| name.eq_ignore_ascii_case(key));
+    found.map(|(_, value)| value.to_unescaped())
+}
+
+/// Requests a token from the server that the registry names. Its redirects are not followed.
+fn request_token(
+    client: &Client,
+    realm: &str,
+    service: Option<&str>,
+    scope: &str,
+    identity: Option<&Identity>,
+) -> Result<SecretString, Error> {
+    // The address without its query, which can contain anything.
+    let what = format!("a token at {}", realm.split(['?', '#']).next().unwrap_or_default());
+    let invalid =
+        |problem: &str| Error::Invalid { what: what.clone(), problem: problem.to_owned() };
+    let is_absolute = resolve(realm, realm).is_some();
+    if !is_absolute {
+        return Err(Error::Invalid {
+            what: "the challenge of the registry".to_owned(),
+            problem: "its realm is not an HTTP address".to_owned(),
+        });
+    }
+    client.check(realm, &what)?;
+    let time = Some(client.limits.patience);
+    let (mut answer, _) = client.retry(|| {
+        let answer = if let Some(Identity::Token(token)) = identity {
+            let form = [
+                ("grant_type", "refresh_token"),
+                ("service", service.unwrap_or_default()),
+                ("client_id", "unlade"),
+                ("scope", scope),
+                ("refresh_token", token.expose_secret()),
+            ];
+            let request = client.agent.post(realm);
+            request.config().timeout_recv_body(time).build().send_form(form)
+        } else {
+            let mut request = client.agent.get(realm).query("scope", scope);
+            if let Some(service) = service {
+                request = request.query("service", service);
+            }
+            if let Some(Identity::Password(login)) = identity {
+                request = request.header("Authorization", basic(login).expose_secret());
+            }
+            request.config().timeout_recv_body(time).build().call()
+        };
+        answer.map(|answer| (answer, false)).map_err(Error::http(what.clone()))
+    })?;
+    let status = answer.status();
+    let body = answer.body_mut().with_config().limit(ANSWER).read_to_vec();
+    let body = body.map_err(|error| match error {
+        ureq::Error::BodyExceedsLimit(limit) => Error::TooLarge { what: what.clone(), limit },
+        error => Error::http(what.clone())(error),
+    })?;
+    if [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&status) {
+        let status = format!("{status} {}", words(&body)).trim().to_owned();
+        let login = client.origin_of_login();
+        let registry = client.image.registry().to_owned();
+        return Err(Error::Denied { what, registry, status, login });
+    }
+    if status != StatusCode::OK {
+        let status = format!("{status} {}", words(&body)).trim().to_owned();
+        return Err(Error::Refused { what, status });
+    }
+    // The error's own message may quote the token.
+    let token: Token = serde_json::from_slice(&body).map_err(|_| invalid("it is not a token"))?;
+    let token = token.token.or(token.access_token).filter(|token| !token.is_empty());
+    let token = token.ok_or_else(|| invalid("it contains no token"))?;
+    if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(invalid("its token has characters that no token has"));
+    }
+    Ok(token.into())
+}
+
+fn basic(login: &Credentials) -> SecretString {
+    let both = format!("{}:{}", login.user(), login.password().expose_secret());
+    format!("Basic {}", BASE64_STANDARD.encode(both)).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: &[&'static str]) -> Option<Challenge> {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(WWW_AUTHENTICATE, ureq::http::HeaderValue::from_static(value));
+        }
+        challenge(&headers)
+    }
+
+    #[test]
+    fn a_token_is_preferred_to_a_password() {
+        let realm = "https://a.example/token".to_owned();
+        let bearer = Challenge::Bearer { realm, service: Some("a.example".to_owned()) };
+        let value = r#"Bearer realm="https://a.example/token",service="a.example",scope="x,y""#;
+        assert_eq!(of(&[value]).as_ref(), Some(&bearer));
+        assert_eq!(of(&[r#"Basic realm="a""#, value]).as_ref(), Some(&bearer));
+        assert_eq!(of(&[r#"basic realm="a""#]), Some(Challenge::Basic));
+        for none in [&[][..], &[""], &["Bearer"], &["Negotiate"], &[r#"Bearer service="x""#]] {
+            assert_eq!(of(none), None, "{none:?}");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! [`Login`]: how a client logs in to a registry.
+
+mod file;
+mod helper;
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use secrecy::SecretString;
+use unlade_name::ImageReference;
+
+use crate::Limits;
+
+pub use file::Stored;
+
+/// How a client logs in to a registry that requires it.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub enum Login {
+    /// Without a user.
+    #[default]
+    Anonymous,
+    /// As this user, whatever the registry is.
+    Credentials(Credentials),
+    /// As `podman login` or `docker login` has stored for the registry.
+    Stored(Stored),
+}
+
+/// The login for one registry.
+#[derive(Debug)]
+pub(crate) enum Identity {
+    Password(Credentials),
+    /// A token with which a token server issues others (`identitytoken`).
+    Token(SecretString),
+}
+
+/// A login, and where it was found.
+pub(crate) struct Found {
+    pub(crate) identity: Identity,
+    pub(crate) origin: String,
+}
+
+/// A user of a registry, and the password.
+///
+/// Neither `Debug` nor an error shows the password.
+#[derive(Clone)]
+pub struct Credentials {
+    user: String,
+    password: SecretString,
+}
+
+/// An error that prevents a login from being read. It does not contain the login.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The text is not `USER:PASSWORD`.
+    #[error("credentials are not of the form USER:PASSWORD")]
+    Form,
+    /// A file cannot be read.
+    #[error("failed to read {}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A file is larger than the limit.
+    #[error("{} is larger than {limit} bytes", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The limit, in bytes.
+        limit: u64,
+    },
+    /// A file does not contain logins as JSON.
+    #[error("{} does not contain logins as JSON (line {line})", path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// The line of the problem.
+        line: usize,
+    },
+    /// An entry of a file is not valid.
+    #[error("{}: the entry for {key} is not a login", path.display())]
+    Entry {
+        /// The file.
+        path: PathBuf,
+        /// The key of the entry.
+        key: String,
+    },
+    /// A credential helper failed.
+    #[error("the credential helper {name:?} failed: {problem}")]
+    Helper {
+        /// The name of the helper, without `docker-credential-`.
+        name: String,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl Login {
+    /// Returns the login for the registry of `image`, if there is one.
+    pub(crate) fn find(
+        &self,
+        image: &ImageReference,
+        limits: &Limits,
+    ) -> Result<Option<Found>, Error> {
+        match self {
+            Self::Anonymous => Ok(None),
+            Self::Credentials(login) => {
+                let identity = Identity::Password(login.clone());
+                Ok(Some(Found { identity, origin: "the given credentials".to_owned() }))
+            }
+            Self::Stored(stored) => stored.find(image, limits),
+        }
+    }
+}
+
+impl Credentials {
+    /// Creates the login of a user.
+    pub fn new(user: impl Into<String>, password: impl Into<String>) -> Self {
+        Self { user: user.into(), password: password.into().into() }
+    }
+
+    pub(crate) fn user(&self) -> &str {
+        &self.user
+    }
+
+    pub(crate) fn password(&self) -> &SecretString {
+        &self.password
+    }
+}
+
+impl FromStr for Credentials {
+    type Err = Error;
+
+    /// Parses `USER:PASSWORD`; the password may contain colons.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text.split_once(':') {
+            Some((user, password)) if !user.is_empty() => Ok(Self::new(user, password)),
+            _ => Err(Error::Form),
+        }
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials").field("user", &self.user).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::ExposeSecret;
+
+    use super::Credentials;
+
+    #[test]
+    fn credentials_that_cannot_be_read_are_refused_without_being_told() {
+        let read: Credentials = "user:pass:word".parse().unwrap();
+        assert_eq!((read.user(), read.password().expose_secret()), ("user", "pass:word"));
+        assert!(!format!("{read:?}").contains("pass"));
+        for text in ["secret", ":secret", ""] {
+            let error = text.parse::<Credentials>().unwrap_err();
+            assert!(!error.to_string().contains("secret"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Credential helpers: programs that keep logins (docker-credential-helpers).
+
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use wait_timeout::ChildExt;
+
+use super::{Credentials, Error, Identity};
+use crate::limit;
+
+/// The user name that marks the secret as a token instead of a password.
+const TOKEN_USER: &str = "<token>";
+/// What helpers print if they have no login for a server (`credentials/error.go`).
+const NOT_FOUND: &str = "credentials not found in native keychain";
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Answer {
+    #[serde(default)]
+    username: String,
+    secret: String,
+}
+
+/// Asks the helper `name` for the login for `server`. Returns `None` if it has none.
+pub(super) fn get(name: &str, server: &str, time: Duration) -> Result<Option<Identity>, Error> {
+    let fails = |problem: String| Error::Helper { name: name.to_owned(), problem };
+    // A name with a slash would be a path.
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    if name.is_empty() || !name.bytes().all(is_part) {
+        return Err(fails("this is not the name of a helper".to_owned()));
+    }
+    let mut command = Command::new(format!("docker-credential-{name}"));
+    command.arg("get").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    // Its own group, so that its children can be ended too.
+    let mut child = command.process_group(0).spawn().map_err(|error| fails(error.to_string()))?;
+    let until = Instant::now() + time;
+    let result = talk(&mut child, server, until);
+    let left = until.saturating_duration_since(Instant::now());
+    let status = match &result {
+        Ok(_) => child.wait_timeout(left).ok().flatten(),
+        Err(_) => None,
+    };
+    let Some(status) = status else {
+        end(&mut child);
+        return Err(fails(result.err().unwrap_or_else(|| late(time))));
+    };
+    let output = result.map_err(&fails)?;
+    if !status.success() {
+        let said = String::from_utf8_lossy(&output);
+        if said.trim() == NOT_FOUND {
+            return Ok(None);
+        }
+        // Its output can contain anything, so it is not shown.
+        return Err(fails(status.to_string()));
+    }
+    let answer: Answer = serde_json::from_slice(&output)
+        .map_err(|_| fails("its output is not a login as JSON".to_owned()))?;
+    Ok(match answer {
+        Answer { secret, .. } if secret.is_empty() => None,
+        Answer { username, secret } if username == TOKEN_USER => {
+            Some(Identity::Token(secret.into()))
+        }
+        Answer { username, secret } => Some(Identity::Password(Credentials::new(username, secret))),
+    })
+}
+
+/// Sends the server to the helper, and returns what the helper prints.
+fn talk(child: &mut Child, server: &str, until: Instant) -> Result<Vec<u8>, String> {
+    if let Some(mut input) = child.stdin.take() {
+        // A helper need not read its input; a server's name fits into the pipe.
+        _ = input.write_all(server.as_bytes());
+    }
+    let Some(output) = child.stdout.take() else { return Err("it has no output".to_owned()) };
+    let (sender, receiver) = mpsc::channel();
+    // It ends with the last process that holds the output.
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let read = output.take(limit::LOGINS + 1).read_to_end(&mut bytes);
+        _ = sender.send(read.map(|_| bytes));
+    });
+    let left = until.saturating_duration_since(Instant::now());
+    match receiver.recv_timeout(left) {
+        Ok(Ok(bytes)) if bytes.len() as u64 > limit::LOGINS => {
+            Err(format!("its output is larger than {} bytes", limit::LOGINS))
+        }
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err(late(left)),
+    }
+}
+
+fn late(time: Duration) -> String {
+    format!("it did not end within {} s", time.as_secs().max(1))
+}
+
+/// Ends the helper and its children.
+fn end(child: &mut Child) {
+    if let Some(group) = rustix::process::Pid::from_raw(child.id().cast_signed()) {
+        _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+    _ = child.wait();
+}

@@ -1,0 +1,195 @@
+//! [`Error`]: why a registry was of no use.
+
+use std::{io, iter};
+
+use unlade_text::excerpt;
+
+use crate::address::Forbidden;
+use crate::credential;
+
+/// An error that prevents an image from being read from a registry, or written to it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The reference does not name a registry, or has a digest, which follows from the content.
+    #[error("{image} is not of the form HOST[:PORT]/REPOSITORY[:TAG]")]
+    Reference {
+        /// The reference.
+        image: String,
+    },
+    /// The image that should be pushed cannot be read.
+    #[error("failed to read the image")]
+    Image(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The image, or a part of it, does not exist.
+    #[error("{what} does not exist in the registry {registry}")]
+    Missing {
+        /// The image or its part.
+        what: String,
+        /// The registry.
+        registry: String,
+    },
+    /// The registry denies access.
+    #[error("the registry {registry} denies access to {what}: {status}")]
+    Denied {
+        /// The image or its part.
+        what: String,
+        /// The registry.
+        registry: String,
+        /// The status, and what the registry says about it.
+        status: String,
+        /// The file or the option from which a login was used.
+        login: Option<String>,
+    },
+    /// The registry could not be reached, or closed the connection.
+    #[error("failed to request {what}")]
+    Http {
+        /// The request.
+        what: String,
+        /// The cause.
+        source: Box<ureq::Error>,
+    },
+    /// The answer to a request ends early, is too slow, or is too large.
+    #[error("failed to read the answer to {what}")]
+    Body {
+        /// The request.
+        what: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// An answer is larger than the limit.
+    #[error("{what} is larger than {limit} bytes")]
+    TooLarge {
+        /// The request or the document.
+        what: String,
+        /// The limit, in bytes.
+        limit: u64,
+    },
+    /// The registry refused a request.
+    #[error("the registry refused {what}: {status}")]
+    Refused {
+        /// The request.
+        what: String,
+        /// The status, and what the registry says about it.
+        status: String,
+    },
+    /// The answer of a token server, a redirect or a challenge is not valid.
+    #[error("the answer to {what} is not valid: {problem}")]
+    Invalid {
+        /// The request.
+        what: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The registry leads to a host that it must not lead to.
+    #[error("failed to request {what}")]
+    Forbidden {
+        /// The request.
+        what: String,
+        /// The host.
+        source: Forbidden,
+    },
+    /// The login for the registry cannot be read.
+    #[error("failed to read the login for {registry}")]
+    Login {
+        /// The registry.
+        registry: String,
+        /// The cause.
+        source: credential::Error,
+    },
+}
+
+impl Error {
+    pub(crate) fn http(what: String) -> impl FnOnce(ureq::Error) -> Self {
+        |source| Self::Http { what, source: Box::new(source) }
+    }
+
+    /// Finds an error of a registry among the causes of another error, such as that of
+    /// [`read`](crate::read).
+    pub fn find<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e Self> {
+        iter::successors(Some(error), |error| error.source()).find_map(|error| {
+            // An `io::Error` hides the error that it was created from.
+            let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+            error.downcast_ref().or_else(|| inner.and_then(|inner| inner.downcast_ref()))
+        })
+    }
+
+    /// Checks whether one of the limits was exceeded.
+    pub fn is_limit(&self) -> bool {
+        matches!(self, Self::TooLarge { .. })
+    }
+
+    /// Checks whether another attempt can succeed: the connection broke, or was too slow.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self {
+            Self::Http { source, .. } => match &**source {
+                ureq::Error::Io(error) => is_transient(error),
+                ureq::Error::Timeout(_) => true,
+                _ => false,
+            },
+            Self::Body { source, .. } => is_transient(source),
+            _ => false,
+        }
+    }
+
+    /// Returns a suggestion for how to fix the error, if one is known.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Denied { registry, login: None, .. } => Some(format!(
+                "if it is private, log in with `podman login {registry}` or `docker login \
+                 {registry}`, or pass --authfile"
+            )),
+            Self::Denied { registry, login: Some(login), .. } => Some(format!(
+                "the login from {login} was used; log in again with `podman login {registry}` or \
+                 `docker login {registry}` if it has expired"
+            )),
+            Self::Forbidden { .. } => {
+                Some("a registry may only lead to hosts that are as far away as itself".to_owned())
+            }
+            Self::Http { source, .. } => match &**source {
+                ureq::Error::Io(error) if error.to_string().contains("corrupt message") => {
+                    Some("use --plain-http if the registry has no TLS".to_owned())
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// Checks whether the connection broke in a way that can pass. Errors of TLS do not.
+pub(crate) fn is_transient(error: &io::Error) -> bool {
+    use io::ErrorKind;
+    let kinds = [
+        ErrorKind::ConnectionReset,
+        ErrorKind::ConnectionAborted,
+        ErrorKind::BrokenPipe,
+        ErrorKind::UnexpectedEof,
+        ErrorKind::TimedOut,
+        ErrorKind::WouldBlock,
+    ];
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<ureq::Error>());
+    kinds.contains(&error.kind()) || matches!(inner, Some(ureq::Error::Timeout(_)))
+}
+
+/// Returns what a registry says in the body of an error (distribution-spec, "Error Codes"), or the
+/// beginning of another body.
+pub(crate) fn words(body: &[u8]) -> String {
+    #[derive(serde::Deserialize)]
+    struct Answer {
+        errors: Vec<Item>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Item {
+        code: String,
+        #[serde(default)]
+        message: String,
+    }
+    let said = match serde_json::from_slice::<Answer>(body) {
+        Ok(answer) => excerpt::list(
+            answer.errors.iter().map(|item| format!("{} {}", item.code, item.message)),
+            "; ",
+        ),
+        Err(_) => String::from_utf8_lossy(body).into_owned(),
+    };
+    excerpt::truncate(said.trim(), 300).unwrap_or_else(|| said.trim().to_owned())
+}

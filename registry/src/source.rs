@@ -1,0 +1,60 @@
+//! [`read`]: reads a bundle image wherever it is.
+
+use std::path::Path;
+
+use unlade_name::ImageReference;
+use unlade_oci::{Image, Source, manifest, store};
+
+use crate::{Options, Remote};
+
+/// Reads the bundle in the image that `source` names, in a file or in a registry.
+///
+/// # Errors
+///
+/// Returns an error under the same conditions as [`unlade_oci::read`], or if the registry fails. An
+/// [`Error`](crate::Error) of the registry is the [source](std::error::Error::source) of the error.
+pub fn read(
+    source: &Source,
+    options: &unlade_oci::Options,
+    registry: &Options,
+) -> Result<Image, unlade_oci::Error> {
+    let Source::Remote(image) = source else { return unlade_oci::read(source, options) };
+    match Remote::new(image, registry) {
+        Ok(remote) => unlade_oci::read_from(&remote, options),
+        Err(error) => {
+            let (name, source) = (image.to_string(), error.into());
+            let error = manifest::Error::Store(store::Error::Origin { name, source });
+            Err(unlade_oci::Error::Origin(error))
+        }
+    }
+}
+
+/// Returns the image in a registry that a plain path names, if no such file exists. Returns any
+/// other source as it is.
+///
+/// The name must begin with its registry, such as `registry.example/bundles/etcd`. A misspelt path
+/// such as `bundles/etcd` is not requested from a registry.
+///
+/// ```
+/// use unlade_oci::Source;
+/// use unlade_registry::locate;
+///
+/// let bare: Source = "registry.example/bundles/etcd:0.9.4".parse()?;
+/// assert_eq!(locate(bare).to_string(), "docker://registry.example/bundles/etcd:0.9.4");
+/// let path: Source = "bundles/etcd:0.9.4".parse()?;
+/// assert_eq!(locate(path.clone()), path);
+/// # Ok::<(), unlade_oci::reference::Error>(())
+/// ```
+pub fn locate(source: Source) -> Source {
+    match &source {
+        Source::Path(path) => named(path).map_or(source, Source::Remote),
+        _ => source,
+    }
+}
+
+fn named(path: &Path) -> Option<ImageReference> {
+    let image = ImageReference::parse(path.to_str()?).ok()?;
+    // `symlink_metadata` also finds a link that leads nowhere.
+    let exists = path.symlink_metadata().is_ok();
+    (!exists && image.as_str().starts_with(image.registry())).then_some(image)
+}

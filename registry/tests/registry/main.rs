@@ -1,0 +1,20 @@
+//! The whole client against registries in this process, good and hostile.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test harness: what fails here fails the test"
+)]
+
+/// Tokens, passwords and where they are sent.
+mod access;
+/// A bundle image, as a registry serves it.
+mod fixture;
+/// Answers that no good registry gives.
+mod hostile;
+/// Reading images.
+mod pull;
+/// Pushing images.
+mod push;
+/// A registry in this process.
+mod server;

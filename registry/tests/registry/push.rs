@@ -1,0 +1,158 @@
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::sync::Mutex;
+
+use unlade_name::ImageReference;
+use unlade_oci::build::{WrittenImage, write, write_index};
+use unlade_registry::{Credentials, Error, Login, Options, push};
+
+use crate::fixture::{bundle, plain};
+use crate::server::{Answer, Ask, Server};
+
+/// A registry that stores what is pushed, and asks for a token if `token` is given.
+fn registry(token: Option<&'static str>) -> Server {
+    let stored = Mutex::new(BTreeSet::<String>::new());
+    Server::start(move |address, ask| {
+        let digest = |path: &str| path.rsplit(['/', '=']).next().unwrap().to_owned();
+        if let Some(token) = token {
+            if ask.path.starts_with("/token") {
+                assert_eq!(ask.header("authorization"), Some("Basic dXNlcjpwYXNz"));
+                assert!(ask.path.contains("push"), "{}", ask.path);
+                return Answer::body(format!("{{\"token\":\"{token}\"}}"));
+            }
+            if ask.header("authorization") != Some(&format!("Bearer {token}")) {
+                return Answer::bearer(address);
+            }
+        }
+        match ask.method.as_str() {
+            "HEAD" if stored.lock().unwrap().contains(&digest(&ask.path)) => Answer::new(200),
+            "HEAD" => Answer::new(404),
+            "POST" => Answer::new(202).with("Location", "/upload?state=x"),
+            "PUT" if ask.path.contains("/refused/") => Answer::body("not here").with_status(403),
+            "PUT" => {
+                stored.lock().unwrap().insert(digest(&ask.path).replace("%3A", ":"));
+                Answer::new(201)
+            }
+            _ => Answer::new(200),
+        }
+    })
+}
+
+fn name(server: &Server, path: &str) -> ImageReference {
+    format!("{}/{path}", server.address).parse().unwrap()
+}
+
+fn puts(server: &Server) -> Vec<Ask> {
+    server.asks().into_iter().filter(|ask| ask.method == "PUT").collect()
+}
+
+fn archive(folder: &Path) -> String {
+    format!("oci-archive:{}", folder.join("image.tar").display())
+}
+
+#[test]
+fn an_image_is_pushed_and_what_is_there_is_not_pushed_again() {
+    let server = registry(None);
+    let folder = tempfile::tempdir().unwrap();
+    let source = archive(folder.path());
+    let written = write(&bundle("amd64", "x"), &source.parse().unwrap()).unwrap();
+    let image = name(&server, "bundles/etcd:v1");
+    let digest = push(&source.parse().unwrap(), &image, &plain()).unwrap();
+    assert_eq!(digest, written.digest);
+    let first = puts(&server);
+    let uploads = first.iter().filter(|ask| ask.path.starts_with("/upload?state=x&digest=sha256:"));
+    assert_eq!((first.len(), uploads.count()), (3, 2), "{first:?}");
+    let manifest = first.last().unwrap();
+    assert_eq!(manifest.path, "/v2/bundles/etcd/manifests/v1");
+    assert_eq!(manifest.header("content-type"), Some("application/vnd.oci.image.manifest.v1+json"));
+    let total: usize = first.iter().map(|ask| ask.body.len()).sum();
+    assert_eq!(total as u64, written.size);
+    // A second time only the manifest is sent.
+    push(&source.parse().unwrap(), &image, &plain()).unwrap();
+    assert_eq!(puts(&server).len(), 4);
+}
+
+#[test]
+fn an_index_comes_after_its_images_and_has_the_tag() {
+    let server = registry(None);
+    let folder = tempfile::tempdir().unwrap();
+    let source = archive(folder.path());
+    let images = ["amd64", "arm64"].map(|name| bundle(name, name));
+    let written = write_index(&images, &source.parse().unwrap()).unwrap();
+    let image = name(&server, "bundles/etcd:v1");
+    assert_eq!(push(&source.parse().unwrap(), &image, &plain()).unwrap(), written.digest);
+    let paths: Vec<_> = puts(&server).into_iter().map(|ask| ask.path).collect();
+    for WrittenImage { digest, .. } in &written.images {
+        assert!(paths.contains(&format!("/v2/bundles/etcd/manifests/{digest}")), "{paths:?}");
+    }
+    assert_eq!(paths.last().unwrap(), "/v2/bundles/etcd/manifests/v1");
+}
+
+#[test]
+fn a_token_for_a_push_is_fetched_where_one_is_asked_for() {
+    let server = registry(Some("secret-token"));
+    let folder = tempfile::tempdir().unwrap();
+    let source = archive(folder.path());
+    write(&bundle("amd64", "x"), &source.parse().unwrap()).unwrap();
+    let login = Login::Credentials(Credentials::new("user", "pass"));
+    let options = Options { login, ..plain() };
+    push(&source.parse().unwrap(), &name(&server, "bundles/etcd:v1"), &options).unwrap();
+    assert_eq!(puts(&server).len(), 3);
+}
+
+#[test]
+fn a_refusal_of_the_registry_is_reported_with_its_message() {
+    let server = registry(None);
+    let folder = tempfile::tempdir().unwrap();
+    let source = archive(folder.path());
+    write(&bundle("amd64", "x"), &source.parse().unwrap()).unwrap();
+    let image = name(&server, "refused/etcd");
+    let error = push(&source.parse().unwrap(), &image, &plain()).unwrap_err();
+    assert!(
+        matches!(&error, Error::Denied { status, .. } if status.contains("403") && status.contains("not here")),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_upload_does_not_lead_to_the_metadata_of_a_cloud() {
+    let server = Server::start(|_, ask| match ask.method.as_str() {
+        "POST" => Answer::new(202).with("Location", "http://169.254.169.254/upload"),
+        "HEAD" => Answer::new(404),
+        _ => Answer::new(200),
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let source = archive(folder.path());
+    write(&bundle("amd64", "x"), &source.parse().unwrap()).unwrap();
+    let image = name(&server, "bundles/etcd:v1");
+    let error = push(&source.parse().unwrap(), &image, &plain()).unwrap_err();
+    assert!(matches!(error, Error::Forbidden { .. }), "{error}");
+}
+
+#[test]
+fn a_damaged_image_is_not_pushed() {
+    let server = registry(None);
+    let folder = tempfile::tempdir().unwrap();
+    let source = archive(folder.path());
+    write(&bundle("amd64", "x"), &source.parse().unwrap()).unwrap();
+    let path = folder.path().join("image.tar");
+    let mut bytes = fs::read(&path).unwrap();
+    let at = bytes.windows(5).position(|window| window == b"amd64").unwrap();
+    bytes[at + 4] = b'5';
+    fs::write(&path, bytes).unwrap();
+    let image = name(&server, "bundles/etcd:v1");
+    let error = push(&source.parse().unwrap(), &image, &plain()).unwrap_err();
+    assert!(matches!(error, Error::Image(_)), "{error}");
+    assert!(!puts(&server).iter().any(|ask| ask.path.contains("/manifests/")));
+}
+
+#[test]
+fn an_image_is_not_pushed_to_a_registry_that_its_reference_does_not_name() {
+    let digest = format!("registry.example/etcd@sha256:{}", "0a".repeat(32));
+    for text in ["etcd:v1", "bundles/etcd", &digest] {
+        let image = ImageReference::parse(text).unwrap();
+        let error = push(&"oci-archive:etcd.tar".parse().unwrap(), &image, &plain()).unwrap_err();
+        assert!(matches!(error, Error::Reference { .. }), "{text}: {error}");
+    }
+}
