@@ -160,7 +160,7 @@ fn lists_of_what_is_unknown_or_invalid_fail() {
     let catalog = write(VALID);
     let path = catalog.path().to_str().unwrap();
     let stderr = unlade(["catalog", "list", "bundles", path, "coffee"]).failure(1);
-    assert!(stderr.contains("package coffee not found"), "{stderr}");
+    assert!(stderr.contains("package coffee does not exist"), "{stderr}");
     let catalog = write(&VALID.replace("1.0.0", "v1"));
     let path = catalog.path().to_str().unwrap();
     let stderr = unlade(["catalog", "list", "bundles", path]).failure(3);
