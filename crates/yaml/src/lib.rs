@@ -27,6 +27,7 @@ mod dialect;
 mod error;
 mod event;
 pub mod json;
+mod outline;
 mod panic;
 mod reader;
 mod resolve;
@@ -36,6 +37,7 @@ mod timestamp;
 mod write;
 
 pub use error::Error;
+pub use outline::{Outline, Part};
 pub use panic::is_panic_caught;
 pub use reader::Reader;
 pub use write::{write, write_to};
