@@ -8,7 +8,7 @@ use unlade_bundle::{
 };
 use unlade_text::excerpt;
 use unlade_yaml::{
-    self as yaml,
+    self as yaml, Part,
     json::{Tree, Value},
 };
 
@@ -17,6 +17,27 @@ use crate::{
     metadata::{Candidate, Metadata},
     package_manifest,
 };
+
+/// What is read of an object. Only the CSV and package manifests are used as a whole.
+const OUTLINE: yaml::Outline = yaml::Outline::new(
+    &[csv::KIND, package_manifest::KIND],
+    &[
+        Part::with(
+            "metadata",
+            &[Part::whole("name"), Part::whole("generateName"), Part::whole("namespace")],
+        ),
+        // The fields of a CRD.
+        Part::with(
+            "spec",
+            &[
+                Part::whole("group"),
+                Part::whole("names"),
+                Part::whole("version"),
+                Part::with("versions", &[Part::whole("name")]),
+            ],
+        ),
+    ],
+);
 
 /// One manifest of a bundle: the bytes of a file, and the identity of its first document.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -126,7 +147,11 @@ pub(crate) fn read<'a>(
     for (key, file) in content.entries() {
         let key = key.as_str();
         let exhausted = |source| Error::Exhausted { key: key.to_owned(), source };
-        let read = match reader.file(&file.bytes) {
+        let read = match file.directory {
+            Directory::Manifests => reader.outline(&file.bytes, &OUTLINE),
+            Directory::Metadata => reader.file(&file.bytes),
+        };
+        let read = match read {
             Err(error @ yaml::Error::Exhausted { .. }) => return Err(exhausted(error)),
             Ok(yaml::File { error: Some(error @ yaml::Error::Exhausted { .. }), .. }) => {
                 return Err(exhausted(error));

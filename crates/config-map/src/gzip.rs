@@ -15,7 +15,10 @@ pub const ENCODING: &str = "gzip+base64";
 const UNKNOWN_SYSTEM: u8 = 255;
 
 /// The number of bytes to decompress before the limits are checked again.
-const STEP: usize = 16 << 10;
+const STEP: usize = 64 << 10;
+
+/// The minimum of the same for small values.
+const MIN_STEP: usize = 1 << 10;
 
 /// An error that prevents a value from being decoded.
 #[derive(Debug, thiserror::Error)]
@@ -81,11 +84,17 @@ pub(crate) fn decode(value: &[u8], limit: usize, ratio: usize) -> Result<Vec<u8>
     let most_by_ratio = compressed.len().saturating_mul(ratio);
     let most = limit.min(most_by_ratio);
     let mut decoder = MultiGzDecoder::new(compressed.as_slice());
-    let mut bytes = Vec::new();
-    let mut step = vec![0; STEP];
+    // The stream ends with the size of its last member, which may be wrong.
+    let size = compressed.last_chunk().map_or(0, |&size| u32::from_le_bytes(size));
+    let size = usize::try_from(size).unwrap_or(usize::MAX).min(most);
+    let mut bytes = Vec::with_capacity(size);
+    let mut step = vec![0; STEP.min(size.max(MIN_STEP))];
     loop {
         let read = match decoder.read(&mut step) {
-            Ok(0) => return Ok(bytes),
+            Ok(0) => {
+                bytes.shrink_to_fit();
+                return Ok(bytes);
+            }
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(Error::Gzip(error)),
@@ -101,7 +110,7 @@ pub(crate) fn decode(value: &[u8], limit: usize, ratio: usize) -> Result<Vec<u8>
             // Double the capacity, but never exceed the limit.
             bytes.reserve_exact(read.max(bytes.len().min(most - bytes.len())));
         }
-        bytes.extend(step.iter().take(read));
+        bytes.extend_from_slice(step.get(..read).unwrap_or(&[]));
     }
 }
 

@@ -15,7 +15,7 @@ mod text;
 use crate::compose::Composed;
 use crate::json::{Builder, Field, Key, NodeId};
 use crate::resolve::{self, Value};
-use crate::{Reader, Scalars};
+use crate::{Outline, Part, Reader, Scalars};
 
 use flow::Flow;
 use line::{Line, Lines, is_end};
@@ -33,18 +33,78 @@ const FRAME_EVENTS: u64 = 3;
 /// The value, the work and the limits are those of the library. If a limit would be exceeded, the
 /// library reports it.
 pub(super) fn compose(bytes: &[u8], scalars: Scalars, reader: &Reader) -> Option<Composed> {
+    read(bytes, scalars, Keep::All, &[], reader)
+}
+
+/// Composes the only document of a text as [`compose`] does, but omits what is not in `outline`
+/// (docs/decisions/0033). What is omitted is checked and counted in the same way.
+pub(super) fn compose_outline(
+    bytes: &[u8],
+    outline: &Outline,
+    reader: &Reader,
+) -> Option<Composed> {
+    read(bytes, Scalars::Resolved, Keep::Object(outline.parts), outline.whole, reader)
+}
+
+fn read(
+    bytes: &[u8],
+    scalars: Scalars,
+    keep: Keep,
+    whole: &'static [&'static str],
+    reader: &Reader,
+) -> Option<Composed> {
     if reader.is_library_only() {
         return None;
     }
-    let mut composer = Composer::new(text::check(bytes)?, scalars, reader);
+    let text = text::check(bytes)?;
+    let is_whole = matches!(keep, Keep::All);
+    let builder = Builder::new(if is_whole { text.len() } else { 0 });
+    let mut composer = Composer::new(text, scalars, builder, reader);
+    (composer.keep, composer.whole) = (keep, whole);
     composer.read()?;
     composer.finish()
+}
+
+/// What is kept of a value.
+#[derive(Debug, Clone, Copy)]
+enum Keep {
+    All,
+    /// These parts of a document, its `apiVersion` and its `kind`.
+    Object(&'static [Part]),
+    Parts(&'static [Part]),
+    Nothing,
+}
+
+impl Keep {
+    fn is_nothing(self) -> bool {
+        matches!(self, Self::Nothing)
+    }
+
+    /// Returns what is kept of the field `name`.
+    fn of_field(self, name: Name<'_>) -> Self {
+        let parts = match self {
+            Self::All | Self::Nothing => return self,
+            Self::Object(_) if matches!(name.text(), "apiVersion" | "kind") => return Self::All,
+            Self::Object(parts) | Self::Parts(parts) => parts,
+        };
+        match parts.iter().find(|part| part.name == name.text()) {
+            None => Self::Nothing,
+            Some(Part { parts: [], .. }) => Self::All,
+            Some(Part { parts, .. }) => Self::Parts(parts),
+        }
+    }
 }
 
 struct Composer<'t, 'r> {
     reader: &'r Reader,
     scalars: Scalars,
     lines: Lines<'t>,
+    /// What is kept of the document.
+    keep: Keep,
+    /// The kinds of objects that are kept whole.
+    whole: &'static [&'static str],
+    /// Whether the text has a tab anywhere.
+    has_tab: bool,
     builder: Builder,
     open: Vec<Frame>,
     items: Vec<NodeId>,
@@ -66,12 +126,15 @@ struct Frame {
     column: usize,
     /// The index of its first child in `items` or `fields`.
     from: usize,
+    /// What is kept of it.
+    keep: Keep,
 }
 
+#[derive(Clone, Copy)]
 enum Kind {
     Mapping {
         /// The key whose value is not complete.
-        pending: Option<Key>,
+        pending: Option<Pending>,
     },
     Sequence {
         /// Whether there is a dash whose item is not complete.
@@ -79,7 +142,24 @@ enum Kind {
     },
 }
 
+/// A key whose value is not complete.
+#[derive(Clone, Copy)]
+struct Pending {
+    /// The key. `None` if it is omitted.
+    key: Option<Key>,
+    /// What is kept of the value.
+    keep: Keep,
+}
+
 impl Frame {
+    /// Returns what is kept of its next child.
+    fn keep_child(&self) -> Keep {
+        match self.kind {
+            Kind::Mapping { pending: Some(pending) } => pending.keep,
+            _ => self.keep,
+        }
+    }
+
     fn is_pending(&self) -> bool {
         match self.kind {
             Kind::Mapping { pending } => pending.is_some(),
@@ -89,12 +169,15 @@ impl Frame {
 }
 
 impl<'t, 'r> Composer<'t, 'r> {
-    fn new(text: &'t str, scalars: Scalars, reader: &'r Reader) -> Self {
+    fn new(text: &'t str, scalars: Scalars, builder: Builder, reader: &'r Reader) -> Self {
         Self {
             reader,
             scalars,
             lines: Lines::new(text),
-            builder: Builder::new(text.len()),
+            keep: Keep::All,
+            whole: &[],
+            has_tab: text.contains('\t'),
+            builder,
             open: Vec::new(),
             items: Vec::new(),
             fields: Vec::new(),
@@ -115,10 +198,11 @@ impl<'t, 'r> Composer<'t, 'r> {
         if line.column > 0 {
             return None;
         }
+        let has_tab = self.has_tab;
         let mut next = Some(line);
         while let Some(line) = next {
             let is_marker = line.content.starts_with("---") || line.content.starts_with("...");
-            if line.column == 0 && is_marker || line.content.contains('\t') {
+            if line.column == 0 && is_marker || has_tab && line.content.contains('\t') {
                 return None;
             }
             self.read_line(line)?;
@@ -216,45 +300,84 @@ impl<'t, 'r> Composer<'t, 'r> {
 
     /// Reads what follows the colon of a key.
     fn read_value(&mut self, name: Name<'t>, rest: &'t str) -> Option<()> {
-        let key = self.convert_key(name)?;
+        let frame = self.open.last()?;
+        let keep = frame.keep.of_field(name);
+        let is_kind = matches!(frame.keep, Keep::Object(_)) && name.text() == "kind";
+        let key = if keep.is_nothing() {
+            let text = key_text(name, self.scalars)?;
+            self.builder.omit_key(text.len());
+            None
+        } else {
+            Some(self.convert_key(name)?)
+        };
         self.events += 1;
-        self.open.last_mut()?.kind = Kind::Mapping { pending: Some(key) };
+        self.open.last_mut()?.kind = Kind::Mapping { pending: Some(Pending { key, keep }) };
         if is_end(rest) {
             return Some(());
         }
-        self.read_scalar(rest.trim_start_matches(' '))
+        let value = rest.trim_start_matches(' ');
+        // Most objects start with their kind. If it is written otherwise, and something of such an
+        // object is omitted, the caller does not use the result.
+        if is_kind && self.whole.contains(&value) {
+            self.open.last_mut()?.keep = Keep::All;
+        }
+        self.read_scalar(value)
     }
 
     fn read_scalar(&mut self, content: &'t str) -> Option<()> {
-        let column = self.open.last()?.column;
-        let value = match content.as_bytes().first()? {
-            b'"' | b'\'' => {
-                let text = scalar::quoted(content, &mut self.lines, &mut self.scratch)?;
-                self.builder.string(text)
-            }
+        let frame = self.open.last()?;
+        let (column, is_omitted) = (frame.column, frame.keep_child().is_nothing());
+        let (text, is_plain) = match content.as_bytes().first()? {
+            b'"' | b'\'' => (scalar::quoted(content, &mut self.lines, &mut self.scratch)?, false),
             b'|' | b'>' => {
                 literal::read(content, column, &mut self.lines, &mut self.scratch)?;
-                self.builder.string(&self.scratch)
+                (self.scratch.as_str(), false)
             }
-            b'[' | b'{' => self.read_flow(content)?,
-            _ => {
-                let text = scalar::plain(content, column, &mut self.lines, &mut self.scratch)?;
-                store(&mut self.builder, text, self.scalars)?
+            b'[' | b'{' => return self.read_flow(content, is_omitted),
+            _ => (scalar::plain(content, column, &mut self.lines, &mut self.scratch)?, true),
+        };
+        let value = match (is_omitted, is_plain) {
+            (false, true) => Some(store(&mut self.builder, text, self.scalars)?),
+            (false, false) => Some(self.builder.string(text)),
+            (true, true) => {
+                omit(&mut self.builder, text, self.scalars)?;
+                None
+            }
+            (true, false) => {
+                self.builder.omit_value(text.len());
+                None
             }
         };
         self.events += 1;
         self.complete(value)
     }
 
-    fn read_flow(&mut self, content: &'t str) -> Option<NodeId> {
+    fn read_flow(&mut self, content: &'t str, is_omitted: bool) -> Option<()> {
         let (n_items, n_fields) = (self.items.len(), self.fields.len());
         let (value, n_scalars) = match flow::read(content)? {
+            Flow::Sequence(items) if is_omitted => {
+                for &item in &items {
+                    self.omit(item)?;
+                    self.builder.omit_item();
+                }
+                self.builder.omit_value(0);
+                (None, items.len())
+            }
+            Flow::Mapping(fields) if is_omitted => {
+                for &(name, value) in &fields {
+                    self.builder.omit_key(key_text(name, self.scalars)?.len());
+                    self.omit(value)?;
+                    self.builder.omit_field();
+                }
+                self.builder.omit_value(0);
+                (None, 2 * fields.len())
+            }
             Flow::Sequence(items) => {
                 for &item in &items {
                     let item = self.store(item)?;
                     self.items.push(item);
                 }
-                (self.builder.array(&mut self.items, n_items), items.len())
+                (Some(self.builder.array(&mut self.items, n_items)), items.len())
             }
             Flow::Mapping(fields) => {
                 for &(name, value) in &fields {
@@ -263,14 +386,14 @@ impl<'t, 'r> Composer<'t, 'r> {
                     self.fields.push(Field { key, value });
                 }
                 self.check_memory()?;
-                (self.builder.object(&mut self.fields, n_fields), 2 * fields.len())
+                (Some(self.builder.object(&mut self.fields, n_fields)), 2 * fields.len())
             }
         };
-        // The end is counted with all scalars.
-        self.events += 1 + n_scalars as u64;
+        // The start, the end and all scalars.
+        self.events += 2 + n_scalars as u64;
         self.flow_events += 1 + n_scalars as u64;
         self.deepest = self.deepest.max(self.open.len() + 1);
-        Some(value)
+        self.complete(value)
     }
 
     fn store(&mut self, scalar: Name<'t>) -> Option<NodeId> {
@@ -280,17 +403,16 @@ impl<'t, 'r> Composer<'t, 'r> {
         }
     }
 
+    fn omit(&mut self, scalar: Name<'t>) -> Option<()> {
+        match scalar {
+            Name::Plain(text) => omit(&mut self.builder, text, self.scalars)?,
+            Name::Quoted(text) => self.builder.omit_value(text.len()),
+        }
+        Some(())
+    }
+
     fn convert_key(&mut self, name: Name<'t>) -> Option<Key> {
-        let text = match name {
-            Name::Quoted(text) => text,
-            Name::Plain("<<") => return None,
-            Name::Plain(text) => match resolve::resolve_plain(text, self.scalars) {
-                Value::Text => text,
-                Value::Bool(true) => "true",
-                Value::Bool(false) => "false",
-                _ => return None,
-            },
-        };
+        let text = key_text(name, self.scalars)?;
         Some(Key::Text(self.builder.text(text)))
     }
 
@@ -298,7 +420,8 @@ impl<'t, 'r> Composer<'t, 'r> {
         if self.open.len() >= MAX_DEPTH.min(self.reader.limits().depth) {
             return None;
         }
-        self.open.push(Frame { kind, column, from });
+        let keep = self.open.last().map_or(self.keep, Frame::keep_child);
+        self.open.push(Frame { kind, column, from, keep });
         self.deepest = self.deepest.max(self.open.len());
         self.events += 1;
         Some(())
@@ -309,12 +432,16 @@ impl<'t, 'r> Composer<'t, 'r> {
         self.check_memory()?;
         let frame = self.open.pop()?;
         let value = match frame.kind {
-            Kind::Mapping { .. } => self.builder.object(&mut self.fields, frame.from),
-            Kind::Sequence { .. } => self.builder.array(&mut self.items, frame.from),
+            _ if frame.keep.is_nothing() => {
+                self.builder.omit_value(0);
+                None
+            }
+            Kind::Mapping { .. } => Some(self.builder.object(&mut self.fields, frame.from)),
+            Kind::Sequence { .. } => Some(self.builder.array(&mut self.items, frame.from)),
         };
         self.events += 1;
         if self.open.is_empty() {
-            self.root = Some(value);
+            self.root = value;
             return Some(());
         }
         self.complete(value)
@@ -322,21 +449,32 @@ impl<'t, 'r> Composer<'t, 'r> {
 
     /// Completes a key or a dash without a node with the value null.
     fn complete_pending(&mut self) -> Option<()> {
-        if !self.open.last()?.is_pending() {
+        let frame = self.open.last()?;
+        if !frame.is_pending() {
             return Some(());
         }
         self.events += 1;
-        let value = self.builder.null();
+        let value = if frame.keep_child().is_nothing() {
+            self.builder.omit_value(0);
+            None
+        } else {
+            Some(self.builder.null())
+        };
         self.complete(value)
     }
 
-    fn complete(&mut self, value: NodeId) -> Option<()> {
+    /// Completes a value, which is `None` if it is omitted.
+    fn complete(&mut self, value: Option<NodeId>) -> Option<()> {
         match &mut self.open.last_mut()?.kind {
-            Kind::Mapping { pending } => {
-                self.fields.push(Field { key: pending.take()?, value });
-            }
+            Kind::Mapping { pending } => match (pending.take()?.key, value) {
+                (Some(key), Some(value)) => self.fields.push(Field { key, value }),
+                _ => self.builder.omit_field(),
+            },
             Kind::Sequence { pending } => {
-                self.items.push(value);
+                match value {
+                    Some(value) => self.items.push(value),
+                    None => self.builder.omit_item(),
+                }
                 *pending = false;
             }
         }
@@ -357,6 +495,31 @@ fn store(builder: &mut Builder, text: &str, scalars: Scalars) -> Option<NodeId> 
     let value = resolve::resolve_plain(text, scalars);
     let is_finite = !matches!(value, Value::Float(value) if !value.is_finite());
     is_finite.then(|| value.store(text, builder))
+}
+
+/// Omits a plain scalar. Returns `None` if JSON may not be able to express it.
+fn omit(builder: &mut Builder, text: &str, scalars: Scalars) -> Option<()> {
+    let len = match resolve::resolve_plain(text, scalars) {
+        Value::Text => text.len(),
+        Value::Float(value) if !value.is_finite() => return None,
+        _ => 0,
+    };
+    builder.omit_value(len);
+    Some(())
+}
+
+/// Returns the text of a key. Returns `None` if it is not certain.
+fn key_text(name: Name<'_>, scalars: Scalars) -> Option<&str> {
+    Some(match name {
+        Name::Quoted(text) => text,
+        Name::Plain("<<") => return None,
+        Name::Plain(text) => match resolve::resolve_plain(text, scalars) {
+            Value::Text => text,
+            Value::Bool(true) => "true",
+            Value::Bool(false) => "false",
+            _ => return None,
+        },
+    })
 }
 
 fn is_item(content: &str) -> bool {

@@ -70,7 +70,7 @@ struct Found {
 /// One document of a stream.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Part<'d> {
+pub struct Segment<'d> {
     /// The line of its first byte in the stream, counted from 1.
     pub line: u64,
     /// Its text. Empty for text that is neither JSON nor YAML.
@@ -117,7 +117,7 @@ impl<R: Read> Documents<R> {
     ///
     /// Returns an error if the input fails, or if a document is too large.
     #[expect(clippy::should_implement_trait, reason = "the items borrow from the reader")]
-    pub fn next(&mut self) -> Result<Option<Part<'_>>, StreamError> {
+    pub fn next(&mut self) -> Result<Option<Segment<'_>>, StreamError> {
         if self.mode == Mode::Unknown {
             while self.rest().len() < SNIFFED && self.fill()? {}
             let start = self.rest().get(..SNIFFED).unwrap_or(self.rest());
@@ -137,7 +137,7 @@ impl<R: Read> Documents<R> {
         let (line, start) = (self.line, self.done);
         self.take(consumed);
         let text = self.buffer.get(start..start + text).unwrap_or(&[]);
-        Ok(Some(Part { line, text, document: document.map_err(|error| error.below(line - 1)) }))
+        Ok(Some(Segment { line, text, document: document.map_err(|error| error.below(line - 1)) }))
     }
 
     /// Reads the next JSON object, with the white space before it.

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::{Document, Error, File, Limits, Scalars, Unstructured, stream};
+use super::{Document, Error, File, Limits, Outline, Scalars, Unstructured, stream};
 use crate::json::{Builder, NodeId};
 
 /// The work for each event of the parser, in units. Each byte and each open flow collection around
@@ -104,6 +104,29 @@ impl Reader {
         stream::file(text, self)
     }
 
+    /// Does the same as [`file`](Self::file), but may keep only the parts of an object that are in
+    /// `outline`. Everything is checked, counted and limited in the same way. A document that is
+    /// not an object is always kept whole.
+    ///
+    /// ```
+    /// use unlade_yaml::{Limits, Outline, Part, Reader};
+    ///
+    /// const OUTLINE: Outline = Outline::new(&[], &[Part::with("metadata", &[Part::whole("name")])]);
+    ///
+    /// let text = b"kind: A\nmetadata:\n  name: b\nspec:\n  c: d\n";
+    /// let file = Reader::new(&Limits::default()).outline(text, &OUTLINE)?;
+    /// let object = file.into_object()?.unwrap();
+    /// assert_eq!(object.root().get("metadata").unwrap().to_json(), r#"{"name":"b"}"#);
+    /// # Ok::<(), unlade_yaml::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`file`](Self::file).
+    pub fn outline(&self, text: &[u8], outline: &Outline) -> Result<File, Error> {
+        stream::outline(text, outline, self)
+    }
+
     /// Does the same as [`decode_document`](super::decode_document), within the budget.
     ///
     /// # Errors
@@ -135,6 +158,12 @@ impl Reader {
     #[cfg(feature = "block")]
     pub(super) fn is_library_only(&self) -> bool {
         self.library_only
+    }
+
+    /// Sets the used work to an earlier value, because a text is read again from its start.
+    #[cfg(feature = "block")]
+    pub(super) fn rewind(&self, work: u64) {
+        self.work.set(work);
     }
 
     /// Counts events that were not counted with [`step`](Self::step). Counts nothing and returns

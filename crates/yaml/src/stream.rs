@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::compose::Composed;
 use super::error::{syntax, too_large};
-use super::{Document, Error, File, Reader, Scalars, Unread, Unstructured, compose};
+use super::{Document, Error, File, Outline, Reader, Scalars, Unread, Unstructured, compose};
 use crate::json::{self, Kind, Tree};
 
 /// The number of bytes in which the decoder searches for a `{`.
@@ -51,6 +51,44 @@ pub(super) fn file(bytes: &[u8], reader: &Reader) -> Result<File, Error> {
         }
         (Err(error), None) => Err(choose(error)),
     }
+}
+
+/// Reads a file as [`file`] does, but may keep only the parts of an object in `outline`.
+pub(super) fn outline(bytes: &[u8], outline: &Outline, reader: &Reader) -> Result<File, Error> {
+    #[cfg(feature = "block")]
+    {
+        let work = reader.work();
+        if let Some(file) = block_outline(bytes, outline, reader) {
+            return Ok(file);
+        }
+        reader.rewind(work);
+    }
+    #[cfg(not(feature = "block"))]
+    let _ = outline;
+    file(bytes, reader)
+}
+
+/// Reads the outline of an object in block style. Returns `None` for everything else: for other
+/// texts, for errors and limits, and for objects that must be whole and are not.
+#[cfg(feature = "block")]
+fn block_outline(bytes: &[u8], outline: &Outline, reader: &Reader) -> Option<File> {
+    if bytes.is_empty() || looks_like_json(bytes) {
+        return None;
+    }
+    reader.begin(bytes).ok()?;
+    let (chunk, rest) = first_chunk(bytes, 0).ok()?;
+    let composed = super::block::compose_outline(&chunk, outline, reader)?;
+    let builder = &composed.builder;
+    // The exact size of the JSON is known only if nothing is omitted.
+    let is_partial = builder.is_partial();
+    if builder.unshared_bound() > reader.limits().output as u64 {
+        return None;
+    }
+    let file = yaml_file((composed, tail_below(rest, &chunk, 0)));
+    let root = file.document.as_ref()?.root();
+    let kind = root.get("kind").and_then(|kind| kind.as_str())?;
+    let is_certain = file.error.is_none() && !(is_partial && outline.whole.contains(&kind));
+    is_certain.then_some(file)
 }
 
 /// Reads the first document of any kind, as the decoder does for a Go struct.
@@ -139,9 +177,14 @@ fn first_yaml(
     let (document, here) = compose(&chunk, scalars, reader)?;
     let unread = match here {
         Some(here) => Some(here.below(lines)),
-        None => tail(rest).map(|tail| tail.below(lines + line_after(&chunk) - 1)),
+        None => tail_below(rest, &chunk, lines),
     };
     Ok((document, unread))
+}
+
+/// Returns the first content of `rest`, which follows `chunk` and `lines` lines before it.
+fn tail_below(rest: &[u8], chunk: &[u8], lines: u64) -> Option<Unread> {
+    tail(rest).map(|tail| tail.below(lines + line_after(chunk) - 1))
 }
 
 /// Checks for an object as `UnstructuredJSONScheme` does. Returns whether the document has content,
@@ -166,26 +209,41 @@ fn check_object(tree: &Tree) -> (bool, Option<Error>) {
 
 /// Splits `bytes` before the next line that starts with `---`, as `YAMLReader.Read` does.
 fn first_chunk(bytes: &[u8], lines: u64) -> Result<(Cow<'_, [u8]>, &[u8]), Error> {
-    let mut end = 0;
-    for (at, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
-        if let Some(after) = line.strip_prefix(b"---") {
-            if !is_blank_or_comment(after) {
-                let line = lines + at as u64 + 1;
-                return Err(syntax(line, "invalid document separator: text follows ---"));
-            }
-            if end > 0 {
-                break;
-            }
+    let mut end = bytes.len();
+    let mut from = 0;
+    while let Some(at) = separator(bytes, from) {
+        let after = bytes.get(at + 3..).unwrap_or(&[]);
+        let rest = after.iter().position(|&byte| byte == b'\n').map_or(after.len(), |at| at + 1);
+        if !is_blank_or_comment(after.get(..rest).unwrap_or(after)) {
+            let line = lines + line_after(bytes.get(..at).unwrap_or(bytes));
+            return Err(syntax(line, "invalid document separator: text follows ---"));
         }
-        end += line.len();
+        if at > 0 {
+            end = at;
+            break;
+        }
+        from = at + 3 + rest;
     }
     let (chunk, rest) = bytes.split_at_checked(end).unwrap_or((bytes, &[]));
     Ok((terminated(chunk), rest))
 }
 
+/// Returns the position of the first line from the line at `from` on that starts with `---`.
+fn separator(bytes: &[u8], from: usize) -> Option<usize> {
+    let rest = bytes.get(from..)?;
+    if rest.starts_with(b"---") {
+        return Some(from);
+    }
+    #[cfg(feature = "block")]
+    let found = memchr::memmem::find(rest, b"\n---");
+    #[cfg(not(feature = "block"))]
+    let found = rest.windows(4).position(|window| window == b"\n---");
+    found.map(|at| from + at + 1)
+}
+
 /// Ends each line with `\n`, including the last one, as `LineReader.Read` does.
 pub(super) fn terminated(chunk: &[u8]) -> Cow<'_, [u8]> {
-    let carriage = chunk.windows(2).any(|pair| pair == b"\r\n");
+    let carriage = chunk.contains(&b'\r') && chunk.windows(2).any(|pair| pair == b"\r\n");
     if !carriage && chunk.ends_with(b"\n") {
         return chunk.into();
     }

@@ -46,7 +46,7 @@ impl<'t> Lines<'t> {
         let end = memchr(b'\n', self.rest.as_bytes()).unwrap_or(self.rest.len());
         let whole = self.rest.get(..end).unwrap_or("");
         self.rest = self.rest.get(end + 1..).unwrap_or("");
-        let column = whole.bytes().take_while(|&byte| byte == b' ').count();
+        let column = indentation(whole.as_bytes());
         self.next = Some((Line { column, content: whole.get(column..).unwrap_or("") }, whole));
     }
 
@@ -75,6 +75,19 @@ impl<'t> Lines<'t> {
     pub(super) fn is_unfinished(&self) -> bool {
         self.next.is_none() && !self.ends_with_break
     }
+}
+
+/// Returns the number of spaces at the start of a line.
+fn indentation(line: &[u8]) -> usize {
+    const SPACES: u64 = u64::from_le_bytes([b' '; 8]);
+    let (chunks, rest) = line.as_chunks::<8>();
+    for (at, chunk) in chunks.iter().enumerate() {
+        let others = u64::from_le_bytes(*chunk) ^ SPACES;
+        if others != 0 {
+            return at * 8 + others.trailing_zeros() as usize / 8;
+        }
+    }
+    chunks.len() * 8 + rest.iter().take_while(|&&byte| byte == b' ').count()
 }
 
 /// Checks whether `rest`, which follows a token, has at most spaces and a comment.

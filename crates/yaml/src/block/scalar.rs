@@ -1,6 +1,6 @@
 //! Plain and quoted scalars.
 
-use memchr::{memchr, memchr_iter, memchr2, memchr2_iter};
+use memchr::{memchr, memchr2, memchr2_iter};
 
 use super::line::{Lines, is_end};
 
@@ -9,6 +9,15 @@ use super::line::{Lines, is_end};
 pub(super) enum Name<'t> {
     Plain(&'t str),
     Quoted(&'t str),
+}
+
+impl<'t> Name<'t> {
+    /// Returns the text as it is written.
+    pub(super) fn text(self) -> &'t str {
+        match self {
+            Self::Plain(text) | Self::Quoted(text) => text,
+        }
+    }
 }
 
 /// The maximum length of a key in bytes. libyaml accepts 1024 characters with the colon.
@@ -33,12 +42,15 @@ pub(super) fn start(content: &str) -> Option<Start<'_>> {
         },
         _ if !starts_plain(bytes) => return Some(Start::Other),
         _ => {
-            let mut colons = memchr_iter(b':', bytes);
-            let Some(end) = colons.find(|&at| is_colon(bytes.get(at..).unwrap_or(&[]))) else {
+            let ends = |&at: &usize| {
+                let from = bytes.get(at..).unwrap_or(&[]);
+                is_colon(from) || is_comment(bytes, at)
+            };
+            let Some(end) = memchr2_iter(b':', b'#', bytes).find(ends) else {
                 return Some(Start::Other);
             };
             let (text, rest) = content.split_at_checked(end)?;
-            if text.contains(" #") {
+            if rest.starts_with('#') {
                 return Some(Start::Other);
             }
             if text.ends_with(' ') {
@@ -184,8 +196,7 @@ fn plain_line(content: &str) -> Option<(&str, bool)> {
         if is_colon(from) {
             return None;
         }
-        let is_after_space = at.checked_sub(1).and_then(|before| bytes.get(before)) == Some(&b' ');
-        if from.first() == Some(&b'#') && is_after_space {
+        if is_comment(bytes, at) {
             return Some((content.get(..at)?.trim_end_matches(' '), true));
         }
     }
@@ -201,6 +212,12 @@ fn continues(lines: &Lines<'_>, column: usize) -> bool {
         line = lines.peek();
     }
     line.is_some_and(|line| line.column > column && !line.content.starts_with('#'))
+}
+
+/// Checks whether a comment starts at `at`.
+fn is_comment(bytes: &[u8], at: usize) -> bool {
+    let before = at.checked_sub(1).and_then(|before| bytes.get(before));
+    bytes.get(at) == Some(&b'#') && before == Some(&b' ')
 }
 
 /// Checks whether `from` starts with the colon of a mapping.

@@ -3,6 +3,8 @@ use proptest::prelude::*;
 use super::compose;
 use crate::{Limits, Reader, Scalars};
 
+mod outline;
+
 /// What is compared with the library: the JSON or the error, unread content, and the work.
 type Answer = (Result<(String, String), String>, u64);
 

@@ -42,6 +42,17 @@ pub(crate) struct Weight {
 #[derive(Debug)]
 pub(crate) struct Builder {
     tree: Tree,
+    omitted: Omitted,
+}
+
+/// The sizes of values that were read, but not added to the tree.
+#[derive(Debug, Default)]
+struct Omitted {
+    nodes: usize,
+    items: usize,
+    fields: usize,
+    /// The length of their strings and keys, in bytes.
+    text: usize,
 }
 
 impl Key {
@@ -75,15 +86,48 @@ impl Builder {
             text: String::with_capacity(text),
             root: NodeId(0),
         };
-        Self { tree }
+        Self { tree, omitted: Omitted::default() }
     }
 
-    /// Returns the memory for the tree so far, in bytes.
+    /// Returns the memory for the tree so far, in bytes, as if nothing were omitted.
     pub(crate) fn held(&self) -> usize {
-        size_of_val(self.tree.nodes.as_slice())
-            + size_of_val(self.tree.items.as_slice())
-            + size_of_val(self.tree.fields.as_slice())
-            + self.tree.text.len()
+        let (tree, omitted) = (&self.tree, &self.omitted);
+        (tree.nodes.len() + omitted.nodes) * size_of::<Node>()
+            + (tree.items.len() + omitted.items) * size_of::<NodeId>()
+            + (tree.fields.len() + omitted.fields) * size_of::<Field>()
+            + tree.text.len()
+            + omitted.text
+    }
+
+    /// Omits a value, whose text has `len` bytes.
+    #[cfg(feature = "block")]
+    pub(crate) fn omit_value(&mut self, len: usize) {
+        self.omitted.nodes += 1;
+        self.omitted.text += len;
+    }
+
+    /// Omits `len` bytes of a key.
+    #[cfg(feature = "block")]
+    pub(crate) fn omit_key(&mut self, len: usize) {
+        self.omitted.text += len;
+    }
+
+    /// Omits an item of an array.
+    #[cfg(feature = "block")]
+    pub(crate) fn omit_item(&mut self) {
+        self.omitted.items += 1;
+    }
+
+    /// Omits a field of an object.
+    #[cfg(feature = "block")]
+    pub(crate) fn omit_field(&mut self) {
+        self.omitted.fields += 1;
+    }
+
+    /// Checks whether anything is omitted.
+    #[cfg(feature = "block")]
+    pub(crate) fn is_partial(&self) -> bool {
+        self.omitted.fields > 0
     }
 
     pub(crate) fn null(&mut self) -> NodeId {
@@ -263,11 +307,14 @@ impl Builder {
         if std::str::from_utf8(value).is_ok() { Key::Text(span) } else { Key::Mended(span) }
     }
 
-    /// Returns an upper bound for the size of the JSON in bytes, if no value is shared.
+    /// Returns an upper bound for the size of the JSON in bytes, if no value is shared. It includes
+    /// what is omitted.
     pub(crate) fn unshared_bound(&self) -> u64 {
         // A character needs at most 6 bytes, a number 26, and the punctuation of a field 4.
-        let text = self.tree.text.len() as u64 * 6;
-        text + (self.tree.nodes.len() as u64) * 28 + (self.tree.fields.len() as u64) * 4
+        let (tree, omitted) = (&self.tree, &self.omitted);
+        (tree.text.len() + omitted.text) as u64 * 6
+            + (tree.nodes.len() + omitted.nodes) as u64 * 28
+            + (tree.fields.len() + omitted.fields) as u64 * 4
     }
 
     pub(crate) fn finish(mut self, root: NodeId) -> Tree {

@@ -66,8 +66,11 @@ pub(super) fn json(tree: &Tree, root: NodeId, style: Style) -> String {
 /// Returns the length of `text` as a JSON string, in bytes.
 pub(super) fn string_len(text: &str) -> u64 {
     let mut len = text.len() as u64 + 2;
-    for (at, byte) in text.bytes().enumerate() {
-        len += match byte {
+    let bytes = text.as_bytes();
+    let mut from = 0;
+    while let Some(at) = next_special(bytes, from) {
+        from = at + 1;
+        len += match bytes.get(at).copied().unwrap_or_default() {
             b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 1,
             b'<' | b'>' | b'&' | 0..0x20 => 5,
             0xe2 if is_separator(text, at) => 3,
@@ -132,11 +135,40 @@ pub(super) fn mended(text: &str) -> String {
     out.replace('\u{fffd}', "\\ufffd")
 }
 
+/// Whether a string may contain each byte as it is. 0xe2 starts the two [separators](is_separator).
+#[expect(clippy::indexing_slicing, reason = "in a constant, a panic is an error of the compiler")]
+const IS_PLAIN: [bool; 256] = {
+    let mut is_plain = [true; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        is_plain[byte] = false;
+        byte += 1;
+    }
+    let special = b"\"\\<>&\xe2";
+    let mut at = 0;
+    while at < special.len() {
+        is_plain[special[at] as usize] = false;
+        at += 1;
+    }
+    is_plain
+};
+
+/// Returns the position of the next byte from `at` on that may need an escape sequence.
+fn next_special(bytes: &[u8], at: usize) -> Option<usize> {
+    let rest = bytes.get(at..)?;
+    rest.iter()
+        .position(|&byte| !IS_PLAIN.get(usize::from(byte)).is_some_and(|&it| it))
+        .map(|n| at + n)
+}
+
 fn write_string(out: &mut String, text: &str, style: Style) {
     let is_html = style == Style::Marshal;
     out.push('"');
-    let mut done = 0;
-    for (at, byte) in text.bytes().enumerate() {
+    let bytes = text.as_bytes();
+    let (mut done, mut from) = (0, 0);
+    while let Some(at) = next_special(bytes, from) {
+        from = at + 1;
+        let byte = bytes.get(at).copied().unwrap_or_default();
         let (escape, len) = match byte {
             b'"' => ("\\\"", 1),
             b'\\' => ("\\\\", 1),
