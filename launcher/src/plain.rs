@@ -11,7 +11,7 @@ use crate::{Failure, Launcher, Options, Request, launch};
 /// `init_image` is the image of `unlade-unpacker`, which an init container copies into the bundle
 /// image's container. The names are random: `bundle-image-...` and `deploy-bundle-image-...`. The
 /// ConfigMap owns all other objects, so it is enough to delete the ConfigMap.
-/// [`Launcher`](crate::Launcher) waits for the bundle, and reports why a launch failed.
+/// [`Launcher`] waits for the bundle, and reports why a launch failed.
 ///
 /// # Errors
 ///

@@ -29,13 +29,7 @@ mod tests;
 /// `managedFields` (about 30 bytes for each key and writer), and a user may edit a value.
 pub const ROOM: usize = 64 << 10;
 
-/// The compression level for bundles that fit at it, which nearly all do.
-///
-/// For a sample of 181 bundles, the values are 5.7 % larger than at [`LEVEL`], in 316 ms instead of
-/// 613 ms. Level 5 gives +3.0 % in 372 ms, and level 3 gives +9.1 % in 275 ms.
-const FAST: Compression = Compression::new(4);
-
-/// The compression level for bundles that do not fit at [`FAST`].
+/// The compression level.
 ///
 /// The sizes and times for a sample of 214 bundles, compared with Go's default level, and in
 /// parentheses the worst bundle: level 6 gives +1.2 % (+55 %) in 430 ms, level 7 gives -0.3 %
@@ -224,32 +218,27 @@ impl Encoder<'_> {
     }
 
     fn gzip(&self) -> Result<Values, Error> {
-        if let Ok(values) = self.gzip_at(&[FAST], VALUES_SIZE) {
-            return Ok(values);
-        }
-        // The error contains the size of all values, unless they are far too large.
-        let limit = 2 * VALUES_SIZE;
-        match self.gzip_at(&[LEVEL], limit) {
+        match self.gzip_at(&[LEVEL]) {
             Err(Error::TooLarge { size, is_complete: true, .. }) if size <= DENSE_SIZE => {
-                self.gzip_at(&DENSE, limit)
+                self.gzip_at(&DENSE)
             }
             result => result,
         }
     }
 
     /// Compresses each value at the level of `levels` that gives the shortest result. Stops when
-    /// the values have more than `limit` bytes.
-    fn gzip_at(&self, levels: &[Compression], limit: usize) -> Result<Values, Error> {
+    /// the values are more than twice as large as a ConfigMap allows.
+    fn gzip_at(&self, levels: &[Compression]) -> Result<Values, Error> {
         let mut values = Values::new(Encoding::Gzip);
         let mut sizes = Vec::with_capacity(self.content.files().len());
         let mut size = 0;
         for (key, file) in self.content.entries() {
-            let room = limit - size;
+            let room = 2 * VALUES_SIZE - size;
             let texts = levels.iter().filter_map(|&level| gzip::encode(&file.bytes, level, room));
             let Some(value) = texts.min_by_key(String::len) else {
                 let plain = self.content.files().iter();
                 let largest = largest(plain.map(|file| (file.path(), file.bytes.len())));
-                let (encoding, size) = (Encoding::Gzip, limit);
+                let (encoding, size) = (Encoding::Gzip, 2 * VALUES_SIZE);
                 return Err(Error::TooLarge { encoding, size, is_complete: false, largest });
             };
             size += value.len();
