@@ -53,7 +53,7 @@ pub(super) fn file(bytes: &[u8], reader: &Reader) -> Result<File, Error> {
     }
 }
 
-/// Reads a file as [`file`] does, but may keep only the parts of an object in `outline`.
+/// Reads a file as [`file()`] does, but may keep only the parts of an object in `outline`.
 pub(super) fn outline(bytes: &[u8], outline: &Outline, reader: &Reader) -> Result<File, Error> {
     #[cfg(feature = "block")]
     {
