@@ -1,6 +1,7 @@
 //! [`Entry`]: the readers of untrusted bytes.
 
 mod bundle;
+mod catalog;
 mod cluster;
 mod image;
 mod name;
@@ -10,8 +11,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use Entry::{
-    Annotations, ApiAnswer, Bundle, ConfigMap, DockerArchive, Gzip, ImageLayout, Json, Kubeconfig,
-    Load, OciArchive, Pod, PullSecret, Range, Reference, Tar, Yaml,
+    Annotations, ApiAnswer, Bundle, Catalog, ConfigMap, DockerArchive, Gzip, ImageLayout, Json,
+    Kubeconfig, Load, OciArchive, Pod, PullSecret, Range, Reference, Tar, Yaml,
 };
 
 /// A reader of untrusted bytes. Each has a fuzz target of the same name.
@@ -25,6 +26,8 @@ pub enum Entry {
     /// The files of a bundle, with [`SEPARATOR`](crate::image::SEPARATOR) between them:
     /// annotations.yaml, dependencies.yaml, properties.yaml, two manifests.
     Bundle,
+    /// A file of a file-based catalog.
+    Catalog,
     /// A ConfigMap in JSON: decoded, encoded, decoded again.
     ConfigMap,
     /// A docker archive, or the template of one ([`image`](crate::image)).
@@ -57,10 +60,11 @@ pub enum Entry {
 
 impl Entry {
     /// All entries, by name.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Annotations,
         ApiAnswer,
         Bundle,
+        Catalog,
         ConfigMap,
         DockerArchive,
         Gzip,
@@ -83,6 +87,7 @@ impl Entry {
             Annotations => "annotations",
             ApiAnswer => "api_answer",
             Bundle => "bundle",
+            Catalog => "catalog",
             ConfigMap => "config_map",
             DockerArchive => "docker_archive",
             Gzip => "gzip",
@@ -110,6 +115,7 @@ impl Entry {
             Annotations => bundle::annotations(input),
             ApiAnswer => cluster::api_answer(input),
             Bundle => bundle::files(input),
+            Catalog => catalog::file(input),
             ConfigMap => bundle::config_map(input),
             DockerArchive => image::docker_archive(input),
             Gzip => bundle::gzip(input),

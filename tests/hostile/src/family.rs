@@ -2,6 +2,7 @@
 
 mod annotation;
 mod bundle;
+mod catalog;
 mod cluster;
 mod config_map;
 mod document;
@@ -47,6 +48,7 @@ impl Family {
         [
             annotation::FAMILIES,
             bundle::FAMILIES,
+            catalog::FAMILIES,
             cluster::FAMILIES,
             config_map::FAMILIES,
             document::FAMILIES,

@@ -75,6 +75,12 @@ pub fn write(entry: Entry, input: &[u8], folder: &Path) -> io::Result<Vec<Run>> 
             runs.extend(packed(folder, &values)?);
             Ok(runs)
         }
+        Entry::Catalog => {
+            let path = folder.join("catalog/catalog.yaml");
+            write_file(&path, input)?;
+            let arguments = ["catalog".into(), "validate".into(), path.display().to_string()];
+            Ok(vec![Run { program: Program::Unlade, arguments: arguments.into() }])
+        }
         Entry::ConfigMap | Entry::Load => config_map(folder, input),
         Entry::Gzip => packed(folder, &[("csv.yaml", input)]),
         Entry::ImageLayout => {

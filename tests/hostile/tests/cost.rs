@@ -48,6 +48,9 @@ entries! {
     fn cost_of_bundles_grows_with_their_size_only() { Bundle }
     #[test]
     #[ignore = "needs valgrind"]
+    fn cost_of_catalogs_grows_with_their_size_only() { Catalog }
+    #[test]
+    #[ignore = "needs valgrind"]
     fn cost_of_config_maps_grows_with_their_size_only() { ConfigMap }
     #[test]
     #[ignore = "needs valgrind"]

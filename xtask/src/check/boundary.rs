@@ -273,6 +273,7 @@ const BOUNDARIES: [Boundary; 21] = [
         folder: "tests/hostile",
         may_name: &[
             "unlade-bundle",
+            "unlade-catalog",
             "unlade-config-map",
             "unlade-diagnose",
             "unlade-launcher",
