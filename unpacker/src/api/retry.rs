@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 
-use super::Error;
+use super::{Error, connect};
 use crate::log;
 
 /// The time limits of the attempts.
@@ -65,6 +65,8 @@ pub(crate) struct Pace<'a, C> {
     tries: u32,
     /// When access was first denied since the last response of another kind.
     denied: Option<Duration>,
+    /// The failure of the previous attempt.
+    previous: Option<Error>,
     random: Random,
 }
 
@@ -81,7 +83,8 @@ impl<'a, C: Clock> Pace<'a, C> {
     /// Creates the pace for one ConfigMap. `clock` started with the run, because the deadline of
     /// the policy applies to all ConfigMaps together.
     pub(crate) fn new(policy: &'a Policy, clock: &'a C) -> Self {
-        Self { policy, clock, tries: 0, denied: None, random: Random::default() }
+        let random = Random::default();
+        Self { policy, clock, tries: 0, denied: None, previous: None, random }
     }
 
     /// Returns the maximum time of the next request.
@@ -89,9 +92,20 @@ impl<'a, C: Clock> Pace<'a, C> {
         self.policy.request.min(self.left())
     }
 
-    /// Waits after `error`, or returns it if another attempt is pointless or no time is left.
+    /// Waits after `error`, or returns it if another attempt is pointless or no time is left. If the
+    /// deadline cut the last request short, returns the failure before it, because it is the reason
+    /// why the time ran out.
     pub(crate) fn wait(&mut self, error: Error) -> Result<(), Error> {
-        let Some(wait) = self.next_wait(&error) else { return Err(error) };
+        let Some(wait) = self.next_wait(&error) else {
+            return Err(match error {
+                Error::Connection(connect::Error::Timeout { timeout, .. })
+                    if timeout < self.policy.request =>
+                {
+                    self.previous.take().unwrap_or(error)
+                }
+                error => error,
+            });
+        };
         self.tries += 1;
         log::line(
             "info",
@@ -101,6 +115,7 @@ impl<'a, C: Clock> Pace<'a, C> {
                 wait.as_secs_f64()
             ),
         );
+        self.previous = Some(error);
         self.clock.sleep(wait);
         Ok(())
     }

@@ -284,6 +284,23 @@ fn denial_is_a_late_role_for_ten_seconds() {
     }
 }
 
+#[test]
+fn a_request_that_the_deadline_cuts_short_does_not_hide_the_failure_before_it() {
+    let timeout = Duration::from_millis(10);
+    let address = SocketAddr::from(([127, 0, 0, 1], 1));
+    let cut = || Err(connect::Error::Timeout { address, timeout });
+    let policy = Policy { deadline: Duration::from_millis(300), ..Policy::default() };
+    for (answers, is_denied) in
+        [(vec![status(401, "no"), cut(), cut()], true), (vec![cut(), cut()], false)]
+    {
+        let clock = StillClock::default();
+        let script = Script::new(answers);
+        let mut pace = Pace::new(&policy, &clock);
+        let error = fill(&script, &encoded(), unlade_config_map::fill, &mut pace).unwrap_err();
+        assert_eq!(matches!(error, Error::Denied { .. }), is_denied, "{error:?}");
+    }
+}
+
 /// A server that is starting answers 503, and then denies access until it has read its Roles.
 #[test]
 fn the_wait_after_a_denial_restarts_after_another_response() {
