@@ -36,7 +36,7 @@ pub(crate) enum Error {
         source: source::Error,
     },
     /// A bundle image was not read.
-    #[error("failed to read {name}")]
+    #[error("{}", describe_image(name, source))]
     Image {
         name: String,
         #[source]
@@ -166,6 +166,20 @@ impl Error {
             Self::Partly { exit, .. } | Self::Launches { exit, .. } => *exit,
             Self::Reported(_) => Exit::Reported,
         }
+    }
+}
+
+fn describe_image(name: &str, source: &oci::Error) -> String {
+    use oci::store::Error;
+    match source {
+        // These errors name the path.
+        oci::Error::Store(
+            Error::Open { .. }
+            | Error::NotAFile { .. }
+            | Error::NotAnArchive { .. }
+            | Error::Archive { .. },
+        ) => "failed to read the bundle image".to_owned(),
+        _ => format!("failed to read {name}"),
     }
 }
 

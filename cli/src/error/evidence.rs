@@ -14,12 +14,13 @@ pub(crate) fn lines(failure: &Failure) -> Vec<String> {
     let code = exit_code.map(|code| format!("exit code {code}"));
     let state = [state.clone(), code].into_iter().flatten().collect::<Vec<_>>().join(", ");
     let mut lines = Vec::new();
+    // The message often quotes the evidence. A state beside a place says of what it is the state.
+    let is_said = || failure.message.to_lowercase().contains(&state.to_lowercase());
     match (place.is_empty(), state.is_empty()) {
-        (true, true) => {}
+        (true, _) if is_said() => {}
         (false, false) => lines.push(format!("{place}: {state}")),
         _ => lines.push(format!("{place}{state}")),
     }
-    // The message often quotes the evidence.
     let is_new = |said: &&String| !failure.message.contains(said.as_str());
     lines.extend(message.iter().filter(is_new).flat_map(|said| said.lines().map(str::to_owned)));
     lines.extend(log.iter().map(|line| format!("| {line}")));
@@ -63,5 +64,11 @@ mod tests {
         let mut evidence = evidence();
         evidence.message = Some("no such image".to_owned());
         assert_eq!(shown("the registry says: no such image", evidence), "pod/etcd-1-x");
+        let mut evidence = Evidence::default();
+        evidence.state = Some("Forbidden".to_owned());
+        assert_eq!(shown("configmaps \"a\" is forbidden", evidence.clone()), "");
+        assert_eq!(shown("the API server refuses it", evidence.clone()), "Forbidden");
+        evidence.object = Some("pod/etcd-1-x".to_owned());
+        assert_eq!(shown("it is forbidden", evidence), "pod/etcd-1-x: Forbidden");
     }
 }

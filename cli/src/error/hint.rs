@@ -138,15 +138,20 @@ fn input_hint(error: &input::Error) -> Option<String> {
             "pass FILE, or use a pipe: `kubectl get configmap NAME -o yaml | unlade load`"
                 .to_owned(),
         ),
-        input::Error::Read { source, .. } if source.kind() == io::ErrorKind::IsADirectory => Some(
-            "unpack a bundle directory first: `unlade unpack DIRECTORY -o yaml | unlade load`"
-                .to_owned(),
-        ),
+        input::Error::Read { origin, source } if source.kind() == io::ErrorKind::IsADirectory => {
+            Some(format!(
+                "unpack a bundle directory first: `unlade unpack {origin} -o yaml | unlade load`"
+            ))
+        }
         input::Error::Archive { origin } => Some(format!(
             "unpack a bundle image first: `unlade unpack {origin} -o yaml | unlade load`"
         )),
         input::Error::Missing { others, .. } if others.iter().any(|it| input::is_catalog(it)) => {
-            Some("this command reads ConfigMaps; `opm` reads file-based catalogs".to_owned())
+            Some(
+                "this command reads ConfigMaps; `unlade catalog validate` reads file-based \
+                 catalogs"
+                    .to_owned(),
+            )
         }
         input::Error::Yaml { source, .. } => yaml_hint(source).map(str::to_owned),
         input::Error::TooLarge { .. } => Some("--max-input-size sets the limit".to_owned()),

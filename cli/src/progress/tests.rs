@@ -185,6 +185,17 @@ fn long_times_are_shown_in_minutes() {
 }
 
 #[test]
+fn a_launch_that_was_interrupted_took_until_then_and_not_until_its_last_event() {
+    let mut all = Progresses::new(&["a".to_owned()]);
+    // The first event says that the launch started 10 s ago; the last one says less.
+    all.record(0, &at(10_000, Step::Prepared { config_map: "etcd-1234".to_owned() }));
+    all.record(0, &at(20, Step::Created { job: "etcd-1234-1".to_owned() }));
+    assert!(all.all()[0].took() >= Duration::from_secs(10));
+    all.record(0, &at(30, Step::Written));
+    assert_eq!(all.all()[0].took(), Duration::from_millis(30));
+}
+
+#[test]
 fn many_launches_are_counted_and_running_ones_have_a_line() {
     let mut all = Progresses::new(&["a", "b", "c", "d"].map(str::to_owned));
     for index in 0..3 {

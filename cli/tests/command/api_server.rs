@@ -80,7 +80,11 @@ impl Running {
 
     /// Sends Ctrl-C.
     pub(crate) fn interrupt(&self) {
-        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
+        self.signal(Signal::INT);
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// Waits for the command, and returns its exit code and what it wrote to standard error.
@@ -208,6 +212,26 @@ fn a_bundle_that_cannot_be_loaded_is_described_with_the_reason() {
     cluster.server.put("configmaps", config_map);
     let described = cluster.run(&["describe", name]).success();
     assert!(described.contains("Not loaded  ") && described.contains("digest"), "{described}");
+}
+
+#[test]
+fn a_description_says_what_could_not_be_read() {
+    let is_denied = Arc::new(AtomicBool::new(false));
+    let denied = is_denied.clone();
+    let server = Server::new(State::fill).disturbed(move |request| {
+        (denied.load(Ordering::Relaxed) && request.path.contains("/pods?"))
+            .then(|| Disturbance::answer(403, "Forbidden", "not for you"))
+    });
+    let cluster = Cluster::new(server);
+    let name = cluster.run(&["launch", IMAGE, "-o", "name"]).success();
+    let name = name.trim();
+    assert_eq!(cluster.run(&["describe", name]).stderr, "");
+    is_denied.store(true, Ordering::Relaxed);
+    let described = cluster.run(&["describe", name]);
+    let warning = "warning: failed to list the pods of ConfigMap ";
+    assert!(described.stderr.starts_with(warning), "{described:?}");
+    assert!(described.stderr.contains("not for you"), "{described:?}");
+    described.success();
 }
 
 #[test]

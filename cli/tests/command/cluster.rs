@@ -74,6 +74,10 @@ fn arguments_of_clusters_that_make_no_sense_are_2() {
         (&["launch", IMAGE, "--concurrency", "0"], "expected a whole number of at least 1"),
         (&["launch", IMAGE, "--architecture", "x86_64"], "this architecture amd64"),
         (&["launch", "-f", "/dev/null"], "/dev/null contains no image"),
+        (&["launch", "oci-archive:bundle.tar"], "cannot be a file or directory on this machine"),
+        (&["get", "pod/a"], "expected NAME or configmap/NAME"),
+        (&["describe", "pod/a"], "expected NAME or configmap/NAME"),
+        (&["delete", "pod/a"], "expected NAME or configmap/NAME"),
         (&["get", "a", "-A"], "'[NAME]...' cannot be used with '--all-namespaces'"),
         (
             &["get", "-n", "a", "-A"],
@@ -295,6 +299,24 @@ fn a_list_comes_from_standard_input_too() {
     let names = names.success();
     let jobs = names.lines().filter(|line| line.starts_with("job.batch/")).count();
     assert_eq!(jobs, 2, "{names}");
+}
+
+#[test]
+fn a_list_with_an_invalid_line_is_refused_with_its_number_before_anything_is_launched() {
+    let directory = tempfile::tempdir().unwrap();
+    let list = directory.path().join("list");
+    let arguments = ["launch", "-f", list.to_str().unwrap()];
+    for (text, line, cause) in [
+        ("apiVersion: v1\nkind: ConfigMap\n", 1, "is not a valid image reference"),
+        ("# two\n\nr.example/a:1\nr.example/B:1\n", 4, "has uppercase letters"),
+        ("r.example/a:1\noci-archive:b.tar\n", 2, "cannot be a file or directory"),
+    ] {
+        fs::write(&list, text).unwrap();
+        // A request to the server that does not exist would be another failure.
+        let stderr = without_server(&arguments).failure(2);
+        assert!(stderr.starts_with(&format!("error: {}:{line}: ", list.display())), "{stderr}");
+        assert!(stderr.contains(cause), "{stderr}");
+    }
 }
 
 #[test]

@@ -10,22 +10,28 @@ use crate::{
 
 #[test]
 fn arguments_that_make_no_sense_are_2() {
-    for arguments in [
-        &["bogus"][..],
-        &[],
-        &["unpack"],
-        &["unpack", "x", "--encoding", "zip"],
-        &["unpack", "x", "--name", "A_b"],
-        &["unpack", "x", "--max-file-size", "1.5MB"],
-        &["unpack", "docker:example.com/tea:1"],
-        &["unpack", "docker://Example/Tea:1"],
-        &["unpack", "x", "--platform", "linux"],
+    for (arguments, expected) in [
+        (&["bogus"][..], "unrecognized subcommand 'bogus'"),
+        (&["unpack"], "<SOURCE>"),
+        (&["unpack", "x", "--encoding", "zip"], "'zip' for '--encoding <ENCODING>'"),
+        (&["unpack", "x", "--name", "A_b"], "'A_b' for '--name <NAME>'"),
+        (&["unpack", "x", "--max-file-size", "1.5MB"], "'1.5MB' for '--max-file-size <SIZE>'"),
+        (&["unpack", "docker:example.com/tea:1"], "the transport \"docker\" is not supported"),
+        (&["unpack", "docker:example.com/tea:1"], "\nhint: use docker://example.com/tea:1"),
+        (&["unpack", "docker://Example/Tea:1"], "repository \"Tea\" has uppercase letters"),
+        (&["unpack", "x", "--platform", "linux"], "\"linux\" is not of the form os/architecture"),
     ] {
         let stderr = unlade(arguments).failure(2);
-        assert!(!stderr.is_empty(), "{arguments:?}");
+        // Only the error itself: the usage that follows names every argument.
+        let error = stderr.split("\n\n").next().unwrap();
+        assert!(
+            error.starts_with("error: ") && error.contains(expected),
+            "{arguments:?}: {stderr}"
+        );
     }
-    let stderr = unlade(["unpack", "docker:example.com/tea:1"]).failure(2);
-    assert!(stderr.contains("hint: use docker://example.com/tea:1"), "{stderr}");
+    let empty: [&str; 0] = [];
+    let stderr = unlade(empty).failure(2);
+    assert!(stderr.contains("\n\nUsage: unlade [OPTIONS] <COMMAND>\n"), "{stderr}");
 }
 
 #[test]
@@ -34,6 +40,7 @@ fn an_unreadable_file_fails_with_exit_code_1() {
         let stderr = unlade(arguments).failure(1);
         assert!(stderr.contains("No such file or directory"), "{stderr}");
         assert_eq!(stderr.matches("No such file").count(), 1, "{stderr}");
+        assert_eq!(stderr.matches(arguments[1]).count(), 1, "{stderr}");
     }
 }
 
@@ -41,26 +48,46 @@ fn an_unreadable_file_fails_with_exit_code_1() {
 fn load_of_a_directory_fails_with_a_hint_to_unpack_it() {
     let bundle = Bundle::new();
     let stderr = unlade(["load", bundle.argument()]).failure(1);
-    assert!(stderr.contains("\nhint: "), "{stderr}");
-    assert!(stderr.contains("unlade unpack"), "{stderr}");
+    let command = format!("`unlade unpack {} -o yaml | unlade load`\n", bundle.argument());
+    assert!(stderr.contains("\nhint: ") && stderr.ends_with(&command), "{stderr}");
 }
 
 #[test]
 fn an_invalid_bundle_fails_with_exit_code_3() {
     let cases = [
-        Bundle::new().without("metadata"),
-        Bundle::new().without("manifests"),
-        Bundle::new().with("manifests/deep/x.yaml", ""),
-        Bundle::new().with("manifests/a b.yaml", "").with("manifests/a-b.yaml", ""),
-        Bundle::new().with("manifests/x.yaml", "").with("metadata/x.yaml", ""),
-        Bundle::new().with("manifests/..data.yaml", ""),
-        Bundle::new().with("metadata/annotations.yaml", "annotations: [\n"),
-        Bundle::new().with("metadata/annotations.yaml", "annotations: {a b: c}\n"),
-        Bundle::new().with("metadata/annotations.yaml", "annotations: {a: [b]}\n"),
+        (Bundle::new().without("metadata"), "metadata does not exist\n"),
+        (Bundle::new().without("manifests"), "manifests does not exist\n"),
+        (Bundle::new().with("manifests/deep/x.yaml", ""), "manifests/deep is a nested directory\n"),
+        (
+            Bundle::new().with("manifests/a b.yaml", "").with("manifests/a-b.yaml", ""),
+            "manifests/a b.yaml and manifests/a-b.yaml have the same ConfigMap key a-b.yaml\n",
+        ),
+        (
+            Bundle::new().with("manifests/x.yaml", "").with("metadata/x.yaml", ""),
+            "manifests/x.yaml and metadata/x.yaml have the same ConfigMap key x.yaml\n",
+        ),
+        (
+            Bundle::new().with("manifests/..data.yaml", ""),
+            "manifests/..data.yaml: a ConfigMap key must not be '.' or start with '..'\n",
+        ),
+        (
+            Bundle::new().with("metadata/annotations.yaml", "annotations: [\n"),
+            "failed to read metadata/annotations.yaml: line 2: ",
+        ),
+        (
+            Bundle::new().with("metadata/annotations.yaml", "annotations: {a b: c}\n"),
+            "metadata/annotations.yaml: \"a b\": its name must consist of letters",
+        ),
+        (
+            Bundle::new().with("metadata/annotations.yaml", "annotations: {a: [b]}\n"),
+            "metadata/annotations.yaml: \"a\": the value is a list\n",
+        ),
     ];
-    for bundle in cases {
-        let stderr = unlade(["unpack", bundle.argument()]).failure(3);
-        assert!(stderr.starts_with("error: failed to read the bundle directory "), "{stderr}");
+    for (bundle, cause) in cases {
+        let path = bundle.argument();
+        let stderr = unlade(["unpack", path]).failure(3);
+        let error = format!("error: failed to read the bundle directory {path}: {cause}");
+        assert!(stderr.starts_with(&error), "{error}: {stderr}");
         assert_eq!(stderr.matches("error: ").count(), 1, "{stderr}");
     }
 }

@@ -16,41 +16,46 @@ fn deletes(kind: &str) -> impl Fn(&Recorded) -> bool {
 
 #[test]
 fn a_deletion_that_hangs_is_interrupted_at_once() {
-    let server = Server::new(State::fill)
-        .disturbed(|request| (*request.method == Method::DELETE).then_some(Disturbance::Hang));
-    let cluster = Cluster::new(server);
-    let launch = cluster.start(&["launch", IMAGE, "--rm"]);
-    cluster.server.wait_for(1, deletes("/configmaps/"));
-    launch.interrupt();
-    let (code, stderr) = launch.wait();
-    assert_eq!(code, Some(73), "{stderr}");
-    assert!(stderr.contains("error: interrupted; configmap/etcd-0-9-4-"), "{stderr}");
-    assert!(stderr.contains(" may still exist\n"), "{stderr}");
+    for signal in [Signal::INT, Signal::TERM] {
+        let server = Server::new(State::fill)
+            .disturbed(|request| (*request.method == Method::DELETE).then_some(Disturbance::Hang));
+        let cluster = Cluster::new(server);
+        let launch = cluster.start(&["launch", IMAGE, "--rm"]);
+        cluster.server.wait_for(1, deletes("/configmaps/"));
+        launch.signal(signal);
+        let (code, stderr) = launch.wait();
+        assert_eq!(code, Some(73), "{signal:?}: {stderr}");
+        assert!(stderr.contains("error: interrupted; configmap/etcd-0-9-4-"), "{stderr}");
+        assert!(stderr.contains(" may still exist\n"), "{stderr}");
+    }
 }
 
 #[test]
 fn output_that_nobody_reads_is_interrupted_at_once() {
-    let cluster = Cluster::new(Server::new(State::fill));
-    let (reader, writer) = pipe().unwrap();
-    // Fills the pipe.
-    fcntl_setfl(&writer, OFlags::NONBLOCK).unwrap();
-    while rustix::io::write(&writer, &[0; 4096]).is_ok() {}
-    fcntl_setfl(&writer, OFlags::empty()).unwrap();
-    let mut command = cluster.command(&["launch", IMAGE]);
-    let mut child = command.stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
-    let mut stderr = BufReader::new(child.stderr.take().unwrap());
-    let mut told = String::new();
-    while !told.ends_with(" loaded\n") {
-        assert_ne!(stderr.read_line(&mut told).unwrap(), 0, "{told}");
+    // The exit codes that a shell reports for these signals.
+    for (signal, expected) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let cluster = Cluster::new(Server::new(State::fill));
+        let (reader, writer) = pipe().unwrap();
+        // Fills the pipe.
+        fcntl_setfl(&writer, OFlags::NONBLOCK).unwrap();
+        while rustix::io::write(&writer, &[0; 4096]).is_ok() {}
+        fcntl_setfl(&writer, OFlags::empty()).unwrap();
+        let mut command = cluster.command(&["launch", IMAGE]);
+        let mut child = command.stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut told = String::new();
+        while !told.ends_with(" loaded\n") {
+            assert_ne!(stderr.read_line(&mut told).unwrap(), 0, "{told}");
+        }
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let end = Instant::now() + Duration::from_mins(2);
+        while child.try_wait().unwrap().is_none() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        // A program that is still running ends now, because its next write fails.
+        drop(reader);
+        assert_eq!(child.wait().unwrap().code(), Some(expected), "{told}");
     }
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    let end = Instant::now() + Duration::from_mins(2);
-    while child.try_wait().unwrap().is_none() && Instant::now() < end {
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    // A program that is still running ends now, because its next write fails.
-    drop(reader);
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{told}");
 }
 
 #[test]

@@ -247,7 +247,7 @@ fn the_error_about_other_input_names_what_it_is() {
     let catalog = "schema: olm.package\nname: tea\n---\nschema: olm.channel\npackage: tea\n";
     let stderr = piped(["load"], catalog).failure(3);
     assert!(stderr.contains("only an entry of a file-based catalog and 1 more\n"), "{stderr}");
-    assert!(stderr.contains("`opm` reads file-based catalogs"), "{stderr}");
+    assert!(stderr.contains("`unlade catalog validate` reads file-based catalogs\n"), "{stderr}");
 
     let mut tar = vec![0; 1024];
     tar[257..262].copy_from_slice(b"ustar");

@@ -8,6 +8,10 @@ use super::bound::quoted;
 use super::rule::{self, Rule};
 use super::{Evidence, Failure, Reason, outcome};
 
+/// The words of CRI-O about a memory limit below the minimum of the runtime, for a container and for
+/// a pod: `set memory limit 1048576 too low; should be at least 12582912`.
+pub(super) const BELOW_MINIMUM: &str = "too low; should be at least";
+
 /// The meaning of messages about a container from the container runtime and the kubelet.
 pub(super) const RULES: &[Rule] = &[
     Rule::new(
@@ -28,7 +32,7 @@ pub(super) const RULES: &[Rule] = &[
         ],
     ),
     Rule::new(Reason::ExecFormat, &["exec format error"]),
-    Rule::new(Reason::OutOfMemory, &["memory limit too low", "oom-killed"]),
+    Rule::new(Reason::OutOfMemory, &["memory limit too low", "oom-killed", BELOW_MINIMUM]),
     Rule::new(
         Reason::Sandbox,
         &[

@@ -22,6 +22,10 @@ pub(super) fn classify_setup(pod: &Pod, object: &str, events: &[&Event]) -> Opti
             Reason::NoServiceAccount,
             format!("the service account of {object} does not exist: {cause}"),
         ),
+        _ if said.contains(container::BELOW_MINIMUM) => Failure::new(
+            Reason::OutOfMemory,
+            format!("the memory limit of {object} is too low to start it: {cause}"),
+        ),
         _ => Failure::new(Reason::Sandbox, format!("the node cannot set up {object}: {cause}")),
     };
     Some(failure.with_evidence(event::evidence(event, object)))

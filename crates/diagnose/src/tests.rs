@@ -11,7 +11,14 @@ mod pull;
 mod recorded;
 mod worst;
 
+use super::Failure;
 use super::rule::Rule;
+
+/// Fails if the hint names a flag: the library does not know which program shows the hint.
+fn assert_names_no_flag(failure: &Failure) {
+    let hint = failure.hint.as_deref().unwrap_or_default();
+    assert!(!hint.contains("--"), "{failure:?}");
+}
 
 /// Fails unless each phrase of each rule alone decides one of the lowercase `samples`.
 fn assert_every_phrase_decides(rules: &[Rule], samples: &[String]) {

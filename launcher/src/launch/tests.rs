@@ -262,6 +262,23 @@ fn first_unschedulable() -> Server {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_strategy_of_an_adopted_job_is_known() {
+    let server = Server::new(|_, _| {});
+    let interrupted = tokio::time::timeout(Duration::from_secs(5), launched(&server, options()));
+    assert!(interrupted.await.is_err());
+    let name = server.object("jobs", "-1")["metadata"]["name"].as_str().unwrap().to_owned();
+    let filled = async {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        server.fill(&name);
+    };
+    let ((launched, steps), ()) = tokio::join!(launched(&server, options()), filled);
+    assert!(steps.contains(&"adopted".to_owned()), "{steps:?}");
+    let launched = launched.unwrap_or_else(|failure| panic!("{failure:?}: {steps:?}"));
+    assert_eq!(launched.strategy, Some(Strategy::ImageVolume));
+    assert_eq!(server.count("jobs"), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_corrected_launch_does_not_wait_for_the_wrong_job() {
     let server = first_unschedulable();
     let mut wrong = options();

@@ -1,4 +1,4 @@
-use super::assert_every_phrase_decides;
+use super::{assert_every_phrase_decides, assert_names_no_flag};
 use crate::Reason;
 use crate::admission::{self, RULES};
 
@@ -107,6 +107,7 @@ fn refusals_are_known_by_their_messages() {
         let failure = admission::classify(said, "the pod of job/etcd-1")
             .unwrap_or_else(|| panic!("unknown: {said}"));
         assert_eq!((failure.reason, failure.is_transient), (*reason, *is_transient), "{said}");
+        assert_names_no_flag(&failure);
     }
 }
 

@@ -1,6 +1,6 @@
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStateWaiting};
 
-use super::assert_every_phrase_decides;
+use super::{assert_every_phrase_decides, assert_names_no_flag};
 use crate::Reason;
 use crate::container::{self, RULES};
 
@@ -93,6 +93,13 @@ const WAITING: &[(&str, &str, Reason, bool)] = &[
         false,
     ),
     ("CreateContainerError", "mount.HostPath is empty", Reason::VolumeUnsupported, false),
+    // CRI-O, with its default container_min_memory and runc.
+    (
+        "CreateContainerError",
+        "set memory limit 1048576 too low; should be at least 12582912",
+        Reason::OutOfMemory,
+        false,
+    ),
     (
         "CreateContainerError",
         "failed to generate container \"0\" spec: failed to generate spec: no command specified",
@@ -236,6 +243,7 @@ fn containers_that_cannot_start_are_classified_by_their_messages() {
     for (state, said, reason, is_transient) in WAITING {
         let failure = container::classify_waiting(&waiting(state, said), "unpack", IMAGE);
         assert_eq!((failure.reason, failure.is_transient), (*reason, *is_transient), "{said}");
+        assert_names_no_flag(&failure);
     }
 }
 
@@ -248,6 +256,7 @@ fn containers_that_exited_are_classified_by_verdict_state_and_exit_code() {
             (*reason, *is_transient),
             "{state} {code} {said}"
         );
+        assert_names_no_flag(&failure);
     }
 }
 

@@ -1,6 +1,7 @@
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
+use super::assert_names_no_flag;
 use crate::Reason;
 use crate::classify_pod;
 
@@ -70,6 +71,26 @@ fn pods_that_succeeded_or_make_progress_have_no_failure() {
     }
 }
 
+/// CRI-O checks the limit of the pod before it sets the pod up.
+#[test]
+fn a_memory_limit_below_the_minimum_of_the_runtime_is_not_waited_for() {
+    let event = |said: &str| {
+        let event = json!({
+            "metadata": {}, "involvedObject": {"name": "etcd-1-x7k2p"},
+            "reason": "FailedCreatePodSandBox",
+            "message": format!("Failed to create pod sandbox: rpc error: code = Unknown desc = {said}"),
+        });
+        serde_json::from_value(event).unwrap()
+    };
+    let pod = pod(&json!({"phase": "Pending"}));
+    let said = "pod set memory limit 1048576 too low; should be at least 12582912";
+    let failure = classify_pod(&pod, &[event(said)]).unwrap();
+    assert_eq!((failure.reason, failure.is_transient), (Reason::OutOfMemory, false));
+    assert!(failure.message.contains("too low to start it"), "{failure:?}");
+    let failure = classify_pod(&pod, &[event("no network")]).unwrap();
+    assert_eq!((failure.reason, failure.is_transient), (Reason::Sandbox, true));
+}
+
 #[test]
 fn the_hint_says_why_no_node_accepts_a_pod() {
     for (said, part) in [
@@ -84,6 +105,7 @@ fn the_hint_says_why_no_node_accepts_a_pod() {
             classify_pod(&pod(&json!({"phase": "Pending", "conditions": [condition]})), &[]);
         let failure = failure.unwrap();
         assert_eq!(failure.reason, Reason::Unschedulable);
+        assert_names_no_flag(&failure);
         assert!(failure.hint.unwrap().contains(part), "{said}");
     }
 }

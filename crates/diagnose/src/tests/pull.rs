@@ -1,4 +1,4 @@
-use super::assert_every_phrase_decides;
+use super::{assert_every_phrase_decides, assert_names_no_flag};
 use crate::Reason;
 use crate::pull::{self, RULES, normalize};
 
@@ -462,6 +462,7 @@ fn pull_failures_are_classified_by_their_messages() {
         let failure = pull::classify("ErrImagePull", said, IMAGE)
             .unwrap_or_else(|| panic!("unknown: {said}"));
         assert_eq!((failure.reason, failure.is_transient), (*reason, *is_transient), "{said}");
+        assert_names_no_flag(&failure);
     }
 }
 

@@ -8,6 +8,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use serde::Deserialize;
 
+use super::assert_names_no_flag;
 use crate::{Failure, Reason};
 use crate::{classify_job, classify_pod, worst};
 
@@ -108,6 +109,7 @@ fn recorded_failures_have_their_reasons() {
             "{name}: {failure:?}"
         );
         assert!(serde_json::to_string(&failure).unwrap().len() <= 4096, "{name}");
+        assert_names_no_flag(&failure);
     }
 }
 

@@ -1,10 +1,17 @@
 use super::*;
+use crate::Reason;
 
 fn judged(resource: &str, denied: &[&str]) -> Check {
     let right = ALWAYS.iter().chain(&ACCOUNT).find(|right| right.resource == resource).unwrap();
     let verbs = right.needed.iter().chain(right.wanted);
     let answers: Vec<_> = verbs.map(|verb| (*verb, !denied.contains(verb))).collect();
     judge(right, &answers)
+}
+
+/// Fails if a text names a flag: the library does not know which program shows it.
+fn assert_names_no_flag(check: &Check) {
+    let hint = check.hint.as_deref().unwrap_or_default();
+    assert!(!check.message.contains("--") && !hint.contains("--"), "{check:?}");
 }
 
 #[test]
@@ -20,6 +27,7 @@ fn missing_needed_permissions_fail_and_wanted_ones_warn() {
         let check = judged(resource, denied);
         assert_eq!((check.outcome, check.message.as_str()), (outcome, message), "{denied:?}");
         assert_eq!(check.hint.is_some(), outcome != Outcome::Ok, "{check:?}");
+        assert_names_no_flag(&check);
     }
     for (resource, denied) in [
         ("configmaps", &["patch"][..]),
@@ -33,7 +41,15 @@ fn missing_needed_permissions_fail_and_wanted_ones_warn() {
         let check = judged(resource, denied);
         assert_eq!(check.outcome, Outcome::Warning, "{check:?}");
         assert!(check.message.contains(": "), "the effect is missing: {check:?}");
+        assert_names_no_flag(&check);
     }
+}
+
+#[test]
+fn a_review_that_is_forbidden_does_not_advise_to_run_the_check() {
+    let failure = Failure::new(Reason::Forbidden, "it failed");
+    assert_eq!(failure.remedies, [Remedy::Check]);
+    assert_eq!(topic(&ALWAYS[0]).report(Outcome::Warning, failure).remedies, []);
 }
 
 #[test]
