@@ -70,6 +70,9 @@ pub(crate) enum Error {
     /// `--strict` refuses the findings, which are already reported.
     #[error("{}, and --strict was given", finding_count(*.0))]
     Reported(usize),
+    /// `--strict` refuses the warnings about a catalog, which are already reported.
+    #[error("the catalog has {}, and --strict was given", describe_warnings(*.0))]
+    Warnings(usize),
     /// The command could not prepare the connection to a cluster.
     #[error(transparent)]
     Connection(#[from] connection::Error),
@@ -164,7 +167,7 @@ impl Error {
             Self::InvalidCatalog { .. } | Self::NoBundle { .. } => Exit::BadBundle,
             Self::Launch { failure, .. } | Self::Cluster(failure) => Exit::Cluster(failure.reason),
             Self::Partly { exit, .. } | Self::Launches { exit, .. } => *exit,
-            Self::Reported(_) => Exit::Reported,
+            Self::Reported(_) | Self::Warnings(_) => Exit::Reported,
         }
     }
 }
@@ -189,6 +192,13 @@ fn describe_problems(errors: usize, warnings: usize) -> String {
     match warnings {
         0 => count(errors, "error"),
         _ => format!("{} and {}", count(errors, "error"), count(warnings, "warning")),
+    }
+}
+
+fn describe_warnings(n_warnings: usize) -> String {
+    match n_warnings {
+        1 => "1 warning".to_owned(),
+        n => format!("{n} warnings"),
     }
 }
 

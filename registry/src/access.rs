@@ -152,9 +152,9 @@ fn request_token(
     // The error's own message may quote the token.
     let token: Token = serde_json::from_slice(&body).map_err(|_| invalid("it is not a token"))?;
     let token = token.token.or(token.access_token).filter(|token| !token.is_empty());
-    let token = token.ok_or_else(|| invalid("it contains no token"))?;
+    let token = token.ok_or_else(|| invalid("it does not contain a token"))?;
     if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(invalid("its token has characters that no token has"));
+        return Err(invalid("its token contains invalid characters"));
     }
     Ok(token.into())
 }

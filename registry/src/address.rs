@@ -15,7 +15,8 @@ use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver
 use ureq::unversioned::transport::NextTimeout;
 
 /// The metadata services of clouds that are not in a link-local network.
-const METADATA: [IpAddr; 2] = [
+const METADATA: [IpAddr; 3] = [
+    IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
     IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
 ];
@@ -37,7 +38,7 @@ pub(crate) enum Distance {
 pub enum Forbidden {
     /// The address is link-local, which includes the metadata services of clouds, or no address of a
     /// host at all.
-    #[error("{host} has the address {address}, at which no registry can be")]
+    #[error("{host} has the address {address}, which a registry cannot have")]
     Unusable {
         /// The host.
         host: String,
@@ -46,7 +47,7 @@ pub enum Forbidden {
     },
     /// The registry names a host that is nearer to this machine than itself.
     #[error(
-        "the registry leads to {host}, whose address {address} is in a network nearer than its own"
+        "the registry names {host}, whose address {address} is in a nearer network than its own"
     )]
     Nearer {
         /// The host.
@@ -67,8 +68,9 @@ struct State {
     registry: String,
     /// The host of the proxy, without a port.
     proxy: Option<String>,
-    /// The distance of the registry, once it is known.
-    distance: Mutex<Option<Distance>>,
+    /// The distances of the nearest and of the farthest address of the registry, once they are
+    /// known.
+    distance: Mutex<Option<(Distance, Distance)>>,
 }
 
 impl Guard {
@@ -93,21 +95,22 @@ impl Guard {
     }
 
     fn check(&self, host: &str, addresses: &[IpAddr]) -> Result<(), Forbidden> {
-        let mut least = Distance::Public;
+        let (mut nearest, mut farthest) = (Distance::Public, Distance::Loopback);
         for &address in addresses {
-            let distance = distance(address)
+            let found = distance(address)
                 .ok_or_else(|| Forbidden::Unusable { host: host.to_owned(), address })?;
-            least = least.min(distance);
+            (nearest, farthest) = (nearest.min(found), farthest.max(found));
         }
         let mut known = self.0.distance.lock().unwrap_or_else(PoisonError::into_inner);
-        if host.eq_ignore_ascii_case(&self.0.registry) {
-            // If the addresses of the registry change, its first ones count.
-            known.get_or_insert(least);
-            return Ok(());
-        }
-        // The registry is behind a proxy if its distance is not known.
-        let nearest = known.unwrap_or(Distance::Public);
-        let nearer = addresses.iter().find(|address| distance(**address) < Some(nearest));
+        let least = if host.eq_ignore_ascii_case(&self.0.registry) {
+            // If the addresses of the registry change, they may not be nearer than its first ones.
+            known.get_or_insert((nearest, farthest)).0
+        } else {
+            // One near address among others is not enough for hosts that are as near. The registry
+            // is behind a proxy if its distance is not known.
+            known.map_or(Distance::Public, |(_, farthest)| farthest)
+        };
+        let nearer = addresses.iter().find(|address| distance(**address) < Some(least));
         nearer.map_or(Ok(()), |&address| Err(Forbidden::Nearer { host: host.to_owned(), address }))
     }
 }
@@ -171,7 +174,8 @@ fn distance_v6(address: Ipv6Addr) -> Option<Distance> {
         None
     } else if address.is_loopback() {
         Some(Distance::Loopback)
-    } else if address.is_unique_local() {
+    // fec0::/10 was for sites (RFC 3879).
+    } else if address.is_unique_local() || matches!(address.segments(), [0xfec0..=0xfeff, ..]) {
         Some(Distance::Private)
     } else {
         Some(Distance::Public)
@@ -179,17 +183,19 @@ fn distance_v6(address: Ipv6Addr) -> Option<Distance> {
 }
 
 /// Returns the IPv4 address that an IPv6 address stands for: mapped (`::ffff:0:0/96`), translated
-/// (`64:ff9b::/96`, RFC 6052) or through 6to4 (`2002::/16`).
+/// (`64:ff9b::/96`, RFC 6052, and `64:ff9b:1::/48`, RFC 8215), compatible (`::/96`) or through 6to4
+/// (`2002::/16`).
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let v4 = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
         Ipv4Addr::new(a, b, c, d)
     };
     match address.segments() {
-        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
-            Some(v4(high, low))
-        }
-        [0x2002, high, low, ..] => Some(v4(high, low)),
+        [0, 0, 0, 0, 0, 0xffff, high, low]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+        | [0x64, 0xff9b, 1, _, _, _, high, low]
+        | [0x2002, high, low, ..] => Some(v4(high, low)),
+        [0, 0, 0, 0, 0, 0, high, low] if high != 0 => Some(v4(high, low)),
         _ => None,
     }
 }
@@ -200,7 +206,7 @@ mod tests {
 
     fn guard(registry: Option<Distance>) -> Guard {
         let guard = Guard::new(&"https://registry.example:5000".parse().unwrap(), None);
-        *guard.0.distance.lock().unwrap() = registry;
+        *guard.0.distance.lock().unwrap() = registry.map(|distance| (distance, distance));
         guard
     }
 
@@ -237,6 +243,9 @@ mod tests {
             "fd00:ec2::254",
             "::ffff:169.254.169.254",
             "64:ff9b::a9fe:a9fe",
+            "64:ff9b:1::a9fe:a9fe",
+            "::a9fe:a9fe",
+            "168.63.129.16",
             "2002:a9fe:a9fe::1",
         ] {
             let address: IpAddr = address.parse().unwrap();
@@ -248,10 +257,18 @@ mod tests {
     }
 
     #[test]
+    fn a_near_address_of_the_registry_beside_others_does_not_allow_near_hosts() {
+        let guard = guard(None);
+        let both = ["198.51.100.1", "127.0.0.1"].map(|address| address.parse().unwrap());
+        guard.check("registry.example", &both).unwrap();
+        guard.check("cdn.example", &["127.0.0.1".parse().unwrap()]).unwrap_err();
+    }
+
+    #[test]
     fn the_first_addresses_of_the_registry_decide() {
         let guard = guard(None);
         guard.check("Registry.example", &["198.51.100.1".parse().unwrap()]).unwrap();
-        guard.check("registry.example", &["10.0.0.1".parse().unwrap()]).unwrap();
+        guard.check("registry.example", &["10.0.0.1".parse().unwrap()]).unwrap_err();
         guard.check("cdn.example", &["10.0.0.1".parse().unwrap()]).unwrap_err();
         let uri = "https://[::1]:8080/x".parse().unwrap();
         assert!(matches!(guard.check_literal(&uri), Err(Forbidden::Nearer { .. })));

@@ -152,7 +152,7 @@ impl Client {
             let location = location.and_then(|location| resolve(&url, location));
             url = location.ok_or_else(|| Error::Invalid {
                 what: ask.what.to_owned(),
-                problem: "it redirects to no valid address".to_owned(),
+                problem: "it redirects to an invalid address".to_owned(),
             })?;
             self.check(&url, ask.what)?;
         }

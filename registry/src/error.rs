@@ -1,4 +1,4 @@
-//! [`Error`]: why a registry was of no use.
+//! [`Error`]: why an image could not be read from a registry, or written to it.
 
 use std::{io, iter};
 
@@ -100,7 +100,14 @@ pub enum Error {
 
 impl Error {
     pub(crate) fn http(what: String) -> impl FnOnce(ureq::Error) -> Self {
-        |source| Self::Http { what, source: Box::new(source) }
+        |source| match source {
+            // The resolver refuses addresses by this error.
+            ureq::Error::Other(inner) => match inner.downcast::<Forbidden>() {
+                Ok(source) => Self::Forbidden { what, source: *source },
+                Err(inner) => Self::Http { what, source: Box::new(ureq::Error::Other(inner)) },
+            },
+            source => Self::Http { what, source: Box::new(source) },
+        }
     }
 
     /// Finds an error of a registry among the causes of another error, such as that of
@@ -143,7 +150,7 @@ impl Error {
                  `docker login {registry}` if it has expired"
             )),
             Self::Forbidden { .. } => {
-                Some("a registry may only lead to hosts that are as far away as itself".to_owned())
+                Some("a registry may not name a host in a nearer network than its own".to_owned())
             }
             Self::Http { source, .. } => match &**source {
                 ureq::Error::Io(error) if error.to_string().contains("corrupt message") => {

@@ -22,6 +22,9 @@ pub const RETRIES: usize = 5;
 pub const PAUSE: Duration = Duration::from_millis(500);
 /// The longest pause. If a registry asks for a longer one (`Retry-After`), the request fails.
 pub const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// The maximum time for one answer.
+pub const LONGEST: Duration = Duration::from_hours(1);
+
 /// The time for a credential helper. It can ask the user for a password.
 pub const HELPER: Duration = Duration::from_mins(1);
 /// The maximum size of a file with logins, and of the output of a credential helper, in bytes.
@@ -43,6 +46,8 @@ pub struct Limits {
     pub pause: Duration,
     /// The longest pause before another attempt ([`LONGEST_PAUSE`]).
     pub longest_pause: Duration,
+    /// The maximum time for an answer, however large the manifest says that it is ([`LONGEST`]).
+    pub longest: Duration,
     /// The time for a credential helper ([`HELPER`]).
     pub helper: Duration,
 }
@@ -56,6 +61,7 @@ impl Default for Limits {
             retries: RETRIES,
             pause: PAUSE,
             longest_pause: LONGEST_PAUSE,
+            longest: LONGEST,
             helper: HELPER,
         }
     }
@@ -64,6 +70,6 @@ impl Default for Limits {
 impl Limits {
     /// Returns the time for an answer of `size` bytes.
     pub(crate) fn time_for(&self, size: u64) -> Duration {
-        self.patience.saturating_add(Duration::from_secs(size / self.rate.max(1)))
+        self.patience.saturating_add(Duration::from_secs(size / self.rate.max(1))).min(self.longest)
     }
 }

@@ -8,6 +8,7 @@ use unlade_oci::{Descriptor, Digest, Source};
 use ureq::http::header::LOCATION;
 
 use crate::client::{Ask, Client, resolve};
+use crate::source::names_registry;
 use crate::{Error, Options};
 
 /// Copies the image or index in `source` into a registry, and returns its digest.
@@ -18,7 +19,7 @@ use crate::{Error, Options};
 /// read or is not valid, or if the registry cannot be reached or refuses it.
 pub fn push(source: &Source, image: &ImageReference, options: &Options) -> Result<Digest, Error> {
     // An image is only pushed where the reference says, not to the default registry.
-    if image.is_digest() || !image.as_str().starts_with(image.registry()) {
+    if image.is_digest() || !names_registry(image) {
         return Err(Error::Reference { image: image.to_string() });
     }
     let mut push = Push { client: Client::new(image, "pull,push", options)? };

@@ -56,5 +56,10 @@ fn named(path: &Path) -> Option<ImageReference> {
     let image = ImageReference::parse(path.to_str()?).ok()?;
     // `symlink_metadata` also finds a link that leads nowhere.
     let exists = path.symlink_metadata().is_ok();
-    (!exists && image.as_str().starts_with(image.registry())).then_some(image)
+    (!exists && names_registry(&image)).then_some(image)
+}
+
+/// Checks whether the reference names its registry, and not only a repository of the default one.
+pub(crate) fn names_registry(image: &ImageReference) -> bool {
+    image.as_str().strip_prefix(image.registry()).is_some_and(|rest| rest.starts_with('/'))
 }

@@ -22,7 +22,7 @@ pub(crate) enum CatalogCommand {
 /// Check whether a catalog is valid
 ///
 /// The verdict is that of `opm validate`. All problems are reported at once, with their files and
-/// lines. A warning is something that `opm` accepts, but loses or does not check.
+/// lines. A warning is something that `opm` accepts but loses.
 #[derive(Debug, Group)]
 pub(crate) struct Validate {
     /// The directory of the catalog, or a single file

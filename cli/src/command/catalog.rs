@@ -14,7 +14,7 @@ use crate::{
     args::{Catalog, CatalogCommand, Report, Validate},
     error::Error,
     output::{self, Documents, Form},
-    screen::Screen,
+    screen::{Palette, Screen},
 };
 
 pub(super) fn run(args: Catalog, screen: &Screen) -> Result<(), Error> {
@@ -45,21 +45,41 @@ fn validate(args: &Validate, screen: &Screen) -> Result<(), Error> {
 fn verdict(reading: &Reading, name: &str, strict: bool) -> Result<(), Error> {
     let count = |severity| reading.problems.iter().filter(|it| it.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
-    let is_limit = reading.problems.iter().any(|problem| problem.rule == Rule::Limit);
+    let is_limit = reading
+        .problems
+        .iter()
+        .any(|problem| problem.rule == Rule::Limit && problem.severity == Severity::Error);
     match (errors, warnings) {
         (0, 0) => Ok(()),
         (0, _) if !strict => Ok(()),
-        (0, warnings) => Err(Error::Reported(warnings)),
+        (0, warnings) => Err(Error::Warnings(warnings)),
         _ => Err(Error::InvalidCatalog { name: name.to_owned(), errors, warnings, is_limit }),
     }
 }
 
 fn format_text(reading: &Reading, screen: &Screen) -> String {
+    let mut report = format_problems(&reading.problems, &screen.out);
+    if !reading.problems.iter().any(|problem| problem.severity == Severity::Error) {
+        let catalog = &reading.catalog;
+        _ = writeln!(
+            report,
+            "valid: {}, {} and {} in {}",
+            number(catalog.packages.len(), "package"),
+            number(catalog.channels.len(), "channel"),
+            number(catalog.bundles.len(), "bundle"),
+            number(reading.n_files, "file")
+        );
+    }
+    report
+}
+
+/// Formats each problem with its place and a hint.
+fn format_problems(problems: &[Problem], palette: &Palette) -> String {
     let mut report = String::new();
-    for problem in &reading.problems {
+    for problem in problems {
         let (label, style) = match problem.severity {
-            Severity::Error => ("error", screen.out.error),
-            Severity::Warning => ("warning", screen.out.warning),
+            Severity::Error => ("error", palette.error),
+            Severity::Warning => ("warning", palette.warning),
         };
         let place = &problem.place;
         let place = match place.line {
@@ -74,21 +94,15 @@ fn format_text(reading: &Reading, screen: &Screen) -> String {
             text::line(&place),
             text::line(&line)
         );
-        let style = screen.out.hint;
+        let style = palette.hint;
         _ = writeln!(report, "  {style}hint{style:#}: {}", rule.remedy());
     }
-    if !reading.problems.iter().any(|problem| problem.severity == Severity::Error) {
-        let catalog = &reading.catalog;
-        _ = writeln!(
-            report,
-            "valid: {} packages, {} channels and {} bundles in {} files",
-            catalog.packages.len(),
-            catalog.channels.len(),
-            catalog.bundles.len(),
-            reading.n_files
-        );
-    }
     report
+}
+
+/// Formats a number of things.
+fn number(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// Returns the package, channel and bundle of a problem, unless its message names them.

@@ -38,7 +38,7 @@ fn validate<'a>(catalog: &'a TempDir, more: &[&'a str]) -> Vec<&'a str> {
 fn a_valid_catalog_succeeds_with_a_summary() {
     let catalog = write(VALID);
     let summary = unlade(validate(&catalog, &[])).success();
-    assert_eq!(summary, "valid: 1 packages, 1 channels and 1 bundles in 1 files\n");
+    assert_eq!(summary, "valid: 1 package, 1 channel and 1 bundle in 1 file\n");
     let json = unlade(validate(&catalog, &["-o", "json", "--strict"])).success();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json, serde_json::json!({"passed": true, "problems": []}));
@@ -106,7 +106,7 @@ fn strict_refuses_warnings() {
     assert!(output.contains("imgae is unknown; is it meant to be image?"), "{output}");
     let finished = unlade(validate(&catalog, &["--strict"]));
     assert_eq!(finished.code, Some(5));
-    let message = "1 finding was reported, and --strict was given";
+    let message = "the catalog has 1 warning, and --strict was given";
     assert!(finished.stderr.contains(message), "{finished:?}");
 }
 

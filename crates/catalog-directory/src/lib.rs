@@ -131,7 +131,12 @@ impl Error {
 pub fn read(root: &Path, limits: &Limits) -> Result<Reading, Error> {
     let failed = |source| Error::Root { path: root.to_owned(), source };
     let mut catalog = Catalog::default();
-    if !fs::metadata(root).map_err(failed)?.is_dir() {
+    let metadata = fs::metadata(root).map_err(failed)?;
+    if !metadata.is_dir() {
+        // A pipe can be read only once, but a file with problems is read twice.
+        if !metadata.is_file() {
+            return Err(failed(io::Error::other("it is neither a directory nor a regular file")));
+        }
         let name = root.file_name().unwrap_or_default().to_string_lossy();
         let open = |_: &str| fs::File::open(root).map_err(|error| error.to_string());
         catalog.add(read_file(&name, open, &limits.catalog));

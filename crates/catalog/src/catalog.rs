@@ -65,8 +65,8 @@ impl Catalog {
             if let Some(first) = parts.package
                 && !package.name.is_empty()
             {
-                let message =
-                    format!("package {} is also {}", package.name, describe_place(&first.place));
+                let shown = excerpt::shorten(&package.name);
+                let message = format!("package {shown} is also {}", describe_place(&first.place));
                 let problem = Problem::new(Rule::DuplicatePackage, package.place.clone(), message);
                 problems.push(problem.package(&package.name));
                 continue;
@@ -89,13 +89,7 @@ impl Catalog {
                 None => report_unknown(name, parts, &mut problems),
             }
         }
-        let (mut problems, n_more) = problems.into_parts();
-        problems.sort();
-        if n_more > 0 {
-            let message = format!("{n_more} more problems were left out");
-            problems.push(Problem::new(Rule::Limit, Place::file(""), message));
-        }
-        problems
+        problems.into_sorted()
     }
 
     fn validate_package(&self, package: &Package, parts: &Parts<'_>, problems: &mut Problems) {
@@ -105,10 +99,13 @@ impl Catalog {
         package::check(package, is_complete.then_some(&channels), problems);
         let has_bundle = |name: &str| bundles.contains(name);
         let has_bundle: &dyn Fn(&str) -> bool = &has_bundle;
+        // A name may have megabytes, and a message is made for each part.
+        let shown_package = excerpt::shorten(&package.name);
         let mut seen = BTreeSet::new();
         for channel in &parts.channels {
             if !seen.insert(&channel.name) {
-                let message = format!("package {} has two channels {}", package.name, channel.name);
+                let shown = excerpt::shorten(&channel.name);
+                let message = format!("package {shown_package} has two channels {shown}");
                 let problem = Problem::new(Rule::DuplicateChannel, channel.place.clone(), message);
                 problems.push(problem.package(&package.name).channel(&channel.name));
             }
@@ -125,17 +122,20 @@ impl Catalog {
             };
             let shown = excerpt::shorten(name);
             if !seen.insert(name) {
-                add(Rule::DuplicateBundle, format!("package {package} has two bundles {shown}"));
+                add(
+                    Rule::DuplicateBundle,
+                    format!("package {shown_package} has two bundles {shown}"),
+                );
             }
             if is_complete && !entries.contains(name.as_str()) {
-                let message = format!("no channel of package {package} has an entry {shown}");
+                let message = format!("no channel of package {shown_package} has an entry {shown}");
                 add(Rule::BundleWithoutEntry, message);
             }
         }
         package::check_versions(parts.bundles.iter().copied(), problems);
         for (index, deprecations) in parts.deprecations.iter().enumerate() {
             if index > 0 {
-                let message = format!("package {} has two olm.deprecations", package.name);
+                let message = format!("package {shown_package} has two olm.deprecations");
                 let place = deprecations.place.clone();
                 let problem = Problem::new(Rule::DeprecationPackage, place, message);
                 problems.push(problem.package(&package.name));

@@ -4,9 +4,9 @@
 //! packages, channels, bundles and deprecations. Metas with other schemas are kept as they are.
 //!
 //! [`File::read`] reads one file of a catalog, [`Catalog`] collects the files, and
-//! [`Catalog::validate`] checks what `opm validate` of operator-registry 1.73 checks. A catalog has
-//! an [error](Severity::Error) exactly if `opm` refuses it. All problems are found at once, each with
-//! its place.
+//! [`Catalog::validate`] checks what `opm validate` of operator-registry 1.73 checks. A catalog
+//! within the [limits](Limits) has an [error](Severity::Error) exactly if `opm` refuses it. All
+//! problems are found at once, each with its place.
 //!
 //! This crate does no I/O, has no async code and uses no API client.
 //!
@@ -58,7 +58,7 @@ pub const DEPRECATIONS: &str = "olm.deprecations";
 pub struct Limits {
     /// The limits of each document. The largest published document has 2 MB.
     pub document: unlade_yaml::Limits,
-    /// The maximum number of metas in a catalog. The largest public catalog has some 4,000.
+    /// The maximum number of metas in a file. The largest public catalog has some 4,000.
     pub metas: usize,
 }
 

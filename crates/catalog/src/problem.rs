@@ -8,7 +8,7 @@ use unlade_yaml::{Limits, Step, locate};
 
 use crate::rule::Rule;
 
-/// The maximum number of problems that are kept. Further problems are only counted.
+/// The maximum number of problems of each severity that are kept. Further problems are only counted.
 pub const MAX_PROBLEMS: usize = 10_000;
 
 /// A violation of a rule.
@@ -31,7 +31,7 @@ pub struct Problem {
     /// The bundle, or the entry of the channel, that it is about. Empty if it is about none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub bundle: String,
-    /// The message for people: a lowercase fragment.
+    /// The message for people. It starts in lower case and has no full stop.
     pub message: String,
 }
 
@@ -41,7 +41,7 @@ pub struct Problem {
 pub enum Severity {
     /// `opm` refuses the catalog.
     Error,
-    /// `opm` accepts the catalog, but loses something, or does not check it.
+    /// `opm` accepts the catalog, but loses something.
     Warning,
 }
 
@@ -62,11 +62,20 @@ pub struct Place {
     pub path: Vec<Step>,
 }
 
-/// A collection of problems: the first [`MAX_PROBLEMS`], and the number of the others.
+/// A collection of problems: the first [`MAX_PROBLEMS`] of each severity, and the numbers of the
+/// others.
 #[derive(Debug, Clone, Default)]
 pub struct Problems {
     kept: Vec<Problem>,
-    n_more: usize,
+    errors: Count,
+    warnings: Count,
+}
+
+/// The number of problems of one severity.
+#[derive(Debug, Clone, Copy, Default)]
+struct Count {
+    kept: usize,
+    more: usize,
 }
 
 impl Problem {
@@ -152,21 +161,34 @@ fn serialize_text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok
 impl Problems {
     /// Adds a problem.
     pub fn push(&mut self, problem: Problem) {
-        if self.kept.len() < MAX_PROBLEMS {
+        let count = match problem.severity {
+            Severity::Error => &mut self.errors,
+            Severity::Warning => &mut self.warnings,
+        };
+        if count.kept < MAX_PROBLEMS {
+            count.kept += 1;
             self.kept.push(problem);
         } else {
-            self.n_more += 1;
+            count.more += 1;
         }
     }
 
-    /// Returns the kept problems, and the number of the others.
-    pub fn into_parts(self) -> (Vec<Problem>, usize) {
-        (self.kept, self.n_more)
-    }
-
-    /// Checks whether one of the kept problems is an error.
-    pub fn has_errors(&self) -> bool {
-        self.kept.iter().any(|problem| problem.severity == Severity::Error)
+    /// Returns the kept problems, sorted by their places, and after them a problem for each severity
+    /// of which some were left out.
+    pub fn into_sorted(self) -> Vec<Problem> {
+        let Self { mut kept, errors, warnings } = self;
+        kept.sort();
+        let file = kept.last().map_or_else(|| Arc::from(""), |last| Arc::clone(&last.place.file));
+        for (severity, count, what) in
+            [(Severity::Error, errors, "errors"), (Severity::Warning, warnings, "warnings")]
+        {
+            if count.more > 0 {
+                let message = format!("{} more {what} of the catalog were left out", count.more);
+                let place = Place::file(Arc::clone(&file));
+                kept.push(Problem { severity, ..Problem::new(Rule::Limit, place, message) });
+            }
+        }
+        kept
     }
 
     /// Returns the kept problems.
@@ -176,7 +198,8 @@ impl Problems {
 
     /// Appends the problems of `others`.
     pub(crate) fn append(&mut self, others: Self) {
-        self.n_more += others.n_more;
+        self.errors.more += others.errors.more;
+        self.warnings.more += others.warnings.more;
         self.extend(others.kept);
     }
 }

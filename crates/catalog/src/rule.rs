@@ -11,7 +11,7 @@ use crate::problem::Severity;
 pub enum Rule {
     /// A file of the catalog cannot be read.
     Unreadable,
-    /// A document is larger than a limit.
+    /// A document or the catalog exceeds a limit.
     Limit,
     /// A document is neither YAML nor JSON.
     Syntax,
@@ -132,8 +132,8 @@ const TABLE: &[(Rule, &str, &str, &str)] = &[
     (
         Rule::Limit,
         "limit",
-        "A document is larger than a limit",
-        "split the document, or leave its objects out",
+        "A document or the catalog exceeds a limit",
+        "split the document or the catalog, or remove objects",
     ),
     (
         Rule::Syntax,

@@ -154,8 +154,8 @@ impl<R: Read> Documents<R> {
         if scan.is_blank() {
             return Ok(None);
         }
-        let skipped = self.rest().iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-        let text = end - skipped;
+        let skipped = count_blanks(self.rest());
+        let text = end.saturating_sub(skipped);
         let found = |document| Found { skipped, text, consumed: text, document };
         let error = match parse_object(self.rest().get(skipped..end).unwrap_or(&[]), &self.limits) {
             Ok(tree) => {
@@ -177,7 +177,7 @@ impl<R: Read> Documents<R> {
         }
         self.mode = Mode::Finished;
         // Some of the white space may be skipped already.
-        let skipped = self.rest().iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        let skipped = count_blanks(self.rest());
         Ok(Some(Found { skipped, text: 0, consumed: 0, document: Err(error) }))
     }
 
@@ -274,6 +274,11 @@ impl<R: Read> Documents<R> {
         self.is_at_end = self.buffer.len() - before < wanted;
         Ok(self.buffer.len() > before)
     }
+}
+
+/// Counts the white space of JSON at the start of `bytes`.
+fn count_blanks(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')).count()
 }
 
 /// Parses one JSON object.

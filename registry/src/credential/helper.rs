@@ -103,5 +103,7 @@ fn end(child: &mut Child) {
     if let Some(group) = rustix::process::Pid::from_raw(child.id().cast_signed()) {
         _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     }
+    // A helper may have left its group.
+    _ = child.kill();
     _ = child.wait();
 }

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use unlade_catalog::{Catalog, Severity, graph};
+use unlade_catalog::{Catalog, graph};
 use unlade_catalog_directory::{self as directory, Limits};
 
 use crate::{
     args::{List, Listed, Rows},
-    error::Error,
+    error::{self, Error},
     output::{self, Documents, Form},
     screen::Screen,
     table::{Align, Table},
@@ -18,11 +18,11 @@ use crate::{
 pub(super) fn run(args: List, screen: &Screen) -> Result<(), Error> {
     let List { what, catalog: path, package, output, no_headers } = args;
     let reading = directory::read(&path, &Limits::default())?;
-    let errors = reading.problems.iter().filter(|it| it.severity == Severity::Error).count();
-    if errors > 0 {
-        let name = path.display().to_string();
-        return Err(Error::InvalidCatalog { name, errors, warnings: 0, is_limit: false });
+    // What is lost is missing from the list.
+    for line in super::format_problems(&reading.problems, &screen.err).lines() {
+        error::note(line);
     }
+    super::verdict(&reading, &path.display().to_string(), false)?;
     let catalog = select(reading.catalog, package.as_deref())?;
     let printer = Printer { output, no_headers, screen };
     match what {

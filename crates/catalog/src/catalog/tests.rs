@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Limits, Severity};
+use crate::{Limits, MAX_PROBLEMS, Severity};
 
 /// A valid catalog, to which the tests add.
 const VALID: &str = "
@@ -197,4 +197,30 @@ fn deprecations_refer_to_what_exists() {
     ] {
         assert_eq!(deprecate(entry), expected, "{entry}");
     }
+}
+
+#[test]
+fn warnings_that_are_left_out_do_not_make_a_catalog_invalid() {
+    // A document has at most 100 warnings about its fields.
+    let n_bundles = MAX_PROBLEMS / 100 + 1;
+    let fields = (0..100).fold(String::new(), |text, n| text + &format!("f{n}: x\n"));
+    let mut text = "schema: olm.package\nname: tea\ndefaultChannel: stable\n---\n\
+                    schema: olm.channel\npackage: tea\nname: stable\nentries:\n"
+        .to_owned();
+    for n in 0..n_bundles {
+        text += &format!("- {{name: b{n}, replaces: b{}}}\n", n.wrapping_sub(1));
+    }
+    for n in 0..n_bundles {
+        text += &format!(
+            "---\nschema: olm.bundle\npackage: tea\nname: b{n}\nimage: a/b:1\nproperties: [{{type: \
+             olm.package, value: {{packageName: tea, version: 1.0.{n}}}}}]\n{fields}"
+        );
+    }
+    let mut catalog = Catalog::default();
+    catalog.add(File::read("c.yaml", text.as_bytes(), &Limits::default()));
+    let problems = catalog.validate();
+    assert_eq!(problems.len(), MAX_PROBLEMS + 1, "{:?}", problems.last());
+    assert!(problems.iter().all(|problem| problem.severity == Severity::Warning));
+    let last = problems.last().unwrap().to_string();
+    assert_eq!(last, "c.yaml: 100 more warnings of the catalog were left out");
 }

@@ -20,11 +20,13 @@ pub(crate) fn check(
     problems: &mut Problems,
 ) {
     let Channel { package, name, entries, place } = channel;
+    // A name may have megabytes, and a message is made for each entry.
+    let [shown_package, shown_name] = [package, name].map(|it| excerpt::shorten(it));
     let problem = |rule, place: Place, message: String| {
         Problem::new(rule, place, message).package(package).channel(name)
     };
     if name.is_empty() {
-        let message = format!("a channel of package {package} has no name");
+        let message = format!("a channel of package {shown_package} has no name");
         problems.push(problem(Rule::ChannelName, place.clone(), message));
     }
     let mut names = HashSet::new();
@@ -36,13 +38,13 @@ pub(crate) fn check(
         };
         let shown = excerpt::shorten(&entry.name);
         if entry.name.is_empty() {
-            let message = format!("an entry of channel {name} has no name");
+            let message = format!("an entry of channel {shown_name} has no name");
             add(Rule::BundleName, place.clone(), message);
         } else if !names.insert(&entry.name) {
-            let message = format!("channel {name} has two entries {shown}");
+            let message = format!("channel {shown_name} has two entries {shown}");
             add(Rule::DuplicateEntry, place.clone(), message);
         } else if has_bundle.is_some_and(|has_bundle| !has_bundle(&entry.name)) {
-            let message = format!("package {package} has no bundle {shown}");
+            let message = format!("package {shown_package} has no bundle {shown}");
             add(Rule::EntryWithoutBundle, place.clone(), message);
         }
         if let Some(at) = entry.skips.iter().position(String::is_empty) {
@@ -57,7 +59,7 @@ pub(crate) fn check(
         }
     }
     if entries.is_empty() {
-        let message = format!("channel {name} has no entries");
+        let message = format!("channel {shown_name} has no entries");
         problems.push(problem(Rule::NoEntries, place.clone(), message));
         return;
     }
@@ -79,7 +81,7 @@ pub(crate) fn check(
             Some(index) => place.item("entries", index),
             None => place.field("entries"),
         };
-        let found = problem(rule, place, format!("channel {}: {error}", channel.name));
+        let found = problem(rule, place, format!("channel {shown_name}: {error}"));
         problems.push(found.bundle(name.map_or("", String::as_str)));
     }
 }

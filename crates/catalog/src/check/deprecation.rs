@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use unlade_text::excerpt;
+
 use crate::{
     BUNDLE, CHANNEL, PACKAGE,
     problem::{Place, Problem, Problems},
@@ -17,6 +19,8 @@ pub(crate) fn check(
     problems: &mut Problems,
 ) {
     let Deprecations { package, entries, place } = deprecations;
+    // A name may have megabytes, and a message is made for each entry.
+    let shown_package = excerpt::shorten(package);
     let mut seen = HashSet::new();
     for (index, entry) in entries.iter().enumerate() {
         let place = place.item("entries", index);
@@ -30,25 +34,31 @@ pub(crate) fn check(
         };
         let reference = place.field("reference");
         let name = &entry.name;
+        let shown = excerpt::shorten(name);
         let problem = match entry.schema.as_str() {
             "" => Some("the deprecation has no schema".to_owned()),
             PACKAGE if !name.is_empty() => {
-                Some(format!("the deprecation of the package has a name, {name}: leave it out"))
+                Some(format!("the deprecation of the package has a name, {shown}: leave it out"))
             }
             CHANNEL if names.is_some_and(|(channels, _)| !channels.contains(name.as_str())) => {
-                Some(format!("the deprecated channel {name} does not exist in package {package}"))
+                Some(format!(
+                    "the deprecated channel {shown} does not exist in package {shown_package}"
+                ))
             }
-            BUNDLE if names.is_some_and(|(_, bundles)| !bundles.contains(name.as_str())) => {
-                Some(format!("the deprecated bundle {name} does not exist in package {package}"))
-            }
+            BUNDLE if names.is_some_and(|(_, bundles)| !bundles.contains(name.as_str())) => Some(
+                format!("the deprecated bundle {shown} does not exist in package {shown_package}"),
+            ),
             PACKAGE | CHANNEL | BUNDLE => None,
-            other => Some(format!("metas with the schema {other} cannot be deprecated")),
+            other => {
+                let schema = excerpt::shorten(other);
+                Some(format!("metas with the schema {schema} cannot be deprecated"))
+            }
         };
         let is_known = problem.is_none();
         if let Some(problem) = problem {
             add(Rule::DeprecationReference, reference, problem);
         } else if !seen.insert((&entry.schema, name)) {
-            add(Rule::DeprecationReference, reference, format!("{name} is deprecated twice"));
+            add(Rule::DeprecationReference, reference, format!("{shown} is deprecated twice"));
         }
         if is_known && entry.message.is_empty() {
             add(Rule::DeprecationMessage, place, "the deprecation has no message".to_owned());

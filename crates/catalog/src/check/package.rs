@@ -15,6 +15,7 @@ use crate::{
 /// It is `None` if the catalog is incomplete.
 pub(crate) fn check(package: &Package, channels: Option<&BTreeSet<&str>>, problems: &mut Problems) {
     let Package { name, default_channel, place } = package;
+    let [shown, shown_channel] = [name, default_channel].map(|it| excerpt::shorten(it));
     let mut add = |rule, field: &str, message: String| {
         let place = if field.is_empty() { place.clone() } else { place.field(field) };
         problems.push(Problem::new(rule, place, message).package(name));
@@ -22,21 +23,20 @@ pub(crate) fn check(package: &Package, channels: Option<&BTreeSet<&str>>, proble
     if name.is_empty() {
         add(Rule::PackageName, "", "the package has no name".to_owned());
     } else if let Err(error) = check_label(name, MAX_LABEL) {
-        let message =
-            format!("the name {} of the package is invalid: {error}", excerpt::shorten(name));
+        let message = format!("the name {shown} of the package is invalid: {error}");
         add(Rule::PackageName, "name", message);
     }
     if default_channel.is_empty() {
-        add(Rule::DefaultChannel, "", format!("package {name} has no default channel"));
+        add(Rule::DefaultChannel, "", format!("package {shown} has no default channel"));
     }
     let Some(channels) = channels else { return };
     if !default_channel.is_empty() && !channels.contains(default_channel.as_str()) {
         let message =
-            format!("the default channel {default_channel} of package {name} does not exist");
+            format!("the default channel {shown_channel} of package {shown} does not exist");
         add(Rule::DefaultChannel, "defaultChannel", message);
     }
     if channels.is_empty() && default_channel.is_empty() {
-        add(Rule::NoChannel, "", format!("package {name} has no channel"));
+        add(Rule::NoChannel, "", format!("package {shown} has no channel"));
     }
 }
 
@@ -50,7 +50,11 @@ pub(crate) fn check_versions<'b>(
         let Bundle { package, name, version, place, .. } = bundle;
         match by_version.get(version.as_str()) {
             Some(first) if first.name != *name => {
-                let message = format!("version {version} is also that of bundle {}", first.name);
+                let message = format!(
+                    "version {} is also that of bundle {}",
+                    excerpt::shorten(version),
+                    excerpt::shorten(&first.name)
+                );
                 let problem = Problem::new(Rule::DuplicateVersion, place.clone(), message);
                 problems.push(problem.package(package).bundle(name));
             }

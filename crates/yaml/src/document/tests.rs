@@ -62,6 +62,8 @@ fn streams_are_split_as_upstream_splits_them() {
             &[(1, r#"{"a":1}"#), (1, r#"{"b":2}"#), (2, "line 2: found no value")],
         ),
         ("{\"a\":1}\n[1]", &[(1, r#"{"a":1}"#), (2, "[1]")]),
+        // Go counts a form feed as white space when it guesses the format, but JSON does not.
+        ("\u{c} {", &[(1, "line 1: found no value")]),
         ("{\"a\":1}x", &[(1, r#"{"a":1}"#), (1, "line 1: found no value")]),
     ];
     for (text, expected) in cases {

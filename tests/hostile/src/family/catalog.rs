@@ -65,6 +65,14 @@ pub(super) const FAMILIES: &[Family] = &[
         .into()
     }),
     family("unknown-fields", |n| format!("{PACKAGE}{}", count(n, |n| format!("f{n}: x\n"))).into()),
+    family("long-names-in-messages", |n| {
+        let name = "a".repeat(n / 2);
+        format!(
+            "{PACKAGE}---\n{{\"schema\":\"olm.channel\",\"package\":\"tea\",\"name\":\"{name}\",\"entries\":[{}{{}}]}}",
+            repeat("{},", n / 2)
+        )
+        .into()
+    }),
     family("long-name", |n| PACKAGE.replace("tea", &repeat("a", n)).into()),
     family("nested", |n| {
         format!("schema: x\nvalue: {}\n", "[".repeat(n.min(9_000)) + &repeat("a,", n)).into()
