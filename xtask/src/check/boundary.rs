@@ -205,7 +205,7 @@ const BOUNDARIES: [Boundary; 21] = [
     Boundary {
         crate_name: "unlade",
         purpose: "the command, and the library with all of this under one name",
-        reach: "standard streams, files, and a cluster through `launcher`",
+        reach: "standard streams, files, a cluster through `launcher`, and registries through `registry`",
         folder: "cli",
         may_name: &[
             "unlade-bundle",

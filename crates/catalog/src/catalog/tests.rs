@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use super::*;
 use crate::{Limits, MAX_PROBLEMS, Severity};
 
@@ -208,13 +210,12 @@ fn warnings_that_are_left_out_do_not_make_a_catalog_invalid() {
                     schema: olm.channel\npackage: tea\nname: stable\nentries:\n"
         .to_owned();
     for n in 0..n_bundles {
-        text += &format!("- {{name: b{n}, replaces: b{}}}\n", n.wrapping_sub(1));
+        _ = writeln!(text, "- {{name: b{n}, replaces: b{}}}", n.wrapping_sub(1));
     }
     for n in 0..n_bundles {
-        text += &format!(
-            "---\nschema: olm.bundle\npackage: tea\nname: b{n}\nimage: a/b:1\nproperties: [{{type: \
-             olm.package, value: {{packageName: tea, version: 1.0.{n}}}}}]\n{fields}"
-        );
+        _ = writeln!(text, "---\nschema: olm.bundle\npackage: tea\nname: b{n}\nimage: a/b:1");
+        let value = format!("{{packageName: tea, version: 1.0.{n}}}");
+        _ = write!(text, "properties: [{{type: olm.package, value: {value}}}]\n{fields}");
     }
     let mut catalog = Catalog::default();
     catalog.add(File::read("c.yaml", text.as_bytes(), &Limits::default()));
