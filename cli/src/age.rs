@@ -12,7 +12,7 @@ pub(crate) fn since(then: Option<&Time>) -> String {
 
 /// Formats a duration as kubectl's tables do (apimachinery's `duration.HumanDuration`): with two
 /// units while the larger one is small, and with one unit otherwise.
-fn format_seconds(seconds: i64) -> String {
+pub(crate) fn format_seconds(seconds: i64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
     let two = |large: i64, unit: &str, small: i64, smaller: &str| match small {
         0 => format!("{large}{unit}"),

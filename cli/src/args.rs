@@ -1,14 +1,17 @@
 //! The arguments of the command line. This module checks each value on its own; the commands check
 //! combinations.
 
+mod cache;
 mod catalog;
 mod check;
 mod connection;
+mod copy;
 mod example;
 mod inventory;
 mod launch;
 mod limit;
 mod number;
+mod opm;
 mod pair;
 mod registry;
 mod size;
@@ -26,14 +29,20 @@ use clap_complete::Shell;
 use unlade_text as text;
 
 pub(crate) use self::{
-    catalog::{Catalog, CatalogCommand, List, Listed, Report, Rows, Validate},
+    cache::{Cache, CacheCommand, CacheFolder, CacheList, CachePlace, CachePrune},
+    catalog::{
+        Add, Build, Catalog, CatalogCommand, Change, Deprecate, Diff, DiffOutput, Dockerfile,
+        Filter, GenerateCommand, Graph, GraphOutput, Init, List, Listed, Migrate, Render, Report,
+        Rows, Template, TemplateCommand, TemplateConvert, TemplateOutput, TemplateRender, Validate,
+    },
     check::{Check, CheckOutput},
     connection::Connection,
+    copy::Copy,
     inventory::{Delete, Describe, Get, Listing},
     launch::{ConfigMapArgs, DryRun, JobArgs, Launch, Output, PodArgs, Reuse},
     limit::Limits,
     pair::{Amounts, Pair},
-    registry::Registry,
+    registry::{ImageArgs, PullSecret, Registry, RegistryClient, stored_login},
     size::Size,
     time::Time,
     toleration::Tolerated,
@@ -52,11 +61,13 @@ pub enum Program {
     KubectlPlugin,
 }
 
-/// Unpack Operator bundles into ConfigMaps and load them back
+/// Unpack Operator bundles, check catalogs, and copy images
 ///
 /// A bundle is the directory or image in which an operator for the Operator Lifecycle Manager is
 /// published. `launch` unpacks a bundle into a ConfigMap on a cluster, `unpack` does the same
-/// without a cluster, and `load` reads such ConfigMaps back.
+/// without a cluster, and `load` reads such ConfigMaps back. A catalog lists bundles; `catalog`
+/// checks and lists catalogs. Bundles and catalogs can be in a registry, and `copy` copies images
+/// between registries and files.
 #[derive(Debug, Parser)]
 #[command(
     name = "unlade",
@@ -79,6 +90,8 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Unpack(Unpack),
     Load(Load),
+    Copy(Copy),
+    Cache(Cache),
     Catalog(Catalog),
     // Boxed: it is many times as large as the others.
     Launch(Box<Launch>),
@@ -96,12 +109,12 @@ pub(crate) enum Command {
 /// ConfigMap itself is written, ready for `kubectl create -f -`. No cluster is changed.
 #[derive(Debug, Group)]
 pub(crate) struct Unpack {
-    /// A bundle directory or a bundle image
+    /// A bundle directory, a bundle image, or a tar of the directory; `-` means standard input
     ///
     /// A directory that contains `manifests/` and `metadata/`, or an image in skopeo's notation:
     /// `docker://NAME[:TAG|@DIGEST]` for a registry, `oci:DIRECTORY[:TAG]`, `oci-archive:FILE[:TAG]`,
-    /// `docker-archive:FILE[:NAME[:TAG]]`. The format of a plain file or directory is detected from
-    /// its content. If no such file exists, a name that begins with a registry, such as
+    /// `docker-archive:FILE[:NAME[:TAG]]`, `dir:DIRECTORY`. The format of a plain file or directory
+    /// is detected from its content. If no such file exists, a name that begins with a registry, such as
     /// `registry.example/bundles/etcd:0.9.4`, is read from there. If a path contains a colon, put
     /// `./` in front of it, so that the text before the colon is not read as a transport.
     #[arg(value_name = "SOURCE")]
@@ -139,6 +152,10 @@ pub(crate) struct Unpack {
     /// Fail if the bundle loses anything, or if any part of it is invalid
     #[arg(long)]
     pub(crate) strict: bool,
+
+    /// Do not show progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
 
     #[command(flatten)]
     pub(crate) registry: Registry,
@@ -275,7 +292,7 @@ pub(crate) fn parse(
     arguments: impl IntoIterator<Item = OsString>,
 ) -> Result<Args, clap::Error> {
     let mut command = program.command();
-    let matches = command.try_get_matches_from_mut(arguments)?;
+    let matches = command.try_get_matches_from_mut(opm::translate(arguments))?;
     Args::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
@@ -306,6 +323,7 @@ mod tests {
 
     #[test]
     fn the_arguments_are_consistent() {
+        // This builds all subcommands, and panics if one has two arguments with the same name.
         for program in [Program::Unlade, Program::KubectlPlugin] {
             program.command().debug_assert();
         }

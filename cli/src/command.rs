@@ -7,9 +7,11 @@
 //! assert!(help.render_help().to_string().contains("unpack"));
 //! ```
 
+mod cache;
 mod catalog;
 mod check;
 mod completion;
+mod copy;
 mod delete;
 mod describe;
 mod get;
@@ -30,6 +32,7 @@ use crate::{
     exit::Exit,
     screen::Screen,
 };
+pub(crate) use catalog::{DrawError, Unrendered};
 
 /// Runs the command that the arguments of the process request.
 pub fn main(program: Program) -> ExitCode {
@@ -56,6 +59,8 @@ fn run(program: Program, command: Command, screen: &Screen) -> Result<(), Error>
     match command {
         Command::Unpack(args) => unpack::run(args, screen),
         Command::Load(args) => load::run(args, screen),
+        Command::Copy(args) => copy::run(args, screen),
+        Command::Cache(args) => cache::run(args, screen),
         Command::Catalog(args) => catalog::run(args, screen),
         Command::Launch(args) => launch::run(*args, screen),
         Command::Check(args) => check::run(*args, screen),

@@ -8,10 +8,15 @@ use kube::{
     client::ClientBuilder,
     config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
+use secrecy::SecretString;
 use tower::timeout::TimeoutLayer;
-use unlade_launcher::client;
+use unlade_launcher::{client, read_pull_secret};
 
-use crate::{args::Connection, error, log};
+use crate::{
+    args::{Connection, PullSecret},
+    error::{self, Error as CommandError},
+    log,
+};
 
 /// How long a server may take to accept a connection. A server that takes longer counts as
 /// unreachable, because a user is waiting at the prompt.
@@ -136,6 +141,35 @@ pub(crate) async fn connect(connection: &Connection) -> Result<Cluster, Error> {
         builder.with_layer(&TimeoutLayer::new(timeout)).build()
     };
     Ok(Cluster { client: client::observe(client, &server), namespace })
+}
+
+/// The logins of a pull secret.
+#[derive(Debug, Clone)]
+pub(crate) struct Logins {
+    /// The name of the secret, for messages.
+    pub(crate) origin: String,
+    /// The JSON of a file of docker.
+    pub(crate) config: SecretString,
+}
+
+/// Reads pull secrets from the cluster of the kubeconfig. Without secrets, no cluster is needed.
+pub(crate) fn read_pull_secrets(
+    connection: &Connection,
+    secrets: &[PullSecret],
+) -> Result<Vec<Logins>, CommandError> {
+    if secrets.is_empty() {
+        return Ok(Vec::new());
+    }
+    block_on(async {
+        let Cluster { client, namespace } = connect(connection).await?;
+        let mut logins = Vec::new();
+        for PullSecret { namespace: given, name } in secrets {
+            let namespace = given.as_deref().unwrap_or(&namespace);
+            let config = read_pull_secret(&client, namespace, name).await?;
+            logins.push(Logins { origin: format!("the Secret {namespace}/{name}"), config });
+        }
+        Ok(logins)
+    })
 }
 
 /// Removes `user:password@` from the address of the server, because messages and logs show the

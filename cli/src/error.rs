@@ -16,7 +16,7 @@ use unlade_loader as loader;
 use unlade_oci as oci;
 use unlade_text as text;
 
-use crate::{connection, exit::Exit, input, screen::Screen};
+use crate::{command::Unrendered, connection, exit::Exit, input, screen::Screen};
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -42,12 +42,131 @@ pub(crate) enum Error {
         #[source]
         source: oci::Error,
     },
+    /// The rules or the login for a registry were not read, or it is blocked.
+    #[error("failed to find out from where {image} is read")]
+    Registry {
+        image: String,
+        #[source]
+        source: unlade_registry::Error,
+    },
+    /// The login for a registry was not read, or nodes cannot use it.
+    #[error("failed to use the login for {registry}")]
+    Login {
+        registry: String,
+        #[source]
+        source: unlade_registry::credential::Error,
+    },
+    /// The cache was not listed or pruned.
+    #[error(transparent)]
+    Cache(#[from] unlade_registry::cache::Error),
+    /// Neither an argument nor the environment names the folder of the cache.
+    #[error("the folder of the cache is unknown")]
+    NoCacheFolder,
+    /// No login exists for a registry.
+    #[error("no login for {registry} is stored on this machine")]
+    NoLogin { registry: String },
+    /// An image was not copied.
+    #[error("failed to copy {image} to {destination}")]
+    Copy {
+        image: String,
+        destination: String,
+        #[source]
+        source: oci::copy::Error,
+    },
+    /// An image was not built.
+    #[error("failed to build the image")]
+    Build(#[from] oci::build::Error),
+    /// A catalog was not added to an image.
+    #[error("failed to extend the image {image}")]
+    Extend {
+        image: String,
+        #[source]
+        source: oci::build::Error,
+    },
+    /// Standard input was not stored in a temporary file.
+    #[error("failed to store standard input in a temporary file")]
+    StandardInput(#[source] io::Error),
+    /// Standard input is too large.
+    #[error("standard input is larger than {0} bytes")]
+    TooLarge(u64),
+    /// A temporary directory was not created.
+    #[error("failed to create a temporary directory")]
+    Temporary(#[source] io::Error),
     /// A catalog was not read.
     #[error(transparent)]
     Catalog(#[from] unlade_catalog_directory::Error),
     /// A catalog is invalid. Its problems are already reported.
     #[error("the catalog {name} is invalid: {}", describe_problems(*errors, *warnings))]
     InvalidCatalog { name: String, errors: usize, warnings: usize, is_limit: bool },
+    /// The graphs of a catalog are not drawn.
+    #[error(transparent)]
+    Graph(#[from] unlade_catalog::graph::SelectionError),
+    /// The graphs of a catalog are not drawn as SVG.
+    #[error(transparent)]
+    Draw(#[from] crate::command::DrawError),
+    /// A catalog cannot be filtered.
+    #[error(transparent)]
+    Filter(#[from] unlade_catalog::filter::Error),
+    /// A configuration file of oc-mirror selects nothing from a catalog.
+    #[error("failed to read the image set {path}")]
+    ImageSet {
+        path: String,
+        #[source]
+        source: Box<unlade_catalog::filter::ImageSetError>,
+    },
+    /// `--exit-code` was given, and the catalogs differ. The differences are already written.
+    #[error("the catalogs differ")]
+    Different,
+    /// `--exit-code` was given, and the catalogs were not compared.
+    #[error(transparent)]
+    Trouble(Box<Error>),
+    /// A file was not read or written.
+    #[error("failed to {action} {path}")]
+    File {
+        action: &'static str,
+        path: String,
+        #[source]
+        source: io::Error,
+    },
+    /// A bundle cannot be a part of a catalog.
+    #[error("failed to render the bundle {name}")]
+    Bundle {
+        name: String,
+        #[source]
+        source: Unrendered,
+    },
+    /// A template was not rendered or written.
+    #[error("failed to process the template {name}")]
+    Template {
+        name: String,
+        #[source]
+        source: Box<unlade_catalog::template::Error>,
+    },
+    /// A file of a catalog was not changed.
+    #[error(transparent)]
+    Change(#[from] unlade_catalog_directory::ChangeError),
+    /// A part of a catalog exists, and differs from the one to add.
+    #[error("{0}")]
+    Conflict(String),
+    /// A part of a catalog does not exist, and is not created without `--create`.
+    #[error("{0} does not exist")]
+    Uncreated(String),
+    /// The files of a catalog were not written.
+    #[error("failed to write the catalog to {path}")]
+    Migrate {
+        path: String,
+        #[source]
+        source: io::Error,
+    },
+    /// The arguments do not make a meta.
+    #[error("failed to create the package")]
+    Meta(#[source] unlade_catalog::Unnamed),
+    /// A meta cannot be written as YAML, or is too large in either form.
+    #[error("failed to write a document")]
+    Emit(#[source] unlade_yaml::Error),
+    /// The name of a package cannot be the name of a folder.
+    #[error("the package {package} cannot be written: its name is not a valid folder name")]
+    PackageFolder { package: String },
     /// No ConfigMap can hold the bundle.
     #[error(transparent)]
     Encode(#[from] encode::Error),
@@ -146,30 +265,6 @@ impl Error {
             _ => None,
         }
     }
-
-    /// Returns the exit code of the error.
-    pub(crate) fn exit(&self) -> Exit {
-        match self {
-            Self::Output(source) if source.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
-            Self::Output(_)
-            | Self::Man { .. }
-            | Self::Connection(_)
-            | Self::NotFound(_)
-            | Self::Checks { .. } => Exit::Failure,
-            Self::Source(_) | Self::Platform(_) | Self::Usage(_) | Self::ToolImage => Exit::Usage,
-            Self::Directory { source, .. } => source.into(),
-            Self::Image { source, .. } => source.into(),
-            Self::Catalog(error) => error.into(),
-            Self::InvalidCatalog { is_limit: true, .. } => Exit::TooLarge,
-            Self::Encode(error) => error.into(),
-            Self::Input(error) => error.into(),
-            Self::Load { source, .. } => source.into(),
-            Self::InvalidCatalog { .. } | Self::NoBundle { .. } => Exit::BadBundle,
-            Self::Launch { failure, .. } | Self::Cluster(failure) => Exit::Cluster(failure.reason),
-            Self::Partly { exit, .. } | Self::Launches { exit, .. } => *exit,
-            Self::Reported(_) | Self::Warnings(_) => Exit::Reported,
-        }
-    }
 }
 
 fn describe_image(name: &str, source: &oci::Error) -> String {
@@ -215,7 +310,7 @@ fn describe_launches(failed: usize, all: usize, not_deleted: usize) -> String {
 /// Reports `error` with its evidence and its hint, and returns its exit code.
 pub(crate) fn report(error: &Error, screen: &Screen) -> Exit {
     let exit = error.exit();
-    if exit != Exit::Success {
+    if exit != Exit::Success && !matches!(error, Error::Different) {
         print_labelled("error", screen.err.error, &text::chain(error));
         for line in error.failure().map(evidence::lines).unwrap_or_default() {
             _ = writeln!(io::stderr(), "  {}", text::line(&line));

@@ -40,7 +40,7 @@ impl Exit {
 
 /// The exit codes, as the help shows them.
 pub(crate) const TABLE: &str = "  0  success, or the reader of the output closed the pipe
-  1  something other than the bundle failed, such as reading a file
+  1  something other than the bundle failed, such as reading a file; or the compared catalogs differ
   2  the arguments are invalid
   3  the input is not a bundle, a catalog or a ConfigMap, or it is broken
   4  the input is larger than a ConfigMap or one of the limits allows

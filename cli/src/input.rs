@@ -1,5 +1,5 @@
-//! Reads ConfigMaps that kubectl, `unlade unpack`, OLM or a user wrote: one or many, as YAML or
-//! JSON.
+//! Reads files and standard input, and the ConfigMaps in them that kubectl, `unlade unpack`, OLM or a
+//! user wrote: one or many, as YAML or JSON.
 
 mod document;
 
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use unlade_config_map::ConfigMap;
+use unlade_directory::read_at_most;
 use unlade_yaml::{self as yaml, json};
 
 /// The default of the maximum size of the input, in bytes. A ConfigMap has up to 1 MiB of values,
@@ -20,7 +21,7 @@ pub(crate) const DEFAULT_MAX_SIZE: usize = 256 << 20;
 /// ConfigMap needs little more than its text.
 const MAX_MEMORY: usize = 96 << 20;
 
-/// Where ConfigMaps are read from.
+/// A file, or standard input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// Standard input.
@@ -116,6 +117,21 @@ impl Origin {
         }
     }
 
+    /// Opens the origin as a stream.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be opened.
+    pub(crate) fn open(&self) -> Result<Box<dyn Read>, Error> {
+        match self {
+            Self::Standard => Ok(Box::new(io::stdin().lock())),
+            Self::File(path) => match File::open(path) {
+                Ok(file) => Ok(Box::new(file)),
+                Err(source) => Err(Error::Read { origin: self.name(), source }),
+            },
+        }
+    }
+
     /// Reads the whole origin.
     ///
     /// # Errors
@@ -123,19 +139,8 @@ impl Origin {
     /// Fails if the origin cannot be read or is larger than `limit` bytes.
     pub(crate) fn read(&self, limit: usize) -> Result<Vec<u8>, Error> {
         let failed = |source| Error::Read { origin: self.name(), source };
-        let mut bytes = Vec::new();
-        let limit_and_one = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-        match self {
-            Self::Standard => io::stdin().lock().take(limit_and_one).read_to_end(&mut bytes),
-            Self::File(path) => {
-                File::open(path).map_err(failed)?.take(limit_and_one).read_to_end(&mut bytes)
-            }
-        }
-        .map_err(failed)?;
-        if bytes.len() > limit {
-            return Err(Error::TooLarge { origin: self.name(), limit });
-        }
-        Ok(bytes)
+        let bytes = read_at_most(self.open()?, limit).map_err(failed)?;
+        bytes.ok_or_else(|| Error::TooLarge { origin: self.name(), limit })
     }
 }
 
@@ -180,7 +185,7 @@ fn parse(bytes: &[u8], origin: &str, reader: &yaml::Reader) -> Result<Input, Err
 }
 
 /// Checks whether the bytes start like a tar archive, gzip or zstd.
-fn is_archive(bytes: &[u8]) -> bool {
+pub(crate) fn is_archive(bytes: &[u8]) -> bool {
     let is_tar = bytes.get(257..262) == Some(b"ustar");
     is_tar || bytes.starts_with(b"\x1f\x8b") || bytes.starts_with(b"\x28\xb5\x2f\xfd")
 }

@@ -17,7 +17,7 @@
 //! | [`yaml`] | reads YAML and JSON as Kubernetes does |
 //! | `launcher` | launches the Job that unpacks a bundle on a cluster |
 //! | `diagnose` | classifies why a launch failed |
-//! | `registry` | reads a bundle image from a registry, and pushes images |
+//! | `registry` | reads a bundle image from a registry, and copies images |
 //!
 //! `launcher` and `diagnose` need the feature `launcher`, which also re-exports `kube` and
 //! `k8s_openapi`, and `registry` needs the feature `registry`. The feature `command` adds the
@@ -109,6 +109,8 @@ mod progress;
 mod remedy;
 #[cfg(feature = "command")]
 mod screen;
+#[cfg(feature = "command")]
+mod source;
 #[cfg(feature = "command")]
 mod summary;
 #[cfg(feature = "command")]

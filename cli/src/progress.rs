@@ -3,6 +3,7 @@
 mod live;
 mod many;
 mod plain;
+mod transfer;
 
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ pub(crate) use self::{
     live::{Line, Live},
     many::{LaunchProgress, LaunchStatus, Progresses},
     plain::{line, timed_line},
+    transfer::Transfers,
 };
 use crate::screen::Palette;
 
@@ -20,6 +22,8 @@ const PHASES: [&str; 7] =
     ["job", "scheduled", "tool image", "bundle image", "running", "written", "loaded"];
 /// The width of the widest phase.
 const NAME_WIDTH: usize = 12;
+/// How often the lines on a terminal are redrawn.
+pub(crate) const TURN: Duration = Duration::from_millis(100);
 /// The frames of the spinner.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 

@@ -94,7 +94,7 @@ impl<'a> Summary<'a> {
 }
 
 /// Formats a number of bytes, such as `1.5 MiB`.
-fn size(bytes: usize) -> String {
+pub(crate) fn size(bytes: usize) -> String {
     const UNITS: [(&str, usize); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     match UNITS.iter().find(|(_, unit)| bytes >= *unit) {
         // One decimal, rounded half up, without floating point.
@@ -104,6 +104,11 @@ fn size(bytes: usize) -> String {
         }
         None => format!("{bytes} B"),
     }
+}
+
+/// Formats the size of a file or a blob, as [`size`] does.
+pub(crate) fn size_of(bytes: u64) -> String {
+    size(usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 
 /// Formats a number of things, such as `1 file` or `2 files`.

@@ -1,6 +1,7 @@
-//! The image of the unpacker.
+//! The image of the unpacker, and that which also serves catalogs.
 //!
 //! [`unpacker::Unpacker`] describes the image for releases and for the pods of tests.
+//! [`opm::Opm`] adds the server of catalogs.
 //! [`tree::write`] writes the files of an image to a directory, for an engine to copy.
 //!
 //! ```
@@ -10,5 +11,6 @@
 //! assert_eq!(image.config.entrypoint, ["/unlade-unpacker"]);
 //! ```
 
+pub mod opm;
 pub mod tree;
 pub mod unpacker;

@@ -78,6 +78,8 @@ pub struct Subject<'a> {
     /// Whether to check the CatalogSources of the cluster, which matter if the unpacker's image
     /// replaces the images of OLM's catalog-operator.
     pub olm: bool,
+    /// Whether the request has a [`Login`](crate::Login).
+    pub lends_login: bool,
 }
 
 /// The outcome of a check.
@@ -131,7 +133,7 @@ impl Launcher {
     /// Every problem is reported as a check, even an API server that cannot be reached. Checks of
     /// the same category are adjacent.
     pub async fn check(&self, namespace: &str, subject: Subject<'_>) -> Vec<Check> {
-        let Subject { image, olm } = subject;
+        let Subject { image, olm, lends_login } = subject;
         let options = &self.options;
         // A dry run does not pull the image, so any reference will do.
         let request = Request::new(image.unwrap_or(&options.tool_image), namespace);
@@ -156,7 +158,13 @@ impl Launcher {
             match plan.filter(|_| is_reached) {
                 // Boxed because the future holds all requests at once.
                 Some(plan) => {
-                    Box::pin(run_dependent(&cluster, &plan, image.is_some(), found.object)).await
+                    Box::pin(run_dependent(
+                        &cluster,
+                        &plan,
+                        (image.is_some(), lends_login),
+                        found.object,
+                    ))
+                    .await
                 }
                 None => DEPENDENT.map(skipped).into(),
             }
@@ -179,7 +187,7 @@ impl Launcher {
 async fn run_dependent(
     cluster: &Cluster<'_>,
     plan: &Plan<'_>,
-    has_image: bool,
+    (has_image, lends_login): (bool, bool),
     namespace: Option<Namespace>,
 ) -> Vec<Check> {
     let pod = &plan.options().pod;
@@ -189,13 +197,19 @@ async fn run_dependent(
         let name = has_image.then(|| plan.name());
         let account = account::check(cluster, pod.service_account.as_deref(), name).await;
         let given = &*pod.pull_secrets;
-        let secrets = if given.is_empty() { &*account.pull_secrets } else { given };
+        // Kubernetes adds the secrets of the account only to pods that name none.
+        let is_added = given.is_empty() && !lends_login;
+        let secrets = if is_added { &*account.pull_secrets } else { given };
         let image = has_image.then(|| plan.image());
-        let secrets = pull_secret::checks(cluster, secrets, image, plan.tool_image()).await;
+        let secrets = if lends_login && secrets.is_empty() {
+            vec![pull_secret::lent()]
+        } else {
+            pull_secret::checks(cluster, secrets, image, plan.tool_image()).await
+        };
         account.checks.into_iter().chain(secrets)
     };
     let (rights, (admission, pod), quotas, secrets, nodes) = futures::join!(
-        right::checks(cluster, pod.service_account.is_none()),
+        right::checks(cluster, pod.service_account.is_none(), lends_login),
         admission::checks(cluster, plan, &facts, namespace.as_ref()),
         quota::list(cluster),
         secrets,

@@ -15,6 +15,7 @@ mod creation;
 mod end;
 mod image;
 mod judge;
+mod login;
 mod next;
 mod plain;
 mod prepare;
@@ -22,6 +23,7 @@ mod reuse;
 mod verification;
 mod watch;
 
+use std::sync::Mutex;
 use std::time::Duration;
 
 use futures::join;
@@ -34,6 +36,7 @@ use tracing::{Instrument, info_span};
 use self::attempt::{AttemptOutcome, LaunchBaseline};
 use self::image::Observed;
 use self::judge::{Attempt, Budget, Written};
+use self::login::Lent;
 use self::next::Then;
 use self::prepare::Prepared;
 use crate::call::{Retrier, backoff};
@@ -60,6 +63,8 @@ struct Launch<'a> {
     /// The objects of the launch.
     plan: Plan<'a>,
     report: Report<'a>,
+    /// The Secret with the login of the running attempt.
+    lent: Mutex<Option<Lent>>,
 }
 
 /// Launches one bundle, and waits until its ConfigMap is written. Sends its events to `sink`.
@@ -73,7 +78,7 @@ pub(crate) async fn launch(
     let id = name::random();
     let (image, namespace) = (request.image.as_str(), request.namespace.as_str());
     let span = info_span!("launch", image, namespace, config_map = plan.name());
-    let launch = Launch { launcher, request, id, plan, report };
+    let launch = Launch { launcher, request, id, plan, report, lent: Mutex::default() };
     // Boxed because the future is large: it holds the state of every step.
     Box::pin(launch.run()).instrument(span).await
 }

@@ -5,6 +5,7 @@ mod access;
 mod config_map;
 mod job;
 pub(crate) mod label;
+mod login;
 pub(crate) mod pod;
 pub(crate) mod spec_hash;
 
@@ -13,7 +14,7 @@ use std::fmt::Debug;
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::Resource;
 use serde::{Serialize, de::DeserializeOwned};
@@ -21,6 +22,7 @@ use serde_json::Value;
 
 pub(crate) use access::{Access, RBAC, VERBS};
 pub(crate) use job::ttl;
+pub(crate) use login::attach;
 
 use crate::{Failure, Name, Options, Reason, Request, Strategy, User, name};
 use unlade_name::ImageReference;
@@ -32,8 +34,8 @@ mod tests;
 const UID_RANGE: &str = "openshift.io/sa.scc.uid-range";
 
 /// Returns the objects of a launch in the order of their creation: the ConfigMap, the
-/// ServiceAccount, the Role and the RoleBinding (unless the options name a service account), and
-/// the Job.
+/// ServiceAccount, the Role and the RoleBinding (unless the options name a service account), the
+/// Secret (if the request has a login, which is left out), and the Job.
 ///
 /// The objects have no owner references, because these require the uid of the ConfigMap. The Job is
 /// that of the first attempt. For [`Strategy::Auto`] it uses [`Strategy::Inject`], which works on
@@ -52,7 +54,11 @@ pub fn objects(request: &Request, options: &Options) -> Result<Vec<Value>, Failu
         objects.push(serde_json::to_value(access.role));
         objects.push(serde_json::to_value(access.role_binding));
     }
-    objects.push(serde_json::to_value(plan.job(1, options.strategy, &facts)));
+    let mut job = plan.job(1, options.strategy, &facts);
+    if let Some(secret) = plan.secret_to_show(&mut job, &facts) {
+        objects.push(serde_json::to_value(secret));
+    }
+    objects.push(serde_json::to_value(job));
     let objects: Result<_, _> = objects.into_iter().collect();
     objects.map_err(|error| Failure::new(Reason::Internal, error))
 }
@@ -207,6 +213,20 @@ impl<'a> Plan<'a> {
     /// Returns the Job of an attempt. [`Strategy::Auto`] counts as [`Strategy::Inject`].
     pub(crate) fn job(&self, attempt: u32, strategy: Strategy, facts: &Facts) -> Job {
         job::job(self, attempt, strategy, facts)
+    }
+
+    /// Returns the Secret with the login for the Job `job` of the launch `id`, or `None` if the
+    /// request has no login. Without an id, the Secret contains no login.
+    pub(crate) fn secret(&self, job: &str, id: Option<&str>, facts: &Facts) -> Option<Secret> {
+        self.request.login.is_some().then(|| login::secret(self, job, id, facts))
+    }
+
+    /// Returns the Secret as [`Plan::secret`] does, without the login, and attaches it to the Job.
+    pub(crate) fn secret_to_show(&self, job: &mut Job, facts: &Facts) -> Option<Secret> {
+        let name = job.metadata.name.clone().unwrap_or_default();
+        let secret = self.secret(&name, None, facts)?;
+        attach(job, &secret);
+        Some(secret)
     }
 
     /// Returns the Job for a dry run. Its name is generated, because a Job with a number may

@@ -50,7 +50,7 @@ where
     stream::select(updates, work)
 }
 
-/// A step of a launch. Variants and fields are added but never removed.
+/// A step of a launch.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "event", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]

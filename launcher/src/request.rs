@@ -4,6 +4,8 @@ use derive_setters::Setters;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use unlade_config_map::Encoding;
 
+use crate::Login;
+
 /// A bundle image, and the ConfigMap for its content.
 #[derive(Debug, Clone, PartialEq, Setters)]
 #[setters(prefix = "with_", into, strip_option)]
@@ -19,6 +21,8 @@ pub struct Request {
     pub encoding: Encoding,
     /// The owner of the ConfigMap. The ConfigMap is deleted together with its owner.
     pub owner: Option<OwnerReference>,
+    /// The login with which the nodes pull the images.
+    pub login: Option<Login>,
 }
 
 /// The name of the ConfigMap, from which the names of the other objects are derived.
@@ -43,6 +47,7 @@ impl Request {
             name: Name::default(),
             encoding: Encoding::default(),
             owner: None,
+            login: None,
         }
     }
 }

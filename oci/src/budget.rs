@@ -1,28 +1,29 @@
 //! The budget of one call of [`read`](crate::read). It covers all layers, all documents, and
 //! repeated reads of a layer.
 
-use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use crate::Limits;
 
 /// The memory for the structures around a text that is kept, in bytes.
 const OVERHEAD: u64 = 128;
 
-/// The limits, and how much of them is already used.
+/// The limits, and how much of them is already used. Threads can share a budget.
 #[derive(Debug)]
 pub(crate) struct Budget {
     pub(crate) limits: Limits,
-    entries: Cell<u64>,
+    entries: AtomicU64,
     /// The number of bytes that were read and decompressed.
-    read: Cell<u64>,
+    read: AtomicU64,
     /// The total size of the files that were opened. Each file counts once.
-    input: Cell<u64>,
+    input: AtomicU64,
     /// The largest number of bytes that was counted for each input file.
-    opened: RefCell<HashMap<String, u64>>,
+    opened: Mutex<HashMap<String, u64>>,
     /// The size of the names and link targets that are kept, in bytes.
-    kept: Cell<u64>,
+    kept: AtomicU64,
 }
 
 /// An exceeded limit. It is the inner error of an [`io::Error`].
@@ -46,15 +47,23 @@ impl From<Exceeded> for io::Error {
     }
 }
 
+/// Checks whether a limit that was exceeded is among the causes of `error`.
+pub(crate) fn is_exceeded(error: &(dyn std::error::Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |error| error.source()).any(|error| {
+        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        inner.is_some_and(<dyn std::error::Error + Send + Sync>::is::<Exceeded>)
+    })
+}
+
 impl Budget {
     pub(crate) fn new(limits: Limits) -> Self {
         Self {
             limits,
-            entries: Cell::default(),
-            read: Cell::default(),
-            input: Cell::default(),
-            opened: RefCell::default(),
-            kept: Cell::default(),
+            entries: AtomicU64::default(),
+            read: AtomicU64::default(),
+            input: AtomicU64::default(),
+            opened: Mutex::default(),
+            kept: AtomicU64::default(),
         }
     }
 
@@ -76,7 +85,7 @@ impl Budget {
     /// Counts the first `bytes` of the input file `name`. Reading them again does not raise the
     /// allowed amount.
     pub(crate) fn add_input(&self, name: &str, bytes: u64) {
-        let mut opened = self.opened.borrow_mut();
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         let counted = opened.entry(name.to_owned()).or_default();
         add(&self.input, bytes.saturating_sub(*counted));
         *counted = bytes.max(*counted);
@@ -88,16 +97,18 @@ impl Budget {
         if read > unpacked {
             return Err(Exceeded::Unpacked { limit: unpacked }.into());
         }
-        if read > self.input.get().saturating_mul(ratio).max(ratio_from) {
+        if read > self.input.load(Ordering::Relaxed).saturating_mul(ratio).max(ratio_from) {
             return Err(Exceeded::Ratio { limit: ratio }.into());
         }
         Ok(())
     }
 }
 
-fn add(count: &Cell<u64>, more: u64) -> u64 {
-    count.set(count.get().saturating_add(more));
-    count.get()
+/// Adds to a count, and returns the sum. Nothing else depends on the order of the additions.
+fn add(count: &AtomicU64, more: u64) -> u64 {
+    let sum = |count: u64| Some(count.saturating_add(more));
+    let before = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum);
+    before.unwrap_or_else(|count| count).saturating_add(more)
 }
 
 /// A reader that counts the bytes that it reads in the budget.

@@ -24,10 +24,12 @@
 
 mod blob;
 pub mod bundle;
-mod document;
+pub mod catalog;
+pub(crate) mod document;
 mod entry;
+mod extend;
 mod layer;
-mod output;
+pub(crate) mod output;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -40,6 +42,7 @@ use crate::manifest::blob_path;
 use crate::{Digest, Platform, Reference};
 
 pub use entry::{Data, Entry, Kind};
+pub use extend::extend;
 pub use layer::{Compression, Layer};
 
 /// An image to build.
@@ -132,7 +135,8 @@ pub enum Error {
         /// The other entry.
         above: String,
     },
-    /// A file for a layer cannot be read, or changes while it is read.
+    /// A file for a layer cannot be read, or changes while it is read. Or the index of the layout to
+    /// which an image is added cannot be read.
     #[error("failed to read {}", path.display())]
     Input {
         /// The file.
@@ -166,6 +170,12 @@ pub enum Error {
         /// The problem.
         problem: String,
     },
+    /// Layers cannot be added to an image.
+    #[error("the base image cannot be extended: {problem}")]
+    Base {
+        /// The reason.
+        problem: String,
+    },
     /// The OCI types reject a document.
     #[error("failed to write the documents of the image")]
     Document(#[from] oci_spec::OciSpecError),
@@ -182,7 +192,9 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Exists { .. } => "name a directory that does not exist, or remove this one",
-            Self::Unsupported { .. } => "use oci:DIRECTORY[:NAME] or oci-archive:FILE[:NAME]",
+            Self::Unsupported { .. } => {
+                "use oci:DIRECTORY[:NAME] or oci-archive:FILE[:NAME]; a copy can also go to dir:DIRECTORY and to docker://NAME[:TAG]"
+            }
             Self::Whiteout { .. } => "a name that starts with .wh. removes a file of a lower layer",
             _ => return None,
         };

@@ -1,28 +1,47 @@
 //! Copies an image or an index, as it is stored, to a [`Destination`].
+//!
+//! Manifests are copied byte by byte, so the digests of a copy are those of its source. Blobs are
+//! verified while they are streamed. Several blobs of an image are copied at the same time.
 
-use std::io::Read;
+mod disk;
+
+use std::collections::HashSet;
+use std::error::Error as StdError;
+use std::io::{self, Read};
 
 use oci_spec::image::{Descriptor, Digest, ImageIndex, ImageManifest};
 use unlade_text::excerpt;
 
+use crate::budget::{Budget, is_exceeded};
+use crate::layout::Found;
 use crate::manifest::{self, blob_path, is_index, is_manifest, parse, read_document, shape};
-use crate::origin::{Kind, Part};
+use crate::origin::{Kind, Origin, Part};
+use crate::parallel::{self, Turn};
 use crate::store::Store;
-use crate::{Limits, Source, Transport, image, layout, store};
-use crate::{budget::Budget, digest::Verified, image::open};
+use crate::{Limits, Platform, Source, Transport, dir, docker, image, layout, store};
+use crate::{digest::Verified, image::open};
 
-/// A destination of a copy, such as a registry.
-pub trait Destination {
-    /// The error of the destination.
-    type Error: std::error::Error + 'static;
+pub use disk::to_disk;
 
-    /// Stores a configuration or a layer. The destination need not read from `reader` if it already
-    /// has the blob. The bytes are verified after they are read.
+/// The error of a destination.
+pub type Failure = Box<dyn StdError + Send + Sync>;
+
+/// A destination of a copy, such as a registry. Several threads store blobs at the same time.
+pub trait Destination: Sync {
+    /// Checks whether the destination already has a configuration or a layer. If so, it is not
+    /// copied.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if this cannot be found out.
+    fn has(&self, blob: &Descriptor) -> Result<bool, Failure>;
+
+    /// Stores a configuration or a layer. The bytes are verified after they are read.
     ///
     /// # Errors
     ///
     /// Returns an error if the blob cannot be stored.
-    fn blob(&mut self, blob: &Descriptor, reader: &mut dyn Read) -> Result<(), Self::Error>;
+    fn blob(&self, blob: &Descriptor, reader: &mut dyn Read) -> Result<(), Failure>;
 
     /// Stores a manifest or an index, which is already verified. Everything that it refers to was
     /// stored before. The root of the copy comes last.
@@ -30,104 +49,255 @@ pub trait Destination {
     /// # Errors
     ///
     /// Returns an error if the manifest cannot be stored.
-    fn manifest(
-        &mut self,
-        manifest: &Descriptor,
-        bytes: &[u8],
-        is_root: bool,
-    ) -> Result<(), Self::Error>;
+    fn manifest(&self, manifest: &Descriptor, bytes: &[u8], is_root: bool) -> Result<(), Failure>;
+}
+
+/// Options of [`copy`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Whether to copy an index with all its images. If not, only the image for [`platform`] is
+    /// copied from an index.
+    ///
+    /// [`platform`]: Self::platform
+    pub all: bool,
+    /// The platform to select from an index. If `None`, the platform of the host, or else the only
+    /// one.
+    pub platform: Option<Platform>,
+    /// The limits for everything that is read.
+    pub limits: Limits,
+}
+
+/// The result of a copy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Copied {
+    /// The digest of the image or the index.
+    pub digest: Digest,
+    /// The number of blobs that were copied.
+    pub blobs: usize,
+    /// The size of these blobs, in bytes.
+    pub size: u64,
+    /// The number of blobs that the destination already had.
+    pub present: usize,
 }
 
 /// An error that prevents an image from being copied.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error<E: std::error::Error + 'static> {
+pub enum Error {
     /// The file or directory cannot be opened, or does not contain an image.
     #[error(transparent)]
     Open(#[from] image::Error),
     /// The image does not exist, or is not valid.
     #[error(transparent)]
     Manifest(#[from] manifest::Error),
-    /// The source is a docker archive, which has no manifest to copy.
-    #[error("a docker archive has no manifest to copy")]
-    Docker,
     /// The destination failed.
-    #[error(transparent)]
-    Destination(E),
+    #[error("failed to write the image")]
+    Destination(#[source] Failure),
 }
 
-/// Copies the image or index that `source` names, with all platforms, unchanged. Returns its
-/// digest.
+impl Error {
+    /// Checks whether one of the [`Limits`] was exceeded.
+    pub fn is_limit(&self) -> bool {
+        is_exceeded(self)
+            || match self {
+                Self::Open(error) => error.is_limit(),
+                Self::Manifest(error) => error.is_limit(),
+                Self::Destination(_) => false,
+            }
+    }
+
+    /// Returns a suggestion for how to fix the error, if one is known.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Open(error) => error.hint(),
+            Self::Manifest(error) => error.hint(),
+            Self::Destination(error) => error.downcast_ref::<crate::build::Error>()?.hint(),
+        }
+    }
+}
+
+/// Copies the image or index in the file or directory that `source` names.
+///
+/// An image of a docker archive has no manifest. It gets one, with its configuration unchanged and
+/// its layers uncompressed.
 ///
 /// # Errors
 ///
-/// Returns an error if the image does not exist, if several images exist and none is selected, if a
-/// document does not match its digest, or if `destination` fails.
-pub fn copy<D: Destination>(
+/// Returns an error if the image does not exist, if several images exist and none is selected, if
+/// anything does not match its digest, if a limit is exceeded, or if `destination` fails.
+pub fn copy(
     source: &Source,
-    destination: &mut D,
-) -> Result<Digest, Error<D::Error>> {
-    let budget = Budget::new(Limits::default());
+    destination: &dyn Destination,
+    options: &Options,
+) -> Result<Copied, Error> {
     let (path, select) = image::path_of(source)?;
+    if let Some(directory) = dir::find(source) {
+        return copy_from(&directory, destination, options);
+    }
+    let budget = Budget::new(options.limits.clone());
     let (store, transport) = open(source, path, &budget)?;
     if transport == Transport::DockerArchive {
-        return Err(Error::Docker);
+        let image = docker::Conversion::new(&store, select, &budget)?;
+        return copy_from(&image, destination, options);
     }
-    let root = layout::root(&store, select, &budget)?;
-    let mut copy = Copy { store: &store, budget: &budget, destination };
-    copy.manifest(&root, 0)?;
-    Ok(root.digest().clone())
+    let root = if options.all {
+        layout::root(&store, select, &budget)
+    } else {
+        layout::find(&store, select, options.platform.as_ref(), &budget)
+    };
+    Copy::run(&store, &budget, destination, root?)
 }
 
-struct Copy<'a, D> {
+/// Copies the image or index of `origin`, such as one in a registry.
+///
+/// # Errors
+///
+/// Returns an error if the origin fails, and under the same conditions as [`copy`].
+pub fn copy_from(
+    origin: &dyn Origin,
+    destination: &dyn Destination,
+    options: &Options,
+) -> Result<Copied, Error> {
+    let budget = Budget::new(options.limits.clone());
+    let store = Store::origin(origin, &budget);
+    let root = if options.all {
+        layout::root_of_origin(origin, &store, &budget)
+    } else {
+        layout::find_in_origin(origin, &store, options.platform.as_ref(), &budget)
+    };
+    Copy::run(&store, &budget, destination, root?)
+}
+
+struct Copy<'a> {
     store: &'a Store<'a>,
     budget: &'a Budget,
-    destination: &'a mut D,
+    destination: &'a dyn Destination,
+    /// What was already copied. A digest can be that of a blob and of a manifest, which most
+    /// destinations store in different places.
+    done: HashSet<(Kind, Digest)>,
+    copied: Copied,
 }
 
-impl<D: Destination> Copy<'_, D> {
-    /// Copies everything that the manifest refers to, and then the manifest. `depth` is the number
-    /// of indexes around it.
-    fn manifest(&mut self, descriptor: &Descriptor, depth: usize) -> Result<(), Error<D::Error>> {
+impl<'a> Copy<'a> {
+    fn run(
+        store: &'a Store<'a>,
+        budget: &'a Budget,
+        destination: &'a dyn Destination,
+        root: Found,
+    ) -> Result<Copied, Error> {
+        let Found { descriptor, bytes, .. } = root;
+        let digest = descriptor.digest().clone();
+        let copied = Copied { digest, blobs: 0, size: 0, present: 0 };
+        let mut copy = Self { store, budget, destination, done: HashSet::new(), copied };
+        copy.document(&descriptor, &bytes, 0)?;
+        Ok(copy.copied)
+    }
+
+    /// Copies everything that the manifest in `bytes` refers to, and then the manifest. `depth` is
+    /// the number of indexes around it.
+    fn document(
+        &mut self,
+        descriptor: &Descriptor,
+        bytes: &[u8],
+        depth: usize,
+    ) -> Result<(), Error> {
         let limit = self.budget.limits.nesting;
         if depth > limit {
             return Err(manifest::Error::Nesting { limit }.into());
         }
         let (digest, media_type) = (descriptor.digest(), descriptor.media_type().as_ref());
-        let part = Part::of(Kind::Manifest, descriptor);
-        let bytes = read_document(self.store, &part, self.budget.limits.json)?;
-        shape(&bytes, digest)?;
         let name = blob_path(digest);
         if is_index(media_type) {
-            let index: ImageIndex = parse(&bytes, &name)?;
+            let index: ImageIndex = parse(bytes, &name)?;
             for manifest in index.manifests() {
                 self.manifest(manifest, depth + 1)?;
             }
         } else if is_manifest(media_type) {
-            let manifest: ImageManifest = parse(&bytes, &name)?;
-            for blob in [manifest.config()].into_iter().chain(manifest.layers()) {
-                self.blob(blob)?;
+            let manifest: ImageManifest = parse(bytes, &name)?;
+            let count = manifest.layers().len();
+            if count > self.budget.limits.layers {
+                let limit = self.budget.limits.layers;
+                return Err(manifest::Error::Layers { count, limit }.into());
             }
+            self.blobs([manifest.config()].into_iter().chain(manifest.layers()))?;
         } else {
             let (digest, media_type) = (digest.to_string(), excerpt::shorten(media_type));
             return Err(
                 manifest::Error::MediaType { digest, media_type, expected: "an image" }.into()
             );
         }
-        self.destination.manifest(descriptor, &bytes, depth == 0).map_err(Error::Destination)
+        self.destination.manifest(descriptor, bytes, depth == 0).map_err(Error::Destination)
     }
 
-    fn blob(&mut self, descriptor: &Descriptor) -> Result<(), Error<D::Error>> {
+    fn manifest(&mut self, descriptor: &Descriptor, depth: usize) -> Result<(), Error> {
+        if !self.done.insert((Kind::Manifest, descriptor.digest().clone())) {
+            return Ok(());
+        }
+        let part = Part::of(Kind::Manifest, descriptor);
+        let bytes = read_document(self.store, &part, self.budget.limits.json)?;
+        shape(&bytes, descriptor.digest())?;
+        self.document(descriptor, &bytes, depth)
+    }
+
+    /// Copies the blobs of an image that were not copied yet.
+    fn blobs<'d>(&mut self, blobs: impl Iterator<Item = &'d Descriptor>) -> Result<(), Error> {
+        // Another manifest can list the same layer as one that can be distributed.
+        let is_new = |blob: &&Descriptor| {
+            !is_elsewhere(blob) && self.done.insert((Kind::Blob, blob.digest().clone()))
+        };
+        let blobs: Vec<_> = blobs.filter(is_new).collect();
+        let copy = |blob: &&Descriptor, turn: &Turn<'_>| self.blob(blob, turn);
+        let copied = parallel::each(&blobs, self.store.max_readers(), copy)?;
+        for (blob, is_copied) in blobs.iter().zip(copied) {
+            if is_copied {
+                self.copied.blobs += 1;
+                self.copied.size += blob.size();
+            } else {
+                self.copied.present += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies a blob. Returns whether the destination did not have it.
+    fn blob(&self, descriptor: &Descriptor, turn: &Turn<'_>) -> Result<bool, Error> {
         let digest = descriptor.digest();
+        if self.destination.has(descriptor).map_err(Error::Destination)? {
+            return Ok(false);
+        }
         let name = blob_path(digest);
         let fails = |source| manifest::Error::Blob { blob: digest.to_string(), source };
         let inner = self.store.open_part(&Part::of(Kind::Blob, descriptor));
-        let inner = inner.map_err(manifest::Error::from)?;
+        let inner = Wanted { inner: inner.map_err(manifest::Error::from)?, turn };
         let mut reader = Verified::new(inner, digest, Some(descriptor.size())).map_err(fails)?;
         let taken = self.destination.blob(descriptor, &mut reader);
         // If the blob is damaged, report that instead of an error that results from the damage.
         let read = |source| manifest::Error::from(store::Error::Read { name, source });
         reader.finish().map_err(read)?.map_err(fails)?;
-        taken.map_err(Error::Destination)
+        taken.map_err(Error::Destination)?;
+        Ok(true)
     }
+}
+
+/// A reader of a blob that fails once the blob is not needed, because another one failed.
+struct Wanted<'t, R> {
+    inner: R,
+    turn: &'t Turn<'t>,
+}
+
+impl<R: Read> Read for Wanted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.turn.is_over() {
+            return Err(io::Error::other("another blob was not copied"));
+        }
+        self.inner.read(buffer)
+    }
+}
+
+/// Checks whether a layer is not distributable. Archives and registries do not contain it.
+fn is_elsewhere(descriptor: &Descriptor) -> bool {
+    let media_type = descriptor.media_type().as_ref();
+    let is_foreign = media_type.contains(".nondistributable.") || media_type.contains(".foreign.");
+    is_foreign && descriptor.urls().as_ref().is_some_and(|urls| !urls.is_empty())
 }

@@ -49,6 +49,19 @@ pub fn sha256(bytes: &[u8]) -> Result<Digest, Error> {
     parse(&Hasher::Sha256(Sha256::new_with_prefix(bytes)).finish())
 }
 
+/// Reads `reader` to its end, but not further than `size` bytes and one more, and compares what it
+/// returns with a digest and a size.
+///
+/// # Errors
+///
+/// Returns an error if reading fails. The inner error is the difference.
+pub fn verify(reader: impl Read, digest: &Digest, size: u64) -> io::Result<Result<(), Error>> {
+    match Verified::new(reader, digest, Some(size)) {
+        Ok(verified) => verified.finish(),
+        Err(error) => Ok(Err(error)),
+    }
+}
+
 /// Parses a digest.
 pub(crate) fn parse(text: &str) -> Result<Digest, Error> {
     text.parse().map_err(|_| Error::Invalid { text: excerpt::shorten(text) })

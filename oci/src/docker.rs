@@ -1,5 +1,7 @@
 //! Docker archives, which `docker save`, skopeo and podman write.
 
+mod conversion;
+
 use oci_spec::image::Digest;
 use unlade_text::excerpt;
 
@@ -8,6 +10,8 @@ use crate::manifest::{Error, Manifest, parse};
 use crate::reference::is_same_image;
 use crate::store::{self, Store};
 use crate::{Select, budget::Budget, digest};
+
+pub(crate) use self::conversion::Conversion;
 
 /// The file that lists the images.
 pub(crate) const MANIFEST: &str = "manifest.json";
@@ -18,6 +22,22 @@ pub(crate) fn find(
     select: Option<&Select>,
     budget: &Budget,
 ) -> Result<Manifest, Error> {
+    let Chosen { name, item, configuration, id } = find_item(store, select, budget)?;
+    let layers = item.layers.iter().flatten().map(|file| (file.clone(), None)).collect();
+    let image =
+        Manifest::from_configuration(&configuration, &item.config, id, layers, &budget.limits)?;
+    Ok(Manifest { name, ..image })
+}
+
+/// An image, and its verified configuration.
+struct Chosen {
+    name: Option<String>,
+    item: DockerImage,
+    configuration: Vec<u8>,
+    id: Digest,
+}
+
+fn find_item(store: &Store<'_>, select: Option<&Select>, budget: &Budget) -> Result<Chosen, Error> {
     if !store.has(MANIFEST) && store.has("repositories") {
         return Err(Error::Ancient);
     }
@@ -35,9 +55,7 @@ pub(crate) fn find(
         let source = digest::Error::Differs { expected, found };
         return Err(Error::Blob { blob: excerpt::shorten(&item.config), source });
     }
-    let layers = item.layers.iter().flatten().map(|file| (file.clone(), None)).collect();
-    let image = Manifest::from_configuration(&bytes, &item.config, id, layers, &budget.limits)?;
-    Ok(Manifest { name, ..image })
+    Ok(Chosen { name, item: item.clone(), configuration: bytes, id })
 }
 
 fn choose<'a>(

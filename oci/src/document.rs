@@ -132,6 +132,19 @@ pub struct Shape {
     pub fs_layers: Option<IgnoredAny>,
 }
 
+impl Shape {
+    /// Returns the media type that the document names, or else the one that its fields imply. Old
+    /// versions of skopeo and podman write manifests without a media type.
+    pub(crate) fn kind(self) -> Option<String> {
+        let guess = match (&self.manifests, &self.config, &self.layers) {
+            (Some(_), None, None) => Some("application/vnd.oci.image.index.v1+json"),
+            (None, Some(_), _) => Some("application/vnd.oci.image.manifest.v1+json"),
+            _ => None,
+        };
+        self.media_type.filter(|text| !text.is_empty()).or_else(|| guess.map(str::to_owned))
+    }
+}
+
 impl Document for OciLayout {
     const SCHEMA: &'static Schema = &schema::LAYOUT;
 }

@@ -1,22 +1,25 @@
 //! [`read`]: reads the bundle in an image in a file or directory.
 
+mod error;
+
 use std::collections::BTreeMap;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Read};
 use std::path::{Path as FilePath, PathBuf};
 
 use unlade_bundle::{Reading, source};
-use unlade_name::ImageReference;
 use unlade_text::excerpt;
 
-use crate::budget::{Budget, Exceeded};
+use crate::budget::{Budget, Metered};
 use crate::bundle::{self, Stop};
 use crate::compression::decompress;
-use crate::digest::{self, Verified};
-use crate::layer::{self, Stack};
+use crate::digest::Verified;
+use crate::layer::Stack;
 use crate::manifest::{self, Layer, Manifest};
 use crate::origin::{Kind, Origin, Part};
 use crate::store::{self, Store};
-use crate::{Digest, Limits, Platform, Select, Source, Transport, docker, layout};
+use crate::{Digest, Limits, Platform, Select, Source, Transport, dir, docker, layout};
+
+pub use error::Error;
 
 /// The maximum number of times that the layers are read. Once is usually enough. Each hard link or
 /// directory link to a path that was not kept needs one more time.
@@ -50,175 +53,6 @@ pub struct Image {
     pub labels: BTreeMap<String, String>,
 }
 
-/// An error that prevents a bundle from being read from an image.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// The file or directory does not contain an image in a supported format.
-    #[error("{} is not an OCI image layout, OCI archive or docker archive", path.display())]
-    Unrecognized {
-        /// The file or directory.
-        path: PathBuf,
-        /// Whether it contains the directories of a bundle that is not in an image.
-        has_bundle: bool,
-    },
-    /// The archive has another format than its transport.
-    #[error("{} is {}, not {}", path.display(), noun(*found), noun(*wanted))]
-    Transport {
-        /// The archive.
-        path: PathBuf,
-        /// The requested transport.
-        wanted: Transport,
-        /// The transport that fits the archive.
-        found: Transport,
-    },
-    /// The file or directory cannot be read.
-    #[error(transparent)]
-    Store(#[from] store::Error),
-    /// The image does not exist, or is not valid.
-    #[error("failed to read the image in {}", path.display())]
-    Manifest {
-        /// The file or directory.
-        path: PathBuf,
-        /// The reason.
-        source: manifest::Error,
-    },
-    /// The image in an [`Origin`] does not exist, cannot be read, or is not valid.
-    #[error(transparent)]
-    Origin(manifest::Error),
-    /// The image is in a registry, which another crate reads.
-    #[error("{image} is in a registry, which the reader of files cannot read")]
-    Remote {
-        /// The reference of the image.
-        image: String,
-    },
-    /// A layer does not match its digest or size.
-    #[error("layer {layer} does not match its digest or size")]
-    Blob {
-        /// Its digest, or its path in a docker archive.
-        layer: String,
-        /// The difference.
-        source: digest::Error,
-    },
-    /// The tar of a layer does not match its digest in the configuration.
-    #[error("the tar of layer {layer} does not match the configuration")]
-    DiffId {
-        /// Its digest, or its path in a docker archive.
-        layer: String,
-        /// The difference.
-        source: digest::Error,
-    },
-    /// A layer cannot be read, or cannot be applied to the layers below it.
-    #[error("failed to apply layer {layer}")]
-    Layer {
-        /// Its digest, or its path in a docker archive.
-        layer: String,
-        /// The reason.
-        source: layer::Error,
-    },
-    /// The image does not contain a valid bundle.
-    #[error("{}", describe(.0))]
-    Bundle(#[from] source::Error),
-    /// Links lead through too many parts of the image, so that the layers were read too often.
-    #[error("the links of the bundle lead through too many parts of the image")]
-    Rounds,
-}
-
-impl Error {
-    /// Checks whether one of the [`Limits`] was exceeded.
-    pub fn is_limit(&self) -> bool {
-        let first: &(dyn std::error::Error + 'static) = self;
-        let exceeded = std::iter::successors(Some(first), |error| error.source()).any(|error| {
-            let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-            inner.is_some_and(<dyn std::error::Error + Send + Sync>::is::<Exceeded>)
-        });
-        exceeded
-            || matches!(
-                self,
-                Self::Store(store::Error::TooLarge { .. })
-                    | Self::Manifest {
-                        source: manifest::Error::Nesting { .. }
-                            | manifest::Error::Layers { .. }
-                            | manifest::Error::Store(store::Error::TooLarge { .. }),
-                        ..
-                    }
-                    | Self::Origin(
-                        manifest::Error::Nesting { .. }
-                            | manifest::Error::Layers { .. }
-                            | manifest::Error::Store(store::Error::TooLarge { .. }),
-                    )
-                    | Self::Layer {
-                        source: layer::Error::Files { .. }
-                            | layer::Error::TotalSize { .. }
-                            | layer::Error::Path { .. },
-                        ..
-                    }
-            )
-            || matches!(self, Self::Bundle(error) if error.is_limit())
-    }
-
-    /// Returns a suggestion for how to fix the error, if one is known.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Manifest { source, .. } | Self::Origin(source) => source.hint(),
-            Self::Unrecognized { path, has_bundle: true } => Some(format!(
-                "it contains the files of a bundle, but no image: extract {} and pass the directory",
-                path.display()
-            )),
-            Self::Transport { path, found, .. } => {
-                Some(format!("use {found}:{}, or the path alone", path.display()))
-            }
-            Self::Unrecognized { path, .. } if path.is_dir() => Some(
-                "a bundle directory has manifests/ and metadata/, an image layout has index.json"
-                    .to_owned(),
-            ),
-            Self::Bundle(source::Error::Missing { .. }) => {
-                Some("check that this is the image of a bundle and not of an operator".to_owned())
-            }
-            Self::Store(store::Error::Open { path, source })
-                if source.kind() == io::ErrorKind::NotADirectory && path.is_file() =>
-            {
-                Some(format!(
-                    "{0} is a file: use oci-archive:{0}, or the path alone",
-                    path.display()
-                ))
-            }
-            Self::Store(store::Error::NotAFile { path }) if path.is_dir() => {
-                Some(format!("{0} is a directory: use oci:{0}, or the path alone", path.display()))
-            }
-            Self::Store(store::Error::Open { path, source })
-                if source.kind() == io::ErrorKind::NotFound && may_be_remote(path) =>
-            {
-                Some(format!("to read an image from a registry, use docker://{}", path.display()))
-            }
-            _ => None,
-        }
-    }
-}
-
-fn describe(error: &source::Error) -> &'static str {
-    match error {
-        source::Error::Layout(_) => "failed to find the manifests of the bundle",
-        source::Error::Content(_) => "the files are not a valid bundle",
-        _ => "the image does not contain a bundle",
-    }
-}
-
-fn noun(transport: Transport) -> &'static str {
-    match transport {
-        Transport::Oci => "an OCI image layout",
-        Transport::OciArchive => "an OCI archive",
-        Transport::DockerArchive => "a docker archive",
-    }
-}
-
-/// Checks whether a path that does not exist is probably the name of an image in a registry,
-/// because it has a tag or a digest.
-fn may_be_remote(path: &FilePath) -> bool {
-    path.to_str()
-        .is_some_and(|name| name.contains([':', '@']) && ImageReference::parse(name).is_ok())
-}
-
 /// Reads the bundle in the image that `source` names.
 ///
 /// A path without a transport is an OCI layout if it is a directory. The format of a file is
@@ -232,12 +66,62 @@ fn may_be_remote(path: &FilePath) -> bool {
 /// anything does not match its digest, if a limit is exceeded, or if the image does not contain a
 /// bundle.
 pub fn read(source: &Source, options: &Options) -> Result<Image, Error> {
+    if let Some(directory) = dir::find(source) {
+        return read_from(&directory, options);
+    }
     let budget = Budget::new(options.limits.clone());
-    let (path, select) = path_of(source)?;
-    let (store, transport) = open(source, path, &budget)?;
-    let manifest = find(&store, transport, select, options, &budget)
-        .map_err(|source| Error::Manifest { path: path.clone(), source })?;
+    let (store, manifest) = find_manifest(source, options, &budget)?;
     Image::unpack(&store, manifest, &budget)
+}
+
+/// Reads the bundle in a tar that is not an image, compressed or not: its root contains the
+/// directories of the bundle. A file whose name begins with `.wh.` is a file like any other, because
+/// the tar is not a layer.
+///
+/// # Errors
+///
+/// Returns an error if the file is not a tar, if a limit is exceeded, or if it does not contain a
+/// bundle.
+pub fn read_tar(path: &FilePath, options: &Options) -> Result<Reading, Error> {
+    let budget = Budget::new(options.limits.clone());
+    unpack(&budget, |stack| {
+        stack.is_plain = true;
+        let name = || path.display().to_string();
+        let fails = |source| store::Error::Archive { path: path.to_owned(), source };
+        let file = store::input::open(path)
+            .map_err(|source| store::Error::Open { path: path.to_owned(), source })?
+            .ok_or_else(|| store::Error::NotAFile { path: path.to_owned() })?;
+        budget.add_input("", file.stored);
+        let bytes = Metered::new(file.bytes(0, file.size), &budget);
+        let plain = decompress(bytes, &budget).map_err(fails)?;
+        let tar = BufReader::with_capacity(1 << 16, plain.reader);
+        stack.push(tar).map_err(|source| Error::Layer { layer: name(), source })
+    })
+}
+
+/// Opens `source`, and reads the manifest of the selected image.
+pub(crate) fn find_manifest<'a>(
+    source: &Source,
+    options: &Options,
+    budget: &'a Budget,
+) -> Result<(Store<'a>, Manifest), Error> {
+    let (path, select) = path_of(source)?;
+    let (store, transport) = open(source, path, budget)?;
+    let manifest = find(&store, transport, select, options, budget)
+        .map_err(|source| Error::Manifest { path: path.clone(), source })?;
+    Ok((store, manifest))
+}
+
+/// Reads the manifest of the image in `origin`, which `store` reads.
+pub(crate) fn find_in_origin(
+    origin: &dyn Origin,
+    store: &Store<'_>,
+    options: &Options,
+    budget: &Budget,
+) -> Result<Manifest, Error> {
+    layout::find_in_origin(origin, store, options.platform.as_ref(), budget)
+        .and_then(|found| found.into_manifest(store, budget))
+        .map_err(Error::Origin)
 }
 
 /// Reads the bundle in the image of `origin`, such as one in a registry.
@@ -248,14 +132,17 @@ pub fn read(source: &Source, options: &Options) -> Result<Image, Error> {
 pub fn read_from(origin: &dyn Origin, options: &Options) -> Result<Image, Error> {
     let budget = Budget::new(options.limits.clone());
     let store = Store::origin(origin, &budget);
-    let manifest = layout::find_root(origin, &store, options.platform.as_ref(), &budget)
-        .map_err(Error::Origin)?;
+    let manifest = find_in_origin(origin, &store, options, &budget)?;
     Image::unpack(&store, manifest, &budget)
 }
 
 impl Image {
     fn unpack(store: &Store<'_>, manifest: Manifest, budget: &Budget) -> Result<Self, Error> {
-        let reading = unpack(store, &manifest.layers, budget)?;
+        let reading = unpack(budget, |stack| {
+            each_layer(store, &manifest.layers, budget, |name, tar| {
+                stack.push(tar).map_err(|source| Error::Layer { layer: name.to_owned(), source })
+            })
+        })?;
         let Manifest { name, digest, id, platform, labels, .. } = manifest;
         Ok(Self { reading, name, digest, id, platform, labels })
     }
@@ -278,7 +165,7 @@ pub(crate) fn open<'a>(
     match source {
         Source::Image(reference) => {
             let store = match reference.transport {
-                Transport::Oci => Store::directory(path, budget)?,
+                Transport::Oci | Transport::Dir => Store::directory(path, budget)?,
                 Transport::OciArchive | Transport::DockerArchive => Store::archive(path, budget)?,
             };
             let found = match (store.has(layout::INDEX), store.has(docker::MANIFEST)) {
@@ -318,21 +205,24 @@ fn find(
     budget: &Budget,
 ) -> Result<Manifest, manifest::Error> {
     match transport {
-        Transport::Oci | Transport::OciArchive => {
-            layout::find(store, select, options.platform.as_ref(), budget)
+        Transport::Oci | Transport::OciArchive | Transport::Dir => {
+            layout::find(store, select, options.platform.as_ref(), budget)?
+                .into_manifest(store, budget)
         }
         Transport::DockerArchive => docker::find(store, select, budget),
     }
 }
 
-/// Reads the bundle in the stack of `layers`.
-fn unpack(store: &Store<'_>, layers: &[Layer], budget: &Budget) -> Result<Reading, Error> {
+/// Reads the bundle in the layers that `push` applies to an empty stack, each time that it is
+/// called.
+fn unpack(
+    budget: &Budget,
+    mut push: impl FnMut(&mut Stack<'_>) -> Result<(), Error>,
+) -> Result<Reading, Error> {
     let mut wanted = bundle::wanted();
     for _ in 0..MAX_ROUNDS {
         let mut stack = Stack::new(&wanted, budget);
-        for layer in layers {
-            push_verified(store, layer, &mut stack, budget)?;
-        }
+        push(&mut stack)?;
         if !stack.missed.is_empty() {
             wanted.paths.append(&mut stack.missed);
             continue;
@@ -347,43 +237,48 @@ fn unpack(store: &Store<'_>, layers: &[Layer], budget: &Budget) -> Result<Readin
     Err(Error::Rounds)
 }
 
-/// Applies `layer` to the stack, and verifies it. The stack must not be used if this fails.
-fn push_verified(
+/// Calls `take` with the name and the tar of each layer, lowest first, and verifies the layer. If
+/// this fails, the bytes that `take` has read must not be used.
+pub(crate) fn each_layer(
     store: &Store<'_>,
-    layer: &Layer,
-    stack: &mut Stack<'_>,
+    layers: &[Layer],
     budget: &Budget,
+    mut take: impl FnMut(&str, &mut dyn Read) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let name = || match &layer.stored {
-        Some((digest, _)) => digest.to_string(),
-        None => excerpt::shorten(&layer.file),
-    };
-    let fails = |source: layer::Error| Error::Layer { layer: name(), source };
-    let Some((digest, size)) = &layer.stored else {
-        return apply(store.open(&layer.file)?, layer, stack, budget, &name);
-    };
-    let part = Part { kind: Kind::Blob, digest, size: Some(*size) };
-    let reader = store.open_part(&part)?;
-    let blob = |source| Error::Blob { layer: name(), source };
-    let mut reader = Verified::new(reader, digest, Some(*size)).map_err(blob)?;
-    let applied = apply(&mut reader, layer, stack, budget, &name);
-    // If the blob is damaged, report that instead of an error that results from the damage.
-    reader.finish().map_err(|source| fails(source.into()))?.map_err(blob)?;
-    applied
+    for layer in layers {
+        let name = match &layer.stored {
+            Some((digest, _)) => digest.to_string(),
+            None => excerpt::shorten(&layer.file),
+        };
+        let Some((digest, size)) = &layer.stored else {
+            take_tar(store.open(&layer.file)?, layer, budget, &name, &mut take)?;
+            continue;
+        };
+        let part = Part { kind: Kind::Blob, digest, size: Some(*size) };
+        let reader = store.open_part(&part)?;
+        let blob = |source| Error::Blob { layer: name.clone(), source };
+        let mut reader = Verified::new(reader, digest, Some(*size)).map_err(blob)?;
+        let taken = take_tar(&mut reader, layer, budget, &name, &mut take);
+        // If the blob is damaged, report that instead of an error that results from the damage.
+        let fails = |source: io::Error| Error::Layer { layer: name.clone(), source: source.into() };
+        reader.finish().map_err(fails)?.map_err(blob)?;
+        taken?;
+    }
+    Ok(())
 }
 
-/// Decompresses `layer`, and applies its tar to the stack.
-fn apply(
-    reader: impl io::Read,
+/// Decompresses `layer`, and calls `take` with its tar.
+fn take_tar(
+    reader: impl Read,
     layer: &Layer,
-    stack: &mut Stack<'_>,
     budget: &Budget,
-    name: &dyn Fn() -> String,
+    name: &str,
+    take: &mut impl FnMut(&str, &mut dyn Read) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let fails = |source: layer::Error| Error::Layer { layer: name(), source };
-    let differs = |source| Error::DiffId { layer: name(), source };
-    let plain = decompress(reader, budget).map_err(|source| fails(source.into()))?;
+    let fails = |source: io::Error| Error::Layer { layer: name.to_owned(), source: source.into() };
+    let differs = |source| Error::DiffId { layer: name.to_owned(), source };
+    let plain = decompress(reader, budget).map_err(fails)?;
     let mut tar = Verified::new(plain.reader, &layer.diff_id, None).map_err(differs)?;
-    stack.push(BufReader::with_capacity(1 << 16, &mut tar)).map_err(fails)?;
-    tar.finish().map_err(|source| fails(source.into()))?.map_err(differs)
+    take(name, &mut BufReader::with_capacity(1 << 16, &mut tar))?;
+    tar.finish().map_err(fails)?.map_err(differs)
 }

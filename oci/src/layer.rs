@@ -85,6 +85,8 @@ pub(crate) struct Stack<'a> {
     pub(crate) tree: Tree,
     /// The targets of hard links that the tree does not keep.
     pub(crate) missed: BTreeSet<Path>,
+    /// Whether the tar is not a layer, so that names of whiteouts are names like any other.
+    pub(crate) is_plain: bool,
     budget: &'a Budget,
     layer: usize,
     bytes: usize,
@@ -92,7 +94,8 @@ pub(crate) struct Stack<'a> {
 
 impl<'a> Stack<'a> {
     pub(crate) fn new(wanted: &Wanted, budget: &'a Budget) -> Self {
-        Self { tree: Tree::new(wanted), missed: BTreeSet::new(), budget, layer: 0, bytes: 0 }
+        let (tree, missed) = (Tree::new(wanted), BTreeSet::new());
+        Self { tree, missed, is_plain: false, budget, layer: 0, bytes: 0 }
     }
 
     /// Applies the tar in `reader` to the layers below it.
@@ -112,36 +115,47 @@ impl<'a> Stack<'a> {
         }
         let path = path::normalize(&entry.path)
             .ok_or_else(|| Error::Escapes { path: path::display(&entry.path) })?;
-        let name = path::name(&path);
-        let directory = path::parent(&path).unwrap_or_default();
+        if !self.is_plain && self.remove(&path)? {
+            return Ok(());
+        }
+        self.keep(entry, &path)
+    }
+
+    /// Carries out a whiteout. Returns whether the path is that of a whiteout, or of another file
+    /// that engines skip.
+    fn remove(&mut self, path: &[u8]) -> Result<bool, Error> {
+        let name = path::name(path);
+        let directory = path::parent(path).unwrap_or_default();
         if name == OPAQUE {
             if directory.is_empty() || self.tree.interest(directory) == Interest::Whole {
                 self.tree.remove_beneath(directory, self.layer);
             }
-            return Ok(());
+            return Ok(true);
         }
         if name.starts_with(AUFS) {
-            return Ok(());
+            return Ok(true);
         }
-        if let Some(hidden) = name.strip_prefix(WHITEOUT) {
-            if matches!(hidden, b"" | b"." | b"..") {
-                return Err(Error::Whiteout { path: path::display(&path) });
-            }
-            let hidden = path::join(directory, hidden);
-            if self.tree.interest(&hidden) == Interest::Whole {
-                self.tree.remove(&hidden, self.layer);
-            }
-            return Ok(());
+        let Some(hidden) = name.strip_prefix(WHITEOUT) else { return Ok(false) };
+        if matches!(hidden, b"" | b"." | b"..") {
+            return Err(Error::Whiteout { path: path::display(path) });
         }
-        match self.tree.interest(&path) {
+        let hidden = path::join(directory, hidden);
+        if self.tree.interest(&hidden) == Interest::Whole {
+            self.tree.remove(&hidden, self.layer);
+        }
+        Ok(true)
+    }
+
+    fn keep<R: Read>(&mut self, entry: &mut Entry<'_, R>, path: &[u8]) -> Result<(), Error> {
+        match self.tree.interest(path) {
             Interest::None => Ok(()),
             Interest::Above(above) => {
                 // An entry for the path itself would replace a link or a file. An entry inside it
                 // does not.
                 match self.tree.node(above) {
-                    Some(Node::Directory) | None => self.insert(above, &path, Node::Directory),
+                    Some(Node::Directory) | None => self.insert(above, path, Node::Directory),
                     Some(_) => Err(Error::Beneath {
-                        path: path::display(&path),
+                        path: path::display(path),
                         above: path::display(above),
                     }),
                 }
@@ -153,9 +167,9 @@ impl<'a> Stack<'a> {
                     Kind::File if entry.path.ends_with(b"/") => {
                         Node::Special("file whose path ends in a slash")
                     }
-                    Kind::File => self.read_file(entry, &path)?,
+                    Kind::File => self.read_file(entry, path)?,
                     Kind::Symlink => Node::Link(std::mem::take(&mut entry.link)),
-                    Kind::HardLink => self.hard_link(&entry.link, &path)?,
+                    Kind::HardLink => self.hard_link(&entry.link, path)?,
                     Kind::Sparse => Node::Special("sparse file"),
                     Kind::Device => Node::Special("device"),
                     Kind::Fifo => Node::Special("FIFO"),
@@ -163,7 +177,7 @@ impl<'a> Stack<'a> {
                         Node::Special("tar entry of an unknown kind")
                     }
                 };
-                self.insert(&path, &path, node)
+                self.insert(path, path, node)
             }
         }
     }

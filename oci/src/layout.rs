@@ -1,11 +1,13 @@
 //! OCI image layouts: finds the manifest of an image from `index.json`.
 
-use oci_spec::image::{Descriptor, Digest, ImageIndex, OciLayout};
+use oci_spec::image::{Descriptor, Digest, ImageIndex, MediaType, OciLayout};
 use unlade_text::excerpt;
 
 use crate::budget::Budget;
-use crate::manifest::{Error, Manifest, is_index, is_manifest, parse, read_document, shape};
-use crate::origin::{Kind, Origin, Part};
+use crate::manifest::{
+    Error, Manifest, blob_path, is_index, is_manifest, parse, read_document, shape,
+};
+use crate::origin::{Kind, Origin, Part, Root};
 use crate::{Platform, Select};
 use crate::{
     reference::is_same_image,
@@ -25,6 +27,24 @@ pub(crate) const CONTAINERD_NAME: &str = "io.containerd.image.name";
 /// The annotation on additional manifests of BuildKit, such as attestations.
 const REFERENCE_TYPE: &str = "vnd.docker.reference.type";
 
+/// A manifest or an index, which was read and verified.
+pub(crate) struct Found {
+    name: Option<String>,
+    pub(crate) descriptor: Descriptor,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Found {
+    /// Reads the image whose manifest this is.
+    pub(crate) fn into_manifest(
+        self,
+        store: &Store<'_>,
+        budget: &Budget,
+    ) -> Result<Manifest, Error> {
+        Manifest::read(store, budget, self.name, self.descriptor.digest().clone(), &self.bytes)
+    }
+}
+
 /// Finds the selected image, or the only one. In an index, finds the image for `platform`, else for
 /// the host, else the only one.
 pub(crate) fn find(
@@ -32,7 +52,7 @@ pub(crate) fn find(
     select: Option<&Select>,
     platform: Option<&Platform>,
     budget: &Budget,
-) -> Result<Manifest, Error> {
+) -> Result<Found, Error> {
     let index = index(store, budget)?;
     let at = match select {
         Some(select) => selected(index.manifests(), select)?,
@@ -41,26 +61,44 @@ pub(crate) fn find(
     follow(store, at, platform, budget)
 }
 
+/// Finds the selected image or index, or the only one, for all platforms.
+pub(crate) fn root(
+    store: &Store<'_>,
+    select: Option<&Select>,
+    budget: &Budget,
+) -> Result<Found, Error> {
+    let index = index(store, budget)?;
+    let at = if let Some(select) = select {
+        selected(index.manifests(), select)?
+    } else {
+        let images: Vec<_> = index.manifests().iter().filter(|found| is_image(found)).collect();
+        match images.as_slice() {
+            [] => return Err(Error::Empty),
+            [image] => Target::from_descriptor(image),
+            _ => return Err(Error::Several { images: selectable_names(index.manifests()) }),
+        }
+    };
+    read(store, at, budget)
+}
+
 /// Reads the manifest at the root of `origin`, which `store` reads. In an index, finds the image as
 /// [`find`] does.
-pub(crate) fn find_root(
+pub(crate) fn find_in_origin(
     origin: &dyn Origin,
     store: &Store<'_>,
     platform: Option<&Platform>,
     budget: &Budget,
-) -> Result<Manifest, Error> {
-    let root = origin.root().map_err(unread_root)?;
-    let at = Target {
-        name: None,
-        digest: root.digest,
-        size: Some(root.size),
-        media_type: root.media_type,
-    };
-    follow(store, at, platform, budget)
+) -> Result<Found, Error> {
+    follow(store, Target::root_of(origin)?, platform, budget)
 }
 
-fn unread_root(source: Box<dyn std::error::Error + Send + Sync>) -> store::Error {
-    store::Error::Origin { name: "the image".to_owned(), source }
+/// Reads the image or index at the root of `origin`, which `store` reads.
+pub(crate) fn root_of_origin(
+    origin: &dyn Origin,
+    store: &Store<'_>,
+    budget: &Budget,
+) -> Result<Found, Error> {
+    read(store, Target::root_of(origin)?, budget)
 }
 
 /// Reads the manifest that `at` leads to, through indexes.
@@ -69,48 +107,33 @@ fn follow(
     mut at: Target,
     platform: Option<&Platform>,
     budget: &Budget,
-) -> Result<Manifest, Error> {
+) -> Result<Found, Error> {
     for _ in 0..=budget.limits.nesting {
-        let part = Part { kind: Kind::Manifest, digest: &at.digest, size: at.size };
-        let bytes = read_document(store, &part, budget.limits.json)?;
-        let found = shape(&bytes, &at.digest)?;
-        let media_type = at.media_type.or(found.media_type).unwrap_or_default();
-        if is_manifest(&media_type) {
-            return Manifest::read(store, budget, at.name, at.digest, &bytes);
+        let found = read(store, at, budget)?;
+        if is_manifest(found.descriptor.media_type().as_ref()) {
+            return Ok(found);
         }
-        if !is_index(&media_type) {
-            let (digest, media_type) = (at.digest.to_string(), excerpt::shorten(&media_type));
-            return Err(Error::MediaType { digest, media_type, expected: "an image" });
-        }
-        let index: ImageIndex = parse(&bytes, &crate::manifest::blob_path(&at.digest))?;
-        let name = at.name;
-        at = Target { name, ..Target::from_descriptor(for_platform(index.manifests(), platform)?) };
+        let index: ImageIndex = parse(&found.bytes, &blob_path(found.descriptor.digest()))?;
+        let chosen = Target::from_descriptor(for_platform(index.manifests(), platform)?);
+        at = Target { name: found.name, ..chosen };
     }
     Err(Error::Nesting { limit: budget.limits.nesting })
 }
 
-/// Finds the selected image or index, or the only one, for any platform.
-pub(crate) fn root(
-    store: &Store<'_>,
-    select: Option<&Select>,
-    budget: &Budget,
-) -> Result<Descriptor, Error> {
-    let index = index(store, budget)?;
-    let at = if let Some(select) = select {
-        selected(index.manifests(), select)?.digest
-    } else {
-        let images: Vec<_> = index.manifests().iter().filter(|found| is_image(found)).collect();
-        match images.as_slice() {
-            [] => return Err(Error::Empty),
-            [image] => image.digest().clone(),
-            _ => return Err(Error::Several { images: selectable_names(index.manifests()) }),
-        }
-    };
-    let found = index.manifests().iter().find(|found| *found.digest() == at);
-    found.cloned().ok_or_else(|| Error::NotFound {
-        select: at.to_string(),
-        images: selectable_names(index.manifests()),
-    })
+/// Reads the manifest or the index at `at`.
+fn read(store: &Store<'_>, at: Target, budget: &Budget) -> Result<Found, Error> {
+    let Target { name, digest, size, media_type } = at;
+    let part = Part { kind: Kind::Manifest, digest: &digest, size };
+    let bytes = read_document(store, &part, budget.limits.json)?;
+    let kind = shape(&bytes, &digest)?.kind();
+    let media_type = media_type.or(kind).unwrap_or_default();
+    if !is_manifest(&media_type) && !is_index(&media_type) {
+        let (digest, media_type) = (digest.to_string(), excerpt::shorten(&media_type));
+        return Err(Error::MediaType { digest, media_type, expected: "an image" });
+    }
+    let descriptor =
+        Descriptor::new(MediaType::from(media_type.as_str()), bytes.len() as u64, digest);
+    Ok(Found { name, descriptor, bytes })
 }
 
 fn index(store: &Store<'_>, budget: &Budget) -> Result<ImageIndex, Error> {
@@ -134,6 +157,14 @@ struct Target {
 }
 
 impl Target {
+    fn root_of(origin: &dyn Origin) -> Result<Self, Error> {
+        let root = origin
+            .root()
+            .map_err(|source| store::Error::Origin { name: "the image".to_owned(), source })?;
+        let Root { digest, size, media_type } = root;
+        Ok(Self { name: None, digest, size: Some(size), media_type })
+    }
+
     fn from_descriptor(descriptor: &Descriptor) -> Self {
         Self {
             name: names(descriptor).next().map(str::to_owned),

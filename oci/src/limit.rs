@@ -43,11 +43,17 @@ pub const NAMES: u64 = 32 << 20;
 /// (`klauspost/compress`, `SpeedBestCompression`). RFC 8878 recommends supporting 8 MiB.
 pub const WINDOW: u64 = 32 << 20;
 
+/// The maximum size of the files of a directory that is written to disk, in bytes, in all layers
+/// together. The largest catalogs have about 100 MB.
+pub const EXTRACTED: u64 = 4 << 30;
 /// The maximum number of files of an archive around an image. Their names are kept in memory.
 pub const FILES: usize = 50_000;
 /// The maximum length of the name of a file in an archive, in bytes. Files with longer names are
 /// ignored.
 pub const NAME: usize = 1_024;
+
+/// The maximum number of blobs that are transferred at the same time, as in skopeo.
+pub const TRANSFERS: usize = 6;
 
 /// The limits of a reader. Each has a default and can be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -113,12 +113,23 @@ pub enum Error {
         /// The number of layers in the configuration (`rootfs.diff_ids`).
         configuration: usize,
     },
+    /// The manifest for an image of a docker archive cannot be created.
+    #[error("failed to create a manifest")]
+    Conversion(#[source] oci_spec::OciSpecError),
     /// The docker archive was written by a version before Docker 1.10 of 2016.
     #[error("manifest.json does not exist: the archive is older than Docker 1.10")]
     Ancient,
 }
 
 impl Error {
+    /// Checks whether one of the [`Limits`] was exceeded.
+    pub(crate) fn is_limit(&self) -> bool {
+        matches!(
+            self,
+            Self::Nesting { .. } | Self::Layers { .. } | Self::Store(store::Error::TooLarge { .. })
+        )
+    }
+
     /// Returns a suggestion for how to fix the error, if one is known.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
@@ -184,9 +195,6 @@ impl Manifest {
         let manifest: ImageManifest = parse(bytes, &blob_path(&digest))?;
         let descriptor = manifest.config();
         expect(descriptor, is_configuration, "an image configuration")?;
-        let file = blob_path(descriptor.digest());
-        let configuration =
-            read_document(store, &Part::of(Kind::Blob, descriptor), budget.limits.json)?;
         let mut stored = Vec::with_capacity(manifest.layers().len());
         for layer in manifest.layers() {
             let media_type = layer.media_type().as_ref();
@@ -199,6 +207,11 @@ impl Manifest {
             expect(layer, is_layer, "a layer")?;
             stored.push((blob_path(layer.digest()), Some((layer.digest().clone(), layer.size()))));
         }
+        let blobs = [descriptor].into_iter().chain(manifest.layers());
+        store.prepare(&blobs.map(|blob| Part::of(Kind::Blob, blob)).collect::<Vec<_>>());
+        let file = blob_path(descriptor.digest());
+        let configuration =
+            read_document(store, &Part::of(Kind::Blob, descriptor), budget.limits.json)?;
         let id = descriptor.digest().clone();
         let image = Self::from_configuration(&configuration, &file, id, stored, &budget.limits)?;
         Ok(Self { name, digest: Some(digest), ..image })

@@ -3,14 +3,16 @@
 use std::error::Error;
 use std::io::Read;
 
-use crate::{Descriptor, Digest};
+use crate::{Descriptor, Digest, limit::TRANSFERS};
 
 /// One image or index, in a place that another crate reads.
 ///
 /// The reader of images verifies everything that it reads against its digest and its size, and
 /// counts it in its [`Limits`](crate::Limits). An origin only has to limit what this does not cover,
 /// such as the time of a read.
-pub trait Origin {
+///
+/// Several threads read parts of it at the same time.
+pub trait Origin: Sync {
     /// Returns the manifest or index at the root.
     ///
     /// # Errors
@@ -24,6 +26,18 @@ pub trait Origin {
     ///
     /// Returns an error if the part does not exist or cannot be read.
     fn open(&self, part: &Part<'_>) -> Result<Box<dyn Read + '_>, Box<dyn Error + Send + Sync>>;
+
+    /// Prepares to open `parts`, which will be opened one after another. An origin that is far away
+    /// can read them in advance. A problem is not reported here, but when the part is opened.
+    fn prepare(&self, parts: &[Part<'_>]) {
+        _ = parts;
+    }
+
+    /// Returns how many parts can be read at the same time. A reader that decompresses can need
+    /// [`WINDOW`](crate::limit::WINDOW) bytes of memory.
+    fn max_readers(&self) -> usize {
+        TRANSFERS
+    }
 }
 
 /// The root of an image in an [`Origin`].
@@ -55,7 +69,7 @@ impl<'a> Part<'a> {
 }
 
 /// What a part of an image is. Registries store documents and blobs in different places.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A manifest or an index.
     Manifest,

@@ -11,8 +11,8 @@ use crate::Digest;
 /// The transport of registries.
 const DOCKER: &str = "docker";
 /// Transports of `containers-transports(5)` that are not supported.
-const UNSUPPORTED: [&str; 8] =
-    [DOCKER, "docker-daemon", "containers-storage", "dir", "ostree", "atomic", "sif", "tarball"];
+const UNSUPPORTED: [&str; 7] =
+    [DOCKER, "docker-daemon", "containers-storage", "ostree", "atomic", "sif", "tarball"];
 
 /// The source of a bundle.
 ///
@@ -63,6 +63,8 @@ pub enum Transport {
     OciArchive,
     /// `docker-archive:`, the format of `docker save`.
     DockerArchive,
+    /// `dir:`, a directory with the manifest and the blobs of one image, which skopeo writes.
+    Dir,
 }
 
 /// The selection of one of several images in a file or directory.
@@ -88,7 +90,7 @@ pub enum Error {
         /// The whole text.
         text: String,
     },
-    /// The transport is not supported, such as `docker`.
+    /// The transport is not supported, such as `docker-daemon`.
     #[error("the transport {transport:?} is not supported: {text:?}")]
     Unsupported {
         /// The name of the transport.
@@ -119,10 +121,6 @@ impl Error {
     /// Returns a suggestion for how to fix the error, if one is known.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Unsupported { transport, text } if transport == "dir" => Some(format!(
-                "for a bundle directory, leave out {transport}:; for an image, run \
-                 `skopeo copy {text} oci-archive:image.tar` first"
-            )),
             Self::Unsupported { transport, text } if transport == DOCKER => Some(format!(
                 "use docker://{}, with two slashes before the name",
                 text.trim_start_matches("docker:").trim_start_matches('/')
@@ -136,9 +134,9 @@ impl Error {
                  or docker-archive:FILE[:NAME[:TAG]]; :@N selects the Nth image"
                     .to_owned(),
             ),
-            Self::NoTransport { text } => {
-                Some(format!("use oci:{text} for a directory, or oci-archive:{text} for a file"))
-            }
+            Self::NoTransport { text } => Some(format!(
+                "use oci:{text} for a directory, oci-archive:{text} for a file, or docker://{text} for a registry"
+            )),
             Self::NoPath { .. } | Self::Name(_) => None,
         }
     }
@@ -194,6 +192,13 @@ impl Reference {
     /// Parses a reference. As in containers/image, the path ends at the first colon. Only a digest
     /// may follow the path without a colon.
     fn parse(transport: Transport, rest: &str, text: &str) -> Result<Self, Error> {
+        // As in containers/image, everything after `dir:` is the path.
+        if transport == Transport::Dir {
+            return match rest {
+                "" => Err(Error::NoPath { text: text.to_owned() }),
+                path => Ok(Self { transport, path: path.into(), select: None }),
+            };
+        }
         let is_docker = transport == Transport::DockerArchive;
         let (path, select) = match rest.rsplit_once('@') {
             Some((path, digest)) if !is_docker && !path.contains(':') && is_digest(digest) => {
@@ -248,7 +253,7 @@ impl fmt::Display for Select {
 
 impl Transport {
     fn from_name(name: &str) -> Option<Self> {
-        [Self::Oci, Self::OciArchive, Self::DockerArchive]
+        [Self::Oci, Self::OciArchive, Self::DockerArchive, Self::Dir]
             .into_iter()
             .find(|transport| transport.name() == name)
     }
@@ -259,6 +264,7 @@ impl Transport {
             Self::Oci => "oci",
             Self::OciArchive => "oci-archive",
             Self::DockerArchive => "docker-archive",
+            Self::Dir => "dir",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Reads files by name from a directory or from a tar archive.
 
-mod input;
+pub(crate) mod input;
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufReader, Read};
@@ -163,6 +163,23 @@ impl<'a> Store<'a> {
         }
     }
 
+    /// Prepares to open `parts` one after another.
+    pub(crate) fn prepare(&self, parts: &[Part<'_>]) {
+        if let Place::Origin(origin) = &self.place {
+            origin.prepare(parts);
+        }
+    }
+
+    /// Returns how many files can be read at the same time with the memory for one decompressor.
+    pub(crate) fn max_readers(&self) -> usize {
+        match &self.place {
+            // Each reader decompresses the archive from its beginning, with a window of its own.
+            Place::Archive(archive) if archive.is_compressed => 1,
+            Place::Directory(_) | Place::Archive(_) => limit::TRANSFERS,
+            Place::Origin(origin) => origin.max_readers(),
+        }
+    }
+
     /// Reads the whole file `name`.
     pub(crate) fn read(&self, name: &str, limit: u64) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
@@ -321,5 +338,32 @@ impl Index {
         entry.read_to_end(&mut bytes)?;
         self.kept += bytes.len() as u64;
         Ok(Item::Content(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use flate2::write::GzEncoder;
+
+    use super::*;
+    use crate::build::{Image, write};
+    use crate::{Limits, Platform};
+
+    #[test]
+    fn a_compressed_archive_has_one_reader_and_others_have_several() {
+        let folder = tempfile::tempdir().unwrap();
+        let [plain, compressed] = ["plain", "compressed"].map(|name| folder.path().join(name));
+        let output = format!("oci-archive:{}", plain.display()).parse().unwrap();
+        write(&Image::from_scratch(Platform::host()), &output).unwrap();
+        let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(&std::fs::read(&plain).unwrap()).unwrap();
+        std::fs::write(&compressed, encoder.finish().unwrap()).unwrap();
+        let budget = Budget::new(Limits::default());
+        let readers = |path: &FilePath| Store::archive(path, &budget).unwrap().max_readers();
+        assert_eq!((readers(&compressed), readers(&plain)), (1, limit::TRANSFERS));
+        let directory = Store::directory(folder.path(), &budget).unwrap();
+        assert_eq!(directory.max_readers(), limit::TRANSFERS);
     }
 }

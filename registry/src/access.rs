@@ -1,7 +1,7 @@
 //! Authentication, as a registry asks for it (distribution-spec; `token.md` and `oauth.md` of the
 //! CNCF registry).
 
-use std::cell::RefCell;
+use std::sync::{Mutex, PoisonError};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -24,7 +24,7 @@ pub(crate) struct Access {
     pub(crate) actions: &'static str,
     pub(crate) login: Login,
     /// Where the login was found, for messages.
-    pub(crate) origin: RefCell<Option<String>>,
+    pub(crate) origin: Mutex<Option<String>>,
 }
 
 /// A token server's answer; older ones say `access_token`.
@@ -36,7 +36,7 @@ struct Token {
 
 /// A challenge that a client can meet.
 #[derive(Debug, PartialEq, Eq)]
-enum Challenge {
+pub(crate) enum Challenge {
     Bearer { realm: String, service: Option<String> },
     Basic,
 }
@@ -53,7 +53,7 @@ pub(crate) fn authorize(
     let found = access.login.find(&client.image, &client.limits);
     let found = found.map_err(|source| Error::Login { registry: registry.to_owned(), source })?;
     let identity = found.map(|Found { identity, origin }| {
-        access.origin.replace(Some(origin));
+        *access.origin.lock().unwrap_or_else(PoisonError::into_inner) = Some(origin);
         identity
     });
     match (challenge, identity) {
@@ -69,7 +69,7 @@ pub(crate) fn authorize(
 }
 
 /// Returns the challenge to meet: a token is better than a password with each request.
-fn challenge(headers: &HeaderMap) -> Option<Challenge> {
+pub(crate) fn challenge(headers: &HeaderMap) -> Option<Challenge> {
     let values = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
     let mut is_basic = false;
     for challenge in values.flat_map(|value| ChallengeParser::new(value).map_while(Result::ok)) {
@@ -99,8 +99,6 @@ fn request_token(
 ) -> Result<SecretString, Error> {
     // The address without its query, which can contain anything.
     let what = format!("a token at {}", realm.split(['?', '#']).next().unwrap_or_default());
-    let invalid =
-        |problem: &str| Error::Invalid { what: what.clone(), problem: problem.to_owned() };
     let is_absolute = resolve(realm, realm).is_some();
     if !is_absolute {
         return Err(Error::Invalid {
@@ -110,6 +108,8 @@ fn request_token(
     }
     client.check(realm, &what)?;
     let time = Some(client.limits.patience);
+    // The registry can be its own token server, and then requires its certificate here too.
+    let agent = client.agent_for(realm);
     let (mut answer, _) = client.retry(|| {
         let answer = if let Some(Identity::Token(token)) = identity {
             let form = [
@@ -119,10 +119,10 @@ fn request_token(
                 ("scope", scope),
                 ("refresh_token", token.expose_secret()),
             ];
-            let request = client.agent.post(realm);
+            let request = agent.post(realm);
             request.config().timeout_recv_body(time).build().send_form(form)
         } else {
-            let mut request = client.agent.get(realm).query("scope", scope);
+            let mut request = agent.get(realm).query("scope", scope);
             if let Some(service) = service {
                 request = request.query("service", service);
             }
@@ -149,12 +149,18 @@ fn request_token(
         let status = format!("{status} {}", words(&body)).trim().to_owned();
         return Err(Error::Refused { what, status });
     }
+    parse_token(&body)
+        .map_err(|problem| Error::Invalid { what: what.clone(), problem: problem.to_owned() })
+}
+
+/// Returns the token in the answer of a token server, or what is wrong with the answer.
+pub(crate) fn parse_token(body: &[u8]) -> Result<SecretString, &'static str> {
     // The error's own message may quote the token.
-    let token: Token = serde_json::from_slice(&body).map_err(|_| invalid("it is not a token"))?;
+    let token: Token = serde_json::from_slice(body).map_err(|_| "it is not a token")?;
     let token = token.token.or(token.access_token).filter(|token| !token.is_empty());
-    let token = token.ok_or_else(|| invalid("it does not contain a token"))?;
+    let token = token.ok_or("it does not contain a token")?;
     if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(invalid("its token contains invalid characters"));
+        return Err("its token contains invalid characters");
     }
     Ok(token.into())
 }

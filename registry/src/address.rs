@@ -66,20 +66,20 @@ struct State {
     inner: DefaultResolver,
     /// The host of the registry, without a port.
     registry: String,
-    /// The host of the proxy, without a port.
-    proxy: Option<String>,
+    /// The address of the proxy.
+    proxy: Option<Uri>,
     /// The distances of the nearest and of the farthest address of the registry, once they are
     /// known.
     distance: Mutex<Option<(Distance, Distance)>>,
 }
 
 impl Guard {
-    pub(crate) fn new(registry: &Uri, proxy: Option<&str>) -> Self {
+    pub(crate) fn new(registry: &Uri, proxy: Option<&Uri>) -> Self {
         let host = |uri: &Uri| uri.host().unwrap_or_default().to_ascii_lowercase();
         Self(Arc::new(State {
             inner: DefaultResolver::default(),
             registry: host(registry),
-            proxy: proxy.map(str::to_ascii_lowercase),
+            proxy: proxy.cloned(),
             distance: Mutex::new(None),
         }))
     }
@@ -92,6 +92,17 @@ impl Guard {
             Ok(address) => self.check(host, &[address]),
             Err(_) => Ok(()),
         }
+    }
+
+    /// Checks whether `uri` is the proxy, and not another service on the same host.
+    fn is_proxy(&self, uri: &Uri) -> bool {
+        self.0.proxy.as_ref().is_some_and(|proxy| {
+            let is_host = proxy
+                .host()
+                .unwrap_or_default()
+                .eq_ignore_ascii_case(uri.host().unwrap_or_default());
+            is_host && proxy.scheme() == uri.scheme() && proxy.port_u16() == uri.port_u16()
+        })
     }
 
     fn check(&self, host: &str, addresses: &[IpAddr]) -> Result<(), Forbidden> {
@@ -129,11 +140,11 @@ impl Resolver for Guard {
         timeout: NextTimeout,
     ) -> Result<ResolvedSocketAddrs, ureq::Error> {
         let resolved = self.0.inner.resolve(uri, config, timeout)?;
-        let host = uri.host().unwrap_or_default();
         // The user chose the proxy.
-        if self.0.proxy.as_deref().is_some_and(|proxy| host.eq_ignore_ascii_case(proxy)) {
+        if self.is_proxy(uri) {
             return Ok(resolved);
         }
+        let host = uri.host().unwrap_or_default();
         let addresses: Vec<_> = resolved.iter().map(SocketAddr::ip).collect();
         self.check(host, &addresses).map_err(|error| ureq::Error::Other(Box::new(error)))?;
         Ok(resolved)
@@ -227,6 +238,17 @@ mod tests {
             // One of several addresses is enough.
             let both = [public, loopback].map(|address| address.parse().unwrap());
             assert_eq!(guard.check("cdn.example", &both).is_ok(), allowed.contains(&loopback));
+        }
+    }
+
+    #[test]
+    fn only_the_proxy_itself_is_exempt_and_not_its_host() {
+        let uri = |text: &str| text.parse::<Uri>().unwrap();
+        let proxy = uri("http://proxy.example:3128");
+        let guard = Guard::new(&uri("https://registry.example"), Some(&proxy));
+        assert!(guard.is_proxy(&uri("http://Proxy.example:3128/")));
+        for other in ["http://proxy.example:80", "https://proxy.example", "http://a.example:3128"] {
+            assert!(!guard.is_proxy(&uri(other)), "{other}");
         }
     }
 

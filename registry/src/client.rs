@@ -1,39 +1,56 @@
 //! [`Client`]: requests to one repository, with authentication, redirects, retries and limits.
 
-use std::cell::RefCell;
 use std::io::Read;
-use std::sync::Arc;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use rustls::crypto::ring::default_provider;
 use secrecy::{ExposeSecret, SecretString};
 use unlade_name::ImageReference;
+use unlade_oci::limit::TRANSFERS;
 use ureq::http::header::{
     ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, LOCATION, RANGE,
 };
 use ureq::http::{HeaderMap, Request, Response, StatusCode, Uri};
-use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
+use ureq::tls::TlsConfig;
 use ureq::unversioned::transport::DefaultConnector;
 use ureq::{Agent, Body, Proxy, SendBody};
 
 use crate::access::{self, Access};
 use crate::address::Guard;
+use crate::cache::Repository;
+use crate::configuration::Endpoint;
 use crate::error::words;
 use crate::limit::{ANSWER, HEADERS, REDIRECTS};
 use crate::retry::{Retry, asked_pause, is_transient};
-use crate::{Error, Limits, Options};
+use crate::tls::Configs;
+use crate::{Error, Limits, Options, Progress};
 
 /// The client of one repository.
 #[derive(Debug)]
 pub(crate) struct Client {
-    pub(crate) agent: Agent,
+    agent: Agent,
+    /// The agent for hosts that the registry names. It does not present the certificate of the
+    /// client.
+    others: Agent,
     pub(crate) image: ImageReference,
     pub(crate) limits: Limits,
     pub(crate) guard: Guard,
-    /// The address of the registry, such as `https://registry.example:5000`.
-    base: String,
+    /// The place for the blobs of the repository.
+    pub(crate) cache: Option<Repository>,
+    pub(crate) progress: Option<Progress>,
+    /// Whether the registry has no TLS. For an insecure registry, this is not known before the
+    /// first request.
+    is_plain: OnceLock<bool>,
     access: Access,
-    /// The value of the header `Authorization`, once the registry has asked for it.
-    authorization: RefCell<Option<SecretString>>,
+    authorization: Mutex<Authorization>,
+}
+
+/// What the client sends once the registry has asked for a login.
+#[derive(Debug, Default)]
+struct Authorization {
+    /// The value of the header `Authorization`.
+    value: Option<SecretString>,
+    /// How many times the client has logged in.
+    logins: usize,
 }
 
 /// A request without a body.
@@ -53,58 +70,100 @@ pub(crate) struct Ask<'a> {
 impl Client {
     /// Prepares a client. `actions` are those that a token must allow, such as `pull`.
     pub(crate) fn new(
-        image: &ImageReference,
+        endpoint: &Endpoint,
         actions: &'static str,
         options: &Options,
     ) -> Result<Self, Error> {
-        let scheme = if options.plain_http { "http" } else { "https" };
-        let base = format!("{scheme}://{}", image.host());
-        let uri: Uri = base.parse().map_err(|_| Error::Reference { image: image.to_string() })?;
+        let image = &endpoint.image;
+        let uri = format!("https://{}", image.host());
+        let uri: Uri = uri.parse().map_err(|_| Error::Reference { image: image.to_string() })?;
         let limits = options.limits.clone();
+        let insecure = endpoint.insecure || options.tls.insecure;
+        let tls = options.tls.configs(image.registry(), insecure);
+        let registry = || image.registry().to_owned();
+        let Configs { registry: own, others } =
+            tls.map_err(|source| Error::Tls { registry: registry(), source })?;
         let proxy = if options.plain_http { None } else { Proxy::try_from_env() };
-        let guard = Guard::new(&uri, proxy.as_ref().map(Proxy::host));
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            // `Client::follow` follows them.
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            // A token server without TLS would receive the password unencrypted.
-            .https_only(!options.plain_http)
-            .proxy(proxy)
-            .tls_config(tls())
-            .user_agent(concat!("unlade/", env!("CARGO_PKG_VERSION")))
-            .max_response_header_size(HEADERS)
-            .timeout_resolve(Some(limits.idle))
-            .timeout_connect(Some(limits.idle))
-            .timeout_recv_response(Some(limits.patience))
-            .timeout_per_read(Some(limits.idle))
-            .timeout_per_write(Some(limits.idle))
-            .build();
-        let agent = Agent::with_parts(config, DefaultConnector::default(), guard.clone());
-        let login = options.login.clone();
-        let access = Access { actions, login, origin: RefCell::default() };
-        let authorization = RefCell::new(None);
-        Ok(Self { agent, image: image.clone(), limits, guard, base, access, authorization })
+        let guard = Guard::new(&uri, proxy.as_ref().map(Proxy::uri));
+        let agent = |tls: TlsConfig| {
+            let config = Agent::config_builder()
+                .http_status_as_error(false)
+                // `Client::follow` follows them.
+                .max_redirects(0)
+                .max_redirects_will_error(false)
+                // A token server without TLS would receive the password unencrypted.
+                .https_only(!options.plain_http && !insecure)
+                .proxy(proxy.clone())
+                .tls_config(tls)
+                .user_agent(concat!("unlade/", env!("CARGO_PKG_VERSION")))
+                .max_response_header_size(HEADERS)
+                .max_idle_connections_per_host(TRANSFERS)
+                .timeout_resolve(Some(limits.idle))
+                .timeout_connect(Some(limits.idle))
+                .timeout_recv_response(Some(limits.patience))
+                .timeout_per_read(Some(limits.idle))
+                .timeout_per_write(Some(limits.idle))
+                .build();
+            Agent::with_parts(config, DefaultConnector::default(), guard.clone())
+        };
+        let (agent, others) = (agent(own), agent(others));
+        let login = endpoint.login(&options.login);
+        let access = Access { actions, login, origin: Mutex::default() };
+        let authorization = Mutex::default();
+        let is_plain = OnceLock::new();
+        if options.plain_http || !insecure {
+            _ = is_plain.set(options.plain_http);
+        }
+        let image = image.clone();
+        let is_unverified = options.plain_http || insecure;
+        let cache = options.cache.as_ref().map(|cache| cache.repository(&image, is_unverified));
+        let progress = options.progress.clone();
+        Ok(Self {
+            agent,
+            others,
+            image,
+            limits,
+            guard,
+            cache,
+            progress,
+            is_plain,
+            access,
+            authorization,
+        })
+    }
+
+    /// Returns the address of the registry, such as `https://registry.example:5000`. If it may have
+    /// no TLS, finds out whether it has.
+    fn base(&self) -> String {
+        let base = |scheme| format!("{scheme}://{}", self.image.host());
+        let is_plain = self.is_plain.get_or_init(|| {
+            let answers = |scheme| self.agent.get(format!("{}/v2/", base(scheme))).call();
+            // A timeout does not show that the registry has no TLS, so it does not count.
+            let is_wrong = |error| matches!(error, ureq::Error::Io(_) | ureq::Error::Tls(_));
+            answers("https").is_err_and(is_wrong) && answers("http").is_ok()
+        });
+        base(if *is_plain { "http" } else { "https" })
     }
 
     /// Returns the address of something in the repository, such as `manifests/latest`.
     pub(crate) fn url(&self, path: &str) -> String {
-        format!("{}/v2/{}/{path}", self.base, self.image.repository())
+        format!("{}/v2/{}/{path}", self.base(), self.image.repository())
     }
 
     /// Returns the address of the API itself.
     pub(crate) fn root(&self) -> String {
-        format!("{}/v2/", self.base)
+        format!("{}/v2/", self.base())
     }
 
     /// Sends a request, logs in if the registry asks for it, and tries again after a failure that
     /// can pass. The last answer is returned, whatever its status is.
     pub(crate) fn ask(&self, ask: &Ask<'_>) -> Result<Response<Body>, Error> {
+        let logins = self.logins();
         let (answer, is_here) = self.retry(|| self.follow(ask))?;
         if answer.status() != StatusCode::UNAUTHORIZED || !is_here {
             return Ok(answer);
         }
-        self.log_in(answer.headers())?;
+        self.log_in(answer.headers(), logins)?;
         self.retry(|| self.follow(ask)).map(|(answer, _)| answer)
     }
 
@@ -129,15 +188,28 @@ impl Client {
 
     /// Returns the file or the helper with the login for the registry, for messages.
     pub(crate) fn origin_of_login(&self) -> Option<String> {
-        self.access.origin.borrow().clone()
+        self.access.origin.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Gets what the challenge of the registry asks for.
-    fn log_in(&self, headers: &HeaderMap) -> Result<(), Error> {
-        if let Some(authorization) = access::authorize(self, &self.access, headers)? {
-            self.authorization.replace(Some(authorization));
+    /// Returns how many times the client has logged in.
+    pub(crate) fn logins(&self) -> usize {
+        self.authorization().logins
+    }
+
+    /// Gets what the challenge of the registry asks for, unless another thread has done so since
+    /// there were `logins`. Other requests wait meanwhile.
+    pub(crate) fn log_in(&self, headers: &HeaderMap, logins: usize) -> Result<(), Error> {
+        let mut authorization = self.authorization();
+        if authorization.logins == logins
+            && let Some(value) = access::authorize(self, &self.access, headers)?
+        {
+            *authorization = Authorization { value: Some(value), logins: logins + 1 };
         }
         Ok(())
+    }
+
+    fn authorization(&self) -> MutexGuard<'_, Authorization> {
+        self.authorization.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sends a request, and follows redirects. Also returns whether the registry itself answered.
@@ -171,7 +243,7 @@ impl Client {
 
     /// Checks whether `url` is at the registry, which receives the login. Other hosts do not.
     fn is_here(&self, url: &str) -> bool {
-        url.strip_prefix(&self.base).is_some_and(|path| path.starts_with('/'))
+        url.strip_prefix(&self.base()).is_some_and(|path| path.starts_with('/'))
     }
 
     fn send(&self, ask: &Ask<'_>, url: &str) -> Result<Response<Body>, Error> {
@@ -188,9 +260,10 @@ impl Client {
         }
         let what = || ask.what.to_owned();
         let request = request.body(()).map_err(|error| Error::http(what())(error.into()))?;
-        let request = self.agent.configure_request(request);
+        let agent = self.agent_for(url);
+        let request = agent.configure_request(request);
         let time = self.limits.time_for(ask.size);
-        self.agent.run(request.timeout_recv_body(Some(time)).build()).map_err(Error::http(what()))
+        agent.run(request.timeout_recv_body(Some(time)).build()).map_err(Error::http(what()))
     }
 
     /// Sends a request with a body, once.
@@ -208,17 +281,24 @@ impl Client {
         let what = || what.to_owned();
         let body = SendBody::from_reader(&mut body);
         let request = request.body(body).map_err(|error| Error::http(what())(error.into()))?;
-        let request = self.agent.configure_request(request);
+        let agent = self.agent_for(url);
+        let request = agent.configure_request(request);
         let request = request
             .timeout_send_body(Some(self.limits.time_for(size)))
             .timeout_recv_body(Some(self.limits.patience))
             .build();
-        self.agent.run(request).map_err(Error::http(what()))
+        agent.run(request).map_err(Error::http(what()))
+    }
+
+    /// Returns the agent for `url`. Only the one for the registry itself presents the certificate of
+    /// the client.
+    pub(crate) fn agent_for(&self, url: &str) -> &Agent {
+        if self.is_here(url) { &self.agent } else { &self.others }
     }
 
     fn request(&self, method: &str, url: &str) -> ureq::http::request::Builder {
         let request = Request::builder().method(method).uri(url);
-        match self.authorization.borrow().as_ref().filter(|_| self.is_here(url)) {
+        match self.authorization().value.as_ref().filter(|_| self.is_here(url)) {
             Some(value) => request.header(AUTHORIZATION, value.expose_secret()),
             None => request,
         }
@@ -271,13 +351,4 @@ pub(crate) fn resolve(url: &str, location: &str) -> Option<String> {
 pub(crate) fn start_of(headers: &HeaderMap) -> Option<u64> {
     let range = headers.get(CONTENT_RANGE)?.to_str().ok()?;
     range.strip_prefix("bytes ")?.split_once('-')?.0.trim().parse().ok()
-}
-
-/// Returns a TLS configuration that trusts the certificate authorities of this machine.
-fn tls() -> TlsConfig {
-    TlsConfig::builder()
-        .provider(TlsProvider::Rustls)
-        .root_certs(RootCerts::PlatformVerifier)
-        .unversioned_rustls_crypto_provider(Arc::new(default_provider()))
-        .build()
 }

@@ -1,10 +1,10 @@
 //! [`Login`]: how a client logs in to a registry.
 
+mod export;
 mod file;
 mod helper;
 
 use std::fmt;
-use std::io;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -13,6 +13,7 @@ use unlade_name::ImageReference;
 
 use crate::Limits;
 
+pub use export::{Exported, export};
 pub use file::Stored;
 
 /// How a client logs in to a registry that requires it.
@@ -58,22 +59,9 @@ pub enum Error {
     /// The text is not `USER:PASSWORD`.
     #[error("credentials are not of the form USER:PASSWORD")]
     Form,
-    /// A file cannot be read.
-    #[error("failed to read {}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-    /// A file is larger than the limit.
-    #[error("{} is larger than {limit} bytes", path.display())]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-        /// The limit, in bytes.
-        limit: u64,
-    },
+    /// A file cannot be read, or is too large.
+    #[error(transparent)]
+    File(#[from] crate::file::Error),
     /// A file does not contain logins as JSON.
     #[error("{} does not contain logins as JSON (line {line})", path.display())]
     Json {
@@ -90,6 +78,14 @@ pub enum Error {
         /// The key of the entry.
         key: String,
     },
+    /// A login is a token that only the registry's own token server accepts.
+    #[error("the login for {registry} from {origin} is an identity token, which nodes cannot use")]
+    Token {
+        /// The registry.
+        registry: String,
+        /// The file or the helper.
+        origin: String,
+    },
     /// A credential helper failed.
     #[error("the credential helper {name:?} failed: {problem}")]
     Helper {
@@ -98,6 +94,25 @@ pub enum Error {
         /// What is wrong.
         problem: String,
     },
+}
+
+impl Error {
+    /// Returns a suggestion for how to fix the error, if one is known.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Token { registry, .. } => Some(format!(
+                "create an access token or a robot account for {registry}, and log in with it as a \
+                 password"
+            )),
+            _ => None,
+        }
+    }
+}
+
+/// Reads the logins of a file, and the output of a helper, which are both in `bytes`.
+pub(crate) fn read_all(bytes: &[u8], image: &ImageReference) {
+    file::read_without_helpers(bytes, image);
+    let _ = helper::parse(bytes);
 }
 
 impl Login {

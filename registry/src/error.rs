@@ -5,7 +5,7 @@ use std::{io, iter};
 use unlade_text::excerpt;
 
 use crate::address::Forbidden;
-use crate::credential;
+use crate::{configuration, credential, tls};
 
 /// An error that prevents an image from being read from a registry, or written to it.
 #[derive(Debug, thiserror::Error)]
@@ -88,6 +88,28 @@ pub enum Error {
         /// The host.
         source: Forbidden,
     },
+    /// The certificates for the registry cannot be read.
+    #[error("failed to read the certificates for {registry}")]
+    Tls {
+        /// The registry.
+        registry: String,
+        /// The cause.
+        source: tls::Error,
+    },
+    /// The rules for registries cannot be read, or forbid the registry.
+    #[error(transparent)]
+    Configuration(#[from] configuration::Error),
+    /// Neither the mirrors of a registry nor the registry itself has the image.
+    #[error(
+        "no mirror returns the image ({}), and neither does the registry",
+        excerpt::list(mirrors, "; ")
+    )]
+    Mirrors {
+        /// The mirrors, and why they failed.
+        mirrors: Vec<String>,
+        /// The error of the registry itself.
+        source: Box<Error>,
+    },
     /// The login for the registry cannot be read.
     #[error("failed to read the login for {registry}")]
     Login {
@@ -122,7 +144,10 @@ impl Error {
 
     /// Checks whether one of the limits was exceeded.
     pub fn is_limit(&self) -> bool {
-        matches!(self, Self::TooLarge { .. })
+        match self {
+            Self::Mirrors { source, .. } => source.is_limit(),
+            error => matches!(error, Self::TooLarge { .. }),
+        }
     }
 
     /// Checks whether another attempt can succeed: the connection broke, or was too slow.
@@ -152,9 +177,19 @@ impl Error {
             Self::Forbidden { .. } => {
                 Some("a registry may not name a host in a nearer network than its own".to_owned())
             }
+            Self::Mirrors { source, .. } => source.hint(),
             Self::Http { source, .. } => match &**source {
                 ureq::Error::Io(error) if error.to_string().contains("corrupt message") => {
                     Some("use --plain-http if the registry has no TLS".to_owned())
+                }
+                ureq::Error::Io(error)
+                    if error.to_string().contains("invalid peer certificate") =>
+                {
+                    Some(
+                        "pass the certificate of its authority with --ca-file, or put it into \
+                         /etc/containers/certs.d/HOST[:PORT]/ca.crt"
+                            .to_owned(),
+                    )
                 }
                 _ => None,
             },

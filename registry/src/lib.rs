@@ -2,7 +2,7 @@
 //! docker.
 //!
 //! [`read`] reads the bundle in an image like [`unlade_oci::read`], also from a registry.
-//! [`push()`] copies an image into a registry.
+//! [`copy()`] copies an image from one place to another, and [`push()`] copies one into a registry.
 //!
 //! Registries are untrusted. Everything that they send has a [limit], everything that has a
 //! digest is verified, and a password is sent only to the registry that it is for and to the token
@@ -20,21 +20,36 @@
 mod access;
 pub mod address;
 mod blob;
+pub mod cache;
 mod client;
+pub mod configuration;
+mod copy;
 pub mod credential;
 mod error;
+mod explain;
+pub mod file;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod limit;
+mod progress;
 mod pull;
 mod push;
 mod retry;
 mod source;
+pub mod tls;
 
+pub use cache::Cache;
+pub use configuration::Configuration;
+pub use copy::copy;
 pub use credential::{Credentials, Login};
 pub use error::Error;
+pub use explain::{Explanation, explain};
 pub use limit::Limits;
+pub use progress::{Progress, Transfer};
 pub use pull::Remote;
 pub use push::push;
-pub use source::{locate, read};
+pub use source::{extract, locate, read};
+pub use tls::Tls;
 
 /// The connection to a registry.
 #[derive(Debug, Clone, Default)]
@@ -42,8 +57,16 @@ pub struct Options {
     /// Whether to use HTTP without TLS and without a proxy, for a registry on this machine. A login
     /// is then sent unencrypted.
     pub plain_http: bool,
+    /// Which certificates are accepted and presented.
+    pub tls: Tls,
+    /// The rules for mirrors, and for blocked and insecure registries.
+    pub configuration: Configuration,
     /// The login, if the registry requires one.
     pub login: Login,
+    /// Where blobs are kept that were read from a registry, if they are kept.
+    pub cache: Option<Cache>,
+    /// Receives the progress of the blobs that are read from the registry, or written to it.
+    pub progress: Option<Progress>,
     /// The limits for everything that a registry sends.
     pub limits: Limits,
 }

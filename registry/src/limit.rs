@@ -27,7 +27,11 @@ pub const LONGEST: Duration = Duration::from_hours(1);
 
 /// The time for a credential helper. It can ask the user for a password.
 pub const HELPER: Duration = Duration::from_mins(1);
-/// The maximum size of a file with logins, and of the output of a credential helper, in bytes.
+/// The maximum number of files in a folder with the certificates for a registry.
+pub const CERTIFICATES: usize = 1_000;
+/// The maximum number of files in a folder with rules for registries.
+pub const RULES: usize = 1_000;
+/// The maximum size of a file with logins, certificates or rules, and of the output of a credential helper, in bytes.
 pub const LOGINS: u64 = 1 << 20;
 
 /// The limits of a client. Each has a default and can be changed.

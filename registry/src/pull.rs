@@ -1,17 +1,21 @@
 //! [`Remote`]: an image in a registry, for the reader of images.
 
-use std::cell::RefCell;
+use std::collections::HashSet;
 use std::error::Error as StdError;
-use std::io::Read;
+use std::io::{self, Read};
+use std::sync::OnceLock;
 
 use unlade_name::{ImageReference, image::DEFAULT_TAG};
+use unlade_oci::limit::TRANSFERS;
 use unlade_oci::origin::{Kind, Origin, Part, Root};
-use unlade_oci::{Digest, digest};
+use unlade_oci::{Digest, digest, parallel};
+use unlade_text::chain;
 use ureq::http::HeaderMap;
 use ureq::http::header::CONTENT_TYPE;
 
 use crate::blob::Blob;
 use crate::client::{Ask, Client};
+use crate::configuration::Endpoint;
 use crate::{Error, Options};
 
 /// The media types of what an image can be (image-spec and Docker's schema 2).
@@ -30,9 +34,10 @@ const CONTENT_DIGEST: &str = "Docker-Content-Digest";
 /// breaks off is requested again from there.
 #[derive(Debug)]
 pub struct Remote {
-    client: Client,
-    /// The document at the root, with its bytes.
-    root: RefCell<Option<(Root, Vec<u8>)>>,
+    /// The mirrors of the registry, and then the registry itself.
+    clients: Vec<Client>,
+    /// The document at the root, with its bytes, and the client that read it.
+    root: OnceLock<(Root, Vec<u8>, usize)>,
     limit: u64,
 }
 
@@ -41,18 +46,69 @@ impl Remote {
     ///
     /// # Errors
     ///
-    /// Returns an error if the reference does not lead to a valid address.
+    /// Returns an error if the reference does not lead to a valid address, if a file with rules or
+    /// certificates cannot be read, or if the registry is blocked.
     pub fn new(image: &ImageReference, options: &Options) -> Result<Self, Error> {
-        let client = Client::new(image, "pull", options)?;
-        Ok(Self { client, root: RefCell::default(), limit: unlade_oci::limit::JSON })
+        let endpoints = options.configuration.read()?.endpoints(image)?;
+        let clients = endpoints.iter().map(|endpoint| Client::new(endpoint, "pull", options));
+        let clients = clients.collect::<Result<_, _>>()?;
+        Ok(Self { clients, root: OnceLock::new(), limit: unlade_oci::limit::JSON })
+    }
+
+    /// Prepares to read an image from one place only.
+    pub(crate) fn at(endpoint: &Endpoint, options: &Options) -> Result<Self, Error> {
+        let clients = vec![Client::new(endpoint, "pull", options)?];
+        Ok(Self { clients, root: OnceLock::new(), limit: unlade_oci::limit::JSON })
+    }
+
+    /// Returns the name of the image at the place from which it is read: a mirror, or the registry
+    /// itself. Returns `None` before anything is read.
+    pub fn place(&self) -> Option<&ImageReference> {
+        let (_, _, at) = self.root.get()?;
+        self.clients.get(*at).map(|client| &client.image)
+    }
+
+    /// Requests the root from the first place that has it.
+    fn read_root(&self) -> Result<&(Root, Vec<u8>, usize), Error> {
+        if let Some(root) = self.root.get() {
+            return Ok(root);
+        }
+        let mut failures = Vec::new();
+        for (at, client) in self.clients.iter().enumerate() {
+            match self.fetch_root(client) {
+                Ok((root, bytes)) => return Ok(self.root.get_or_init(|| (root, bytes, at))),
+                Err(error) if at + 1 < self.clients.len() => {
+                    failures.push(format!("{}: {}", client.image, chain(&error)));
+                }
+                Err(error) if failures.is_empty() => return Err(error),
+                Err(error) => {
+                    return Err(Error::Mirrors { mirrors: failures, source: Box::new(error) });
+                }
+            }
+        }
+        // The list always contains the registry itself, so this is not reached.
+        Err(Error::Reference { image: String::new() })
+    }
+
+    /// Returns the root, and the client that read it.
+    fn chosen(&self) -> Result<(&Root, &[u8], &Client), Error> {
+        let (root, bytes, at) = self.read_root()?;
+        let client = self.clients.get(*at);
+        let client = client.ok_or_else(|| Error::Reference { image: String::new() })?;
+        Ok((root, bytes, client))
     }
 
     /// Requests a manifest or an index.
-    fn document(&self, reference: &str, what: &str) -> Result<(HeaderMap, Vec<u8>), Error> {
-        let url = self.client.url(&format!("manifests/{reference}"));
+    fn document(
+        &self,
+        client: &Client,
+        reference: &str,
+        what: &str,
+    ) -> Result<(HeaderMap, Vec<u8>), Error> {
+        let url = client.url(&format!("manifests/{reference}"));
         let ask = Ask { method: "GET", url: &url, what, accept: DOCUMENTS, from: 0, size: 0 };
-        let answer = self.client.ask(&ask)?;
-        let mut answer = self.client.expect(answer, &[200], what)?;
+        let answer = client.ask(&ask)?;
+        let mut answer = client.expect(answer, &[200], what)?;
         let headers = std::mem::take(answer.headers_mut());
         let body = answer.body_mut().with_config().limit(self.limit).read_to_vec();
         let body = body.map_err(|error| match error {
@@ -64,11 +120,11 @@ impl Remote {
         Ok((headers, body))
     }
 
-    fn fetch_root(&self) -> Result<(Root, Vec<u8>), Error> {
-        let image = &self.client.image;
+    fn fetch_root(&self, client: &Client) -> Result<(Root, Vec<u8>), Error> {
+        let image = &client.image;
         let reference = image.digest().or(image.tag()).unwrap_or(DEFAULT_TAG);
         let what = format!("image {image}");
-        let (headers, bytes) = self.document(reference, &what)?;
+        let (headers, bytes) = self.document(client, reference, &what)?;
         let invalid = |problem: String| Error::Invalid { what: what.clone(), problem };
         let computed = digest::sha256(&bytes).map_err(|error| invalid(error.to_string()))?;
         let digest: Digest = match image.digest() {
@@ -94,31 +150,61 @@ impl Remote {
 
 impl Origin for Remote {
     fn root(&self) -> Result<Root, Box<dyn StdError + Send + Sync>> {
-        if let Some((root, _)) = &*self.root.borrow() {
-            return Ok(root.clone());
-        }
-        let (root, bytes) = self.fetch_root()?;
-        self.root.replace(Some((root.clone(), bytes)));
-        Ok(root)
+        Ok(self.chosen()?.0.clone())
     }
 
     fn open(&self, part: &Part<'_>) -> Result<Box<dyn Read + '_>, Box<dyn StdError + Send + Sync>> {
         let digest = part.digest;
+        let (root, bytes, client) = self.chosen()?;
         match part.kind {
             Kind::Manifest => {
-                if let Some((root, bytes)) = &*self.root.borrow()
-                    && root.digest == *digest
-                {
-                    return Ok(Box::new(std::io::Cursor::new(bytes.clone())));
+                if root.digest == *digest {
+                    return Ok(Box::new(bytes));
                 }
-                let (_, bytes) = self.document(digest.as_ref(), &format!("manifest {digest}"))?;
-                Ok(Box::new(std::io::Cursor::new(bytes)))
+                let what = format!("manifest {digest}");
+                let (_, bytes) = self.document(client, digest.as_ref(), &what)?;
+                Ok(Box::new(io::Cursor::new(bytes)))
             }
             Kind::Blob => {
-                let url = self.client.url(&format!("blobs/{digest}"));
+                let cache = client.cache.as_ref().zip(part.size);
+                if let Some(file) = cache.and_then(|(cache, size)| cache.open(digest, size)) {
+                    return Ok(Box::new(file));
+                }
+                let url = client.url(&format!("blobs/{digest}"));
                 let what = format!("blob {digest}");
-                Ok(Box::new(Blob::open(&self.client, url, what, part.size.unwrap_or(self.limit))?))
+                let size = part.size.unwrap_or(self.limit);
+                let blob = Blob::open(client, url, what, size)?;
+                let blob: Box<dyn Read> = match &client.progress {
+                    Some(progress) => Box::new(progress.watch(digest, size, blob)),
+                    None => Box::new(blob),
+                };
+                Ok(match cache {
+                    Some((cache, size)) => cache.store(digest, size, blob),
+                    None => blob,
+                })
             }
         }
+    }
+
+    /// Reads blobs into the cache at the same time, as far as they may fill it. Without a cache,
+    /// nothing but memory could hold them.
+    fn prepare(&self, parts: &[Part<'_>]) {
+        let Ok((_, _, client)) = self.chosen() else { return };
+        let Some(cache) = &client.cache else { return };
+        let mut left = cache.max_size();
+        let mut seen = HashSet::new();
+        let mut wanted = Vec::new();
+        for part in parts {
+            let size = part.size.unwrap_or(u64::MAX);
+            if size <= left && seen.insert(part.digest) && !cache.has(part.digest, size) {
+                left -= size;
+                wanted.push(part);
+            }
+        }
+        // An error ends this. The reader of the image meets it again, and reports it.
+        _ = parallel::each(&wanted, TRANSFERS, |part, _| {
+            let mut blob = self.open(part)?;
+            io::copy(&mut blob, &mut io::sink()).map_err(Box::<dyn StdError + Send + Sync>::from)
+        });
     }
 }

@@ -1,57 +1,63 @@
-//! Pushing an image.
+//! [`Push`]: a repository of a registry as a destination.
 
 use std::io::Read;
 
 use unlade_name::{ImageReference, image::DEFAULT_TAG};
-use unlade_oci::copy::{self, Destination, copy};
+use unlade_oci::copy::{self, Destination, Failure};
 use unlade_oci::{Descriptor, Digest, Source};
-use ureq::http::header::LOCATION;
+use ureq::http::{StatusCode, header::LOCATION};
 
 use crate::client::{Ask, Client, resolve};
 use crate::source::names_registry;
 use crate::{Error, Options};
 
-/// Copies the image or index in `source` into a registry, and returns its digest.
+/// Copies the image or index in `source` into a registry, with all platforms, and returns its
+/// digest.
 ///
 /// # Errors
 ///
 /// Returns an error if the reference is not `HOST[:PORT]/REPOSITORY[:TAG]`, if the image cannot be
 /// read or is not valid, or if the registry cannot be reached or refuses it.
 pub fn push(source: &Source, image: &ImageReference, options: &Options) -> Result<Digest, Error> {
-    // An image is only pushed where the reference says, not to the default registry.
-    if image.is_digest() || !names_registry(image) {
-        return Err(Error::Reference { image: image.to_string() });
+    let push = Push::new(image, options)?;
+    let all = copy::Options { all: true, ..copy::Options::default() };
+    match copy::copy(source, &push, &all) {
+        Ok(copied) => Ok(copied.digest),
+        Err(copy::Error::Destination(error)) => Err(match error.downcast::<Error>() {
+            Ok(error) => *error,
+            Err(error) => Error::Image(error),
+        }),
+        Err(error) => Err(Error::Image(Box::new(error))),
     }
-    let mut push = Push { client: Client::new(image, "pull,push", options)? };
-    // An upload cannot be sent again after a challenge, so ask for the challenge first.
-    let url = push.client.root();
-    let what = "the API of the registry";
-    push.client.ask(&Ask { method: "GET", url: &url, what, accept: "", from: 0, size: 0 })?;
-    copy(source, &mut push).map_err(|error| match error {
-        copy::Error::Destination(error) => error,
-        error => Error::Image(Box::new(error)),
-    })
 }
 
-struct Push {
+/// A repository of a registry, and the tag that the root of the copy gets.
+pub(crate) struct Push {
     client: Client,
 }
 
-impl Destination for Push {
-    type Error = Error;
+impl Push {
+    pub(crate) fn new(image: &ImageReference, options: &Options) -> Result<Self, Error> {
+        // An image is only pushed where the reference says, not to the default registry.
+        if image.is_digest() || !names_registry(image) {
+            return Err(Error::Reference { image: image.to_string() });
+        }
+        let endpoint = options.configuration.read()?.destination(image)?;
+        let client = Client::new(&endpoint, "pull,push", options)?;
+        // An upload cannot be sent again after a challenge, so ask for the challenge first.
+        let url = client.root();
+        let what = "the API of the registry";
+        client.ask(&Ask { method: "GET", url: &url, what, accept: "", from: 0, size: 0 })?;
+        Ok(Self { client })
+    }
 
-    fn blob(&mut self, blob: &Descriptor, reader: &mut dyn Read) -> Result<(), Error> {
+    fn upload(&self, blob: &Descriptor, reader: &mut dyn Read) -> Result<(), Error> {
         let client = &self.client;
         let digest = blob.digest();
         let what = format!("blob {digest} of {}", client.image);
-        let url = client.url(&format!("blobs/{digest}"));
-        let ask = Ask { method: "HEAD", url: &url, what: &what, accept: "", from: 0, size: 0 };
-        if client.ask(&ask)?.status() == 200 {
-            return Ok(());
-        }
         let url = client.url("blobs/uploads/");
-        let answer = client.ask(&Ask { method: "POST", url: &url, ..ask })?;
-        let answer = client.expect(answer, &[202], &what)?;
+        let ask = Ask { method: "POST", url: &url, what: &what, accept: "", from: 0, size: 0 };
+        let answer = client.expect(client.ask(&ask)?, &[202], &what)?;
         let invalid = || Error::Invalid {
             what: what.clone(),
             problem: "it names no place for the upload".to_owned(),
@@ -63,23 +69,50 @@ impl Destination for Push {
         let separator = if place.contains('?') { '&' } else { '?' };
         let url = format!("{place}{separator}digest={digest}");
         let kind = ("application/octet-stream", blob.size());
-        let answer = client.upload(&url, &what, kind, reader)?;
+        let answer = match &client.progress {
+            Some(progress) => {
+                let mut reader = progress.watch(digest, blob.size(), reader);
+                client.upload(&url, &what, kind, &mut reader)?
+            }
+            None => client.upload(&url, &what, kind, reader)?,
+        };
         client.expect(answer, &[201], &what).map(drop)
     }
 
-    fn manifest(
-        &mut self,
-        manifest: &Descriptor,
-        bytes: &[u8],
-        is_root: bool,
-    ) -> Result<(), Error> {
+    fn put(&self, manifest: &Descriptor, bytes: &[u8], is_root: bool) -> Result<(), Error> {
         let client = &self.client;
         let digest = manifest.digest().to_string();
         let reference = if is_root { client.image.tag().unwrap_or(DEFAULT_TAG) } else { &digest };
         let url = client.url(&format!("manifests/{reference}"));
         let what = format!("manifest {digest} of {}", client.image);
         let media_type = manifest.media_type().to_string();
-        let answer = client.upload(&url, &what, (&media_type, manifest.size()), &mut &*bytes)?;
+        let size = bytes.len() as u64;
+        let upload = || client.upload(&url, &what, (&media_type, size), &mut &*bytes);
+        let logins = client.logins();
+        let mut answer = upload()?;
+        // A token can expire during the uploads of large blobs.
+        if answer.status() == StatusCode::UNAUTHORIZED {
+            client.log_in(answer.headers(), logins)?;
+            answer = upload()?;
+        }
         client.expect(answer, &[201], &what).map(drop)
+    }
+}
+
+impl Destination for Push {
+    fn has(&self, blob: &Descriptor) -> Result<bool, Failure> {
+        let digest = blob.digest();
+        let what = format!("blob {digest} of {}", self.client.image);
+        let url = self.client.url(&format!("blobs/{digest}"));
+        let ask = Ask { method: "HEAD", url: &url, what: &what, accept: "", from: 0, size: 0 };
+        Ok(self.client.ask(&ask)?.status() == 200)
+    }
+
+    fn blob(&self, blob: &Descriptor, reader: &mut dyn Read) -> Result<(), Failure> {
+        Ok(self.upload(blob, reader)?)
+    }
+
+    fn manifest(&self, manifest: &Descriptor, bytes: &[u8], is_root: bool) -> Result<(), Failure> {
+        Ok(self.put(manifest, bytes, is_root)?)
     }
 }

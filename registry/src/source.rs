@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use unlade_name::ImageReference;
+use unlade_oci::extract::Extracted;
 use unlade_oci::{Image, Source, manifest, store};
 
 use crate::{Options, Remote};
@@ -19,14 +20,34 @@ pub fn read(
     registry: &Options,
 ) -> Result<Image, unlade_oci::Error> {
     let Source::Remote(image) = source else { return unlade_oci::read(source, options) };
-    match Remote::new(image, registry) {
-        Ok(remote) => unlade_oci::read_from(&remote, options),
-        Err(error) => {
-            let (name, source) = (image.to_string(), error.into());
-            let error = manifest::Error::Store(store::Error::Origin { name, source });
-            Err(unlade_oci::Error::Origin(error))
-        }
-    }
+    unlade_oci::read_from(&remote(image, registry)?, options)
+}
+
+/// Writes the directory that the label `label` of an image names into the empty directory `into`, as
+/// [`unlade_oci::extract()`] does.
+///
+/// # Errors
+///
+/// Returns an error under the same conditions as [`unlade_oci::extract()`], or if the registry
+/// fails.
+pub fn extract(
+    source: &Source,
+    label: &str,
+    into: &Path,
+    options: &unlade_oci::Options,
+    registry: &Options,
+) -> Result<Extracted, unlade_oci::Error> {
+    let Source::Remote(image) = source else {
+        return unlade_oci::extract(source, label, into, options);
+    };
+    unlade_oci::extract_from(&remote(image, registry)?, label, into, options)
+}
+
+fn remote(image: &ImageReference, registry: &Options) -> Result<Remote, unlade_oci::Error> {
+    Remote::new(image, registry).map_err(|error| {
+        let (name, source) = (image.to_string(), error.into());
+        unlade_oci::Error::Origin(manifest::Error::Store(store::Error::Origin { name, source }))
+    })
 }
 
 /// Returns the image in a registry that a plain path names, if no such file exists. Returns any

@@ -14,6 +14,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use unlade_images::opm::Opm;
 use unlade_images::unpacker::Unpacker;
 use unlade_oci::build::{self, Image};
 use unlade_oci::{Reference, Transport};
@@ -129,6 +130,17 @@ impl Cluster {
     pub fn push_unpacker(&self) -> String {
         let program = shipped::unpacker();
         self.push(&Unpacker::new(program).image(), "unlade/unlade-unpacker:test")
+    }
+
+    /// Pushes the image with the static server and the static unpacker, and returns its name.
+    ///
+    /// # Panics
+    ///
+    /// Panics like [`Cluster::push`], [`shipped::unpacker`] and [`shipped::server`].
+    pub fn push_opm(&self) -> String {
+        let unpacker = Unpacker::new(shipped::unpacker());
+        let opm = Opm { unpacker, server: shipped::server(), documents: None };
+        self.push(&opm.image(), "unlade/unlade-opm:test")
     }
 
     /// Returns the testbed.

@@ -1,18 +1,21 @@
 //! The corpus of bundles, and what upstream's Go code answered for each of them.
 //!
 //! The crafted bundles, the YAML cases and all answers are in `tests/corpus`. The published bundles
-//! are not part of the repository: `cargo xtask corpus fetch` gets them. They are in the folder
+//! and catalogs are not part of the repository: `cargo xtask corpus fetch` gets them. They are in the folder
 //! that `UNLADE_CORPUS` names; without it in `../shared/corpus` beside the workspace, if that
 //! exists; otherwise in `target/corpus`. `cargo xtask` looks in the same places.
 
 #![expect(clippy::panic, reason = "a harness: a corpus that does not read must fail the test")]
 
 use std::{
+    error::Error,
     fs,
     path::{Path, PathBuf},
 };
 
+use ruzstd::decoding::StreamingDecoder;
 use serde::de::DeserializeOwned;
+use sha2::{Digest as _, Sha256};
 use unlade_bundle::{Directory, File};
 
 pub mod golden;
@@ -98,12 +101,7 @@ pub fn crafted_with_texts() -> Vec<Sample> {
 /// Panics if there are not exactly 181. A test that calls this must be
 /// `#[ignore = "needs the published bundles"]`.
 pub fn published() -> Vec<Sample> {
-    let bundles = published_folder().join("bundles");
-    assert!(
-        bundles.is_dir(),
-        "{} does not exist: run `cargo xtask corpus fetch`, or name the corpus in UNLADE_CORPUS",
-        bundles.display()
-    );
+    let bundles = published_folder("bundles");
     let packages = sorted(&repository().join("golden"));
     let packages = packages.iter().filter(|package| file_name(package) != CRAFTED);
     let samples: Vec<_> = packages
@@ -111,6 +109,16 @@ pub fn published() -> Vec<Sample> {
         .collect();
     assert_eq!(samples.len(), N_PUBLISHED, "published bundles");
     samples
+}
+
+/// Returns the folder of the published catalogs, `OPENSHIFT-VERSION/PACKAGE` each.
+///
+/// # Panics
+///
+/// Panics if it does not exist. A test that calls this must be
+/// `#[ignore = "needs the published catalogs"]`.
+pub fn published_catalogs() -> PathBuf {
+    published_folder("catalogs/published")
 }
 
 /// Reads every bundle, crafted and published.
@@ -130,21 +138,47 @@ pub fn lines<T: DeserializeOwned>(file: &str) -> Vec<T> {
     lines.map(|line| parse(&path, line)).collect()
 }
 
+/// Unpacks an archive of the corpus, such as `catalogs/crafted.tar.zst`, into the folder `into`.
+///
+/// # Panics
+///
+/// Panics if the archive cannot be read.
+pub fn unpack(archive: &str, into: &Path) {
+    let path = repository().join(archive);
+    let unpack = || -> Result<(), Box<dyn Error>> {
+        let tar = StreamingDecoder::new(fs::File::open(&path)?)?;
+        Ok(tar::Archive::new(tar).unpack(into)?)
+    };
+    unpack().unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+}
+
+/// Returns the SHA-256 of `bytes` in hexadecimal, as in the answers.
+pub fn sha256(bytes: impl AsRef<[u8]>) -> String {
+    Sha256::digest(bytes).iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
+}
+
 /// Returns the folder of the corpus in the repository.
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
 }
 
-/// Returns the folder of the published bundles, which need not exist.
-fn published_folder() -> PathBuf {
+/// Returns a folder of the published part of the corpus.
+fn published_folder(name: &str) -> PathBuf {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    std::env::var_os("UNLADE_CORPUS").map_or_else(
+    let corpus = std::env::var_os("UNLADE_CORPUS").map_or_else(
         || {
             let beside = workspace.join("../shared/corpus");
             if beside.is_dir() { beside } else { workspace.join("target/corpus") }
         },
         PathBuf::from,
-    )
+    );
+    let folder = corpus.join(name);
+    assert!(
+        folder.is_dir(),
+        "{} does not exist: run `cargo xtask corpus fetch`, or name the corpus in UNLADE_CORPUS",
+        folder.display()
+    );
+    folder
 }
 
 /// Reads the bundles below `bundles` that have an answer in `answers`.

@@ -12,6 +12,8 @@ use unlade_yaml as yaml;
 
 /// The name of the unpacker's image in the manifests.
 pub const UNPACKER: &str = "registry.example/unlade-unpacker";
+/// The name of the image that also serves catalogs.
+pub const OPM: &str = "registry.example/unlade-opm";
 /// The name of the bundle image in the manifests.
 pub const BUNDLE: &str = "registry.example/bundle";
 

@@ -8,11 +8,8 @@ use std::time::SystemTime;
 
 use unlade_oci::Platform;
 
-/// The variable with the path of an up-to-date static unpacker; `cargo xtask test` sets it.
-const UNPACKER: &str = "UNLADE_UNPACKER";
-
-/// The sources of the program, relative to the workspace.
-const SOURCES: [&str; 4] = ["Cargo.lock", "crates", "unpacker/Cargo.toml", "unpacker/src"];
+/// The sources of our programs, relative to the workspace.
+const SOURCES: [&str; 2] = ["Cargo.lock", "crates"];
 
 /// Returns the static unpacker that `UNLADE_UNPACKER` names, or the one that `cargo xtask dist`
 /// builds.
@@ -22,16 +19,35 @@ const SOURCES: [&str; 4] = ["Cargo.lock", "crates", "unpacker/Cargo.toml", "unpa
 /// Panics if the program does not exist, or if `UNLADE_UNPACKER` is not set and a source is newer
 /// than the program, because a test of an old program says nothing about the sources.
 pub fn unpacker() -> PathBuf {
-    if let Some(path) = std::env::var_os(UNPACKER) {
+    program("unpacker", "cargo xtask dist")
+}
+
+/// Returns the static server that `UNLADE_SERVER` names, or the one that `cargo xtask image --server`
+/// builds.
+///
+/// # Panics
+///
+/// Panics as [`unpacker`] does.
+pub fn server() -> PathBuf {
+    program("server", "cargo xtask image --server")
+}
+
+/// Returns one of our programs. `cargo xtask test` names up-to-date ones in variables.
+fn program(name: &str, build: &str) -> PathBuf {
+    let variable = format!("UNLADE_{}", name.to_uppercase());
+    if let Some(path) = std::env::var_os(&variable) {
         let path = PathBuf::from(path);
-        assert!(path.exists(), "{UNPACKER}: {} does not exist", path.display());
+        assert!(path.exists(), "{variable}: {} does not exist", path.display());
         return path;
     }
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let architecture = Platform::host().architecture;
-    let path = workspace.join(format!("target/shipped/unlade-unpacker-{architecture}"));
-    if let Err(why) = check_fresh(&path, &SOURCES.map(|source| workspace.join(source))) {
-        panic!("{why}: run `cargo xtask dist`");
+    let path = workspace.join(format!("target/shipped/unlade-{name}-{architecture}"));
+    let own = [format!("{name}/Cargo.toml"), format!("{name}/src")];
+    let sources =
+        SOURCES.iter().map(|it| workspace.join(it)).chain(own.map(|it| workspace.join(it)));
+    if let Err(why) = check_fresh(&path, &sources.collect::<Vec<_>>()) {
+        panic!("{why}: run `{build}`");
     }
     path
 }

@@ -3,12 +3,15 @@
 #![expect(clippy::unwrap_used, reason = "a test: what fails here fails the test")]
 
 use std::fs;
-use std::path::Path;
 
 use serde::Deserialize;
 use tempfile::TempDir;
-use unlade_catalog::{Rule, Severity};
+use unlade_catalog::{
+    Rule, Severity,
+    graph::{Selection, mermaid},
+};
 use unlade_catalog_directory::{Limits, Reading, read};
+use unlade_tests::corpus;
 
 /// The number of crafted catalogs.
 const N_CRAFTED: usize = 346;
@@ -19,6 +22,16 @@ const DELIBERATE: &[(&str, &str)] = &[];
 #[derive(Debug, Deserialize)]
 struct Golden {
     validate: Validate,
+    #[serde(rename = "renderGraph")]
+    graph: Answer,
+}
+
+/// The output of a command of opm, or its error.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Answer {
+    Text(String),
+    Error(#[expect(dead_code, reason = "shown if a test fails")] String),
 }
 
 #[derive(Debug, Deserialize)]
@@ -28,19 +41,11 @@ struct Validate {
     error: String,
 }
 
-/// Unpacks the archive `name` of the corpus.
-fn unpack(name: &str, into: &Path) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/catalogs").join(name);
-    let file = fs::File::open(path).unwrap();
-    let tar = ruzstd::decoding::StreamingDecoder::new(file).unwrap();
-    tar::Archive::new(tar).unpack(into).unwrap();
-}
-
 /// Calls `visit` with the name of each crafted catalog, the answer of opm, and ours.
 fn each_crafted(mut visit: impl FnMut(&str, Golden, Reading)) {
     let folder = TempDir::new().unwrap();
-    unpack("crafted.tar.zst", folder.path());
-    unpack("crafted-golden.tar.zst", folder.path());
+    corpus::unpack("catalogs/crafted.tar.zst", folder.path());
+    corpus::unpack("catalogs/crafted-golden.tar.zst", folder.path());
     let mut answers: Vec<_> = fs::read_dir(folder.path().join("crafted-golden"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -138,4 +143,23 @@ fn every_refusal_has_the_rule_that_opm_names_and_a_place() {
     });
     assert_eq!(wrong, [""; 0]);
     assert!(n_compared > 180, "{n_compared}");
+}
+
+/// The catalogs whose Mermaid text differs from that of opm, with the reason.
+const DIFFERENT_GRAPHS: &[(&str, &str)] =
+    &[("serve-odd-names", "Mermaid does not read an identifier with a blank")];
+
+#[test]
+fn the_graph_of_every_crafted_catalog_is_that_of_opm() {
+    let (mut different, mut n_compared) = (Vec::new(), 0);
+    each_crafted(|name, golden, reading| {
+        let Answer::Text(expected) = golden.graph else { return };
+        n_compared += 1;
+        let (all, style) = (Selection::default(), mermaid::Style::default());
+        if mermaid::write(&reading.catalog, &all, &style).unwrap() != expected {
+            different.push(name.to_owned());
+        }
+    });
+    assert_eq!(different, DIFFERENT_GRAPHS.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+    assert_eq!(n_compared, 247);
 }

@@ -11,10 +11,12 @@ use crate::{
     dist, workspace,
 };
 
+mod catalog;
 mod cluster;
 mod hostile;
 pub(crate) mod measure;
 mod peer;
+mod registry;
 mod sample;
 mod table;
 
@@ -40,10 +42,14 @@ pub(crate) struct Arguments {
 /// Other measurements.
 #[derive(clap::Subcommand)]
 enum What {
+    /// Measures reading catalogs, compared with `opm`, and how our commands grow.
+    Catalog(catalog::Arguments),
     /// Measures launches on a real cluster, compared with OLM's own unpack Job.
     Cluster(cluster::Arguments),
     /// Measures the programs on hostile inputs.
     Hostile(hostile::Arguments),
+    /// Measures reading bundles from a registry, compared with skopeo and opm.
+    Registry(registry::Arguments),
 }
 
 /// Our programs.
@@ -61,14 +67,15 @@ struct Task {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     match &arguments.what {
+        Some(What::Catalog(arguments)) => return catalog::run(arguments),
         Some(What::Cluster(arguments)) => return cluster::run(arguments),
         Some(What::Hostile(arguments)) => return hostile::run(arguments),
+        Some(What::Registry(arguments)) => return registry::run(arguments),
         None => {}
     }
     let bundles = sample::bundles()?;
     let unpacker = dist::build()?.program;
-    command::run(&mut cargo(["build", "--release", "--locked", "--package", "unlade"]))?;
-    let programs = Programs { unpacker, unlade: workspace::target().join("release/unlade") };
+    let programs = Programs { unpacker, unlade: release_build()? };
     let peers = peer::build();
 
     println!("{}", table::HEADING);
@@ -79,6 +86,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Builds the command for a release, and returns its path.
+fn release_build() -> Result<PathBuf, Error> {
+    command::run(&mut cargo(["build", "--release", "--locked", "--package", "unlade"]))?;
+    Ok(workspace::target().join("release/unlade"))
 }
 
 fn tasks(bundle: &Bundle, ours: &Programs, theirs: Option<&Peers>) -> Result<Vec<Task>, Error> {

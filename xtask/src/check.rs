@@ -45,6 +45,7 @@ pub(crate) fn run() -> Result<(), Error> {
     command::run(&mut cargo(["fmt", "--all", "--check"]))?;
     // A separate workspace, which only `cargo xtask fuzz` builds.
     command::run(&mut cargo(["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]))?;
+    check_fuzz_lock_file()?;
     let lints = ["--workspace", "--all-targets", "--locked"];
     for features in [&[][..], &["--all-features"]] {
         let arguments = [&["clippy"][..], &lints, features, &["--", "-D", "warnings"]].concat();
@@ -58,6 +59,19 @@ pub(crate) fn run() -> Result<(), Error> {
     }
     check_portable_crates()?;
     deny()
+}
+
+/// Checks that `fuzz/Cargo.lock` fits the crates of this workspace. Their dependencies are its own,
+/// so it becomes stale without a change in `fuzz`.
+fn check_fuzz_lock_file() -> Result<(), Error> {
+    let metadata = ["metadata", "--locked", "--format-version", "1"];
+    command::capture(cargo(metadata).args(["--manifest-path", "fuzz/Cargo.toml"])).map_err(
+        |_| {
+            let update = "cargo update --workspace --manifest-path fuzz/Cargo.toml";
+            Error::Found(format!("fuzz/Cargo.lock does not fit the workspace; run `{update}`"))
+        },
+    )?;
+    Ok(())
 }
 
 /// Checks that the crates with code that differs between systems compile for macOS. Nothing is

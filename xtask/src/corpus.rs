@@ -1,4 +1,4 @@
-//! `cargo xtask corpus`: the published bundles, which are not part of the repository.
+//! `cargo xtask corpus`: the published bundles and catalogs, which are not part of the repository.
 
 use std::{
     collections::BTreeMap,
@@ -19,30 +19,65 @@ use crate::{
 const CORPUS: &str = "UNLADE_CORPUS";
 /// The SHA-256 and the path of each file, in the format of `sha256sum`, relative to the corpus.
 const CHECKSUMS: &str = "tests/corpus/published.sha256";
-/// Where the bundles were published (Apache-2.0), and the commit that they are taken from.
+/// Where they were published (Apache-2.0), and the commit that they are taken from.
 const REPOSITORY: &str = "https://github.com/redhat-openshift-ecosystem/community-operators-prod";
 const COMMIT: &str = "699495f2ff526f9679a0d9d54688f09c683eff2c";
-/// The folder of the bundles in that repository, and here.
-const THEIRS: &str = "operators";
-const OURS: &str = "bundles";
 
-/// The published bundles of the corpus. They are in `UNLADE_CORPUS`; without it, in
+/// An archive in which a corpus can have the published catalogs: `sample/VERSION-PACKAGE/`.
+const ARCHIVE: &str = "catalogs/sample.tar.zst";
+
+/// A part of the corpus that is fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Part {
+    Bundles,
+    Catalogs,
+}
+
+impl Part {
+    const ALL: [Self; 2] = [Self::Bundles, Self::Catalogs];
+
+    /// Its folder in the corpus.
+    fn ours(self) -> &'static str {
+        match self {
+            Self::Bundles => "bundles",
+            Self::Catalogs => "catalogs/published",
+        }
+    }
+
+    /// Its folder in the repository where it was published.
+    fn theirs(self) -> &'static str {
+        match self {
+            Self::Bundles => "operators",
+            Self::Catalogs => "catalogs",
+        }
+    }
+
+    /// Checks whether it exists. The digests are not compared.
+    pub(crate) fn exists(self) -> bool {
+        folder().join(self.ours()).is_dir()
+    }
+}
+
+/// The published bundles and catalogs of the corpus. They are in `UNLADE_CORPUS`; without it, in
 /// `../shared/corpus` if that exists, and in `target/corpus` otherwise.
 #[derive(clap::Subcommand)]
 pub(crate) enum Action {
-    /// Fetches the 181 published bundles with git, and compares each file with its SHA-256.
+    /// Fetches the 181 published bundles and 26 published catalogs with git, and compares each file
+    /// with its SHA-256.
     Fetch {
         /// A checkout of community-operators-prod, or a corpus, to copy from; nothing is fetched.
         #[arg(long, value_name = "FOLDER")]
         from: Option<PathBuf>,
     },
-    /// Compares each file of the published bundles with its SHA-256.
+    /// Compares each file of the published bundles and catalogs with its SHA-256.
     Verify,
 }
 
 pub(crate) fn run(action: &Action) -> Result<(), Error> {
     match action {
-        Action::Fetch { from } => fetch(from.as_deref())?,
+        Action::Fetch { from } => {
+            Part::ALL.into_iter().try_for_each(|part| fetch(part, from.as_deref()))?;
+        }
         Action::Verify => {
             verify(&folder(), &checksums()?)?;
         }
@@ -63,45 +98,46 @@ pub(crate) fn folder() -> PathBuf {
     )
 }
 
-/// Checks whether the published bundles exist. Their digests are not compared.
-pub(crate) fn exists() -> bool {
-    folder().join(OURS).is_dir()
-}
-
-/// Puts the published bundles in place, from the repository or from a copy of it. Afterwards either
-/// all of them are in place, with the right digests, or none.
-pub(crate) fn fetch(from: Option<&Path>) -> Result<(), Error> {
+/// Puts a part in place, from the repository or from a copy of it. Afterwards either all its files
+/// are in place, with the right digests, or none.
+pub(crate) fn fetch(part: Part, from: Option<&Path>) -> Result<(), Error> {
     let folder = folder();
-    let checksums = checksums()?;
-    if exists() {
+    let mut checksums = checksums()?;
+    checksums.retain(|path, _| path.starts_with(part.ours()));
+    if part.exists() {
         return verify(&folder, &checksums);
     }
-    fs::create_dir_all(&folder).map_err(file(&folder))?;
+    let place = folder.join(part.ours());
+    let parent = place.parent().unwrap_or(&folder);
+    fs::create_dir_all(parent).map_err(file(parent))?;
     // The files are put next to their final place first, so that they can be moved there all at
     // once.
     let staging = folder.join(format!("fetch.{}.new", std::process::id()));
-    let outcome = fetch_into(from, &staging, &checksums).and_then(|()| {
-        let place = folder.join(OURS);
-        fs::rename(staging.join(OURS), &place).map_err(file(&place))
-    });
+    let outcome = fetch_into(part, from, &staging, &checksums)
+        .and_then(|()| fs::rename(staging.join(part.ours()), &place).map_err(file(&place)));
     // The remaining files there are not needed.
     let _ = fs::remove_dir_all(&staging);
     outcome
 }
 
 fn fetch_into(
+    part: Part,
     from: Option<&Path>,
     staging: &Path,
     checksums: &BTreeMap<PathBuf, String>,
 ) -> Result<(), Error> {
+    let archive = folder().join(ARCHIVE);
     let source = match from {
         Some(from) => from.to_owned(),
-        None => clone(&staging.join("repository"), checksums)?,
+        None if part == Part::Catalogs && archive.is_file() => {
+            unpack(&archive, &staging.join("repository"))?
+        }
+        None => clone(part, &staging.join("repository"), checksums)?,
     };
-    let ours = source.join(OURS);
-    let source = if ours.is_dir() { ours } else { source.join(THEIRS) };
+    let ours = source.join(part.ours());
+    let source = if ours.is_dir() { ours } else { source.join(part.theirs()) };
     for path in checksums.keys() {
-        let below = path.strip_prefix(OURS).unwrap_or(path);
+        let below = path.strip_prefix(part.ours()).unwrap_or(path);
         let to = staging.join(path);
         let parent = to.parent().unwrap_or(staging);
         fs::create_dir_all(parent).map_err(file(parent))?;
@@ -111,8 +147,8 @@ fn fetch_into(
     verify(staging, checksums)
 }
 
-/// Clones only the folders of the bundles, at the pinned commit.
-fn clone(into: &Path, checksums: &BTreeMap<PathBuf, String>) -> Result<PathBuf, Error> {
+/// Clones only the folders of the files, at the pinned commit.
+fn clone(part: Part, into: &Path, checksums: &BTreeMap<PathBuf, String>) -> Result<PathBuf, Error> {
     fs::create_dir_all(into).map_err(file(into))?;
     let git = |arguments: &[&str]| {
         let mut git = Command::new("git");
@@ -121,13 +157,13 @@ fn clone(into: &Path, checksums: &BTreeMap<PathBuf, String>) -> Result<PathBuf, 
     git(&["init", "--quiet"])?;
     git(&["remote", "add", "origin", REPOSITORY])?;
     git(&["fetch", "--quiet", "--depth=1", "--filter=blob:none", "origin", COMMIT])?;
-    // bundles/PACKAGE/VERSION/...
+    // PACKAGE/VERSION/... of a bundle, and VERSION/PACKAGE/... of a catalog.
     let mut folders: Vec<String> = checksums
         .keys()
+        .filter_map(|path| path.strip_prefix(part.ours()).ok())
         .map(|path| {
-            let parts: Vec<_> =
-                path.iter().skip(1).take(2).map(|it| it.to_string_lossy()).collect();
-            format!("{THEIRS}/{}", parts.join("/"))
+            let parts: Vec<_> = path.iter().take(2).map(|it| it.to_string_lossy()).collect();
+            format!("{}/{}", part.theirs(), parts.join("/"))
         })
         .collect();
     folders.dedup();
@@ -136,6 +172,23 @@ fn clone(into: &Path, checksums: &BTreeMap<PathBuf, String>) -> Result<PathBuf, 
     set.arg("-C").arg(into).args(["sparse-checkout", "set"]).args(&folders);
     command::capture(&mut set)?;
     git(&["checkout", "--quiet", COMMIT])?;
+    Ok(into.to_owned())
+}
+
+/// Unpacks the archive of the catalogs, in the layout of the repository.
+fn unpack(archive: &Path, into: &Path) -> Result<PathBuf, Error> {
+    fs::create_dir_all(into).map_err(file(into))?;
+    command::run(Command::new("tar").arg("-C").arg(into).arg("--zstd").arg("-xf").arg(archive))?;
+    let sample = into.join("sample");
+    for entry in fs::read_dir(&sample).map_err(file(&sample))?.flatten() {
+        let name = entry.file_name();
+        let Some((version, package)) = name.to_str().and_then(|it| it.split_once('-')) else {
+            continue;
+        };
+        let folder = into.join(Part::Catalogs.theirs()).join(version);
+        fs::create_dir_all(&folder).map_err(file(&folder))?;
+        fs::rename(entry.path(), folder.join(package)).map_err(file(&folder))?;
+    }
     Ok(into.to_owned())
 }
 
@@ -162,14 +215,15 @@ fn checksums() -> Result<BTreeMap<PathBuf, String>, Error> {
     parse(&text).ok_or_else(|| Error::Found(format!("{CHECKSUMS} has an invalid line")))
 }
 
-/// Reads the lines of `sha256sum`. Returns `None` if a path leaves the folder of the bundles.
+/// Reads the lines of `sha256sum`. Returns `None` if a path leaves the folders of the parts.
 fn parse(text: &str) -> Option<BTreeMap<PathBuf, String>> {
     let line = |line: &str| {
         let (digest, path) = line.split_once("  ")?;
         let path = PathBuf::from(path);
         let is_below = path.components().all(|part| matches!(part, Component::Normal(_)));
         let is_digest = digest.len() == 64 && digest.bytes().all(|it| it.is_ascii_hexdigit());
-        (is_below && is_digest && path.starts_with(OURS)).then(|| (path, digest.to_owned()))
+        let is_part = Part::ALL.iter().any(|part| path.starts_with(part.ours()));
+        (is_below && is_digest && is_part).then(|| (path, digest.to_owned()))
     };
     text.lines().map(line).collect()
 }
@@ -193,34 +247,38 @@ mod tests {
     #[test]
     fn files_are_copied_from_either_layout_and_compared_with_their_digests() {
         let folder = tempfile::tempdir().unwrap();
-        let path = "etcd/1/manifests/csv.yaml";
-        let list = format!("{}  bundles/{path}\n", digest("kind: A"));
-        let checksums = parse(&list).unwrap();
-        for layout in [OURS, THEIRS] {
-            let from = folder.path().join(format!("{layout}-source"));
-            let source = from.join(layout).join(path);
-            fs::create_dir_all(source.parent().unwrap()).unwrap();
-            fs::write(&source, "kind: A").unwrap();
-            let staging = folder.path().join(format!("{layout}-good"));
-            fetch_into(Some(&from), &staging, &checksums).unwrap();
-            assert_eq!(fs::read(staging.join(OURS).join(path)).unwrap(), b"kind: A");
+        for part in Part::ALL {
+            let path = "etcd/1/manifests/csv.yaml";
+            let list = format!("{}  {}/{path}\n", digest("kind: A"), part.ours());
+            let checksums = parse(&list).unwrap();
+            for layout in [part.ours(), part.theirs()] {
+                let from = folder.path().join(format!("{part:?}/{layout}-source"));
+                let source = from.join(layout).join(path);
+                fs::create_dir_all(source.parent().unwrap()).unwrap();
+                fs::write(&source, "kind: A").unwrap();
+                let staging = folder.path().join(format!("{part:?}/{layout}-good"));
+                fetch_into(part, Some(&from), &staging, &checksums).unwrap();
+                assert_eq!(fs::read(staging.join(part.ours()).join(path)).unwrap(), b"kind: A");
 
-            fs::write(&source, "kind: B").unwrap();
-            let staging = folder.path().join(format!("{layout}-bad"));
-            let error = fetch_into(Some(&from), &staging, &checksums).unwrap_err().to_string();
-            assert!(error.contains("1 files differ") && error.contains(path), "{error}");
-            fs::remove_file(&source).unwrap();
-            assert!(fetch_into(Some(&from), &staging, &checksums).is_err());
+                fs::write(&source, "kind: B").unwrap();
+                let staging = folder.path().join(format!("{part:?}/{layout}-bad"));
+                let error = fetch_into(part, Some(&from), &staging, &checksums).unwrap_err();
+                let error = error.to_string();
+                assert!(error.contains("1 files differ") && error.contains(path), "{error}");
+                fs::remove_file(&source).unwrap();
+                assert!(fetch_into(part, Some(&from), &staging, &checksums).is_err());
+            }
         }
     }
 
     #[test]
-    fn the_list_may_only_name_files_of_bundles() {
+    fn the_list_may_only_name_files_of_the_parts() {
         for wrong in [
             format!("{DIGEST}  ../bundles/a"),
             format!("{DIGEST}  /etc/passwd"),
             format!("{DIGEST}  bundles/../a"),
             format!("{DIGEST}  other/a"),
+            format!("{DIGEST}  catalogs/a"),
             format!("{}  bundles/a", &DIGEST[1..]),
             "bundles/a".to_owned(),
         ] {

@@ -43,6 +43,15 @@ pub(crate) const UNPACKER: Program = Program {
     libc: Libc::Glibc,
     is_in_pods: true,
 };
+/// The program that serves catalogs.
+pub(crate) const SERVER: Program = Program {
+    name: "unlade-server",
+    package: "unlade-server",
+    features: "",
+    profile: "server",
+    libc: Libc::Glibc,
+    is_in_pods: false,
+};
 /// The command, under its two names. It resolves host names, for which a static glibc would load
 /// shared objects of the system.
 pub(crate) const COMMANDS: [Program; 2] = [command("unlade"), command("kubectl-unlade")];
@@ -118,21 +127,27 @@ pub(crate) struct Shipped {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
-    build_all(&arguments.target.architectures()?).map(|_| ())
+    build_all(&UNPACKER, &arguments.target.architectures()?).map(|_| ())
 }
 
 /// Builds the unpacker for this machine.
 pub(crate) fn build() -> Result<Shipped, Error> {
-    build_for(&UNPACKER, &Toolchain::find(Architecture::host()?, UNPACKER.libc)?)
+    build_for(&UNPACKER, &UNPACKER.toolchain(Architecture::host()?)?)
 }
 
-/// Builds the unpacker for each architecture, after checking that all of them can be built.
-pub(crate) fn build_all(architectures: &[Architecture]) -> Result<Vec<Shipped>, Error> {
-    let toolchains: Vec<_> = architectures
-        .iter()
-        .map(|it| Toolchain::find(*it, UNPACKER.libc))
-        .collect::<Result<_, _>>()?;
-    toolchains.iter().map(|toolchain| build_for(&UNPACKER, toolchain)).collect()
+/// Builds the server for this machine.
+pub(crate) fn build_server() -> Result<Shipped, Error> {
+    build_for(&SERVER, &SERVER.toolchain(Architecture::host()?)?)
+}
+
+/// Builds a program for each architecture, after checking that all of them can be built.
+pub(crate) fn build_all(
+    program: &Program,
+    architectures: &[Architecture],
+) -> Result<Vec<Shipped>, Error> {
+    let toolchains: Vec<_> =
+        architectures.iter().map(|it| program.toolchain(*it)).collect::<Result<_, _>>()?;
+    toolchains.iter().map(|toolchain| build_for(program, toolchain)).collect()
 }
 
 impl Program {

@@ -7,6 +7,7 @@ use std::{
 };
 
 use unlade_images::{
+    opm::Opm,
     tree,
     unpacker::{Documents, Unpacker},
 };
@@ -19,7 +20,7 @@ use unlade_registry::{Login, Options, credential::Stored, push};
 
 use crate::{
     command::{Error, capture},
-    dist::{self, Shipped, Target},
+    dist::{self, SERVER, Shipped, Target, UNPACKER},
     workspace,
 };
 
@@ -32,12 +33,19 @@ use crate::{
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: Target,
+    /// Also build the program that serves catalogs, and write the image that has both programs, for
+    /// OLM's `--opmImage`.
+    #[arg(long, conflicts_with = "tree")]
+    server: bool,
     /// The OCI archive to write.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The name of the image in the archive.
-    #[arg(long, default_value = concat!("unlade/unlade-unpacker:", env!("CARGO_PKG_VERSION")))]
-    name: String,
+    ///
+    /// By default, it is `unlade/unlade-unpacker` or, with --server, `unlade/unlade-opm`, with the
+    /// version as its tag.
+    #[arg(long)]
+    name: Option<String>,
     /// Write the files of the image to this new directory instead of an archive. An engine can copy
     /// them, as with `images/Containerfile`.
     #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["output", "name", "push"])]
@@ -59,19 +67,28 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     let architectures = arguments.target.architectures()?;
     if let Some(directory) = &arguments.tree {
         return match architectures.as_slice() {
-            [_] => lay_out(&dist::build_all(&architectures)?, directory),
+            [_] => lay_out(&dist::build_all(&UNPACKER, &architectures)?, directory),
             _ => Err(Error::Found("--tree supports one architecture only".into())),
         };
     }
     // Git is asked first, so that its errors appear before the build and not after it.
     let revision = revision()?;
-    let shipped = dist::build_all(&architectures)?;
-    let images: Vec<_> = shipped.iter().map(|it| image(it, Some(&revision))).collect();
+    let shipped = dist::build_all(&UNPACKER, &architectures)?;
+    let unpackers = shipped.iter().map(|it| unpacker(it, Some(&revision)));
+    let (title, images): (_, Vec<_>) = if arguments.server {
+        let servers = dist::build_all(&SERVER, &architectures)?;
+        let images = unpackers.zip(&servers).map(|(unpacker, server)| opm(unpacker, server));
+        ("unlade-opm", images.collect())
+    } else {
+        ("unlade-unpacker", unpackers.map(|unpacker| unpacker.image()).collect())
+    };
     let path = arguments
         .output
         .clone()
-        .unwrap_or_else(|| workspace::target().join("shipped/unlade-unpacker.oci.tar"));
-    let written = write(&images, &path, &arguments.name)?;
+        .unwrap_or_else(|| workspace::target().join(format!("shipped/{title}.oci.tar")));
+    let name = arguments.name.clone();
+    let name = name.unwrap_or_else(|| format!("unlade/{title}:{}", env!("CARGO_PKG_VERSION")));
+    let written = write(&images, &path, &name)?;
     for image in &written.images {
         println!("{}: {} bytes to pull, {}", image.platform, image.size, image.digest);
     }
@@ -90,18 +107,26 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     Ok(())
 }
 
-fn image(shipped: &Shipped, revision: Option<&str>) -> Image {
-    let unpacker = Unpacker {
+fn unpacker(shipped: &Shipped, revision: Option<&str>) -> Unpacker {
+    Unpacker {
         program: shipped.program.clone(),
         architecture: shipped.architecture.name().to_owned(),
-        documents: Some(Documents {
-            licence: workspace::root().join("LICENSE"),
-            licences: shipped.licences.clone(),
-            bom: shipped.bom.clone(),
-        }),
+        documents: Some(documents(shipped)),
         revision: revision.map(ToOwned::to_owned),
-    };
-    unpacker.image()
+    }
+}
+
+fn opm(unpacker: Unpacker, server: &Shipped) -> Image {
+    let documents = Some(documents(server));
+    Opm { unpacker, server: server.program.clone(), documents }.image()
+}
+
+fn documents(shipped: &Shipped) -> Documents {
+    Documents {
+        licence: workspace::root().join("LICENSE"),
+        licences: shipped.licences.clone(),
+        bom: shipped.bom.clone(),
+    }
 }
 
 /// Writes an OCI archive with an image, or with an index of several images, named `name`.
@@ -120,7 +145,7 @@ fn write(images: &[Image], path: &Path, name: &str) -> Result<Written, Error> {
 fn lay_out(shipped: &[Shipped], directory: &Path) -> Result<(), Error> {
     let file = |source| Error::File { path: directory.display().to_string(), source };
     for shipped in shipped {
-        tree::write(&image(shipped, None), directory).map_err(file)?;
+        tree::write(&unpacker(shipped, None).image(), directory).map_err(file)?;
     }
     println!("{}", directory.display());
     Ok(())

@@ -13,6 +13,7 @@ use unlade_testbed::Settings;
 use crate::{
     cluster,
     command::{self, Error},
+    corpus::Part,
 };
 use made::Made;
 
@@ -40,7 +41,7 @@ enum Supply {
 }
 
 /// Every need of every test.
-const NEEDS: [Need; 17] = [
+const NEEDS: [Need; 19] = [
     Need { name: "a cluster", hint: IN_ROOT, supply: Supply::Cluster },
     Need { name: "a testbed", hint: IN_ROOT, supply: Supply::Cluster },
     Need {
@@ -49,9 +50,19 @@ const NEEDS: [Need; 17] = [
         supply: Supply::Made(Made::Unpacker),
     },
     Need {
+        name: "the static server",
+        hint: "run `cargo xtask image --server`",
+        supply: Supply::Made(Made::Server),
+    },
+    Need {
         name: "the published bundles",
         hint: "run `cargo xtask corpus fetch`",
-        supply: Supply::Made(Made::Corpus),
+        supply: Supply::Made(Made::Corpus(Part::Bundles)),
+    },
+    Need {
+        name: "the published catalogs",
+        hint: "run `cargo xtask corpus fetch`",
+        supply: Supply::Made(Made::Corpus(Part::Catalogs)),
     },
     Need {
         name: "Go",
@@ -106,8 +117,8 @@ pub(crate) struct Plan {
     pub(crate) needs_testbed: bool,
     /// The names of unmet needs, with what the user can do.
     pub(crate) unmet: Vec<(&'static str, String)>,
-    /// The static unpacker, once it is built.
-    pub(crate) unpacker: Option<PathBuf>,
+    /// Our static programs, once they are built, and the variables by which the tests find them.
+    pub(crate) programs: Vec<(&'static str, PathBuf)>,
 }
 
 /// What the caller allows.
@@ -225,9 +236,9 @@ impl Plan {
         for made in self.makes.clone() {
             begin(&made.announcement(settings));
             match made.make(settings) {
-                Ok(program) => self.unpacker = program.or(self.unpacker.take()),
+                Ok(program) => self.programs.extend(program),
                 // The sources are ours, so a failing build is an error.
-                Err(error) if made == Made::Unpacker => return Err(error),
+                Err(error) if made.is_ours() => return Err(error),
                 Err(error) => {
                     let why = with_causes(&error);
                     eprintln!("{why}");
@@ -273,7 +284,9 @@ fn with_causes(error: &Error) -> String {
 fn install(packages: &[&str]) -> Result<(), Error> {
     let apt = |arguments: &[&str]| {
         let mut apt = Command::new("apt-get");
-        apt.env("DEBIAN_FRONTEND", "noninteractive").args(arguments);
+        // Another process may be installing packages.
+        apt.args(["-o", "DPkg::Lock::Timeout=600"]).args(arguments);
+        apt.env("DEBIAN_FRONTEND", "noninteractive");
         command::run(&mut apt)
     };
     let arguments = [&["install", "--yes", "--no-install-recommends"], packages].concat();

@@ -38,7 +38,7 @@ pub(crate) enum Kind {
     /// `cargo test`.
     Plain,
     /// `cargo xtask test`, if the machine has what is needed: `#[ignore = "needs NEED, NEED"]`,
-    /// followed by `; slow: WHY` if only `--all` runs it.
+    /// followed by `; slow: WHY`, or only `slow: WHY`, if only `--all` runs it.
     Needy { needs: Vec<String>, is_slow: bool },
     /// Another test, as a separate process: `#[ignore = "child: WHO RUNS IT"]`.
     Child,
@@ -50,6 +50,9 @@ impl Kind {
     fn from_reason(reason: &str) -> Self {
         if reason.starts_with("child: ") {
             return Self::Child;
+        }
+        if reason.starts_with("slow: ") {
+            return Self::Needy { needs: Vec::new(), is_slow: true };
         }
         let (needs, slow) = match reason.split_once("; ") {
             Some((needs, slow)) => (needs, Some(slow)),
@@ -341,6 +344,7 @@ mod tests {
         };
         assert_eq!(of("needs strace", "traced"), [""; 0]);
         assert_eq!(of("needs a testbed, strace; slow: 30 s", "cluster_a"), [""; 0]);
+        assert_eq!(of("slow: 30 s", "a"), [""; 0]);
         assert_eq!(of("child: b", "child_a"), [""; 0]);
         for (reason, name, expected) in [
             ("later", "a", "is ignored for a reason other than"),

@@ -158,9 +158,7 @@ fn run_tests(
     if env::var_os(THREADS).is_none() {
         test.env(THREADS, threads().to_string());
     }
-    if let Some(unpacker) = &plan.unpacker {
-        test.env("UNLADE_UNPACKER", unpacker);
-    }
+    test.envs(plan.programs.iter().map(|(name, path)| (name, path)));
     test.args(&arguments.filter).args(["--", "--include-ignored"]);
     test.args(skipped.iter().flat_map(|name| ["--skip", name]));
     test.args(&arguments.harness);

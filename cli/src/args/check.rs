@@ -2,7 +2,7 @@
 
 use clap::{Args as Group, ValueEnum};
 
-use super::{Connection, JobArgs, PodArgs, launch::image};
+use super::{Connection, JobArgs, PodArgs, RegistryClient, launch::image};
 
 /// Check whether a launch would succeed
 ///
@@ -16,12 +16,11 @@ pub(crate) struct Check {
     #[arg(value_name = "IMAGE", value_parser = image())]
     pub(crate) image: Option<String>,
 
-    /// Also check whether the image of the unpacker can replace the images of OLM's
-    /// catalog-operator
+    /// Also check which of our images can replace the images of OLM's catalog-operator
     ///
-    /// Warns about CatalogSources in all namespaces that set `grpcPodConfig.extractContent`: OLM
-    /// serves these with `opm serve` from the same image, and the image of the unpacker does not
-    /// contain that command.
+    /// Reports the CatalogSources in all namespaces that set `grpcPodConfig.extractContent`: OLM
+    /// serves these with `opm serve` from the image of `--opmImage`. Of our images, `unlade-opm`
+    /// contains that command.
     #[arg(long)]
     pub(crate) olm: bool,
 
@@ -37,6 +36,23 @@ pub(crate) struct Check {
 
     #[command(flatten)]
     pub(crate) connection: Connection,
+
+    /// Check from where this machine reads an image, and with which rules, certificates and login;
+    /// no cluster is needed
+    ///
+    /// Requests the manifest from each mirror and from the registry itself, as `unpack`, `catalog`
+    /// and `copy` do. The exit code is 1 if none of them returns the image.
+    #[arg(
+        long = "registry",
+        value_name = "IMAGE",
+        value_parser = image(),
+        help_heading = "Registry",
+        conflicts_with_all = ["image", "olm"]
+    )]
+    pub(crate) remote: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) registry: RegistryClient,
 }
 
 /// The output format of the checks.

@@ -1,6 +1,7 @@
 //! The arguments that select the cluster, the namespace and the user.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args as Group;
 
@@ -47,4 +48,20 @@ pub(crate) struct Connection {
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Log")]
     #[arg(hide_short_help = true)]
     pub(crate) log_format: LogFormat,
+}
+
+impl Default for Connection {
+    /// Returns the connection of a command without such arguments.
+    fn default() -> Self {
+        Self {
+            namespace: None,
+            context: None,
+            kubeconfig: None,
+            as_user: None,
+            as_group: Vec::new(),
+            request_timeout: Time(Duration::from_secs(30)),
+            verbose: 0,
+            log_format: LogFormat::default(),
+        }
+    }
 }

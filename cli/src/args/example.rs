@@ -2,7 +2,7 @@
 
 /// Each subcommand with its examples. `{unlade}` stands for the command as users type it, and
 /// `{binary}` for the binary that shells complete.
-pub(super) const ALL: [(&str, &str); 9] = [
+pub(super) const ALL: [(&str, &str); 10] = [
     (
         "unpack",
         "  # Show a summary of a bundle.
@@ -28,12 +28,36 @@ pub(super) const ALL: [(&str, &str); 9] = [
 ",
     ),
     (
+        "copy",
+        "  # Copy an image for another machine, with the login of podman or docker.
+  {unlade} copy docker://registry.example/bundles/etcd:0.9.4 oci-archive:etcd.tar
+
+  # Copy it from there into another registry.
+  {unlade} copy oci-archive:etcd.tar docker://mirror.example/bundles/etcd:0.9.4
+
+  # Copy the images for all platforms.
+  {unlade} copy --all docker://registry.example/tools/opm:v1 oci:tools:opm
+",
+    ),
+    (
         "catalog",
         "  # Check a catalog, and report all problems at once.
   {unlade} catalog validate catalog
 
   # List the heads of all channels.
   {unlade} catalog list channels catalog
+
+  # Show what a change of a catalog means, as a comment for a pull request.
+  {unlade} catalog diff main/catalog catalog -o markdown
+
+  # Add a new version to a channel, with the edges of its ClusterServiceVersion.
+  {unlade} catalog add catalog docker://registry.example/bundles/etcd:0.9.4 -c stable
+
+  # Build the image of a catalog, and push it.
+  {unlade} catalog build catalog -t docker://registry.example/catalogs/etcd:v1
+
+  # Draw the upgrade graphs of a package.
+  {unlade} catalog graph catalog -p etcd -o svg > etcd.svg
 
   # Write the problems for a code review system, and fail for warnings too.
   {unlade} catalog validate catalog -o sarif --strict > catalog.sarif
@@ -47,6 +71,9 @@ pub(super) const ALL: [(&str, &str); 9] = [
   # Pull the image with credentials, and write the ConfigMap for another program.
   {unlade} launch registry.example/bundles/etcd:0.9.4 --pull-secret my-registry -o yaml
 
+  # Let the nodes pull the image with the login of podman or docker on this machine.
+  {unlade} launch registry.example/bundles/etcd:0.9.4 --pull-secret-from-login
+
   # Unpack many images, four at a time. A second run reuses the content of images with a digest.
   {unlade} launch -f images.txt --concurrency 4 --keep-going
 
@@ -56,7 +83,10 @@ pub(super) const ALL: [(&str, &str); 9] = [
     ),
     (
         "check",
-        "  # Check whether launches in this namespace would succeed.
+        "  # Check from which mirror this machine reads an image, and with which login.
+  {unlade} check --registry registry.example/bundles/etcd:0.9.4
+
+  # Check whether launches in this namespace would succeed.
   {unlade} check -n operators
 
   # Check the launch of an image with the given options.

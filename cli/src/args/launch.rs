@@ -77,6 +77,17 @@ pub(crate) struct Launch {
     #[command(flatten)]
     pub(crate) pod: PodArgs,
 
+    /// File with logins for --pull-secret-from-login; the default is `REGISTRY_AUTH_FILE`, else the
+    /// files of podman and docker
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "pull_secret_from_login",
+        help_heading = "Pod",
+        hide_short_help = true
+    )]
+    pub(crate) authfile: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) connection: Connection,
 }

@@ -1,27 +1,179 @@
-//! The arguments about registries.
+//! The arguments about images and registries.
 
 use std::path::PathBuf;
 
-use clap::Args as Group;
-use unlade_registry::{Login, Options, credential::Stored};
+use clap::{ArgAction, Args as Group};
+use unlade_registry::{Configuration, Login, Options, Tls, credential::Stored};
 
-#[derive(Debug, Group)]
-#[command(next_help_heading = "Registry")]
+use super::{CachePlace, Connection};
+use crate::{connection, error::Error, source};
+
+/// How the images of catalogs and bundles are read.
+#[derive(Debug, Clone, Group)]
+pub(crate) struct ImageArgs {
+    /// Platform of the image to read from an index, as `os/architecture[/variant]`
+    #[arg(long, value_name = "PLATFORM", hide_short_help = true)]
+    platform: Option<String>,
+
+    #[command(flatten)]
+    registry: Registry,
+}
+
+/// The arguments of the commands that read and write images in registries.
+#[derive(Debug, Clone, Group)]
 pub(crate) struct Registry {
+    #[command(flatten)]
+    client: RegistryClient,
+
+    /// Secret of the cluster with logins for the registry of the source, which come before those of
+    /// the files; can be given several times
+    ///
+    /// It is read with the kubeconfig that `KUBECONFIG` names, else ~/.kube/config, and its current
+    /// context. The default namespace is that of the context.
+    #[arg(
+        long,
+        value_name = "[NAMESPACE/]SECRET",
+        value_parser = secret,
+        help_heading = "Registry",
+        hide_short_help = true
+    )]
+    pull_secret: Vec<PullSecret>,
+
+    #[command(flatten)]
+    cache: CachePlace,
+}
+
+/// The name of a Secret with logins for registries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PullSecret {
+    /// The namespace; `None` means that of the context.
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: String,
+}
+
+impl Registry {
+    /// Returns the connection to a registry. Reads the pull secrets.
+    pub(crate) fn options(self) -> Result<Options, Error> {
+        Ok(self.connections(None, None)?.0)
+    }
+
+    /// Returns the connections to the registries of a source and of a destination, each with the
+    /// logins of its own file, or else with those for both. Reads the pull secrets, which are only
+    /// for the source.
+    pub(crate) fn connections(
+        self,
+        source: Option<PathBuf>,
+        destination: Option<PathBuf>,
+    ) -> Result<(Options, Options), Error> {
+        let secrets = connection::read_pull_secrets(&Connection::default(), &self.pull_secret)?;
+        let cache = self.cache.open();
+        let options = |authfile: Option<PathBuf>, secrets| {
+            let mut client = self.client.clone();
+            client.authfile = authfile.or(client.authfile);
+            Options { cache: cache.clone(), ..client.options(secrets) }
+        };
+        Ok((options(source, secrets), options(destination, Vec::new())))
+    }
+}
+
+/// The arguments about the connection to a registry.
+#[derive(Debug, Clone, Group)]
+#[command(next_help_heading = "Registry")]
+pub(crate) struct RegistryClient {
     /// File with logins for registries
     ///
     /// The default is `REGISTRY_AUTH_FILE`, else the files in which podman and docker store logins.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     authfile: Option<PathBuf>,
 
+    /// File with certificates of authorities that are trusted besides those of this machine
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    ca_file: Option<PathBuf>,
+
+    /// Whether the registry must have TLS, and a certificate that is trusted
+    ///
+    /// With `false`, any certificate and a registry without TLS is accepted. A login can then be
+    /// sent unencrypted, and to anyone.
+    #[arg(
+        long,
+        value_name = "BOOL",
+        default_value_t = true,
+        default_missing_value = "true",
+        num_args = 0..=1,
+        require_equals = true,
+        action = ArgAction::Set,
+        hide_short_help = true
+    )]
+    tls_verify: bool,
+
     /// Connect to the registry without TLS; a login is then sent unencrypted
     #[arg(long, hide_short_help = true)]
     plain_http: bool,
 }
 
-impl From<Registry> for Options {
-    fn from(Registry { authfile, plain_http }: Registry) -> Self {
-        let stored = authfile.map_or_else(Stored::from_env, Stored::file);
-        Self { plain_http, login: Login::Stored(stored), ..Self::default() }
+impl ImageArgs {
+    /// Parses the platform, and reads the pull secrets.
+    pub(crate) fn resolve(self) -> Result<source::Images, Error> {
+        Ok(self.resolve_with_destination()?.0)
+    }
+
+    /// Parses the platform, and reads the pull secrets, which are only for the images that are read.
+    /// Also returns the connection to the registry of an image that is written.
+    pub(crate) fn resolve_with_destination(self) -> Result<(source::Images, Options), Error> {
+        let platform = self.platform.as_deref().map(str::parse).transpose()?;
+        let (registry, destination) = self.registry.connections(None, None)?;
+        Ok((source::Images { platform, registry }, destination))
+    }
+}
+
+impl RegistryClient {
+    /// Returns the connection to a registry. The logins of the pull secrets come first.
+    pub(crate) fn options(self, secrets: Vec<connection::Logins>) -> Options {
+        let Self { authfile, ca_file, tls_verify, plain_http } = self;
+        let tls = Tls { insecure: !tls_verify, authorities: ca_file, ..Tls::from_env() };
+        Options {
+            plain_http,
+            tls,
+            configuration: Configuration::from_env(),
+            login: stored_login(authfile, secrets),
+            ..Options::default()
+        }
+    }
+}
+
+/// Returns the logins of the pull secrets, and those of `authfile` or of the files of podman and
+/// docker.
+pub(crate) fn stored_login(authfile: Option<PathBuf>, secrets: Vec<connection::Logins>) -> Login {
+    let files = authfile.map_or_else(Stored::from_env, Stored::file);
+    Login::Stored(
+        secrets.into_iter().fold(files, |stored, connection::Logins { origin, config }| {
+            stored.with_pull_secret(origin, config)
+        }),
+    )
+}
+
+fn secret(text: &str) -> Result<PullSecret, crate::name::Error> {
+    let (namespace, name) = match text.split_once('/') {
+        Some((namespace, name)) => (Some(crate::name::parse_namespace(namespace)?), name),
+        None => (None, text),
+    };
+    Ok(PullSecret { namespace, name: crate::name::parse(name)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pull_secret_is_named_with_or_without_its_namespace() {
+        let named = |namespace: Option<&str>, name: &str| PullSecret {
+            namespace: namespace.map(str::to_owned),
+            name: name.to_owned(),
+        };
+        assert_eq!(secret("pull.a").unwrap(), named(None, "pull.a"));
+        assert_eq!(secret("team/pull").unwrap(), named(Some("team"), "pull"));
+        for text in ["", "/pull", "team/", "a/b/c", "a.b/pull", "Pull"] {
+            assert!(secret(text).is_err(), "{text}");
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! `unlade check`.
 
+mod place;
+
 use serde_json::json;
 use unlade_launcher::{
     Launcher,
@@ -8,7 +10,7 @@ use unlade_launcher::{
 
 use super::launch;
 use crate::{
-    args::{Check, CheckOutput, Reuse},
+    args::{Check, CheckOutput, PullSecret, Reuse},
     connection::{self, Cluster},
     error::Error,
     output::{self, Documents, Form},
@@ -17,11 +19,25 @@ use crate::{
 };
 
 pub(super) fn run(args: Check, screen: &Screen) -> Result<(), Error> {
-    let Check { image, olm, output, job, pod, connection } = args;
+    let Check { image, olm, output, job, pod, connection, remote, registry } = args;
+    if let Some(remote) = remote {
+        let secrets = pod
+            .pull_secret
+            .iter()
+            .map(|name| PullSecret { namespace: connection.namespace.clone(), name: name.clone() });
+        let secrets = connection::read_pull_secrets(&connection, &secrets.collect::<Vec<_>>())?;
+        return place::run(&remote, output, &registry.options(secrets), screen);
+    }
+    let lends_login = pod.pull_secret_from_login;
     let options = launch::options(&job, pod, Reuse::default())?;
+    if let Some(image) = image.as_deref().filter(|_| lends_login) {
+        // Without a login, a launch fails before it sends a request.
+        let stored = registry.options(Vec::new()).login;
+        launch::login(&stored, image, &options.tool_image)?;
+    }
     connection::block_on(async {
         let Cluster { client, namespace } = connection::connect(&connection).await?;
-        let subject = Subject { image: image.as_deref(), olm };
+        let subject = Subject { image: image.as_deref(), olm, lends_login };
         let checks = Launcher::new(client, options).check(&namespace, subject).await;
         let failed = checks.iter().filter(|check| check.outcome == Outcome::Failed).count();
         match output {

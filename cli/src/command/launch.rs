@@ -3,6 +3,7 @@
 mod document;
 mod dry_run;
 mod list;
+mod login;
 mod many;
 mod one;
 mod report;
@@ -17,8 +18,10 @@ use unlade_launcher::{Launcher, Name, Options, Request, owner};
 use unlade_loader::{self as loader, Strictness};
 use unlade_yaml as yaml;
 
+pub(super) use login::{login, logins};
+
 use crate::{
-    args::{self, DryRun, JobArgs, Launch, Output, PodArgs, Reuse},
+    args::{self, DryRun, JobArgs, Launch, Output, PodArgs, Reuse, stored_login},
     connection::{self, Cluster},
     error::Error,
     input::Origin,
@@ -57,11 +60,14 @@ pub(super) fn run(args: Launch, screen: &Screen) -> Result<(), Error> {
         config_map,
         job,
         pod,
+        authfile,
         connection,
     } = args;
     let is_list = filename.is_some() || images.len() > 1;
     let images = list::images(images, filename.as_deref())?;
+    let login = pod.pull_secret_from_login.then(|| stored_login(authfile, Vec::new()));
     let options = options(&job, pod, config_map.reuse)?;
+    let logins = logins(login.as_ref(), &images, &options.tool_image)?;
     if is_list && config_map.name.is_some() {
         return Err(Error::Usage("--name cannot be used with several images".to_owned()));
     }
@@ -73,7 +79,12 @@ pub(super) fn run(args: Launch, screen: &Screen) -> Result<(), Error> {
         ));
     }
     let requests = |namespace: &str| -> Vec<Request> {
-        images.iter().map(|image| request(image, namespace, &config_map)).collect()
+        let requests = images.iter().map(|image| request(image, namespace, &config_map));
+        let with_login = requests.zip(logins.clone()).map(|(mut request, login)| {
+            request.login = login;
+            request
+        });
+        with_login.collect()
     };
     connection::block_on(async {
         if dry_run == DryRun::Client {

@@ -1,6 +1,5 @@
 //! `unlade unpack`.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use unlade_bundle::Reading;
@@ -13,7 +12,9 @@ use crate::{
     error::{self, Error},
     name,
     output::{self, Documents, Form},
+    progress::Transfers,
     screen::Screen,
+    source::{self, Images},
     summary::{self, Unpacked},
 };
 
@@ -27,12 +28,20 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
         platform,
         source_image,
         strict,
+        quiet,
         registry,
         limits,
     } = args;
     let limits = unlade_bundle::Limits::from(limits);
-    let source = parse_source(source)?;
-    let (reading, image_digest) = read(&source, platform.as_deref(), &limits, &registry.into())?;
+    let opened = source::open(source)?;
+    let source = &opened.source;
+    let platform = platform.as_deref().map(str::parse).transpose()?;
+    let mut images = Images { platform, registry: registry.options()? };
+    let transfers = Transfers::start(screen, quiet);
+    images.registry.progress = transfers.progress();
+    let result = read(source, &limits, &images);
+    drop(transfers);
+    let (reading, image_digest) = result?;
     // The bundle is loaded too, to report what the loader would drop before the ConfigMap is on a
     // cluster, and to name the ConfigMap after the CSV.
     let strictness = if strict { Strictness::Strict } else { Strictness::Upstream };
@@ -41,7 +50,7 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
         .map_err(|error| Error::load(source.to_string(), error, screen))?;
     let Reading { content, findings } = reading;
     let options = encode::Options {
-        name: name.unwrap_or_else(|| default_name(&loaded, &source)),
+        name: name.unwrap_or_else(|| default_name(&loaded, source)),
         namespace: namespace.unwrap_or_default(),
         encoding: encoding.into(),
         source_image,
@@ -83,33 +92,29 @@ fn default_format(screen: &Screen) -> Format {
     if screen.is_terminal { Format::Summary } else { Format::Yaml }
 }
 
-fn parse_source(source: OsString) -> Result<Source, Error> {
-    match source.into_string() {
-        Ok(text) => Ok(unlade_registry::locate(text.parse()?)),
-        // Transports, tags and digests are UTF-8, so this can only be a path.
-        Err(source) => Ok(Source::Path(source.into())),
-    }
-}
-
 /// Reads a bundle. For an image, also returns its digest.
-fn read(
+pub(super) fn read(
     source: &Source,
-    platform: Option<&str>,
     limits: &unlade_bundle::Limits,
-    registry: &unlade_registry::Options,
+    images: &Images,
 ) -> Result<(Reading, Option<String>), Error> {
-    let platform = platform.map(str::parse).transpose()?;
     match source {
         Source::Path(path) if is_bundle_directory(path) => unlade_directory::read(path, limits)
             .map(|reading| (reading, None))
             .map_err(|source| Error::Directory { path: path.display().to_string(), source }),
         image => {
+            let platform = images.platform.clone();
             let mut options = oci::Options { platform, ..oci::Options::default() };
             options.limits.content = limits.clone();
-            match unlade_registry::read(image, &options, registry) {
+            match unlade_registry::read(image, &options, &images.registry) {
                 Ok(image) => {
                     let digest = image.digest.map(|digest| digest.to_string());
                     Ok((image.reading, digest))
+                }
+                Err(oci::Error::Unrecognized { path, has_bundle: true }) => {
+                    let reading = oci::read_tar(&path, &options);
+                    let failed = |source| Error::Image { name: path.display().to_string(), source };
+                    Ok((reading.map_err(failed)?, None))
                 }
                 Err(source) => Err(Error::Image { name: image.to_string(), source }),
             }
@@ -117,10 +122,10 @@ fn read(
     }
 }
 
-/// Checks whether `path` is a directory that is not an OCI image layout. For a directory that is
+/// Checks whether `path` is a directory that does not contain an image. For a directory that is
 /// neither, the reader of bundle directories reports what is missing.
 fn is_bundle_directory(path: &Path) -> bool {
-    path.is_dir() && (path.join("manifests").exists() || !path.join("oci-layout").exists())
+    path.is_dir() && (path.join("manifests").exists() || !oci::dir::is_image(path))
 }
 
 /// Returns the default name of the ConfigMap: that of the CSV, which differs between the versions

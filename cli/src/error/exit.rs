@@ -1,16 +1,72 @@
-//! The exit codes of the errors of other crates.
+//! The exit codes of the errors.
 
 use std::error::Error;
 use std::io;
 use std::iter;
 
 use unlade_bundle::{content, source};
+use unlade_catalog::{graph::SelectionError, template};
 use unlade_catalog_directory as catalog;
 use unlade_config_map::{decode, encode, gzip};
 use unlade_loader as loader;
 use unlade_oci as oci;
 
-use crate::{exit::Exit, input};
+use crate::{command::DrawError, exit::Exit, input};
+
+impl super::Error {
+    /// Returns the exit code of the error.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Output(source) if source.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
+            Self::Output(_)
+            | Self::Man { .. }
+            | Self::StandardInput(_)
+            | Self::Registry { .. }
+            | Self::Login { .. }
+            | Self::NoLogin { .. }
+            | Self::Cache(_)
+            | Self::Temporary(_)
+            | Self::Migrate { .. }
+            | Self::Connection(_)
+            | Self::NotFound(_)
+            | Self::Conflict(_)
+            | Self::Uncreated(_)
+            | Self::Different
+            | Self::Filter(_)
+            | Self::File { .. }
+            | Self::Meta(_)
+            | Self::Emit(_)
+            | Self::Checks { .. } => Exit::Failure,
+            Self::Source(_)
+            | Self::ImageSet { .. }
+            | Self::Platform(_)
+            | Self::Usage(_)
+            | Self::ToolImage
+            | Self::NoCacheFolder
+            | Self::Trouble(_) => Exit::Usage,
+            Self::Directory { source, .. } => source.into(),
+            Self::Image { source, .. } => source.into(),
+            Self::Copy { source, .. } => source.into(),
+            Self::Build(source) | Self::Extend { source, .. } => source.into(),
+            Self::Catalog(error) => error.into(),
+            Self::Change(error) => error.into(),
+            Self::InvalidCatalog { is_limit: true, .. } | Self::TooLarge(_) => Exit::TooLarge,
+            Self::Template { source, .. } => source.as_ref().into(),
+            Self::Graph(error) => error.into(),
+            Self::Draw(error) => error.into(),
+            Self::Encode(error) => error.into(),
+            Self::Input(error) => error.into(),
+            Self::Load { source, .. } => source.into(),
+            Self::InvalidCatalog { .. }
+            | Self::Bundle { .. }
+            | Self::PackageFolder { .. }
+            | Self::NoBundle { .. } => Exit::BadBundle,
+            Self::Launch { failure, .. } | Self::Cluster(failure) => Exit::Cluster(failure.reason),
+            Self::Partly { exit, .. } | Self::Launches { exit, .. } => *exit,
+            Self::Reported(_) | Self::Warnings(_) => Exit::Reported,
+        }
+    }
+}
 
 impl From<&source::Error> for Exit {
     fn from(error: &source::Error) -> Self {
@@ -35,6 +91,49 @@ impl From<&catalog::Error> for Exit {
     }
 }
 
+impl From<&catalog::ChangeError> for Exit {
+    fn from(error: &catalog::ChangeError) -> Self {
+        match error {
+            catalog::ChangeError::Root(error) => error.into(),
+            _ => Self::Failure,
+        }
+    }
+}
+
+impl From<&template::Error> for Exit {
+    fn from(error: &template::Error) -> Self {
+        match error {
+            error if error.is_limit() => Self::TooLarge,
+            template::Error::Read(_) => Self::Failure,
+            template::Error::Bundle { source, .. } => match source.downcast_ref::<super::Error>() {
+                Some(error) => error.exit(),
+                None => Self::Failure,
+            },
+            _ => Self::BadBundle,
+        }
+    }
+}
+
+impl From<&SelectionError> for Exit {
+    fn from(error: &SelectionError) -> Self {
+        match error {
+            SelectionError::Edges { .. }
+            | SelectionError::Text { .. }
+            | SelectionError::Work { .. } => Self::TooLarge,
+            _ => Self::Failure,
+        }
+    }
+}
+
+impl From<&DrawError> for Exit {
+    fn from(error: &DrawError) -> Self {
+        match error {
+            DrawError::TooLarge => Self::TooLarge,
+            DrawError::Layout { .. } => Self::Failure,
+        }
+    }
+}
+
 impl From<&oci::Error> for Exit {
     fn from(error: &oci::Error) -> Self {
         match error {
@@ -45,6 +144,33 @@ impl From<&oci::Error> for Exit {
                 Some(_) => Self::Failure,
                 None => Self::BadBundle,
             },
+        }
+    }
+}
+
+impl From<&oci::build::Error> for Exit {
+    fn from(error: &oci::build::Error) -> Self {
+        use oci::build::Error;
+        match error {
+            Error::Base { .. } | Error::Path { .. } | Error::Whiteout { .. } => Self::BadBundle,
+            _ => Self::Failure,
+        }
+    }
+}
+
+impl From<&oci::copy::Error> for Exit {
+    fn from(error: &oci::copy::Error) -> Self {
+        match error {
+            oci::copy::Error::Open(error) => error.into(),
+            error if error.is_limit() => Self::TooLarge,
+            oci::copy::Error::Manifest(_) if !is_system_error(error) => {
+                match unlade_registry::Error::find(error) {
+                    Some(error) if error.is_limit() => Self::TooLarge,
+                    Some(_) => Self::Failure,
+                    None => Self::BadBundle,
+                }
+            }
+            _ => Self::Failure,
         }
     }
 }

@@ -4,13 +4,18 @@ use std::io;
 use std::path::Path;
 
 use unlade_bundle::{annotation, content, layout, source};
+use unlade_catalog::edit;
+use unlade_catalog_directory::ChangeError;
 use unlade_config_map::{Encoding, decode, encode, gzip};
 use unlade_loader as loader;
+use unlade_name::ImageReference;
 use unlade_oci::{self as oci, layer, store};
+use unlade_registry::Configuration;
+use unlade_text::excerpt;
 use unlade_yaml as yaml;
 
 use super::{Error, nearby};
-use crate::{connection, input, remedy};
+use crate::{command::DrawError, connection, input, remedy};
 
 const FILES_HINT: &str = "--max-files sets the limit";
 const FILE_SIZE_HINT: &str = "--max-file-size sets the limit";
@@ -40,11 +45,35 @@ impl Error {
             Self::Load { source: loader::Error::Decode(error), .. } => {
                 decode_hint(error).map(str::to_owned)
             }
+            Self::Image { name, source: oci::Error::Store(store::Error::Open { source, .. }) }
+                if source.kind() == io::ErrorKind::NotFound
+                    && let Some(hint) = search_hint(name) =>
+            {
+                Some(hint)
+            }
             Self::Image { source, .. } => {
                 let registry = unlade_registry::Error::find(source);
                 let hint = registry.and_then(unlade_registry::Error::hint);
                 hint.or_else(|| image_hint(source).map(str::to_owned)).or_else(|| source.hint())
             }
+            Self::Login { source, .. } => source.hint(),
+            Self::NoLogin { registry } => Some(format!(
+                "log in with `podman login {registry}` or `docker login {registry}`, or pass \
+                 --authfile"
+            )),
+            Self::Copy { source, .. } => {
+                let registry = unlade_registry::Error::find(source);
+                registry.and_then(unlade_registry::Error::hint).or_else(|| source.hint())
+            }
+            Self::Build(source) | Self::Extend { source, .. } => source.hint(),
+            Self::NoCacheFolder => Some("set UNLADE_CACHE_DIR or HOME".to_owned()),
+            Self::Change(ChangeError::Text {
+                source: edit::Error::Unchangeable { .. }, ..
+            }) => Some("write the entries as a block list, one item on each line".to_owned()),
+            Self::Draw(DrawError::TooLarge) => {
+                Some("select a package with --package, or use -o dot and Graphviz".to_owned())
+            }
+            Self::Uncreated(_) => Some("--create creates it".to_owned()),
             Self::Input(error) => input_hint(error),
             Self::Launch { failure, .. } | Self::Cluster(failure) => {
                 remedy::advice(failure.hint.as_deref(), &failure.remedies)
@@ -58,6 +87,17 @@ impl Error {
             _ => None,
         }
     }
+}
+
+/// Suggests the registries in which podman would search for `name`, if it may be an image.
+fn search_hint(name: &str) -> Option<String> {
+    let image = ImageReference::parse(name).ok()?;
+    let is_short = !name.starts_with(image.registry()) && name.contains([':', '@']);
+    let rules = Configuration::from_env().read().ok()?;
+    let search = rules.unqualified_search_registries();
+    let names: Vec<_> = search.iter().map(|host| format!("docker://{host}/{name}")).collect();
+    (is_short && !names.is_empty())
+        .then(|| format!("to read an image from a registry, use {}", excerpt::list(&names, " or ")))
 }
 
 fn connection_hint(error: &connection::Error) -> Option<String> {

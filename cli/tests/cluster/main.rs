@@ -15,6 +15,8 @@ mod finished;
 mod interrupt;
 /// `unlade get`, `describe` and `delete`.
 mod inventory;
+/// Registries that require a login.
+mod login;
 /// Several images.
 mod many;
 /// The switch-over of OLM, and its obstacles.

@@ -122,6 +122,7 @@ impl Stage<'_> {
         let mut command = self.cluster.testbed().command(env!("CARGO_BIN_EXE_unlade"));
         let arguments: Vec<_> = arguments.into_iter().collect();
         command.args(&arguments).env("UNLADE_TOOL_IMAGE", &self.tool_image);
+        command.env("UNLADE_CACHE_SIZE", "0");
         // Behind the subcommand; `load` has no namespace.
         let has_place = ["-A", "-n"].iter().any(|place| arguments.contains(place));
         if arguments.first() != Some(&"load") && !has_place {

@@ -1,8 +1,20 @@
+mod author;
+mod build;
+mod change;
+mod diff;
+mod filter;
+mod graph;
+
 use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::run::unlade;
+use unlade::oci::build::{Entry, Image, Layer, write as write_image};
+
+use crate::finished::Finished;
+use crate::run::{piped, unlade};
 
 const VALID: &str = "schema: olm.package
 name: tea
@@ -104,10 +116,28 @@ fn strict_refuses_warnings() {
     let catalog = write(&VALID.replace("image:", "imgae: x\nimage:"));
     let output = unlade(validate(&catalog, &[])).success();
     assert!(output.contains("imgae is unknown; is it meant to be image?"), "{output}");
+    assert!(output.contains("\nvalid: 1 package"), "{output}");
     let finished = unlade(validate(&catalog, &["--strict"]));
     assert_eq!(finished.code, Some(5));
+    assert!(!finished.stdout.contains("valid:"), "{finished:?}");
     let message = "the catalog has 1 warning, and --strict was given";
     assert!(finished.stderr.contains(message), "{finished:?}");
+}
+
+#[test]
+fn a_link_named_opm_takes_the_arguments_of_opm() {
+    let (catalog, folder) = (write(VALID), tempfile::tempdir().unwrap());
+    let (opm, path) = (folder.path().join("opm"), catalog.path());
+    symlink(env!("CARGO_BIN_EXE_unlade"), &opm).unwrap();
+    let run = |arguments: &[&str]| {
+        let output = Command::new(&opm).args(arguments).arg(path).output().unwrap();
+        Finished::from(output).success()
+    };
+    assert!(run(&["validate"]).starts_with("valid: "));
+    let rendered = run(&["--skip-tls-verify", "render", "-o", "yaml"]);
+    assert!(rendered.starts_with("---\ndefaultChannel: stable\n"), "{rendered}");
+    assert!(run(&["alpha", "list", "packages"]).contains("tea"));
+    assert!(run(&["alpha", "render-graph"]).starts_with("graph LR\n"));
 }
 
 #[test]
@@ -165,4 +195,42 @@ fn lists_of_what_is_unknown_or_invalid_fail() {
     let path = catalog.path().to_str().unwrap();
     let stderr = unlade(["catalog", "list", "bundles", path]).failure(3);
     assert!(stderr.contains("is invalid: 1 error"), "{stderr}");
+}
+
+#[test]
+fn a_catalog_in_an_image_or_on_standard_input_is_read_like_a_directory() {
+    let catalog = write(VALID);
+    let expected = unlade(validate(&catalog, &[])).success();
+    let folder = tempfile::tempdir().unwrap();
+    let mut image = Image::from_scratch("linux/amd64".parse().unwrap());
+    let label = "operators.operatorframework.io.index.configs.v1";
+    image.config.labels.insert(label.to_owned(), "/configs".to_owned());
+    image.layers.push(Layer::new([
+        Entry::file("configs/tea/catalog.yaml", VALID),
+        Entry::file("configs/.indexignore", "*.txt"),
+        Entry::file("configs/tea/notes.txt", "{"),
+        Entry::file("bin/opm", "x"),
+    ]));
+    let archive = folder.path().join("catalog.tar");
+    let source = format!("oci-archive:{}", archive.display());
+    write_image(&image, &source.parse().unwrap()).unwrap();
+    for source in [&source, archive.to_str().unwrap()] {
+        assert_eq!(unlade(["catalog", "validate", source]).success(), expected);
+        let list = unlade(["catalog", "list", "packages", source, "--no-headers"]).success();
+        assert_eq!(list.split_whitespace().collect::<Vec<_>>(), ["tea", "stable"]);
+    }
+    assert_eq!(piped(["catalog", "validate", "-"], VALID).success(), expected);
+    let bytes = fs::read(&archive).unwrap();
+    assert_eq!(piped(["catalog", "validate", "-"], bytes).success(), expected);
+
+    let broken = VALID.replace("defaultChannel: stable", "defaultChannel: x");
+    image.layers.push(Layer::new([Entry::file("configs/tea/catalog.yaml", broken)]));
+    write_image(&image, &source.parse().unwrap()).unwrap();
+    let finished = unlade(["catalog", "validate", &source]);
+    assert!(finished.stdout.starts_with("tea/catalog.yaml:3: error: "), "{}", finished.stdout);
+    image.config.labels.clear();
+    write_image(&image, &source.parse().unwrap()).unwrap();
+    let stderr = unlade(["catalog", "validate", &source]).failure(3);
+    assert!(stderr.contains(&format!("the image has no label {label}")), "{stderr}");
+    assert!(stderr.contains("hint: check that this is the image of a catalog"), "{stderr}");
 }

@@ -15,8 +15,14 @@ mod batch;
 mod bundle;
 /// `unlade catalog`.
 mod catalog;
+/// `unlade catalog render` of bundles.
+mod catalog_bundle;
+/// `unlade catalog render` and `migrate`.
+mod catalog_render;
 /// The commands that talk to clusters, without a cluster.
 mod cluster;
+/// `unlade copy`.
+mod copy;
 /// Every bundle of the corpus, through pipes.
 mod corpus;
 /// Failures, and how they are reported.
@@ -37,6 +43,10 @@ mod log;
 mod registry;
 /// Runs the binaries.
 mod run;
+/// A registry in this process.
+#[path = "../../../registry/tests/registry/server.rs"]
+#[expect(dead_code, reason = "the tests of unlade-registry use the rest")]
+mod server;
 /// The output on a terminal, with a pseudo-terminal.
 mod terminal;
 /// Help, completions, man pages and versions.

@@ -4,7 +4,11 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use unlade_api_server::{Server, State};
+
 use crate::{
+    api_server::Cluster,
     bundle::Bundle,
     finished::Finished,
     image::layout,
@@ -112,4 +116,139 @@ fn a_file_comes_before_a_registry_of_the_same_name() {
         stderr.contains("is not a tar archive") || stderr.contains("is not an OCI"),
         "{stderr}"
     );
+}
+
+#[test]
+fn a_check_tells_from_where_an_image_is_read_and_shows_no_password() {
+    let folder = tempfile::tempdir().unwrap();
+    let bundle = Bundle::new();
+    let root = layout(bundle.path(), &folder.path().join("layout"));
+    let address = serve(folder.path().join("layout"), root.clone());
+    let [login, rules] = ["auth.json", "registries.conf"].map(|name| folder.path().join(name));
+    let entry = r#"{"auth": "dXNlcjpwYXNz"}"#;
+    fs::write(&login, format!(r#"{{"auths": {{"{address}": {entry}}}}}"#)).unwrap();
+    // Nothing listens at port 9.
+    let mirror = "[[registry.mirror]]\nlocation = \"127.0.0.1:9\"\n";
+    let rule = format!("prefix = \"registry.example\"\nlocation = \"{address}\"");
+    fs::write(&rules, format!("[[registry]]\n{rule}\n{mirror}")).unwrap();
+    let check = |image: &str, more: &[&str]| -> Finished {
+        let mut command = command(["check", "--plain-http", "--registry", image]);
+        let command = command.args(more).env("REGISTRY_AUTH_FILE", &login);
+        command.env("CONTAINERS_REGISTRIES_CONF", &rules).output().unwrap().into()
+    };
+    let text = check("registry.example/tea:v1", &[]).success();
+    assert!(text.starts_with("‼ 127.0.0.1:9/tea:v1: "), "{text}");
+    assert!(text.contains(&format!("√ {address}/tea:v1 is {root}\n")), "{text}");
+    assert!(text.contains(&format!("a mirror, by a rule in {}", rules.display())), "{text}");
+    assert!(text.contains(&format!("login from {}", login.display())), "{text}");
+    assert!(!text.contains("dXNlcjpwYXNz") && !text.contains("user:pass"), "{text}");
+    let json = check("registry.example/tea:v1", &["-o", "json"]).success();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["success"], true);
+    assert_eq!(
+        (&json["places"][0]["isMirror"], &json["places"][1]["digest"]),
+        (&true.into(), &root.into())
+    );
+
+    assert_eq!(json["places"][1]["insecure"], true);
+    assert!(text.contains("connected without TLS"), "{text}");
+    let mut insecure = command(["check", "--tls-verify=false", "-o", "json", "--registry"]);
+    let insecure = insecure.arg("127.0.0.1:9/tea:v1").env("REGISTRY_AUTH_FILE", &login);
+    let json = Finished::from(insecure.output().unwrap()).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["places"][0]["insecure"], true);
+
+    let failed = check("registry.example/tea:v2", &[]);
+    assert!(failed.stdout.contains(&format!("× {address}/tea:v2: ")), "{}", failed.stdout);
+    assert_eq!(failed.code, Some(1));
+    assert!(failed.stderr.contains("2 of 2 checks failed"), "{}", failed.stderr);
+    let text = "[[registry]]\nlocation = \"registry.example\"\nblocked = true";
+    fs::write(&rules, text).unwrap();
+    let stderr = check("registry.example/tea:v1", &[]).failure(1);
+    assert!(stderr.contains("is blocked in"), "{stderr}");
+}
+
+#[test]
+fn a_blob_is_kept_but_only_those_who_may_read_its_image_get_it() {
+    let place = tempfile::tempdir().unwrap();
+    let (bundle, folder) = (Bundle::new(), place.path());
+    let files = folder.join("layout");
+    let root = layout(bundle.path(), &files);
+    let address = serve(files.clone(), root);
+    let source = format!("docker://{address}/bundles/hello:v1");
+    let login = folder.join("auth.json");
+    let auths = format!(r#"{{"auths": {{"{address}": {{"auth": "dXNlcjpwYXNz"}}}}}}"#);
+    fs::write(&login, auths).unwrap();
+    let none = folder.join("none.json");
+    fs::write(&none, "{}").unwrap();
+    let cache = folder.join("cache").display().to_string();
+    let place = ["--blob-cache-dir", cache.as_str()];
+    let more = ["--blob-cache-size", "1Mi"];
+    let with = |file: &Path| unpack(file, &[&[source.as_str()], &place[..], &more].concat());
+    let first = with(&login).success();
+    let run = |command: &str| unlade([&["cache", command], &place[..]].concat()).success();
+    let listed = run("list");
+    assert_eq!(listed.lines().count(), 3, "the configuration and a layer: {listed}");
+    assert!(listed.contains(&format!("{address}/bundles/hello   sha256:")), "{listed}");
+
+    // Without its blobs, the registry still serves the manifest.
+    for line in listed.lines().skip(1) {
+        let digest = line.split_whitespace().nth(1).unwrap();
+        fs::remove_file(files.join("blobs").join(digest.replace(':', "/"))).unwrap();
+    }
+    assert_eq!(with(&login).success(), first);
+    assert!(with(&none).failure(1).contains("denies access"));
+
+    assert!(run("prune").starts_with("deleted 2 blobs, "));
+    assert_ne!(with(&login).code, Some(0), "nothing is left");
+}
+
+#[test]
+fn a_cache_that_is_turned_off_is_still_listed_and_pruned() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |name: &str| {
+        let mut command = command(["cache", name]);
+        command.env_remove("HOME").env_remove("XDG_CACHE_HOME").env("UNLADE_CACHE_SIZE", "0");
+        command
+    };
+    for name in ["list", "prune"] {
+        let stderr = Finished::from(run(name).output().unwrap()).failure(2);
+        assert!(stderr.contains("the folder of the cache is unknown"), "{stderr}");
+        assert!(stderr.contains("hint: set UNLADE_CACHE_DIR or HOME"), "{stderr}");
+        let output = run(name).env("UNLADE_CACHE_DIR", folder.path()).output().unwrap();
+        Finished::from(output).success();
+    }
+}
+
+#[test]
+fn a_pull_secret_is_only_for_the_source_of_a_copy() {
+    let folder = tempfile::tempdir().unwrap();
+    let bundle = Bundle::new();
+    let files = folder.path().join("layout");
+    let root = layout(bundle.path(), &files);
+    let address = serve(files.clone(), root.clone());
+    let none = folder.path().join("none.json").display().to_string();
+    fs::write(&none, "{}").unwrap();
+    let auths = format!(r#"{{"auths": {{"{address}": {{"auth": "dXNlcjpwYXNz"}}}}}}"#);
+    let server = Server::new(State::fill);
+    server.put(
+        "secrets",
+        serde_json::json!({
+            "apiVersion": "v1", "kind": "Secret",
+            "metadata": {"name": "pull", "namespace": "team"},
+            "type": "kubernetes.io/dockerconfigjson",
+            "data": {".dockerconfigjson": BASE64_STANDARD.encode(auths)},
+        }),
+    );
+    let cluster = Cluster::new(server);
+    let copy = |source: &str, destination: &str| {
+        let authfiles = ["--src-authfile", &none, "--dest-authfile", &none];
+        let secret = ["--pull-secret", "team/pull", "--plain-http"];
+        cluster.run(&[&["copy", source, destination], &authfiles[..], &secret].concat())
+    };
+    let image = format!("docker://{address}/tea:v1");
+    let copied = copy(&image, &format!("oci:{}", folder.path().join("copy").display()));
+    assert_eq!(copied.success(), format!("{root}\n"));
+    let stderr = copy(&format!("oci:{}", files.display()), &image).failure(1);
+    assert!(stderr.contains("denies access"), "{stderr}");
 }

@@ -31,6 +31,7 @@ fn clean(mut command: Command, arguments: impl IntoIterator<Item = impl AsRef<Os
     for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
         command.env_remove(variable);
     }
-    command.env("TERM", "xterm-256color").args(arguments);
+    // Tests must not use what others have read.
+    command.env("TERM", "xterm-256color").env("UNLADE_CACHE_SIZE", "0").args(arguments);
     command
 }

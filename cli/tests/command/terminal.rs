@@ -1,17 +1,30 @@
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::Read as _;
 use std::os::unix::ffi::OsStringExt as _;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use unlade_tests::example;
 
-use crate::{bundle::Bundle, run::command};
+use crate::{
+    bundle::Bundle,
+    image::layout,
+    run::command,
+    server::{Answer, Server},
+};
 
 /// Runs a command on a terminal of 80 columns; returns its exit code and its output.
-fn on_terminal(mut command: Command) -> (Option<i32>, String) {
+fn on_terminal(command: Command) -> (Option<i32>, String) {
+    watch_on_terminal(command, |_| ())
+}
+
+/// Does the same as [`on_terminal`], and calls `watch` with the output so far.
+fn watch_on_terminal(mut command: Command, mut watch: impl FnMut(&str)) -> (Option<i32>, String) {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let screen = openpt(flags).unwrap();
     grantpt(&screen).unwrap();
@@ -24,11 +37,18 @@ fn on_terminal(mut command: Command) -> (Option<i32>, String) {
     let mut child = command.stdin(stdio()).stdout(stdio()).stderr(stdio()).spawn().unwrap();
     // Reading ends once no process has the terminal open.
     drop((command, terminal));
-    let mut shown = Vec::new();
-    match File::from(screen).read_to_end(&mut shown) {
-        Ok(_) => {}
-        // Linux reports the end of a terminal as EIO.
-        Err(error) => assert_eq!(error.raw_os_error(), Some(5), "{error}"),
+    let (mut screen, mut shown, mut buffer) = (File::from(screen), Vec::new(), [0; 1 << 12]);
+    loop {
+        match screen.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(n) => shown.extend_from_slice(&buffer[..n]),
+            // Linux reports the end of a terminal as EIO.
+            Err(error) => {
+                assert_eq!(error.raw_os_error(), Some(5), "{error}");
+                break;
+            }
+        }
+        watch(&String::from_utf8_lossy(&shown));
     }
     let code = child.wait().unwrap().code();
     (code, String::from_utf8(shown).unwrap().replace("\r\n", "\n"))
@@ -93,4 +113,58 @@ fn load_does_not_wait_for_someone_to_type_a_config_map() {
         shown.starts_with("error: FILE is required if standard input is a terminal\nhint: "),
         "{shown}"
     );
+}
+
+/// Copies an image from a registry that pauses in the middle of the layer until the terminal shows
+/// `awaited`, for 20 seconds at most. Returns the digest of the image, and what the terminal shows.
+fn copy_with_a_pause(switches: &[&str], awaited: &'static str) -> (String, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let digest = layout(Bundle::new().path(), &folder.path().join("layout"));
+    let (root, blobs) = (digest.clone(), folder.path().join("layout/blobs"));
+    let screen = Arc::new((Mutex::new(String::new()), Condvar::new()));
+    let (shown, is_cut) = (Arc::clone(&screen), AtomicBool::new(false));
+    let server = Server::start(move |_, ask| {
+        let name = ask.path.rsplit('/').next().unwrap();
+        let bytes = fs::read(blobs.join(if name == "v1" { &root } else { name }.replace(':', "/")));
+        let bytes = bytes.unwrap();
+        let half = bytes.len() / 2;
+        let media_type = "application/vnd.oci.image.manifest.v1+json";
+        let answer = Answer::body(bytes).with("Content-Type", media_type);
+        // Only the layer has several kilobytes.
+        if half > 1_000 {
+            if !is_cut.swap(true, Ordering::SeqCst) {
+                return answer.cut(half);
+            }
+            // The client requests the rest.
+            let (text, changed) = (shown.0.lock().unwrap(), &shown.1);
+            let wait = Duration::from_secs(20);
+            drop(changed.wait_timeout_while(text, wait, |text| !text.contains(awaited)));
+        }
+        answer
+    });
+    let source = format!("docker://{}/tea:v1", server.address);
+    let output = format!("dir:{}", folder.path().join("copy").display());
+    let mut command = command(["copy", "--plain-http", &source, &output]);
+    command.args(switches);
+    let (code, text) = watch_on_terminal(command, |text| {
+        text.clone_into(&mut screen.0.lock().unwrap());
+        screen.1.notify_all();
+    });
+    assert_eq!(code, Some(0), "{text}");
+    (digest, text)
+}
+
+#[test]
+fn the_progress_of_a_copy_is_shown_and_disappears() {
+    let (digest, text) = copy_with_a_pause(&[], "  50 % of ");
+    assert!(text.contains("  50 % of "), "{text:?}");
+    assert!(text.contains(" 1 blob transferred, "), "{text:?}");
+    let (_, end) = text.rsplit_once("transferred").unwrap();
+    assert!(end.ends_with(&format!("A\u{1b}[J{digest}\n")), "{text:?}");
+}
+
+#[test]
+fn a_quiet_copy_shows_only_the_digest() {
+    let (digest, text) = copy_with_a_pause(&["--quiet"], "");
+    assert_eq!(text, format!("{digest}\n"));
 }

@@ -10,7 +10,7 @@ fn the_help_is_as_reviewed() {
     assert_data_eq!(unlade(["--help"]).success(), file!["snapshot/help.txt"]);
     assert_data_eq!(unlade(["unpack", "--help"]).success(), file!["snapshot/help-unpack.txt"]);
     assert_data_eq!(unlade(["load", "--help"]).success(), file!["snapshot/help-load.txt"]);
-    for subcommand in ["launch", "check", "get", "describe", "delete"] {
+    for subcommand in ["copy", "launch", "check", "get", "describe", "delete"] {
         let path = format!("{}/tests/command/snapshot", env!("CARGO_MANIFEST_DIR"));
         let long = Data::read_from(format!("{path}/help-{subcommand}.txt").as_ref(), None);
         assert_data_eq!(unlade([subcommand, "--help"]).success(), long);
@@ -53,7 +53,7 @@ fn every_shell_gets_completions_for_both_binaries() {
         let script = plugin(["completion", shell]).success();
         assert!(script.contains("kubectl-unlade"), "{shell}");
         // `--dry-run client` would launch an image called client.
-        let values = ["none client server", "client\\t", "(none"];
+        let values = ["none client server", "client\\t", "client\\:"];
         assert!(!values.iter().any(|values| script.contains(values)), "{shell}");
     }
 }
@@ -74,11 +74,29 @@ fn man_pages_are_written_one_for_each_command() {
     assert_eq!(
         names,
         [
+            "unlade-cache-list.1",
+            "unlade-cache-prune.1",
+            "unlade-cache.1",
+            "unlade-catalog-add.1",
+            "unlade-catalog-build.1",
+            "unlade-catalog-deprecate.1",
+            "unlade-catalog-diff.1",
+            "unlade-catalog-filter.1",
+            "unlade-catalog-generate-dockerfile.1",
+            "unlade-catalog-generate.1",
+            "unlade-catalog-graph.1",
+            "unlade-catalog-init.1",
             "unlade-catalog-list.1",
+            "unlade-catalog-migrate.1",
+            "unlade-catalog-render.1",
+            "unlade-catalog-template-convert.1",
+            "unlade-catalog-template-render.1",
+            "unlade-catalog-template.1",
             "unlade-catalog-validate.1",
             "unlade-catalog.1",
             "unlade-check.1",
             "unlade-completion.1",
+            "unlade-copy.1",
             "unlade-delete.1",
             "unlade-describe.1",
             "unlade-get.1",

@@ -96,6 +96,12 @@ pub fn field<'a>(object: Value<'a>, name: &str) -> Option<Value<'a>> {
     fields.map(|(_, value)| value).filter(|value| value.kind() != Kind::Null).last()
 }
 
+/// Returns the last field in byte order that Go matches with `name`, even if it is null. Go decodes
+/// it into a field that takes any JSON, in which null is a value.
+pub fn last_field<'a>(object: Value<'a>, name: &str) -> Option<Value<'a>> {
+    object.entries().filter(|(key, _)| is_folded(key, name)).map(|(_, value)| value).last()
+}
+
 /// Describes the type of a value, for messages.
 pub fn noun(kind: Kind<'_>) -> &'static str {
     match kind {

@@ -4,12 +4,13 @@
 //! ranges: its `VersionReq` rejects `||` and `!`, `1.0.0` matches 1.0.1, and prereleases do not
 //! match.
 
-use semver::Version;
 use unlade_text::excerpt;
 
 pub mod range;
 
 pub use range::Range;
+/// A version. Order two versions with `cmp_precedence`, which ignores build metadata like upstream.
+pub use semver::Version;
 
 /// An error that prevents a text from being parsed as a version.
 #[derive(Debug, thiserror::Error)]

@@ -5,10 +5,11 @@
 //! matches decides; blanks at the end of a line are never a part of a pattern; and `[!x]` is the
 //! class of `!` and `x`.
 
-use globset::{GlobBuilder, GlobMatcher};
-
+mod glob;
 #[cfg(test)]
 mod tests;
+
+use glob::Glob;
 
 /// The limit of Go's `bufio.Scanner` for a line, in bytes.
 const MAX_LINE: usize = 64 << 10;
@@ -17,6 +18,8 @@ const MAX_LINE: usize = 64 << 10;
 #[derive(Debug, Default)]
 pub(crate) struct Ignore {
     patterns: Vec<Pattern>,
+    /// The number of bytes in all patterns.
+    n_bytes: u64,
 }
 
 #[derive(Debug)]
@@ -41,7 +44,7 @@ enum Part {
     Folders,
     /// A name without special characters.
     Name(String),
-    Glob(Box<GlobMatcher>),
+    Glob(Glob),
     /// The pattern is malformed, or contains `**` beside other characters, and never matches.
     Never,
 }
@@ -60,6 +63,7 @@ impl Ignore {
             let line = line.trim();
             if !line.is_empty() && !line.starts_with('#') {
                 self.patterns.push(Pattern::new(line, domain.clone()));
+                self.n_bytes += line.len() as u64;
             }
         }
         true
@@ -68,6 +72,12 @@ impl Ignore {
     /// Returns the number of patterns.
     pub(crate) fn len(&self) -> usize {
         self.patterns.len()
+    }
+
+    /// Returns an upper bound of the work that [`Self::is_ignored`] does for a path of this length, in
+    /// comparisons of two characters.
+    pub(crate) fn work(&self, path: &str) -> u64 {
+        self.n_bytes.saturating_mul(path.len() as u64)
     }
 
     /// Checks whether the file at `path` does not belong to the catalog.
@@ -154,9 +164,7 @@ impl Part {
         if !text.contains(['*', '?', '[', '\\']) {
             return Self::Name(text.to_owned());
         }
-        let glob = to_globset(text);
-        let built = GlobBuilder::new(&glob).literal_separator(true).backslash_escape(true).build();
-        built.map_or(Self::Never, |glob| Self::Glob(Box::new(glob.compile_matcher())))
+        Glob::new(text).map_or(Self::Never, Self::Glob)
     }
 
     fn matches(&self, name: &str) -> bool {
@@ -166,33 +174,4 @@ impl Part {
             Self::Empty | Self::Folders | Self::Never => false,
         }
     }
-}
-
-/// Converts a pattern of Go's `filepath.Match` into one of `globset`, in which braces contain
-/// alternatives, and `!` negates a class.
-fn to_globset(pattern: &str) -> String {
-    let (mut glob, mut class_end) = (String::new(), None);
-    let mut letters = pattern.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '[' if class_end.is_none() => {
-                glob.push('[');
-                // At the end of the class, `!` is an ordinary character.
-                class_end = Some(letters.next_if_eq(&'!'));
-                continue;
-            }
-            ']' => glob.extend(class_end.take().flatten()),
-            '{' | '}' if class_end.is_none() => glob.push('\\'),
-            // A second star would match several parts of a path.
-            '*' if class_end.is_none() && glob.ends_with('*') => continue,
-            '\\' if class_end.is_none() => {
-                glob.push('\\');
-                glob.extend(letters.next());
-                continue;
-            }
-            _ => {}
-        }
-        glob.push(letter);
-    }
-    glob
 }

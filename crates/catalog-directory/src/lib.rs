@@ -14,20 +14,30 @@
 //! # Ok::<(), unlade_catalog_directory::Error>(())
 //! ```
 
+mod change;
+mod digest;
 mod ignore;
 mod locate;
+mod opened;
 mod parallel;
+mod render;
+mod store;
 #[cfg(test)]
 mod tests;
 mod walk;
 
-use std::fs;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use opened::{Input, Opened};
 use unlade_bundle::source;
-use unlade_catalog::{Catalog, File, Problem};
-use unlade_directory::Folder;
+use unlade_catalog::{Catalog, File, Meta, Place, Problem};
+
+pub use change::{ChangeError, Changes};
+pub use digest::digest;
+pub use render::Renderer;
+pub use store::{Sorted, Store};
 
 /// A catalog, and what is wrong with it.
 #[derive(Debug, Clone)]
@@ -51,6 +61,8 @@ pub struct Limits {
     pub entries: usize,
     /// The maximum number of patterns in all `.indexignore` files.
     pub patterns: usize,
+    /// The maximum of the bytes in all patterns, multiplied by those in the paths of all files.
+    pub pattern_work: u64,
     /// The maximum number of threads.
     pub threads: usize,
 }
@@ -59,7 +71,7 @@ impl Default for Limits {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let catalog = unlade_catalog::Limits::default();
-        Self { catalog, entries: 1_000_000, patterns: 1_000, threads }
+        Self { catalog, entries: 1_000_000, patterns: 1_000, pattern_work: 4_000_000_000, threads }
     }
 }
 
@@ -107,18 +119,41 @@ pub enum Error {
         /// Its path.
         path: String,
     },
+    /// A file cannot be read, so the catalog has no digest.
+    #[error("failed to compute the digest of {path}: {message}")]
+    Digest {
+        /// The path of the file.
+        path: String,
+        /// Why.
+        message: String,
+    },
+    /// The documents cannot be kept in a temporary file.
+    #[error("failed to keep the documents in a temporary file")]
+    Temporary(#[source] io::Error),
     /// The `.indexignore` files have too many patterns.
     #[error("the .indexignore files have more than {limit} patterns")]
     Patterns {
         /// [`Limits::patterns`].
         limit: usize,
     },
+    /// The patterns would have to be compared with too many files: [`Limits::pattern_work`].
+    #[error("the .indexignore files have too many patterns for {n_files} files")]
+    PatternWork {
+        /// The number of files, without regard to the patterns.
+        n_files: usize,
+    },
 }
 
 impl Error {
     /// Checks whether one of the [`Limits`] was exceeded.
     pub fn is_limit(&self) -> bool {
-        matches!(self, Self::Entries { .. } | Self::Patterns { .. } | Self::IgnoreLine { .. })
+        matches!(
+            self,
+            Self::Entries { .. }
+                | Self::Patterns { .. }
+                | Self::PatternWork { .. }
+                | Self::IgnoreLine { .. }
+        )
     }
 }
 
@@ -129,52 +164,110 @@ impl Error {
 /// Returns an error if the directory cannot be listed. What is wrong with single files is in
 /// [`Reading::problems`].
 pub fn read(root: &Path, limits: &Limits) -> Result<Reading, Error> {
+    walk(
+        root,
+        limits,
+        &Texts::new(),
+        |path, file| File::read(path, file, &limits.catalog),
+        Catalog::validate,
+    )
+}
+
+/// Calls `visit` with each meta of the catalog in the directory `root`, or in the single file `root`,
+/// that upstream can load. Several threads read the files, so only metas of the same file have a
+/// fixed order. The problems are those that prevent upstream from loading the catalog, and warnings
+/// ([`Catalog::loading_problems`]); the catalog in the result is empty.
+///
+/// Only one document for each thread is in memory at a time.
+///
+/// # Errors
+///
+/// Returns the errors of [`read`].
+pub fn read_each(
+    root: &Path,
+    limits: &Limits,
+    visit: impl Fn(Meta, &Place) + Sync,
+) -> Result<Reading, Error> {
+    let read = |path: &str, file: Input<'_>| File::read_each(path, file, &limits.catalog, &visit);
+    walk(root, limits, &Texts::new(), read, Catalog::loading_problems)
+}
+
+/// Reads and validates a catalog as [`read`] does, and calls `visit` as [`read_each`] does.
+///
+/// # Errors
+///
+/// Returns the errors of [`read`].
+pub fn read_with(
+    root: &Path,
+    limits: &Limits,
+    visit: impl Fn(Meta, &Place) + Sync,
+) -> Result<Reading, Error> {
+    read_changed(root, limits, &Texts::new(), visit)
+}
+
+/// Returns the files of the catalog in the directory or the single file `root`: their paths in the
+/// catalog, and their paths on this machine without links.
+///
+/// # Errors
+///
+/// Returns the errors of [`read`], and an error if a link leads out of the directory.
+pub fn files(root: &Path, limits: &Limits) -> Result<BTreeMap<String, PathBuf>, Error> {
     let failed = |source| Error::Root { path: root.to_owned(), source };
-    let mut catalog = Catalog::default();
-    let metadata = fs::metadata(root).map_err(failed)?;
-    if !metadata.is_dir() {
-        // A pipe can be read only once, but a file with problems is read twice.
-        if !metadata.is_file() {
-            return Err(failed(io::Error::other("it is neither a directory nor a regular file")));
-        }
-        let name = root.file_name().unwrap_or_default().to_string_lossy();
-        let open = |_: &str| fs::File::open(root).map_err(|error| error.to_string());
-        catalog.add(read_file(&name, open, &limits.catalog));
-        return Ok(finish(catalog, 1, open, limits));
+    let base = root.canonicalize().map_err(failed)?;
+    if !base.is_dir() {
+        return Ok(BTreeMap::from([(opened::file_name(root), base)]));
     }
-    let folder = match Folder::root(root) {
-        Ok(folder) => folder,
-        Err(source::Error::Root { source, .. }) => return Err(failed(source)),
-        Err(error) => return Err(Error::Folder(error)),
+    let folder = opened::open_root(root)?;
+    let place = |path: String| {
+        // It says why a link is not followed.
+        folder.open_file(&path).map_err(Error::Folder)?;
+        let file = base.join(&path).canonicalize().map_err(failed)?;
+        Ok((path, file))
     };
-    let files = walk::list(&folder, limits)?;
-    let open = |path: &str| folder.open_file(path).map_err(|error| unlade_text::chain(&error));
-    let read = |path: &String| read_file(path, open, &limits.catalog);
-    for file in parallel::map(&files, limits.threads, read) {
+    walk::list(&folder, limits, std::iter::empty())?.into_iter().map(place).collect()
+}
+
+/// The texts of files, by their paths in the catalog.
+type Texts = BTreeMap<String, Vec<u8>>;
+
+/// Reads and validates a catalog as [`read_with`] does, with the content of some files replaced.
+fn read_changed(
+    root: &Path,
+    limits: &Limits,
+    changed: &Texts,
+    visit: impl Fn(Meta, &Place) + Sync,
+) -> Result<Reading, Error> {
+    let read = |path: &str, file: Input<'_>| File::read_with(path, file, &limits.catalog, &visit);
+    walk(root, limits, changed, read, Catalog::validate)
+}
+
+fn walk<'t>(
+    root: &Path,
+    limits: &Limits,
+    changed: &'t Texts,
+    read: impl Fn(&str, Input<'t>) -> File + Sync,
+    check: impl Fn(&Catalog) -> Vec<Problem>,
+) -> Result<Reading, Error> {
+    let opened = Opened::new(root, limits, changed)?;
+    let read = |path: &String| match opened.open(path) {
+        Ok(file) => read(path, file),
+        Err(message) => File::unreadable(path, message),
+    };
+    let mut catalog = Catalog::default();
+    for file in parallel::map(opened.files(), limits.threads, read) {
         catalog.add(file);
     }
-    Ok(finish(catalog, files.len(), open, limits))
+    let problems = locate(check(&catalog), |path| opened.open(path), limits);
+    Ok(Reading { catalog, problems, n_files: opened.files().len() })
 }
 
-fn read_file(
-    path: &str,
-    open: impl Fn(&str) -> Result<fs::File, String>,
-    limits: &unlade_catalog::Limits,
-) -> File {
-    match open(path) {
-        Ok(file) => File::read(path, file, limits),
-        Err(message) => File::unreadable(path, message),
-    }
-}
-
-fn finish(
-    catalog: Catalog,
-    n_files: usize,
-    open: impl Fn(&str) -> Result<fs::File, String>,
+/// Sets the lines of the problems, and sorts them.
+fn locate<'t>(
+    mut problems: Vec<Problem>,
+    open: impl Fn(&str) -> Result<Input<'t>, String>,
     limits: &Limits,
-) -> Reading {
-    let mut problems = catalog.validate();
+) -> Vec<Problem> {
     locate::locate(&mut problems, open, &limits.catalog);
     problems.sort();
-    Reading { catalog, problems, n_files }
+    problems
 }

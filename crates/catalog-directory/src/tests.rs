@@ -81,6 +81,15 @@ fn a_fifo_is_refused_and_not_opened() {
 }
 
 #[test]
+fn a_device_is_refused_and_not_opened() {
+    let root = write(&[]);
+    symlink("/dev/zero", root.path().join("zero")).unwrap();
+    assert_eq!(rules(&read_all(&root)), [(Rule::Unreadable, "zero:0".to_owned())]);
+    let error = read("/dev/zero".as_ref(), &Limits::default()).unwrap_err();
+    assert!(matches!(error, Error::Root { .. }), "{error:?}");
+}
+
+#[test]
 fn problems_have_the_line_of_their_value() {
     let text = package("a").replace("version: 1.0.0", "version: v1");
     let root = write(&[("c/a.yaml", &format!("---\n{text}")), ("b.json", "{\n\"schema\": 1}\n")]);
@@ -114,6 +123,11 @@ fn limits_are_enforced() {
     assert!(matches!(read(root.path(), &limits), Err(Error::Entries { limit: 3 })));
     let limits = Limits { patterns: 1, ..Limits::default() };
     assert!(matches!(read(root.path(), &limits), Err(Error::Patterns { limit: 1 })));
+    // Two patterns of one byte, and the paths `a/b` and `c`.
+    let limits = Limits { pattern_work: 7, ..Limits::default() };
+    assert!(matches!(read(root.path(), &limits), Err(Error::PatternWork { n_files: 2 })));
+    let limits = Limits { pattern_work: 8, ..Limits::default() };
+    assert_eq!(read(root.path(), &limits).unwrap().n_files, 2);
 }
 
 #[test]

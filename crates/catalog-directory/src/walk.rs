@@ -20,8 +20,13 @@ struct Level {
 }
 
 /// Returns the paths of the files that belong to the catalog, in the order of `fs.WalkDir`: the
-/// entries of each folder in byte order, and those of a folder in place of the folder.
-pub(crate) fn list(root: &Folder, limits: &Limits) -> Result<Vec<String>, Error> {
+/// entries of each folder in byte order, and those of a folder in place of the folder. `new` are files
+/// that do not exist yet, which come last.
+pub(crate) fn list<'n>(
+    root: &Folder,
+    limits: &Limits,
+    new: impl Iterator<Item = &'n String>,
+) -> Result<Vec<String>, Error> {
     let (mut files, mut ignore, mut n_entries) = (Vec::new(), Ignore::default(), 0);
     let mut levels = vec![open(root, String::new(), limits, &mut n_entries)?];
     while let Some(level) = levels.last_mut() {
@@ -43,6 +48,11 @@ pub(crate) fn list(root: &Folder, limits: &Limits) -> Result<Vec<String>, Error>
             }
             Kind::Other => files.push(path),
         }
+    }
+    files.extend(new.cloned());
+    let work = files.iter().fold(0_u64, |sum, path| sum.saturating_add(ignore.work(path)));
+    if work > limits.pattern_work {
+        return Err(Error::PatternWork { n_files: files.len() });
     }
     files.retain(|path| !ignore.is_ignored(path));
     Ok(files)

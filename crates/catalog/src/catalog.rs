@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use unlade_text::excerpt;
 
 use crate::{
-    check::{channel, deprecation, package},
+    check::{channel, deprecation, package, upgrade},
     file::File,
-    problem::{Place, Problem, Problems},
+    problem::{Place, Problem, Problems, Severity},
     record::{Bundle, Channel, Deprecations, Package},
     rule::Rule,
 };
@@ -52,6 +52,14 @@ impl Catalog {
         self.is_incomplete |= file.is_incomplete;
     }
 
+    /// Returns the problems of the files that are errors of rules that
+    /// [prevent loading](Rule::prevents_loading), or warnings, sorted by their places.
+    pub fn loading_problems(&self) -> Vec<Problem> {
+        let mut problems = self.problems.clone().into_sorted();
+        problems.retain(|it| it.rule.prevents_loading() || it.severity == Severity::Warning);
+        problems
+    }
+
     /// Checks the catalog. Returns all problems of its files and of the whole, sorted by their
     /// places. An empty catalog is valid.
     ///
@@ -90,6 +98,11 @@ impl Catalog {
             }
         }
         problems.into_sorted()
+    }
+
+    /// Returns whether a document could not be read, so that parts of the catalog may be missing.
+    pub fn is_incomplete(&self) -> bool {
+        self.is_incomplete
     }
 
     fn validate_package(&self, package: &Package, parts: &Parts<'_>, problems: &mut Problems) {
@@ -133,6 +146,7 @@ impl Catalog {
             }
         }
         package::check_versions(parts.bundles.iter().copied(), problems);
+        upgrade::check(parts.channels.iter().copied(), parts.bundles.iter().copied(), problems);
         for (index, deprecations) in parts.deprecations.iter().enumerate() {
             if index > 0 {
                 let message = format!("package {shown_package} has two olm.deprecations");

@@ -4,3 +4,5 @@ pub(crate) mod bundle;
 pub(crate) mod channel;
 pub(crate) mod deprecation;
 pub(crate) mod package;
+mod property;
+pub(crate) mod upgrade;

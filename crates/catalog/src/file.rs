@@ -30,6 +30,53 @@ impl File {
     /// Reads a file. `path` is its path relative to the catalog, for messages. Only one document at a
     /// time is in memory.
     pub fn read(path: &str, input: impl Read, limits: &Limits) -> Self {
+        Self::walk(path, input, limits, true, |_, _| {})
+    }
+
+    /// Reads a file as [`read`](Self::read) does, and calls `visit` with each meta that upstream can
+    /// load, in the order of the file. The result has only problems, so the memory does not depend on
+    /// the number of metas. If the file has an error, `visit` has not seen all metas, so
+    /// look for errors of rules that [prevent loading](Rule::prevents_loading) before you use the
+    /// result ([`Catalog::loading_problems`](crate::Catalog::loading_problems)).
+    ///
+    /// ```
+    /// use unlade_catalog::{File, Limits};
+    ///
+    /// let text = "schema: example.com/a\nname: b\n---\nschema: olm.package\nname: tea\n";
+    /// let mut metas = Vec::new();
+    /// let visit = |meta, _: &_| metas.push(meta);
+    /// File::read_each("catalog.yaml", text.as_bytes(), &Limits::default(), visit);
+    /// assert_eq!(metas[0].to_json(), r#"{"name":"b","schema":"example.com/a"}"#);
+    /// let json = r#"{"schema":"olm.package","name":"tea","defaultChannel":""}"#;
+    /// assert_eq!(metas[1].to_json(), json);
+    /// ```
+    pub fn read_each(
+        path: &str,
+        input: impl Read,
+        limits: &Limits,
+        visit: impl FnMut(Meta, &Place),
+    ) -> Self {
+        Self::walk(path, input, limits, false, visit)
+    }
+
+    /// Reads a file as [`read`](Self::read) does, and calls `visit` as [`read_each`](Self::read_each)
+    /// does.
+    pub fn read_with(
+        path: &str,
+        input: impl Read,
+        limits: &Limits,
+        visit: impl FnMut(Meta, &Place),
+    ) -> Self {
+        Self::walk(path, input, limits, true, visit)
+    }
+
+    fn walk(
+        path: &str,
+        input: impl Read,
+        limits: &Limits,
+        keep: bool,
+        mut visit: impl FnMut(Meta, &Place),
+    ) -> Self {
         let (mut file, path) = (Self::default(), Arc::from(path));
         let mut documents = Documents::new(input, &limits.document);
         loop {
@@ -60,7 +107,11 @@ impl File {
                     }
                     match Meta::from_tree(document.tree) {
                         Err(error) => file.fail(meta_problem(place, &error)),
-                        Ok(meta) => file.add(&meta, place, &limits.document),
+                        Ok(meta) => {
+                            if file.add(&meta, &place, &limits.document, keep) {
+                                visit(meta, &place);
+                            }
+                        }
                     }
                 }
             }
@@ -79,32 +130,28 @@ impl File {
         self.problems.push(problem);
     }
 
-    fn add(&mut self, meta: &Meta, place: Place, limits: &yaml::Limits) {
+    /// Checks a meta, and keeps its record if `keep` is set. Returns whether upstream can load it.
+    fn add(&mut self, meta: &Meta, place: &Place, limits: &yaml::Limits, keep: bool) -> bool {
         let value = meta.value();
+        let Some(shape) = shape::meta(&meta.schema) else { return true };
+        let mut is_loadable = self.compare(value, shape, place, meta);
         match meta.schema.as_str() {
-            PACKAGE => {
-                self.compare(value, &shape::PACKAGE, &place, meta);
-                self.packages.push(Package::new(value, place));
-            }
-            CHANNEL => {
-                self.compare(value, &shape::CHANNEL, &place, meta);
-                self.channels.push(Channel::new(value, place));
-            }
             BUNDLE => {
-                if self.compare(value, &shape::BUNDLE, &place, meta) {
-                    let (bundle, problems) = bundle::read(value, place, limits);
+                let (bundle, problems) = bundle::read(value, place.clone(), limits);
+                if is_loadable {
+                    let mut rules = problems.as_slice().iter().map(|problem| problem.rule);
+                    is_loadable = !rules.any(Rule::prevents_loading);
                     self.problems.append(problems);
-                    self.bundles.push(bundle);
-                } else {
-                    self.bundles.push(bundle::read(value, place, limits).0);
                 }
+                self.bundles.extend(keep.then_some(bundle));
             }
-            DEPRECATIONS => {
-                self.compare(value, &shape::DEPRECATIONS, &place, meta);
-                self.deprecations.push(Deprecations::new(value, place));
-            }
+            _ if !keep => {}
+            PACKAGE => self.packages.push(Package::new(value, place.clone())),
+            CHANNEL => self.channels.push(Channel::new(value, place.clone())),
+            DEPRECATIONS => self.deprecations.push(Deprecations::new(value, place.clone())),
             _ => {}
         }
+        is_loadable
     }
 
     /// Reports what upstream refuses or ignores in a meta. Returns whether the types are right.

@@ -14,11 +14,21 @@
 //! assert_eq!(graph::check(&entries), Ok(()));
 //! ```
 
+mod budget;
+pub mod diagram;
+pub mod dot;
+mod escape;
+pub mod mermaid;
+mod selection;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use unlade_text::excerpt;
 
 use crate::record::Entry;
+
+pub use budget::{MAX_EDGES, MAX_TEXT, MAX_WORK};
+pub use selection::{Error as SelectionError, Selection};
 
 /// The reason why upstream refuses the graph of a channel.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,14 +49,30 @@ pub enum Error {
     Stranded(Vec<String>),
 }
 
-/// Returns the names of the entries that no entry replaces or skips, sorted.
-pub fn heads(entries: &[Entry]) -> Vec<&str> {
-    let mut targets: HashSet<&str> = HashSet::new();
-    for entry in entries {
-        targets.extend(entry.skips.iter().map(String::as_str));
-        targets.extend(Some(entry.replaces.as_str()).filter(|name| !name.is_empty()));
+/// What is wrong with a graph, as in [`Error`].
+pub(crate) enum Fault<'e> {
+    NoHead,
+    SeveralHeads(Vec<&'e str>),
+    Cycle(Vec<&'e str>),
+    Stranded(Vec<&'e str>),
+}
+
+impl From<Fault<'_>> for Error {
+    fn from(fault: Fault<'_>) -> Self {
+        let own = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
+        match fault {
+            Fault::NoHead => Self::NoHead,
+            Fault::SeveralHeads(names) => Self::SeveralHeads(own(names)),
+            Fault::Cycle(names) => Self::Cycle(own(names)),
+            Fault::Stranded(names) => Self::Stranded(own(names)),
+        }
     }
-    let names: BTreeSet<_> = entries.iter().map(|entry| entry.name.as_str()).collect();
+}
+
+/// Returns the names of the entries that no entry replaces or skips, sorted.
+pub fn heads<'e>(entries: impl IntoIterator<Item = &'e Entry> + Clone) -> Vec<&'e str> {
+    let targets: HashSet<&str> = entries.clone().into_iter().flat_map(Entry::targets).collect();
+    let names: BTreeSet<_> = entries.into_iter().map(|entry| entry.name.as_str()).collect();
     names.into_iter().filter(|name| !targets.contains(name)).collect()
 }
 
@@ -59,38 +85,91 @@ pub fn heads(entries: &[Entry]) -> Vec<&str> {
 /// # Errors
 ///
 /// Returns the first error that upstream finds.
-pub fn check(entries: &[Entry]) -> Result<(), Error> {
-    let head = match *heads(entries).as_slice() {
-        [] => return Err(Error::NoHead),
-        [head] => head,
-        ref several => {
-            return Err(Error::SeveralHeads(several.iter().map(|&name| name.to_owned()).collect()));
-        }
+pub fn check<'e>(entries: impl IntoIterator<Item = &'e Entry> + Clone) -> Result<(), Error> {
+    find_fault(entries).map_or(Ok(()), |fault| Err(fault.into()))
+}
+
+/// Returns the first fault that upstream finds.
+pub(crate) fn find_fault<'e>(
+    entries: impl IntoIterator<Item = &'e Entry> + Clone,
+) -> Option<Fault<'e>> {
+    let heads = heads(entries.clone());
+    let head = match heads.as_slice() {
+        [] => return Some(Fault::NoHead),
+        [head] => *head,
+        _ => return Some(Fault::SeveralHeads(heads)),
     };
-    let by_name: BTreeMap<&str, &Entry> =
-        entries.iter().map(|entry| (entry.name.as_str(), entry)).collect();
-    let skipped: HashSet<&str> =
-        entries.iter().flat_map(|entry| &entry.skips).map(String::as_str).collect();
-    let mut chain = vec![head];
-    let mut positions = HashMap::from([(head, 0)]);
-    let mut current = by_name.get(head);
-    while let Some(entry) = current {
-        let next = entry.replaces.as_str();
-        if skipped.contains(next) {
-            break;
-        }
-        if let Some(&start) = positions.get(next) {
-            let cycle = chain.iter().skip(start).chain([&next]);
-            return Err(Error::Cycle(cycle.map(|&name| name.to_owned()).collect()));
-        }
-        positions.insert(next, chain.len());
-        chain.push(next);
-        current = by_name.get(next);
+    let graph = Graph::new(entries);
+    let (mut chain, cycle) = graph.follow(head);
+    if let Some(start) = cycle {
+        let next = chain.get(start).copied();
+        return Some(Fault::Cycle(chain.drain(start..).chain(next).collect()));
     }
-    let is_stranded = |name: &&&str| !positions.contains_key(**name) && !skipped.contains(**name);
-    let stranded: Vec<_> =
-        by_name.keys().filter(is_stranded).map(|&name| name.to_owned()).collect();
-    if stranded.is_empty() { Ok(()) } else { Err(Error::Stranded(stranded)) }
+    let stranded = graph.without(&chain.into_iter().collect());
+    (!stranded.is_empty()).then_some(Fault::Stranded(stranded))
+}
+
+/// Returns the names of the entries that no chain of replacements from any head reaches, and that no
+/// entry skips, sorted.
+///
+/// In a channel with one head, these are the entries of [`Error::Stranded`].
+pub fn stranded(entries: &[Entry]) -> Vec<&str> {
+    let graph = Graph::new(entries);
+    let mut reached = HashSet::new();
+    for head in heads(entries) {
+        // Chains may meet, so visit each entry only once.
+        let mut current = Some(head);
+        while let Some(name) = current.filter(|name| reached.insert(*name)) {
+            let next = graph.by_name.get(name).map(|entry| entry.replaces.as_str());
+            current = next.filter(|next| !graph.skipped.contains(next));
+        }
+    }
+    graph.without(&reached)
+}
+
+/// Returns the names that any entry skips. They need not be entries.
+pub fn skipped<'e>(entries: impl IntoIterator<Item = &'e Entry>) -> HashSet<&'e str> {
+    entries.into_iter().flat_map(|entry| &entry.skips).map(String::as_str).collect()
+}
+
+struct Graph<'e> {
+    by_name: BTreeMap<&'e str, &'e Entry>,
+    skipped: HashSet<&'e str>,
+}
+
+impl<'e> Graph<'e> {
+    fn new(entries: impl IntoIterator<Item = &'e Entry> + Clone) -> Self {
+        let by_name =
+            entries.clone().into_iter().map(|entry| (entry.name.as_str(), entry)).collect();
+        Self { by_name, skipped: skipped(entries) }
+    }
+
+    /// Follows the replacements from `head` to the first skipped name, or to the first name that is
+    /// not an entry. Returns the names, and the index of the name that the last one leads back to.
+    fn follow(&self, head: &'e str) -> (Vec<&'e str>, Option<usize>) {
+        let mut chain = vec![head];
+        let mut positions = HashMap::from([(head, 0)]);
+        let mut current = self.by_name.get(head);
+        while let Some(entry) = current {
+            let next = entry.replaces.as_str();
+            if self.skipped.contains(next) {
+                break;
+            }
+            if let Some(&start) = positions.get(next) {
+                return (chain, Some(start));
+            }
+            positions.insert(next, chain.len());
+            chain.push(next);
+            current = self.by_name.get(next);
+        }
+        (chain, None)
+    }
+
+    /// Returns the entries that are neither in `reached` nor skipped.
+    fn without(&self, reached: &HashSet<&str>) -> Vec<&'e str> {
+        let is_stranded = |name: &&str| !reached.contains(name) && !self.skipped.contains(name);
+        self.by_name.keys().copied().filter(is_stranded).collect()
+    }
 }
 
 #[cfg(test)]

@@ -24,24 +24,35 @@
 //! assert_eq!(problems[0].severity, Severity::Error);
 //! ```
 
-mod base64;
 mod catalog;
 mod check;
+pub mod diff;
+pub mod edit;
 mod file;
+pub mod filter;
 pub mod graph;
 mod meta;
+mod object;
 mod problem;
+mod rank;
 mod record;
 mod release;
+pub mod render;
 mod rule;
+mod served;
 mod shape;
+pub mod template;
+mod write;
 
 pub use catalog::Catalog;
 pub use file::File;
 pub use meta::{Meta, Unnamed};
 pub use problem::{MAX_PROBLEMS, Place, Problem, Problems, Severity};
+pub use rank::Rank;
 pub use record::{Bundle, Channel, Deprecation, Deprecations, Entry, Package};
 pub use rule::Rule;
+pub use served::{MAX_OBJECTS, ServedBundle, ServedCsv, ServedPackage, TooLarge};
+pub use write::Form;
 
 /// The schema of a package.
 pub const PACKAGE: &str = "olm.package";

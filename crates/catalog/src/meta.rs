@@ -3,7 +3,12 @@
 use std::collections::BTreeMap;
 
 use unlade_bundle::typed;
-use unlade_yaml::json::{Kind, Tree, Value};
+use unlade_yaml::{
+    Limits,
+    json::{Kind, Tree, Value},
+};
+
+use crate::shape;
 
 /// One object of a catalog, of any schema (operator-registry `declcfg.go`, type `Meta`).
 #[derive(Debug, Clone)]
@@ -24,6 +29,12 @@ pub enum Unnamed {
     /// The document is empty: it contains only comments, blank lines or null.
     #[error("the document is empty")]
     Empty,
+    /// The text is not a JSON object.
+    #[error("the document is not a JSON object: {problem}")]
+    NotJson {
+        /// The reason.
+        problem: String,
+    },
     /// The value is not a mapping.
     #[error("the document is not a mapping")]
     NotAMapping,
@@ -80,6 +91,17 @@ impl Meta {
         Ok(Self { schema, package, name, tree })
     }
 
+    /// Converts JSON into a meta, such as an edited [`to_json`](Self::to_json).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the text is not a JSON object, or if upstream refuses the meta.
+    pub fn from_json(json: &str, limits: &Limits) -> Result<Self, Unnamed> {
+        let tree = unlade_yaml::read_json(json.as_bytes(), limits)
+            .map_err(|error| Unnamed::NotJson { problem: error.to_string() })?;
+        Self::from_tree(tree)
+    }
+
     /// Returns the value of the meta.
     pub fn value(&self) -> Value<'_> {
         self.tree.root()
@@ -89,6 +111,16 @@ impl Meta {
     /// with sorted keys, and with every number as a float. There is no final line break.
     pub fn blob(&self) -> String {
         self.tree.root().to_float_json()
+    }
+
+    /// Returns the compact JSON of the meta, as upstream writes it. A meta of one of the four schemas
+    /// has the known fields in the order of upstream's types, and other metas are [as they
+    /// are](Self::blob). There is no final line break.
+    pub fn to_json(&self) -> String {
+        let Some(shape) = shape::meta(&self.schema) else { return self.blob() };
+        let mut json = String::new();
+        shape::write(Some(self.value()), shape, &mut json);
+        json
     }
 }
 
@@ -109,7 +141,7 @@ pub(crate) fn items<'a>(value: Value<'a>, name: &str) -> impl Iterator<Item = Va
 
 #[cfg(test)]
 mod tests {
-    use unlade_yaml::{Limits, Scalars, read};
+    use unlade_yaml::{Scalars, read};
 
     use super::*;
 

@@ -3,7 +3,7 @@
 //! They are small, so that the memory for a catalog does not depend on the size of its bundles.
 
 use serde::Serialize;
-use unlade_yaml::json::Value;
+use unlade_yaml::json::{Value, quote};
 
 use crate::{
     meta::{items, text},
@@ -74,6 +74,9 @@ pub struct Bundle {
     /// The version with the release, such as `1.2.3` or `1.2.3-1`. Empty if the bundle has no valid
     /// version.
     pub version: String,
+    /// The version without the release. Empty if the bundle has no valid version.
+    #[serde(skip)]
+    pub plain_version: String,
     /// The images that the bundle uses.
     pub related_images: Vec<String>,
     /// Where it is.
@@ -106,6 +109,14 @@ pub struct Deprecation {
     pub message: String,
 }
 
+impl Entry {
+    /// Returns the names of the bundles that the entry replaces or skips.
+    pub fn targets(&self) -> impl Iterator<Item = &str> {
+        let names = std::iter::once(&self.replaces).chain(&self.skips);
+        names.map(String::as_str).filter(|name| !name.is_empty())
+    }
+}
+
 impl Package {
     pub(crate) fn new(value: Value<'_>, place: Place) -> Self {
         Self { name: text(value, "name"), default_channel: text(value, "defaultChannel"), place }
@@ -114,20 +125,48 @@ impl Package {
 
 impl Channel {
     pub(crate) fn new(value: Value<'_>, place: Place) -> Self {
-        let entry = |value| Entry {
+        Self {
+            package: text(value, "package"),
+            name: text(value, "name"),
+            entries: items(value, "entries").map(Entry::new).collect(),
+            place,
+        }
+    }
+}
+
+impl Entry {
+    pub(crate) fn new(value: Value<'_>) -> Self {
+        Self {
             name: text(value, "name"),
             replaces: text(value, "replaces"),
             skips: items(value, "skips")
                 .map(|skip| skip.as_str().unwrap_or_default().to_owned())
                 .collect(),
             skip_range: text(value, "skipRange"),
-        };
-        Self {
-            package: text(value, "package"),
-            name: text(value, "name"),
-            entries: items(value, "entries").map(entry).collect(),
-            place,
         }
+    }
+
+    /// Returns the compact JSON of a list of entries, as upstream writes it.
+    pub fn list_to_json(entries: &[Self]) -> String {
+        let text = |name, text: &str| match text {
+            "" => String::new(),
+            text => format!(r#","{name}":{}"#, quote(text)),
+        };
+        let entry = |entry: &Self| {
+            let skips: Vec<_> = entry.skips.iter().map(|skip| quote(skip)).collect();
+            let skips = match skips.as_slice() {
+                [] => String::new(),
+                skips => format!(r#","skips":[{}]"#, skips.join(",")),
+            };
+            format!(
+                r#"{{"name":{}{}{skips}{}}}"#,
+                quote(&entry.name),
+                text("replaces", &entry.replaces),
+                text("skipRange", &entry.skip_range)
+            )
+        };
+        let entries: Vec<_> = entries.iter().map(entry).collect();
+        format!("[{}]", entries.join(","))
     }
 }
 

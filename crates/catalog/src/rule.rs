@@ -19,7 +19,7 @@ pub enum Rule {
     NotAMeta,
     /// A field has a value of the wrong type.
     FieldType,
-    /// An object of a bundle is neither YAML nor JSON.
+    /// An object of a bundle cannot be decoded.
     BundleObject,
     /// The value of a property does not fit its type.
     PropertyValue,
@@ -83,6 +83,18 @@ pub enum Rule {
     LostDocument,
     /// A field is unknown, so its value is lost.
     UnknownField,
+    /// A meta has no package, so it is lost when the catalog is rendered.
+    LostMeta,
+    /// A bundle requires a package in something that is not a range of versions, or no package.
+    Requirement,
+    /// An API that a bundle provides or requires has no group, version or kind.
+    Api,
+    /// A constraint cannot be parsed.
+    Constraint,
+    /// A bundle has several olm.csv.metadata properties.
+    CsvMetadata,
+    /// An entry replaces a bundle with a higher version.
+    Downgrade,
 }
 
 impl Rule {
@@ -109,9 +121,30 @@ impl Rule {
     /// Returns whether `opm` refuses a catalog that violates the rule.
     pub fn severity(self) -> Severity {
         match self {
-            Self::LostDocument | Self::UnknownField => Severity::Warning,
+            Self::LostDocument
+            | Self::UnknownField
+            | Self::LostMeta
+            | Self::Requirement
+            | Self::Api
+            | Self::Constraint
+            | Self::CsvMetadata
+            | Self::Downgrade => Severity::Warning,
             _ => Severity::Error,
         }
+    }
+
+    /// Returns whether `opm` can do nothing at all with a catalog that violates the rule, because it
+    /// cannot load it. The other rules are only those of `opm validate`.
+    pub fn prevents_loading(self) -> bool {
+        matches!(
+            self,
+            Self::Unreadable
+                | Self::Limit
+                | Self::Syntax
+                | Self::NotAMeta
+                | Self::FieldType
+                | Self::BundleObject
+        )
     }
 
     /// Returns the name, the summary and the remedy.
@@ -156,7 +189,7 @@ const TABLE: &[(Rule, &str, &str, &str)] = &[
     (
         Rule::BundleObject,
         "bundle-object",
-        "An object of a bundle is neither YAML nor JSON",
+        "An object of a bundle cannot be decoded",
         "correct the olm.bundle.object property",
     ),
     (
@@ -335,6 +368,42 @@ const TABLE: &[(Rule, &str, &str, &str)] = &[
         "A field is unknown, so its value is lost",
         "correct the name of the field, or remove it",
     ),
+    (
+        Rule::LostMeta,
+        "lost-meta",
+        "A document has no package, so it is lost when the catalog is rendered",
+        "name the package of the document",
+    ),
+    (
+        Rule::Requirement,
+        "requirement",
+        "A bundle requires a package in an invalid range of versions, or requires no package",
+        "use a package and a range such as >=1.0.0 <2.0.0",
+    ),
+    (
+        Rule::Api,
+        "api",
+        "An API that a bundle provides or requires has no group, version or kind",
+        "add the missing part to the property",
+    ),
+    (
+        Rule::Constraint,
+        "constraint",
+        "A constraint cannot be parsed, so OLM cannot install the bundle",
+        "use one of gvk, package, all, any, not and cel",
+    ),
+    (
+        Rule::CsvMetadata,
+        "csv-metadata",
+        "A bundle has several olm.csv.metadata properties",
+        "keep one of them",
+    ),
+    (
+        Rule::Downgrade,
+        "downgrade",
+        "An entry replaces a bundle with a higher version",
+        "check that the downgrade is intended",
+    ),
 ];
 
 #[cfg(test)]
@@ -349,6 +418,6 @@ mod tests {
             assert_eq!(letters, format!("{rule:?}").to_lowercase());
         }
         // The last rule of the enumeration.
-        assert_eq!(Rule::all().last(), Some(Rule::UnknownField));
+        assert_eq!(Rule::all().last(), Some(Rule::Downgrade));
     }
 }

@@ -7,15 +7,18 @@ use std::fmt::Write as _;
 
 use unlade_bundle::typed;
 use unlade_yaml::{
-    Step,
+    Step, base64,
     json::{Kind, Value, is_folded},
 };
 
-use crate::base64;
-
 mod table;
+mod write;
 
-pub(crate) use table::{BUNDLE, CHANNEL, DEPRECATIONS, PACKAGE, property};
+pub(crate) use table::{
+    BASIC, BUNDLE, ICONS, METADATA, PROPERTY, RELATED_IMAGE, RELATED_IMAGES, SEMVER, SUBSTITUTES,
+    meta, property,
+};
+pub(crate) use write::{bytes, write, write_field, write_fields, write_value};
 
 /// A type in Go.
 #[derive(Debug)]
@@ -35,7 +38,16 @@ pub(crate) enum Shape {
     /// A mapping from text to this type.
     Map(&'static Shape),
     /// A struct with these fields.
-    Struct(&'static [(&'static str, Shape)]),
+    Struct(&'static [Field]),
+}
+
+/// A field of a struct in Go.
+#[derive(Debug)]
+pub(crate) struct Field {
+    pub(crate) name: &'static str,
+    pub(crate) shape: Shape,
+    /// Whether an empty value is left out. A struct is empty only if it is absent.
+    pub(crate) is_optional: bool,
 }
 
 /// What a comparison with a shape found.
@@ -45,6 +57,16 @@ pub(crate) struct Comparison {
     pub(crate) misfits: Vec<(Vec<Step>, String)>,
     /// The fields that upstream ignores.
     pub(crate) unknown: Vec<(Vec<Step>, String)>,
+}
+
+impl Shape {
+    /// Returns the fields of a struct. Empty for other shapes.
+    pub(crate) fn fields(&self) -> &'static [Field] {
+        match self {
+            Self::Struct(fields) => fields,
+            _ => &[],
+        }
+    }
 }
 
 /// The maximum number of misfits and of unknown fields in one value.
@@ -94,8 +116,8 @@ impl Comparison {
             (Shape::Struct(fields), Kind::Object) => {
                 for (key, value) in value.entries() {
                     let step = Step::Field(key.to_owned());
-                    match fields.iter().find(|(name, _)| is_folded(key, name)) {
-                        Some((_, shape)) => self.child(value, shape, path, step),
+                    match fields.iter().find(|field| is_folded(key, field.name)) {
+                        Some(field) => self.child(value, &field.shape, path, step),
                         None if self.unknown.len() < MAX_FOUND => {
                             path.push(step);
                             self.unknown.push((path.clone(), describe_unknown(key, fields)));
@@ -141,8 +163,8 @@ impl Shape {
 }
 
 /// Describes a field that upstream ignores, with the field that it may be meant to be.
-fn describe_unknown(key: &str, fields: &[(&str, Shape)]) -> String {
-    let close = fields.iter().map(|(name, _)| *name).find(|name| {
+fn describe_unknown(key: &str, fields: &[Field]) -> String {
+    let close = fields.iter().map(|field| field.name).find(|name| {
         let letters = |text: &str| {
             let mut letters: Vec<_> =
                 text.to_lowercase().chars().filter(|c| c.is_alphanumeric()).collect();

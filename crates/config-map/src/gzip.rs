@@ -3,10 +3,8 @@
 
 use std::io::{self, Read as _, Write as _};
 
-use base64::Engine as _;
 use flate2::{Compression, GzBuilder, bufread::MultiGzDecoder};
-
-use crate::base64::{self as text, STANDARD};
+use unlade_yaml::base64;
 
 /// The value of `olm.contentEncoding` for this encoding.
 pub const ENCODING: &str = "gzip+base64";
@@ -26,7 +24,7 @@ const MIN_STEP: usize = 1 << 10;
 pub enum Error {
     /// The value is not base64 text.
     #[error("the value is not base64 text")]
-    Base64(#[source] ::base64::DecodeError),
+    Base64(#[source] base64::DecodeError),
     /// The value is not a complete gzip stream, or its checksum or length is wrong.
     #[error("the value is not a complete gzip stream")]
     Gzip(#[source] io::Error),
@@ -54,7 +52,7 @@ pub(crate) fn encode(bytes: &[u8], level: Compression, room: usize) -> Option<St
         GzBuilder::new().mtime(0).operating_system(UNKNOWN_SYSTEM).write(compressed, level);
     // Writing fails only if there is no room.
     encoder.write_all(bytes).ok()?;
-    Some(STANDARD.encode(encoder.finish().ok()?.bytes))
+    Some(base64::encode(encoder.finish().ok()?.bytes))
 }
 
 /// A buffer that accepts at most `room` more bytes.
@@ -80,7 +78,7 @@ impl io::Write for Bounded {
 ///
 /// As in Go's reader, several gzip members form one text, and nothing may follow the last member.
 pub(crate) fn decode(value: &[u8], limit: usize, ratio: usize) -> Result<Vec<u8>, Error> {
-    let compressed = text::decode(value).map_err(Error::Base64)?;
+    let compressed = base64::decode(value).map_err(Error::Base64)?;
     let most_by_ratio = compressed.len().saturating_mul(ratio);
     let most = limit.min(most_by_ratio);
     let mut decoder = MultiGzDecoder::new(compressed.as_slice());
@@ -128,7 +126,7 @@ mod tests {
 
     #[test]
     fn the_header_is_that_of_go() {
-        let stream = text::decode(&encoded(b"hello")).unwrap();
+        let stream = base64::decode(encoded(b"hello")).unwrap();
         assert_eq!(stream[..10], [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]);
     }
 
@@ -141,34 +139,34 @@ mod tests {
 
     #[test]
     fn several_members_are_one_text() {
-        let mut stream = text::decode(&encoded(b"one ")).unwrap();
-        stream.extend(text::decode(&encoded(b"two")).unwrap());
-        assert_eq!(decoded(STANDARD.encode(&stream).as_bytes()).unwrap(), b"one two");
+        let mut stream = base64::decode(encoded(b"one ")).unwrap();
+        stream.extend(base64::decode(encoded(b"two")).unwrap());
+        assert_eq!(decoded(base64::encode(&stream).as_bytes()).unwrap(), b"one two");
         stream.push(0);
-        assert!(decoded(STANDARD.encode(&stream).as_bytes()).is_err(), "garbage after the last");
+        assert!(decoded(base64::encode(&stream).as_bytes()).is_err(), "garbage after the last");
     }
 
     #[test]
     fn damaged_streams_are_refused() {
-        let stream = text::decode(&encoded(b"hello hello hello")).unwrap();
+        let stream = base64::decode(encoded(b"hello hello hello")).unwrap();
         for length in 0..stream.len() {
-            let cut = STANDARD.encode(&stream[..length]);
+            let cut = base64::encode(&stream[..length]);
             assert!(matches!(decoded(cut.as_bytes()), Err(Error::Gzip(_))), "cut at {length}");
         }
         for position in stream.len() - 8..stream.len() {
             let mut bent = stream.clone();
             bent[position] ^= 1;
-            assert!(decoded(STANDARD.encode(bent).as_bytes()).is_err(), "checksum or length");
+            assert!(decoded(base64::encode(bent).as_bytes()).is_err(), "checksum or length");
         }
     }
 
     /// RFC 1952 requires this. Go ignores these flags.
     #[test]
     fn reserved_flags_are_refused() {
-        let mut stream = text::decode(&encoded(b"hello")).unwrap();
-        assert!(decoded(STANDARD.encode(&stream).as_bytes()).is_ok());
+        let mut stream = base64::decode(encoded(b"hello")).unwrap();
+        assert!(decoded(base64::encode(&stream).as_bytes()).is_ok());
         stream[3] |= 0x80;
-        assert!(matches!(decoded(STANDARD.encode(&stream).as_bytes()), Err(Error::Gzip(_))));
+        assert!(matches!(decoded(base64::encode(&stream).as_bytes()), Err(Error::Gzip(_))));
     }
 
     #[test]

@@ -37,7 +37,6 @@
 
 #[cfg(feature = "k8s-openapi")]
 mod api;
-mod base64;
 pub mod decode;
 pub mod encode;
 pub mod fill;

@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use base64::Engine as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use unlade_text::excerpt;
-
-use crate::base64::STANDARD;
+use unlade_yaml::base64;
 
 /// The maximum size of all values of `data` and `binaryData` together, in bytes. The API server
 /// rejects larger ones (`ValidateConfigMap`: `MaxSecretSize`). Keys and metadata do not count.
@@ -140,14 +138,14 @@ impl fmt::Debug for Bytes {
 
 impl Serialize for Bytes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&STANDARD.encode(&self.0))
+        serializer.serialize_str(&base64::encode(&self.0))
     }
 }
 
 impl<'de> Deserialize<'de> for Bytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        crate::base64::decode(text.as_bytes()).map(Self).map_err(de::Error::custom)
+        base64::decode(text.as_bytes()).map(Self).map_err(de::Error::custom)
     }
 }
 

@@ -61,4 +61,4 @@ pub use job::classify_job;
 pub use pod::classify_pod;
 pub use reason::Reason;
 pub use remedy::Remedy;
-pub use secret::{PullSecretEntries, classify_pull_secret};
+pub use secret::{PullSecretEntries, classify_pull_secret, read_pull_secret};

@@ -11,7 +11,6 @@ use serde::Deserialize;
 use super::bound::quoted;
 use super::{Evidence, Failure, Reason};
 use unlade_name::ImageReference;
-use unlade_name::image::{DEFAULT_REGISTRY, FORMER_DEFAULT_REGISTRY};
 
 /// The types that the kubelet accepts, and the keys of their entries.
 const TYPES: [(&str, &str); 2] = [
@@ -69,22 +68,11 @@ impl PullSecretEntries {
 
     /// Checks whether the kubelet finds credentials for `image` in the secret.
     pub fn cover(&self, image: &ImageReference) -> bool {
-        self.0.iter().any(|entry| covers(entry, image))
+        self.0.iter().any(|entry| unlade_name::covers(entry, image))
     }
 
     fn parse(secret: &Secret) -> Result<Self, String> {
-        let kind = secret.type_.as_deref().unwrap_or("Opaque");
-        let Some((_, key)) = TYPES.into_iter().find(|(name, _)| *name == kind) else {
-            return Err(format!("is of type {kind}, not kubernetes.io/dockerconfigjson"));
-        };
-        let bytes = secret.data.as_ref().and_then(|data| data.get(key));
-        let Some(bytes) = bytes.map(|bytes| bytes.0.as_slice()).filter(|bytes| !bytes.is_empty())
-        else {
-            return Err(format!("has no key {key}"));
-        };
-        if bytes.len() > MAX_SECRET {
-            return Err(format!("is larger than {MAX_SECRET} bytes"));
-        }
+        let (key, bytes) = find_value(secret)?;
         let auths = if key == ".dockercfg" {
             serde_json::from_slice::<Auths>(bytes)
         } else {
@@ -102,46 +90,37 @@ impl PullSecretEntries {
     }
 }
 
-/// Checks whether the kubelet uses an entry for `image` (pkg/credentialprovider/keyring.go). Each
-/// part of the entry's host may contain wildcards, and its path is a prefix of the image's path.
-fn covers(entry: &str, image: &ImageReference) -> bool {
-    let entry =
-        entry.strip_prefix("https://").or_else(|| entry.strip_prefix("http://")).unwrap_or(entry);
-    let (host, path) = entry.split_once('/').unwrap_or((entry, ""));
-    let path = ["v1/", "v2/"].iter().find_map(|version| path.strip_prefix(version)).unwrap_or(path);
-    let registry = image.registry();
-    if registry == DEFAULT_REGISTRY && host == FORMER_DEFAULT_REGISTRY && path.is_empty() {
-        return true;
-    }
-    let (host, port) = host.rsplit_once(':').unwrap_or((host, ""));
-    let (registry, registry_port) = registry.rsplit_once(':').unwrap_or((registry, ""));
-    let same_length = host.split('.').count() == registry.split('.').count();
-    let mut parts = host.split('.').zip(registry.split('.'));
-    port == registry_port
-        && same_length
-        && parts.all(|(glob, part)| matches(glob, part))
-        && image.repository().starts_with(path)
+/// Returns the content of the pull secret `name` as the JSON of a file of docker (`config.json`). It
+/// contains passwords.
+///
+/// # Errors
+///
+/// Returns the errors of [`PullSecretEntries::read`].
+pub fn read_pull_secret(name: &str, secret: Option<&Secret>) -> Result<String, Failure> {
+    PullSecretEntries::read(name, secret)?;
+    let unread = |problem: &str| unusable(name, problem);
+    let (key, bytes) = secret
+        .map_or_else(|| Err(String::new()), find_value)
+        .map_err(|problem| unread(&problem))?;
+    let text = std::str::from_utf8(bytes).map_err(|_| unread("is not UTF-8"))?;
+    Ok(if key == ".dockercfg" { format!(r#"{{"auths":{text}}}"#) } else { text.to_owned() })
 }
 
-/// Checks whether `glob`, in which `*` matches any text, matches `text`, as Go's `filepath.Match`
-/// does. Its other special characters cannot occur in the host of a URL: `?` ends a host, and Go
-/// rejects `[` and `\`.
-///
-/// Each part between two stars is matched where it occurs first, which leaves the most room for the
-/// parts after it. There is no backtracking, so the time does not grow
-/// exponentially with the number of stars, which the author of a pull secret chooses.
-fn matches(glob: &str, text: &str) -> bool {
-    let Some((first, rest)) = glob.split_once('*') else { return glob == text };
-    let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
-    let inner = text.strip_prefix(first).and_then(|text| text.strip_suffix(last));
-    let Some(mut inner) = inner else { return false };
-    middle.split('*').all(|part| match inner.split_once(part) {
-        Some((_, rest)) => {
-            inner = rest;
-            true
-        }
-        None => false,
-    })
+/// Finds the value of a pull secret, and its key. The error says what is wrong with the secret.
+fn find_value(secret: &Secret) -> Result<(&'static str, &[u8]), String> {
+    let kind = secret.type_.as_deref().unwrap_or("Opaque");
+    let Some((_, key)) = TYPES.into_iter().find(|(name, _)| *name == kind) else {
+        return Err(format!("is of type {kind}, not kubernetes.io/dockerconfigjson"));
+    };
+    let bytes = secret.data.as_ref().and_then(|data| data.get(key));
+    let Some(bytes) = bytes.map(|bytes| bytes.0.as_slice()).filter(|bytes| !bytes.is_empty())
+    else {
+        return Err(format!("has no key {key}"));
+    };
+    if bytes.len() > MAX_SECRET {
+        return Err(format!("is larger than {MAX_SECRET} bytes"));
+    }
+    Ok((key, bytes))
 }
 
 fn unusable(name: &str, problem: &str) -> Failure {
@@ -156,7 +135,6 @@ fn evidence(name: &str) -> Evidence {
 #[cfg(test)]
 mod tests {
     use k8s_openapi::ByteString;
-    use proptest::prelude::*;
 
     use super::*;
 
@@ -203,102 +181,14 @@ mod tests {
     }
 
     #[test]
-    fn entries_cover_what_the_kubelet_uses_them_for() {
-        for (entry, covered) in [
-            ("registry.example:5000", true),
-            ("https://registry.example:5000", true),
-            ("https://registry.example:5000/v1/", true),
-            ("http://registry.example:5000/v2/team", true),
-            ("registry.example:5000/team/etcd", true),
-            ("*.example:5000", true),
-            ("reg*y.*:5000", true),
-            ("*:5000", false),
-            ("registry.example", false),
-            ("registry.example:5001", false),
-            ("registry.example:5000/other", false),
-            ("sub.registry.example:5000", false),
-        ] {
-            assert_eq!(covers(entry, &image(IMAGE)), covered, "{entry}");
+    fn both_types_of_secrets_are_read_as_a_file_of_docker() {
+        let [(json, json_key), (old, old_key)] = TYPES;
+        let auths = r#"{"auths":{"registry.example":{"auth":"YTpi"}}}"#;
+        let entries = r#"{"registry.example":{"auth":"YTpi"}}"#;
+        for (kind, key, text) in [(json, json_key, auths), (old, old_key, entries)] {
+            assert_eq!(read_pull_secret("pull", Some(&secret(kind, key, text))).unwrap(), auths);
         }
-    }
-
-    /// The answers are those of Go's `filepath.Match`.
-    #[test]
-    fn wildcards_match_as_in_go() {
-        for (glob, text, expected) in [
-            ("*", "", true),
-            ("*", "abc", true),
-            ("**", "", true),
-            ("a*", "a", true),
-            ("*a", "a", true),
-            ("a*a", "a", false),
-            ("a*a", "aa", true),
-            ("ab*ba", "aba", false),
-            ("*ab*ab*", "abab", true),
-            ("*ab*ab*", "abb", false),
-            ("a*b*c", "abbc", true),
-            ("a*b*c", "acb", false),
-            ("*a*b", "bab", true),
-            ("*aab", "aaab", true),
-            ("*é*", "aéa", true),
-            ("", "", true),
-            ("", "a", false),
-            ("a", "A", false),
-        ] {
-            assert_eq!(matches(glob, text), expected, "{glob} {text}");
-        }
-    }
-
-    #[test]
-    fn many_wildcards_cost_no_more_than_their_length() {
-        // A matcher that backtracks at each star would never finish.
-        let text = "a".repeat(1 << 16);
-        for (glob, expected) in [
-            ("*a".repeat(1 << 14) + "b", false),
-            ("*aa".repeat(1 << 14) + "*b*", false),
-            ("*".repeat(1 << 16), true),
-        ] {
-            assert_eq!(matches(&glob, &text), expected, "{}", &glob[..4]);
-        }
-        let entry = format!("{}.example", "*a".repeat(1 << 16) + "*b");
-        let image = image(&format!("{}.example/team/etcd:1.0", "a".repeat(60)));
-        assert!(!covers(&entry, &image));
-    }
-
-    /// Tries every length for each star.
-    fn matches_naively(glob: &[u8], text: &[u8]) -> bool {
-        match glob {
-            [] => text.is_empty(),
-            [b'*', rest @ ..] => (0..=text.len()).any(|at| matches_naively(rest, &text[at..])),
-            [c, rest @ ..] => text.first() == Some(c) && matches_naively(rest, &text[1..]),
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn wildcards_match_as_with_backtracking(
-            glob in "[ab*]{0,9}",
-            text in "[ab]{0,9}",
-        ) {
-            let naive = matches_naively(glob.as_bytes(), text.as_bytes());
-            prop_assert_eq!(matches(&glob, &text), naive);
-        }
-    }
-
-    #[test]
-    fn images_without_a_registry_are_those_of_the_default_one() {
-        let login = format!("https://{FORMER_DEFAULT_REGISTRY}/v1/");
-        for (entry, covered) in [
-            (login.as_str(), true),
-            (FORMER_DEFAULT_REGISTRY, true),
-            (DEFAULT_REGISTRY, true),
-            (&format!("{DEFAULT_REGISTRY}/team"), true),
-            (&format!("{DEFAULT_REGISTRY}/other"), false),
-            ("registry.example", false),
-        ] {
-            assert_eq!(covers(entry, &image("team/etcd:1.0")), covered, "{entry}");
-        }
-        assert!(!covers(&login, &image(IMAGE)));
+        assert_eq!(read_pull_secret("pull", None).unwrap_err().reason, Reason::NoPullSecret);
     }
 
     #[test]

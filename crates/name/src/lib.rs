@@ -11,10 +11,12 @@
 //! assert_eq!(check_annotation_key("example.com/Team"), Ok(()));
 //! ```
 
+mod entry;
 pub mod image;
 mod object;
 mod qualified;
 
+pub use entry::covers;
 pub use image::ImageReference;
 pub use object::{MAX_LABEL, MAX_SUBDOMAIN, check_label, check_subdomain};
 pub use qualified::{check_annotation_key, check_label_key, check_label_value};

@@ -156,6 +156,11 @@ impl<R: Read> Documents<R> {
         }
         let skipped = count_blanks(self.rest());
         let text = end.saturating_sub(skipped);
+        let limit = self.limits.input.min(super::MAX_INPUT);
+        if text > limit {
+            let line = self.line + n_lines(self.rest().get(..skipped).unwrap_or(&[]));
+            return Err(StreamError::TooLarge { line, limit });
+        }
         let found = |document| Found { skipped, text, consumed: text, document };
         let error = match parse_object(self.rest().get(skipped..end).unwrap_or(&[]), &self.limits) {
             Ok(tree) => {
@@ -282,9 +287,9 @@ fn count_blanks(bytes: &[u8]) -> usize {
 }
 
 /// Parses one JSON object.
-fn parse_object(text: &[u8], limits: &Limits) -> Result<Tree, Error> {
+pub(super) fn parse_object(text: &[u8], limits: &Limits) -> Result<Tree, Error> {
     let line = |at: usize| n_lines(text.get(..at).unwrap_or(text)) + 1;
-    match json::parse(text, limits.tree) {
+    match json::parse(text, limits.tree, true) {
         Ok((builder, root, _)) => {
             Reader::new(limits).check_output(&builder, root, false)?;
             if !builder.is_object(root) {

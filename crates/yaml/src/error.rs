@@ -130,6 +130,11 @@ pub(super) fn too_large(limit: usize) -> Error {
     Error::TooLarge { what: "the document in memory", limit }
 }
 
+/// Creates the error for a text that would be larger than `limit` when it is written.
+pub(super) fn output_too_large(limit: usize) -> Error {
+    Error::TooLarge { what: "the text that is written", limit }
+}
+
 fn line_prefix(line: u64) -> String {
     if line == 0 { String::new() } else { format!("line {line}: ") }
 }

@@ -6,16 +6,20 @@
 
 mod build;
 mod fold;
+mod indent;
 mod number;
 mod parse;
 mod write;
 
 pub use fold::{fold, is_folded};
+pub use indent::indent;
 
 pub(crate) use build::{Builder, Field, Key, NodeId, Unwritable};
-pub(crate) use number::{float_text, key_text};
+pub(crate) use number::{float_text, general_text, key_text};
 use parse::go_lossy;
 pub(crate) use parse::{Fault, parse};
+pub use write::quote;
+
 use write::Style;
 
 /// A JSON value with all its children.
@@ -123,6 +127,11 @@ impl Tree {
     /// Returns the outermost value.
     pub fn root(&self) -> Value<'_> {
         Value { tree: self, node: self.root }
+    }
+
+    /// Returns the keys of all objects.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+        self.fields.iter().map(|field| self.key(field))
     }
 
     fn node(&self, id: NodeId) -> Node {

@@ -19,12 +19,14 @@
 //! ```
 
 mod alias;
+pub mod base64;
 #[cfg(feature = "block")]
 mod block;
 mod compose;
 mod depth;
 mod dialect;
 mod document;
+mod emit;
 mod error;
 mod event;
 pub mod json;
@@ -39,6 +41,7 @@ mod timestamp;
 mod write;
 
 pub use document::{Documents, Segment, StreamError};
+pub use emit::from_json;
 pub use error::Error;
 pub use locate::{Step, locate};
 pub use outline::{Outline, Part};
@@ -61,7 +64,8 @@ pub struct Limits {
     /// The maximum memory for the values of one text, including their strings, in bytes. The
     /// largest published file needs 3 MB.
     pub tree: usize,
-    /// The maximum size of the JSON of one text, in bytes. Aliases can expand it.
+    /// The maximum size of the JSON of one text, in bytes. Aliases can expand it. Also the maximum
+    /// size of a text that is written, which indentation can expand.
     pub output: usize,
     /// The maximum size of the JSON of all texts of one [`Reader`] that contain aliases, in bytes.
     pub total_output: usize,
@@ -182,6 +186,15 @@ pub fn to_json(text: &[u8], limits: &Limits) -> Result<String, Error> {
 /// Returns the errors of [`to_json`].
 pub fn read(text: &[u8], scalars: Scalars, limits: &Limits) -> Result<Document, Error> {
     Reader::new(limits).read(text, scalars)
+}
+
+/// Parses a JSON object as Go's `encoding/json` does. Text after the object is not read.
+///
+/// # Errors
+///
+/// Returns an error if the text does not start with a JSON object, or if a limit is exceeded.
+pub fn read_json(text: &[u8], limits: &Limits) -> Result<Tree, Error> {
+    document::parse_object(text, limits)
 }
 
 /// Decodes an object as `DecodeUnstructured` does in upstream's loader.

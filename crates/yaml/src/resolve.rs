@@ -1,9 +1,7 @@
 //! Resolves the values of scalars, as `resolve.go` of go-yaml v2 does.
 
-use base64::Engine as _;
-use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
-
 use super::{Scalars, timestamp};
+use crate::base64;
 use crate::json::{Builder, NodeId};
 
 /// The value of a scalar.
@@ -250,15 +248,8 @@ fn dotted(text: &str) -> Option<f64> {
     decimal(&text.replace('_', ""))
 }
 
-/// Decodes base64 as Go's `StdEncoding.DecodeString`: padding is required, line breaks are skipped,
-/// and unused bits are ignored.
 fn binary(text: &str) -> Result<Value, String> {
-    const STD: GeneralPurpose = GeneralPurpose::new(
-        &base64::alphabet::STANDARD,
-        GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
-    );
-    let text: Vec<u8> = text.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
-    match STD.decode(text) {
+    match base64::decode(text) {
         Ok(bytes) => Ok(Value::Bytes(bytes)),
         Err(_) => Err("!!binary value contains invalid base64 data".to_owned()),
     }

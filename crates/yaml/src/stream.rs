@@ -126,7 +126,7 @@ fn json_document(
     reader: &Reader,
 ) -> Result<Result<(Tree, Option<Unread>), Error>, Error> {
     let limit = reader.limits().tree;
-    match json::parse(bytes, limit) {
+    match json::parse(bytes, limit, false) {
         Ok((builder, root, end)) => {
             reader.check_output(&builder, root, false)?;
             let (read, rest) = bytes.split_at_checked(end).unwrap_or((bytes, &[]));

@@ -1,4 +1,4 @@
-use base64::Engine as _;
+use ::base64::Engine as _;
 use serde_json::Value;
 
 use super::*;
@@ -21,7 +21,9 @@ fn cases(table: &str) -> impl Iterator<Item = (Vec<u8>, Value)> {
     table.lines().map(|line| {
         let case: Value = serde_json::from_str(line).unwrap();
         let input = match &case["yaml_base64"] {
-            Value::String(text) => base64::engine::general_purpose::STANDARD.decode(text).unwrap(),
+            Value::String(text) => {
+                ::base64::engine::general_purpose::STANDARD.decode(text).unwrap()
+            }
             _ => case["yaml"].as_str().unwrap().as_bytes().to_vec(),
         };
         (input, case)

@@ -1,5 +1,4 @@
-//! Check of OLM's catalogs: whether the unpacker's image can replace the images of OLM's
-//! catalog-operator.
+//! Check of OLM's catalogs: which of our images can replace those of OLM's catalog-operator.
 
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 
@@ -20,7 +19,7 @@ const FIELD: &str = "/spec/grpcPodConfig/extractContent";
 /// The maximum number of catalogs in a message.
 const MAX_NAMED: usize = 10;
 
-/// Checks whether catalogs would stop working: OLM 0.46 runs `/bin/opm serve` for them from the
+/// Reports for which catalogs the image matters: OLM 0.46 runs `/bin/opm serve` for them from the
 /// image of `--opmImage` (`pkg/controller/registry/reconciler/reconciler.go`).
 pub(super) async fn check(cluster: &Cluster<'_>) -> Check {
     let resource = ApiResource {
@@ -93,10 +92,10 @@ fn judge(catalogs: &[DynamicObject], only_in: Option<&str>) -> Check {
             let have = if found == 1 { "has" } else { "have" };
             EXTRACT_CONTENT
                 .warning(format!(
-                    "{} {have} grpcPodConfig.extractContent: OLM serves such catalogs with the opm of --opmImage, which the unpacker's image does not contain",
+                    "{} {have} grpcPodConfig.extractContent: OLM serves such catalogs with the opm of --opmImage, which must be unlade-opm or OLM's own image, and not unlade-unpacker",
                     join_words(&names, "and")
                 ))
-                .with_hint("change only --util-image, and leave --opmImage as it is")
+                .with_hint("use the image unlade-opm for --opmImage, or leave --opmImage as it is")
         }
     }
 }
@@ -180,8 +179,9 @@ mod tests {
         })
         .await;
         assert_eq!(check.outcome, Outcome::Warning);
+        assert!(check.hint.as_ref().is_some_and(|hint| hint.contains("unlade-opm")), "{check:?}");
         assert!(check.message.starts_with("olm/a and olm/b have grpcPodConfig.ex"), "{check:?}");
-        assert!(check.hint.is_some_and(|hint| hint.contains("only --util-image")));
+        assert!(check.message.contains("must be unlade-opm"), "{check:?}");
 
         let many = checked(|_| Ok((0..12).map(|n| extracting(&format!("c{n:02}"))).collect()));
         let message = many.await.message;

@@ -17,6 +17,11 @@ const GIVEN: Topic = Topic(Category::PullSecrets, "given");
 const USABLE: Topic = Topic(Category::PullSecrets, "usable");
 const COVERS: Topic = Topic(Category::PullSecrets, "covers-image");
 
+/// Returns the check of a launch that creates its pull secret.
+pub(super) fn lent() -> Check {
+    GIVEN.ok("the launch gives the nodes the login of this machine for the image")
+}
+
 /// The maximum number of secrets that are read concurrently.
 const CONCURRENCY: usize = 4;
 

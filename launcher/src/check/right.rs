@@ -91,15 +91,30 @@ const ACCOUNT: [Right; 3] = [
     right(RBAC, "rolebindings", &["create", "get"], &["delete"], NOT_REPAIRED),
 ];
 
+/// The permissions to give the nodes a login.
+const LOGIN: [Right; 1] = [right(
+    "",
+    "secrets",
+    &["create"],
+    &["patch", "delete", "get"],
+    "the login stays in the namespace until the Job or the ConfigMap is deleted",
+)];
+
 const NOT_SEALED: &str =
     "verified content is not reused, and a Role that someone else changed is not repaired";
 
 const NOT_REPAIRED: &str = "an object that someone else changed is not repaired";
 
-/// Checks all permissions. `makes_account` tells whether a launch creates its own service account.
-pub(super) async fn checks(cluster: &Cluster<'_>, makes_account: bool) -> Vec<Check> {
+/// Checks all permissions. `makes_account` tells whether a launch creates its own service account,
+/// and `lends_login` whether it gives the nodes a login.
+pub(super) async fn checks(
+    cluster: &Cluster<'_>,
+    makes_account: bool,
+    lends_login: bool,
+) -> Vec<Check> {
     let account: &[Right] = if makes_account { &ACCOUNT } else { &[] };
-    let rights = || ALWAYS.iter().chain(account);
+    let login: &[Right] = if lends_login { &LOGIN } else { &[] };
+    let rights = || ALWAYS.iter().chain(account).chain(login);
     let questions = rights().flat_map(|right| right.verbs().map(move |verb| (right, verb)));
     let answers = stream::iter(questions).map(async |(right, verb)| {
         let name = right.is_namespace.then_some(cluster.namespace);

@@ -24,7 +24,7 @@ impl Launcher {
         let client = &self.client;
         let report = Report::unobserved();
         let retrier = Retrier::new(&report, PROMPT);
-        // A user who may not read the namespace gets the objects for one without assigned uids.
+        // If the user cannot read the namespace, it counts as one without assigned uids.
         let assigns_uids =
             uid::is_assigned(client, &retrier, &self.options, &request.namespace).await;
         let mut facts = Facts { assigns_uids, ..Facts::default() };
@@ -38,7 +38,10 @@ impl Launcher {
             objects.push(serde_json::to_value(create(client, &access.role).await?));
             objects.push(serde_json::to_value(create(client, &access.role_binding).await?));
         }
-        let job = plan.job(1, chosen.strategy, &facts);
+        let mut job = plan.job(1, chosen.strategy, &facts);
+        if let Some(secret) = plan.secret_to_show(&mut job, &facts) {
+            objects.push(serde_json::to_value(create(client, &secret).await?));
+        }
         objects.push(serde_json::to_value(create(client, &job).await?));
         let objects: Result<_, _> = objects.into_iter().collect();
         objects.map_err(|error| Failure::new(Reason::Internal, error))

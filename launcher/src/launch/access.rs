@@ -80,8 +80,9 @@ impl Launch<'_> {
 
 /// Checks whether the Role grants what the unpacker needs. A Role that no launch created for this
 /// purpose must grant nothing more. Rules that are added to our Roles later, for example by a
-/// policy controller, are kept: deleting the Role would take it away from a pod that is using it,
-/// and a user who may add rules can also bind them to the account directly.
+/// policy controller, are kept: deleting the Role would take it away from a pod that is using it.
+/// Keeping them grants nothing new, because a user who can add rules to a Role can also bind those
+/// rules to the account.
 fn suffices(existing: &Role, wanted: &Role) -> bool {
     let (granted, needed) = (existing.rules.as_deref(), wanted.rules.as_deref());
     let (granted, needed) = (granted.unwrap_or_default(), needed.unwrap_or_default());

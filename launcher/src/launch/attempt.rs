@@ -83,6 +83,7 @@ impl Launch<'_> {
             Ok(written) => Ok(self.record_verification(written).await),
             failed => failed,
         };
+        self.withdraw_login().await;
         AttemptOutcome { attempt: Some(attempt), result }
     }
 
@@ -155,7 +156,8 @@ impl Launch<'_> {
             return Ok(Some(self.adopt(found, wanted)));
         }
         let name = wanted.name_any();
-        let found = match self.create_job(wanted.clone()).await? {
+        let facts = &baseline.facts;
+        let found = match self.create_job_with_login(wanted.clone(), facts).await? {
             Created::Own(job) => {
                 self.report.step(Step::Created { job: name });
                 return Ok(Some((job, JobOwnership::Own)));

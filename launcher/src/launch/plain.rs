@@ -1,5 +1,7 @@
 //! Creates a ConfigMap and a Job with random names, and does not wait for the Job.
 
+use std::sync::Mutex;
+
 use futures::join;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -29,7 +31,7 @@ pub(crate) async fn plain(
         let plan = Plan::new(request, &launcher.options)?;
         let report = Report::unobserved();
         let id = name::random();
-        let launch = Launch { launcher, request, id, plan, report };
+        let launch = Launch { launcher, request, id, plan, report, lent: Mutex::default() };
         let (config_map, assigns_uids) =
             join!(launch.create(launch.plan.config_map()), launch.assigns_uids());
         let failure = match config_map {
@@ -58,7 +60,7 @@ impl Launch<'_> {
         let mut job = self.plan.job(1, Strategy::Inject, facts);
         let name = format!("{JOB}{}", self.plan.name());
         job.metadata.name = Some(name.clone());
-        match self.create_job(job).await? {
+        match self.create_job_with_login(job, facts).await? {
             Created::Own(job) => Ok(job),
             Created::Theirs(_) => Err(super::name_taken("Job", &name)),
         }

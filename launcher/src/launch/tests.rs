@@ -4,6 +4,7 @@
 mod creation;
 mod event;
 mod image;
+mod login;
 mod others;
 mod secret;
 

@@ -31,7 +31,12 @@ pub(super) fn job(plan: &Plan<'_>, attempt: u32, strategy: Strategy, facts: &Fac
     let template = pod::template(plan, strategy, facts);
     let mut metadata = plan.metadata(name::job_name(&plan.name, attempt), facts);
     let annotations = metadata.annotations.get_or_insert_default();
-    annotations.insert(record::SPEC_HASH.to_owned(), spec_hash::digest(&template));
+    // The Secret with a login has a random name, so only its existence counts.
+    let hash = match plan.request.login {
+        Some(_) => spec_hash::digest(&(&template, "login")),
+        None => spec_hash::digest(&template),
+    };
+    annotations.insert(record::SPEC_HASH.to_owned(), hash);
     // A ConfigMap with a given name may be used for another image later.
     annotations.insert(record::IMAGE.to_owned(), plan.request.image.clone());
     let options = plan.options;

@@ -23,6 +23,9 @@ pub(crate) use volume::BUNDLE;
 
 /// The path at which a bundle image is mounted.
 pub(crate) const BUNDLE_PATH: &str = "/bundle";
+/// The unpacker in each of our images. Its path is given because the entry point of the image that
+/// also serves catalogs is another program.
+const PROGRAM: &str = "/unlade-unpacker";
 /// The directory of the unpacker in the container of the bundle image.
 const INJECTED_PATH: &str = "/injected";
 /// The environment variable with the uid of the Job.
@@ -88,7 +91,7 @@ fn install_container(plan: &Plan<'_>) -> Container {
         name: INSTALL_CONTAINER.into(),
         image: Some(plan.tool_image.to_string()),
         image_pull_policy: Some(tool_policy(plan).into()),
-        args: Some(vec!["install".into(), INJECTED_PATH.into()]),
+        command: Some(vec![PROGRAM.into(), "install".into(), INJECTED_PATH.into()]),
         volume_mounts: Some(vec![VolumeMount {
             name: volume::INJECTED.into(),
             mount_path: INJECTED_PATH.into(),
@@ -102,14 +105,13 @@ fn install_container(plan: &Plan<'_>) -> Container {
 /// the image that affects a process: the entry point, the arguments, the working directory, the
 /// user and the variables that the unpacker reads.
 fn injected_container(plan: &Plan<'_>) -> Container {
-    let mut command = vec![format!("{INJECTED_PATH}/unlade-unpacker")];
-    command.extend(arguments(plan, &plan.name));
+    let program = format!("{INJECTED_PATH}{PROGRAM}");
     Container {
         name: UNPACK_CONTAINER.into(),
         image: Some(plan.image.to_string()),
         image_pull_policy: Some(bundle_policy(plan).into()),
         // A command without `args` also overrides the arguments of the image.
-        command: Some(command),
+        command: Some(command(program, plan, &plan.name)),
         working_dir: Some("/".into()),
         env: Some(std::iter::once(attempt_env()).chain(neutral_env()).collect()),
         volume_mounts: Some(vec![
@@ -126,7 +128,7 @@ fn mounted_container(plan: &Plan<'_>) -> Container {
         name: UNPACK_CONTAINER.into(),
         image: Some(plan.tool_image.to_string()),
         image_pull_policy: Some(tool_policy(plan).into()),
-        args: Some(arguments(plan, &format!("{BUNDLE_PATH}={}", plan.name))),
+        command: Some(command(PROGRAM.into(), plan, &format!("{BUNDLE_PATH}={}", plan.name))),
         env: Some(vec![attempt_env()]),
         volume_mounts: Some(vec![
             volume::read_only(volume::BUNDLE, BUNDLE_PATH),
@@ -136,10 +138,11 @@ fn mounted_container(plan: &Plan<'_>) -> Container {
     }
 }
 
-fn arguments(plan: &Plan<'_>, bundle: &str) -> Vec<String> {
+fn command(program: String, plan: &Plan<'_>, bundle: &str) -> Vec<String> {
     // The unpacker has an earlier deadline than the launcher, because it can say why it failed.
     let deadline = plan.options.deadlines.run.mul_f32(0.9).as_secs().max(1);
-    let mut arguments = vec![
+    let mut command = vec![
+        program,
         "serve".into(),
         format!("--bundle={bundle}"),
         format!("--source-image={}", plan.image),
@@ -147,9 +150,9 @@ fn arguments(plan: &Plan<'_>, bundle: &str) -> Vec<String> {
         format!("--deadline={deadline}s"),
     ];
     if plan.request.encoding != Encoding::Auto {
-        arguments.push(format!("--encoding={}", plan.request.encoding));
+        command.push(format!("--encoding={}", plan.request.encoding));
     }
-    arguments
+    command
 }
 
 /// Returns the variable with the uid of the Job, which the Job controller sets as a label of its

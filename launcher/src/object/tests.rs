@@ -132,10 +132,21 @@ fn with_an_image_volume_nothing_of_the_bundle_runs() {
     let pod = pod(&request(), &options(), Strategy::ImageVolume);
     assert_eq!(containers(&pod).count(), 1);
     assert_eq!(pod.containers[0].image.as_deref(), Some("registry.example/unlade-unpacker:0.1.0"));
-    // The tool image's own entry point is used, wherever the program is.
-    assert_eq!(pod.containers[0].command, None);
     let volume = pod.volumes.as_ref().unwrap().iter().find(|volume| volume.image.is_some());
     assert_eq!(volume.unwrap().image.as_ref().unwrap().reference.as_deref(), Some(IMAGE));
+}
+
+/// The entry point of `unlade-opm` is `opm`.
+#[test]
+fn the_entry_point_of_the_tool_image_has_no_effect() {
+    for strategy in BOTH {
+        let pod = pod(&request(), &options(), strategy);
+        let tool = "registry.example/unlade-unpacker:0.1.0";
+        let container = containers(&pod).find(|container| container.image.as_deref() == Some(tool));
+        let container = container.unwrap();
+        assert_eq!(container.command.as_ref().unwrap()[0], "/unlade-unpacker");
+        assert_eq!(container.args, None);
+    }
 }
 
 #[test]
@@ -143,7 +154,7 @@ fn the_attempt_is_the_uid_of_the_job() {
     for strategy in BOTH {
         let pod = pod(&request(), &options(), strategy);
         let unpack = serde_json::to_value(&pod.containers[0]).unwrap();
-        let words = unpack.get("command").or(unpack.get("args")).unwrap().to_string();
+        let words = unpack["command"].to_string();
         assert!(words.contains("--attempt=$(UNLADE_ATTEMPT)"), "{words}");
         let label = "metadata.labels['batch.kubernetes.io/controller-uid']";
         let expected = json!([{"name": "UNLADE_ATTEMPT",
@@ -396,7 +407,7 @@ fn deadlines_and_retention_are_the_jobs() {
     let spec = job.spec.unwrap();
     assert_eq!(spec.active_deadline_seconds, Some(10 + 21 + 30 + 30));
     assert_eq!(spec.ttl_seconds_after_finished, Some(7));
-    let words = spec.template.spec.unwrap().containers[0].args.clone().unwrap();
+    let words = spec.template.spec.unwrap().containers[0].command.clone().unwrap();
     assert!(words.contains(&"--deadline=27s".to_owned()), "{words:?}");
 }
 

@@ -102,7 +102,7 @@ async fn dry_runs_find_out_whether_image_volumes_are_supported() {
             because: "the API server drops them",
             again: 0,
         },
-        // A user who may not create pods.
+        // The user may not create pods, so the Job decides.
         Case {
             answers: vec![("pods", 403, refused(NOT_ALLOWED)), ("jobs", 201, AS_SENT)],
             strategy: ImageVolume,

@@ -13,7 +13,7 @@ use crate::Platform;
 
 /// Serializes a document. Fields are sorted by name, because the maps of the OCI types have no
 /// order.
-pub(super) fn bytes(document: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
+pub(crate) fn bytes(document: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
     let mut value = serde_json::to_value(document)?;
     // Another crate may enable the feature of serde_json that keeps the order of insertion.
     value.sort_all_objects();
@@ -45,7 +45,7 @@ pub(super) fn configuration(image: &Image, diff_ids: &[Digest]) -> ImageConfigur
     configuration
 }
 
-pub(super) fn manifest(
+pub(crate) fn manifest(
     configuration: Descriptor,
     layers: Vec<Descriptor>,
 ) -> Result<ImageManifest, OciSpecError> {

@@ -1,12 +1,13 @@
 //! Writes blobs as a layout or an archive, which appears atomically.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path as FilePath;
 
 use oci_spec::image::{Descriptor, OciLayoutBuilder};
 use tar::{Builder, EntryType, Header};
+use tempfile::TempDir;
 use unlade_name::ImageReference;
 
 use super::blob::Blobs;
@@ -19,44 +20,62 @@ pub(super) fn write_staged(
     output: &Reference,
     fill: impl FnOnce(&mut Blobs) -> Result<(Descriptor, Vec<WrittenImage>), Error>,
 ) -> Result<Written, Error> {
-    let name = match &output.select {
-        None => None,
-        Some(Select::Name(name)) => Some(name.as_str()),
-        Some(_) => return Err(Error::Unsupported { output: output.to_string() }),
-    };
+    let name = name_of(output)?;
     let path = output.path.as_path();
     match output.transport {
-        Transport::Oci if fs::read_dir(path).is_ok_and(|mut files| files.next().is_some()) => {
+        Transport::Oci if is_filled(path) => {
             return Err(Error::Exists { path: path.to_owned() });
         }
         Transport::Oci | Transport::OciArchive => {}
-        Transport::DockerArchive => {
+        Transport::DockerArchive | Transport::Dir => {
             return Err(Error::Unsupported { output: output.to_string() });
         }
     }
     let fails = |source| Error::Output { path: path.to_owned(), source };
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    // The temporary directory is next to the output, because renaming works only within one file
-    // system.
-    let stage = tempfile::Builder::new()
-        .prefix(".unlade-image-")
-        .tempdir_in(parent.unwrap_or(FilePath::new(".")))
-        .map_err(fails)?;
+    let stage = stage(path).map_err(fails)?;
     let mut blobs = Blobs::new(stage.path().join("layout"))?;
     let (root, images) = fill(&mut blobs)?;
     let digest = root.digest().clone();
-    let marker = OciLayoutBuilder::default().image_layout_version("1.0.0").build()?;
-    let files = LayoutFiles { marker: document::bytes(&marker)?, index: index(root, name)? };
+    let files = LayoutFiles::new(named(root, name))?;
     let written = match output.transport {
-        Transport::OciArchive => files.write_archive(&blobs, path, &stage.path().join("archive")),
-        _ => files.write_directory(&blobs, path),
+        Transport::OciArchive => {
+            let stage = stage.path().join("archive");
+            files.write_archive(&blobs.directory, &blobs.sizes, path, &stage)
+        }
+        _ => files.write_directory(&blobs.directory, path),
     };
     written.map_err(fails)?;
     Ok(Written { digest, size: blobs.sizes.values().sum(), images })
 }
 
-/// Creates `index.json`, which lists the image or index under its name.
-fn index(mut root: Descriptor, name: Option<&str>) -> Result<Vec<u8>, Error> {
+/// Returns the name that `output` gives to an image.
+pub(crate) fn name_of(output: &Reference) -> Result<Option<&str>, Error> {
+    match &output.select {
+        None => Ok(None),
+        Some(Select::Name(name)) => Ok(Some(name)),
+        Some(_) => Err(Error::Unsupported { output: output.to_string() }),
+    }
+}
+
+/// Checks whether `path` is a directory that is not empty.
+pub(crate) fn is_filled(path: &FilePath) -> bool {
+    fs::read_dir(path).is_ok_and(|mut files| files.next().is_some())
+}
+
+/// Creates a temporary directory next to `path`, because renaming works only within one file
+/// system.
+pub(crate) fn stage(path: &FilePath) -> io::Result<TempDir> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    stage_in(parent.unwrap_or(FilePath::new(".")))
+}
+
+/// Creates a temporary directory in `directory`.
+pub(crate) fn stage_in(directory: &FilePath) -> io::Result<TempDir> {
+    tempfile::Builder::new().prefix(".unlade-image-").tempdir_in(directory)
+}
+
+/// Returns the entry of `index.json` for the image or index under its name.
+pub(crate) fn named(mut root: Descriptor, name: Option<&str>) -> Descriptor {
     if let Some(name) = name {
         let mut annotations = HashMap::from([(REF_NAME.to_owned(), name.to_owned())]);
         // A tag alone is not the name of a repository.
@@ -67,29 +86,45 @@ fn index(mut root: Descriptor, name: Option<&str>) -> Result<Vec<u8>, Error> {
         }
         root.set_annotations(Some(annotations));
     }
-    Ok(document::bytes(&document::index(vec![root])?)?)
+    root
 }
 
 /// The files of a layout that are not blobs.
-struct LayoutFiles {
+pub(crate) struct LayoutFiles {
     marker: Vec<u8>,
     index: Vec<u8>,
 }
 
 impl LayoutFiles {
-    fn write_directory(&self, blobs: &Blobs, path: &FilePath) -> io::Result<()> {
-        fs::write(blobs.directory.join(MARKER), &self.marker)?;
-        fs::write(blobs.directory.join(INDEX), &self.index)?;
-        fs::rename(&blobs.directory, path)
+    /// Creates the files of a layout whose only image or index is `root`.
+    pub(crate) fn new(root: Descriptor) -> Result<Self, Error> {
+        let marker = OciLayoutBuilder::default().image_layout_version("1.0.0").build()?;
+        let index = document::bytes(&document::index(vec![root])?)?;
+        Ok(Self { marker: document::bytes(&marker)?, index })
     }
 
-    fn write_archive(&self, blobs: &Blobs, path: &FilePath, stage: &FilePath) -> io::Result<()> {
+    /// Adds the files to the blobs in `directory`, and moves it to `path`.
+    pub(crate) fn write_directory(&self, directory: &FilePath, path: &FilePath) -> io::Result<()> {
+        fs::write(directory.join(MARKER), &self.marker)?;
+        fs::write(directory.join(INDEX), &self.index)?;
+        fs::rename(directory, path)
+    }
+
+    /// Writes an archive with the blobs in `directory`, whose `sizes` in bytes are known by their
+    /// paths. Writes it to `stage` first, and moves it to `path`.
+    pub(crate) fn write_archive(
+        &self,
+        directory: &FilePath,
+        sizes: &BTreeMap<String, u64>,
+        path: &FilePath,
+        stage: &FilePath,
+    ) -> io::Result<()> {
         let mut builder = Builder::new(BufWriter::new(File::create(stage)?));
         for (name, bytes) in [(MARKER, &self.marker), (INDEX, &self.index)] {
             builder.append_data(&mut header(bytes.len() as u64), name, bytes.as_slice())?;
         }
-        for (name, size) in &blobs.sizes {
-            let blob = File::open(blobs.directory.join(name))?;
+        for (name, size) in sizes {
+            let blob = File::open(directory.join(name))?;
             builder.append_data(&mut header(*size), name, blob)?;
         }
         let mut writer = builder.into_inner()?;

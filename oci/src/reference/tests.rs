@@ -31,6 +31,8 @@ fn transports_are_distinguished_and_written_back() {
             Some(Select::Name("etcd:v1".into())),
         ),
         ("docker-archive:a.tar:@0", Transport::DockerArchive, "a.tar", Some(Select::Index(0))),
+        ("dir:a/b", Transport::Dir, "a/b", None),
+        ("dir:a:v1@2", Transport::Dir, "a:v1@2", None),
     ] {
         let reference = image(text);
         assert_eq!(reference, Reference { transport, path: path.into(), select }, "{text}");
@@ -61,7 +63,7 @@ fn what_has_no_transport_is_a_path() {
 fn registries_and_stores_are_refused_with_a_hint() {
     let slashes = "docker:registry.example/etcd:v1".parse::<Source>().unwrap_err();
     assert!(slashes.hint().unwrap().contains("docker://registry.example/etcd:v1"));
-    for text in ["docker-daemon:etcd:v1", "containers-storage:etcd", "dir:x"] {
+    for text in ["docker-daemon:etcd:v1", "containers-storage:etcd"] {
         let error = text.parse::<Source>().unwrap_err();
         assert!(matches!(error, Error::Unsupported { .. }), "{text}");
         assert!(error.hint().unwrap().contains(&format!("skopeo copy {text} ")), "{text}");
@@ -82,7 +84,7 @@ fn what_names_no_image_is_refused() {
     ] {
         assert!(matches!(text.parse::<Source>(), Err(Error::Select { .. })), "{text}");
     }
-    for text in ["", "oci:", "oci::v1", "docker-archive:"] {
+    for text in ["", "oci:", "oci::v1", "docker-archive:", "dir:"] {
         assert!(matches!(text.parse::<Source>(), Err(Error::NoPath { .. })), "{text}");
     }
 }

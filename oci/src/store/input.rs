@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use rustix::fs::OFlags;
 
@@ -12,16 +12,16 @@ use rustix::fs::OFlags;
 const BLOCK: u64 = 512;
 
 /// An open regular file.
-pub(super) struct Input {
-    file: Rc<File>,
+pub(crate) struct Input {
+    file: Arc<File>,
     /// The size in bytes when the file was opened. The files of `/proc` have size 0.
-    pub(super) size: u64,
+    pub(crate) size: u64,
     /// The number of stored bytes, without holes.
-    pub(super) stored: u64,
+    pub(crate) stored: u64,
 }
 
 /// Opens the file `path`. Returns `None` if it is not a regular file.
-pub(super) fn open(path: &Path) -> io::Result<Option<Input>> {
+pub(crate) fn open(path: &Path) -> io::Result<Option<Input>> {
     // Opening a device can have side effects.
     if !path.metadata()?.is_file() {
         return Ok(None);
@@ -38,20 +38,20 @@ pub(super) fn open(path: &Path) -> io::Result<Option<Input>> {
     // blocks either.
     let hole = rustix::fs::seek(&file, rustix::fs::SeekFrom::Hole(0)).unwrap_or(size);
     let stored = if hole < size { size.min(metadata.blocks() * BLOCK) } else { size };
-    Ok(Some(Input { file: Rc::new(file), size, stored }))
+    Ok(Some(Input { file: Arc::new(file), size, stored }))
 }
 
 impl Input {
     /// Returns a reader for `size` bytes from `offset`, or fewer at the end of the file.
-    pub(super) fn bytes(&self, offset: u64, size: u64) -> Bytes {
+    pub(crate) fn bytes(&self, offset: u64, size: u64) -> Bytes {
         let end = offset.saturating_add(size).min(self.size);
-        Bytes { file: Rc::clone(&self.file), start: offset, position: offset, end }
+        Bytes { file: Arc::clone(&self.file), start: offset, position: offset, end }
     }
 }
 
 /// A reader of a part of a file. Several readers can be used at the same time.
-pub(super) struct Bytes {
-    file: Rc<File>,
+pub(crate) struct Bytes {
+    file: Arc<File>,
     start: u64,
     position: u64,
     end: u64,

@@ -319,3 +319,13 @@ fn input_that_is_not_an_image_is_refused() {
     let error = read("etcd:v1").unwrap_err();
     assert!(error.hint().unwrap().contains("use docker://etcd:v1"));
 }
+
+#[test]
+fn a_tar_that_is_not_a_layer_has_no_whiteouts() {
+    let place = Place::new();
+    let tar = Tar::bundle().file("manifests/.wh.csv.yaml", "kind: B").done();
+    let path = place.file("bundle.tar", &tar);
+    let reading = unlade_oci::read_tar(&path, &unlade_oci::Options::default()).unwrap();
+    let names: Vec<_> = reading.content.files().iter().map(|file| file.name.clone()).collect();
+    assert!(names.contains(&".wh.csv.yaml".to_owned()) && names.contains(&"csv.yaml".to_owned()));
+}

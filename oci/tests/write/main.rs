@@ -10,10 +10,18 @@
 mod awkward;
 /// Images of bundle directories.
 mod bundle;
+/// Copies of images.
+mod copy;
+/// Layers on top of existing images.
+mod extend;
+/// Directories of images, written to disk.
+mod extract;
 /// Stable digests, and output that appears atomically.
 mod output;
 /// Other programs read the written images.
 mod peer;
+/// Copies that fail while another blob is copied.
+mod stop;
 /// The tar of a layer.
 mod tape;
 

@@ -8,7 +8,7 @@ use unlade_oci::build::{Compression, Entry, Layer, write, write_index};
 use crate::fixture::*;
 
 #[track_caller]
-fn run(program: &str, arguments: &[&str]) -> String {
+pub fn run(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} {arguments:?}: {error}");

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
-use unlade_name::ImageReference;
 use unlade_name::image::{DEFAULT_REGISTRY, FORMER_DEFAULT_REGISTRY};
+use unlade_name::{ImageReference, covers};
 
 use super::{Credentials, Error, Found, Identity, helper};
+use crate::file::read_at_most;
 use crate::{Limits, limit};
 
 /// The name by which docker stores the login for its own registry.
@@ -23,8 +23,10 @@ const DOCKER_KEY: &str = "https://index.docker.io/v1/";
 /// An entry of a file is a registry or a namespace in it, and the longest one that covers an image
 /// counts. A file can also name a credential helper, which is a program
 /// `docker-credential-NAME` on the `PATH`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Stored {
+    /// Logins that come before those of the files, and where they are from.
+    given: Vec<(String, SecretString)>,
     files: Vec<PathBuf>,
     /// Whether a missing file is an error.
     is_required: bool,
@@ -53,7 +55,7 @@ struct Entry {
 impl Stored {
     /// Searches only `file`, which must exist.
     pub fn file(file: impl Into<PathBuf>) -> Self {
-        Self { files: vec![file.into()], is_required: true }
+        Self { given: Vec::new(), files: vec![file.into()], is_required: true }
     }
 
     /// Searches the file that `REGISTRY_AUTH_FILE` names. Without this variable, searches the files
@@ -76,7 +78,20 @@ impl Stored {
             config.map(|folder| folder.join("containers/auth.json")),
             docker.map(|folder| folder.join("config.json")),
         ];
-        Self { files: files.into_iter().flatten().collect(), is_required: false }
+        let files = files.into_iter().flatten().collect();
+        Self { given: Vec::new(), files, is_required: false }
+    }
+
+    /// Searches the pull secret `origin` before the files and before the secrets that are given
+    /// later. `text` is the JSON of a file of docker (`config.json`).
+    ///
+    /// The entries have the meaning that they have for a kubelet: a host can contain `*`. A
+    /// credential helper that the secret names is not run, because the author of the secret need
+    /// not be the user of this machine.
+    #[must_use]
+    pub fn with_pull_secret(mut self, origin: impl Into<String>, text: SecretString) -> Self {
+        self.given.push((origin.into(), text));
+        self
     }
 
     /// Returns the login for the registry of `image`, if a file or a helper has one.
@@ -85,6 +100,11 @@ impl Stored {
         image: &ImageReference,
         limits: &Limits,
     ) -> Result<Option<Found>, Error> {
+        for (origin, text) in &self.given {
+            if let Some(found) = find_given(origin, text, image)? {
+                return Ok(Some(found));
+            }
+        }
         for path in &self.files {
             let Some(config) = self.read(path)? else { continue };
             if let Some(found) = find(&config, path, image, limits)? {
@@ -95,24 +115,40 @@ impl Stored {
     }
 
     fn read(&self, path: &Path) -> Result<Option<Config>, Error> {
-        let fails = |source| Error::File { path: path.to_owned(), source };
-        let file = match File::open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !self.is_required => {
-                return Ok(None);
-            }
-            Err(error) => return Err(fails(error)),
+        let bytes = match read_at_most(path, limit::LOGINS) {
+            Err(error) if error.is_missing() && !self.is_required => return Ok(None),
+            bytes => bytes?,
         };
-        let mut bytes = Vec::new();
-        file.take(limit::LOGINS + 1).read_to_end(&mut bytes).map_err(fails)?;
-        if bytes.len() as u64 > limit::LOGINS {
-            return Err(Error::TooLarge { path: path.to_owned(), limit: limit::LOGINS });
-        }
         // The error's own message may quote a password.
         let config = serde_json::from_slice(&bytes)
             .map_err(|error| Error::Json { path: path.to_owned(), line: error.line() })?;
         Ok(Some(config))
     }
+}
+
+/// Reads the logins in `bytes`, and that for `image`, without asking a helper.
+pub(crate) fn read_without_helpers(bytes: &[u8], image: &ImageReference) {
+    let Ok(config) = serde_json::from_slice::<Config>(bytes) else { return };
+    if let Some((_, entry)) = best(&config.auths, image, covered) {
+        let _ = entry.identity();
+    }
+}
+
+/// Finds the login for `image` in a pull secret.
+fn find_given(
+    origin: &str,
+    text: &SecretString,
+    image: &ImageReference,
+) -> Result<Option<Found>, Error> {
+    let path = PathBuf::from(origin);
+    // The error's own message may quote a password.
+    let config: Config = serde_json::from_str(text.expose_secret())
+        .map_err(|error| Error::Json { path: path.clone(), line: error.line() })?;
+    let Some((key, entry)) = best(&config.auths, image, covered_by_kubelet) else {
+        return Ok(None);
+    };
+    let identity = entry.identity().ok_or_else(|| Error::Entry { path, key: key.to_owned() })?;
+    Ok(Some(Found { identity, origin: origin.to_owned() }))
 }
 
 fn find(
@@ -139,7 +175,7 @@ fn find(
     if let Some(name) = helper.filter(|name| !name.is_empty()) {
         return ask(name);
     }
-    if let Some((key, entry)) = best(&config.auths, image) {
+    if let Some((key, entry)) = best(&config.auths, image, covered) {
         let origin = path.display().to_string();
         let invalid = || Error::Entry { path: path.to_owned(), key: key.to_owned() };
         let identity = entry.identity().ok_or_else(invalid)?;
@@ -148,14 +184,17 @@ fn find(
     config.creds_store.as_deref().filter(|name| !name.is_empty()).map_or(Ok(None), ask)
 }
 
-/// Returns the entry for `image`: that with the longest path, as long as it is not empty.
+/// Returns the entry for `image`: that with the longest path, as long as it is not empty. `covered`
+/// returns the length of the path of a key that covers the image.
 fn best<'a>(
     auths: &'a BTreeMap<String, Entry>,
     image: &ImageReference,
+    covered: impl Fn(&str, &ImageReference) -> Option<usize>,
 ) -> Option<(&'a str, &'a Entry)> {
     let entries = auths.iter().filter(|(_, entry)| !entry.is_empty());
     let covering = entries.filter_map(|(key, entry)| Some((covered(key, image)?, key, entry)));
-    // For the same path, prefer the plain name of the registry to an address.
+    // For the same path, prefer the plain name of the registry to an address. Of several such keys,
+    // the last one counts: `*` is sorted before the other characters of a host.
     let best = covering.max_by_key(|(length, key, _)| (*length, !key.contains("://")));
     best.map(|(_, key, entry)| (key.as_str(), entry))
 }
@@ -173,6 +212,15 @@ fn covered(key: &str, image: &ImageReference) -> Option<usize> {
     let rest = image.repository().strip_prefix(path)?;
     let is_whole = path.is_empty() || rest.is_empty() || rest.starts_with('/');
     (host == image.registry() && is_whole).then_some(path.len())
+}
+
+/// Returns the length of the path in `key` if the kubelet uses the key for `image`. The version of
+/// the registry's API at its start does not count.
+fn covered_by_kubelet(key: &str, image: &ImageReference) -> Option<usize> {
+    let address = key.strip_prefix("https://").or_else(|| key.strip_prefix("http://"));
+    let (_, path) = address.unwrap_or(key).split_once('/').unwrap_or_default();
+    let path = ["v1/", "v2/"].iter().find_map(|version| path.strip_prefix(version)).unwrap_or(path);
+    covers(key, image).then(|| path.trim_end_matches('/').len())
 }
 
 impl Entry {

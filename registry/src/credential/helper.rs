@@ -58,9 +58,14 @@ pub(super) fn get(name: &str, server: &str, time: Duration) -> Result<Option<Ide
         // Its output can contain anything, so it is not shown.
         return Err(fails(status.to_string()));
     }
-    let answer: Answer = serde_json::from_slice(&output)
-        .map_err(|_| fails("its output is not a login as JSON".to_owned()))?;
-    Ok(match answer {
+    parse(&output).ok_or_else(|| fails("its output is not a login as JSON".to_owned()))
+}
+
+/// Parses the output of a helper. Returns `None` if it is not valid.
+#[expect(clippy::option_option, reason = "a helper can also have no login")]
+pub(super) fn parse(output: &[u8]) -> Option<Option<Identity>> {
+    let answer = serde_json::from_slice(output).ok()?;
+    Some(match answer {
         Answer { secret, .. } if secret.is_empty() => None,
         Answer { username, secret } if username == TOKEN_USER => {
             Some(Identity::Token(secret.into()))

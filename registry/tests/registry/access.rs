@@ -295,7 +295,7 @@ fn child_pulls_with_a_helper() {
 const SECURE: &str = "UNLADE_TEST_SECURE_REGISTRY";
 
 /// Returns the configuration of a server, and the certificate that it needs to be trusted.
-fn tls() -> (Arc<ServerConfig>, String) {
+pub(crate) fn tls() -> (Arc<ServerConfig>, String) {
     let key = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     let (certificate, key) = (key.cert, key.signing_key.serialize_der());
     let provider = Arc::new(rustls::crypto::ring::default_provider());

@@ -58,7 +58,7 @@ impl Fixture {
         Self::from_layout(&folder.path().join("x"))
     }
 
-    fn from_layout(layout: &Path) -> Self {
+    pub(crate) fn from_layout(layout: &Path) -> Self {
         let json = |path: &Path| -> serde_json::Value {
             serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
         };

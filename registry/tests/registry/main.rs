@@ -8,13 +8,23 @@
 
 /// Tokens, passwords and where they are sent.
 mod access;
+/// Copies of images.
+mod copy;
 /// A bundle image, as a registry serves it.
 mod fixture;
 /// Answers that no good registry gives.
 mod hostile;
+/// The rules of `registries.conf`.
+mod mirror;
+/// Transfers of several blobs at the same time.
+mod parallel;
+/// Comparisons with skopeo.
+mod peer;
 /// Reading images.
 mod pull;
 /// Pushing images.
 mod push;
 /// A registry in this process.
 mod server;
+/// Certificates.
+mod tls;

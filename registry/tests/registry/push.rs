@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use unlade_name::ImageReference;
 use unlade_oci::build::{WrittenImage, write, write_index};
@@ -11,7 +12,7 @@ use crate::fixture::{bundle, plain};
 use crate::server::{Answer, Ask, Server};
 
 /// A registry that stores what is pushed, and asks for a token if `token` is given.
-fn registry(token: Option<&'static str>) -> Server {
+pub(crate) fn registry(token: Option<&'static str>) -> Server {
     let stored = Mutex::new(BTreeSet::<String>::new());
     Server::start(move |address, ask| {
         let digest = |path: &str| path.rsplit(['/', '=']).next().unwrap().to_owned();
@@ -43,7 +44,7 @@ fn name(server: &Server, path: &str) -> ImageReference {
     format!("{}/{path}", server.address).parse().unwrap()
 }
 
-fn puts(server: &Server) -> Vec<Ask> {
+pub(crate) fn puts(server: &Server) -> Vec<Ask> {
     server.asks().into_iter().filter(|ask| ask.method == "PUT").collect()
 }
 
@@ -99,6 +100,33 @@ fn a_token_for_a_push_is_fetched_where_one_is_asked_for() {
     let options = Options { login, ..plain() };
     push(&source.parse().unwrap(), &name(&server, "bundles/etcd:v1"), &options).unwrap();
     assert_eq!(puts(&server).len(), 3);
+}
+
+#[test]
+fn a_token_that_expires_before_the_manifest_is_fetched_again() {
+    let fetched = AtomicUsize::new(0);
+    let server = Server::start(move |address, ask| {
+        if ask.path.starts_with("/token") {
+            let number = fetched.fetch_add(1, Ordering::SeqCst) + 1;
+            return Answer::body(format!("{{\"token\":\"t{number}\"}}"));
+        }
+        let is_manifest = ask.method == "PUT" && ask.path.contains("/manifests/");
+        let expected = if is_manifest { "Bearer t2" } else { "Bearer t1" };
+        match ask.method.as_str() {
+            _ if ask.header("authorization") != Some(expected) => Answer::bearer(address),
+            "HEAD" => Answer::new(404),
+            "POST" => Answer::new(202).with("Location", "/upload?state=x"),
+            "PUT" => Answer::new(201),
+            _ => Answer::new(200),
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let source = archive(folder.path());
+    write(&bundle("amd64", "x"), &source.parse().unwrap()).unwrap();
+    push(&source.parse().unwrap(), &name(&server, "bundles/etcd:v1"), &plain()).unwrap();
+    let manifests = server.asks_for("/manifests/");
+    assert_eq!((server.asks_for("/token").len(), manifests.len()), (2, 2));
+    assert!(!manifests[0].body.is_empty() && manifests[0].body == manifests[1].body);
 }
 
 #[test]

@@ -152,7 +152,11 @@ impl State {
     }
 
     /// Returns the only object of a kind whose name has this suffix.
-    pub(crate) fn object(&self, kind: &str, suffix: &str) -> Value {
+    ///
+    /// # Panics
+    ///
+    /// Panics if no such object exists.
+    pub fn object(&self, kind: &str, suffix: &str) -> Value {
         let mut found = self.objects.iter();
         let found = found.find(|((its, name), _)| its == kind && name.ends_with(suffix));
         found.unwrap().1.clone()

@@ -5,14 +5,18 @@ mod catalog;
 mod cluster;
 mod image;
 mod name;
+mod registry;
+mod server;
 mod text;
 
 use std::fmt;
 use std::str::FromStr;
 
 use Entry::{
-    Annotations, ApiAnswer, Bundle, Catalog, ConfigMap, DockerArchive, Gzip, ImageLayout, Json,
-    Kubeconfig, Load, OciArchive, Pod, PullSecret, Range, Reference, Tar, Yaml,
+    Annotations, ApiAnswer, Bundle, Call, Catalog, Certificates, ConfigMap, Diff, DockerArchive,
+    Extract, Filter, Graph, Gzip, ImageLayout, Json, Kubeconfig, Load, Logins, Manifest,
+    OciArchive, Pod, PullSecret, Range, Reference, RegistriesConf, RegistryAnswer, Render, Served,
+    Tar, Template, Yaml,
 };
 
 /// A reader of untrusted bytes. Each has a fuzz target of the same name.
@@ -26,12 +30,24 @@ pub enum Entry {
     /// The files of a bundle, with [`SEPARATOR`](crate::image::SEPARATOR) between them:
     /// annotations.yaml, dependencies.yaml, properties.yaml, two manifests.
     Bundle,
+    /// A request to the server of a catalog: a line with the path of the method, and the body.
+    Call,
     /// A file of a file-based catalog.
     Catalog,
+    /// Certificates of authorities, a certificate of the client and its key, with separators between.
+    Certificates,
     /// A ConfigMap in JSON: decoded, encoded, decoded again.
     ConfigMap,
+    /// Two catalogs to compare, with a separator between them, or one.
+    Diff,
     /// A docker archive, or the template of one ([`image`](crate::image)).
     DockerArchive,
+    /// A layer, plain or compressed, from which a catalog is extracted.
+    Extract,
+    /// A catalog of which a part is kept.
+    Filter,
+    /// A catalog whose graphs are drawn.
+    Graph,
     /// A compressed value of a ConfigMap, without its base64.
     Gzip,
     /// The template of an OCI image layout in a directory.
@@ -42,6 +58,11 @@ pub enum Entry {
     Kubeconfig,
     /// A ConfigMap in JSON, through the loader.
     Load,
+    /// The name of an image, a separator, and a file with logins or the output of a credential
+    /// helper.
+    Logins,
+    /// A manifest that is rendered as a bundle of a catalog.
+    Manifest,
     /// An OCI archive, or the template of one.
     OciArchive,
     /// A pod and a list of its events in JSON, with a separator between them.
@@ -52,32 +73,56 @@ pub enum Entry {
     Range,
     /// Names of images and platforms, and arguments of the unpacker, one on each line.
     Reference,
+    /// The name of an image, a separator, and a registries.conf.
+    RegistriesConf,
+    /// What a registry sends, with separators between: the headers with its challenges, one on each
+    /// line, the answer of its token server, the range of a blob, and a redirect.
+    RegistryAnswer,
+    /// A catalog whose metas are rendered.
+    Render,
+    /// A catalog that is served.
+    Served,
     /// A layer, plain or compressed, that is laid over a bundle.
     Tar,
+    /// A template of a catalog, or a catalog to convert into one.
+    Template,
     /// A YAML file of a bundle.
     Yaml,
 }
 
 impl Entry {
     /// All entries, by name.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 31] = [
         Annotations,
         ApiAnswer,
         Bundle,
+        Call,
         Catalog,
+        Certificates,
         ConfigMap,
+        Diff,
         DockerArchive,
+        Extract,
+        Filter,
+        Graph,
         Gzip,
         ImageLayout,
         Json,
         Kubeconfig,
         Load,
+        Logins,
+        Manifest,
         OciArchive,
         Pod,
         PullSecret,
         Range,
         Reference,
+        RegistriesConf,
+        RegistryAnswer,
+        Render,
+        Served,
         Tar,
+        Template,
         Yaml,
     ];
 
@@ -87,20 +132,33 @@ impl Entry {
             Annotations => "annotations",
             ApiAnswer => "api_answer",
             Bundle => "bundle",
+            Call => "call",
             Catalog => "catalog",
+            Certificates => "certificates",
             ConfigMap => "config_map",
+            Diff => "diff",
             DockerArchive => "docker_archive",
+            Extract => "extract",
+            Filter => "filter",
+            Graph => "graph",
             Gzip => "gzip",
             ImageLayout => "image_layout",
             Json => "json",
             Kubeconfig => "kubeconfig",
             Load => "load",
+            Logins => "logins",
+            Manifest => "manifest",
             OciArchive => "oci_archive",
             Pod => "pod",
             PullSecret => "pull_secret",
             Range => "range",
             Reference => "reference",
+            RegistriesConf => "registries_conf",
+            RegistryAnswer => "registry_answer",
+            Render => "render",
+            Served => "served",
             Tar => "tar",
+            Template => "template",
             Yaml => "yaml",
         }
     }
@@ -115,20 +173,33 @@ impl Entry {
             Annotations => bundle::annotations(input),
             ApiAnswer => cluster::api_answer(input),
             Bundle => bundle::files(input),
+            Call => server::call(input),
             Catalog => catalog::file(input),
+            Certificates => registry::certificates(input),
             ConfigMap => bundle::config_map(input),
+            Diff => catalog::difference(input),
             DockerArchive => image::docker_archive(input),
+            Extract => image::extract(input),
+            Filter => catalog::filtered(input),
+            Graph => catalog::graph(input),
             Gzip => bundle::gzip(input),
             ImageLayout => image::layout(input),
             Json => text::json(input),
             Kubeconfig => cluster::kubeconfig(input),
             Load => bundle::load(input),
+            Logins => registry::logins(input),
+            Manifest => catalog::manifest(input),
             OciArchive => image::oci_archive(input),
             Pod => cluster::pod(input),
             PullSecret => cluster::pull_secret(input),
             Range => name::range(input),
             Reference => name::reference(input),
+            RegistriesConf => registry::configuration(input),
+            RegistryAnswer => registry::answer(input),
+            Render => catalog::rendered(input),
+            Served => server::served(input),
             Tar => image::tar(input),
+            Template => catalog::template(input),
             Yaml => text::yaml(input),
         }
     }

@@ -8,7 +8,10 @@ mod config_map;
 mod document;
 mod image;
 mod name;
+mod package;
+mod registry;
 mod tar;
+mod template;
 mod yaml;
 
 use crate::Entry;
@@ -54,12 +57,30 @@ impl Family {
             document::FAMILIES,
             image::FAMILIES,
             name::FAMILIES,
+            package::FAMILIES,
+            registry::FAMILIES,
             tar::FAMILIES,
+            template::FAMILIES,
             yaml::FAMILIES,
         ]
         .into_iter()
         .flatten()
         .copied()
+        .flat_map(|family| {
+            let others = match family.entry {
+                Entry::Render => &[Entry::Diff, Entry::Filter, Entry::Graph, Entry::Served][..],
+                // Graphs of invalid catalogs are drawn too.
+                Entry::Catalog => &[Entry::Graph],
+                Entry::Tar => &[Entry::Extract],
+                _ => &[],
+            };
+            // The edges of ranges grow with the square of the size, up to a limit that is too large for
+            // a comparison of costs; tests of `unlade_catalog::graph` check the limit.
+            let is_bounded = ["ranges-of-all", "skip-ranges"].contains(&family.name);
+            let others = others.iter().filter(move |it| !is_bounded || **it != Entry::Graph);
+            let others = others.map(move |entry| Self { entry: *entry, ..family });
+            std::iter::once(family).chain(others)
+        })
     }
 
     /// Returns the entry and the name, which identify the family.

@@ -52,6 +52,10 @@ pub const INDEX: &str = r#"{"schemaVersion":2,"manifests":[{"mediaType":"applica
 pub const DOCKER_MANIFEST: &str =
     r#"[{"Config":"config.json","RepoTags":["hello:1"],"Layers":["layer0.tar"]}]"#;
 
+/// The same with two layers.
+const DOCKER_MANIFEST_OF_TWO: &str =
+    r#"[{"Config":"config.json","RepoTags":["hello:1"],"Layers":["layer0.tar","layer1.tar"]}]"#;
+
 /// A manifest with `n_layers` layers.
 pub fn manifest(n_layers: usize) -> String {
     let layer =
@@ -84,8 +88,19 @@ pub fn template(layers: &[&[u8]]) -> Vec<u8> {
 /// fewest documents around a layer.
 pub fn over_bundle(layer: &[u8]) -> Vec<u8> {
     let below = Tape::bundle().end();
-    let manifest = DOCKER_MANIFEST.replace(r#""layer0.tar""#, r#""layer0.tar","layer1.tar""#);
-    join(&[manifest.as_bytes(), b"", config(2).as_bytes(), &below, layer])
+    join(&[DOCKER_MANIFEST_OF_TWO.as_bytes(), b"", config(2).as_bytes(), &below, layer])
+}
+
+/// The label that names the directory of a catalog in an image.
+pub const CATALOG_LABEL: &str = "operators.operatorframework.io.index.configs.v1";
+
+/// The same as [`over_bundle`], with a label that names the directory with the manifests as that of
+/// the catalog, so that layers for bundles are also layers for catalogs.
+pub fn over_catalog(layer: &[u8]) -> Vec<u8> {
+    let below = Tape::bundle().end();
+    let labels = format!(r#"{{"config":{{"Labels":{{"{CATALOG_LABEL}":"/manifests"}}}},"#);
+    let config = config(2).replacen('{', &labels, 1);
+    join(&[DOCKER_MANIFEST_OF_TWO.as_bytes(), b"", config.as_bytes(), &below, layer])
 }
 
 /// The files of the OCI image layout that a template describes.

@@ -28,6 +28,8 @@ pub enum Program {
     Unlade,
     /// The program that runs in the pod of a bundle.
     Unpacker,
+    /// The server of a catalog.
+    Server,
 }
 
 impl Program {
@@ -36,6 +38,7 @@ impl Program {
         match self {
             Self::Unlade => "unlade",
             Self::Unpacker => "unlade-unpacker",
+            Self::Server => "unlade-server",
         }
     }
 }
@@ -75,11 +78,22 @@ pub fn write(entry: Entry, input: &[u8], folder: &Path) -> io::Result<Vec<Run>> 
             runs.extend(packed(folder, &values)?);
             Ok(runs)
         }
-        Entry::Catalog => {
-            let path = folder.join("catalog/catalog.yaml");
+        Entry::Catalog | Entry::Filter | Entry::Graph | Entry::Render | Entry::Template => {
+            catalog(folder, input, commands(entry))
+        }
+        Entry::Diff => {
+            let other = folder.join("catalog/other.yaml");
+            let changed: Vec<_> =
+                input.iter().map(|it| if *it == b'1' { b'2' } else { *it }).collect();
+            write_file(&other, &changed)?;
+            catalog(folder, input, &[&["diff", "-o", "json", &other.display().to_string()]])
+        }
+        Entry::Served => {
+            let path = folder.join("catalog.yaml");
             write_file(&path, input)?;
-            let arguments = ["catalog".into(), "validate".into(), path.display().to_string()];
-            Ok(vec![Run { program: Program::Unlade, arguments: arguments.into() }])
+            let path = path.display().to_string();
+            let arguments = vec!["--cache-only".to_owned(), path];
+            Ok(vec![Run { program: Program::Server, arguments }])
         }
         Entry::ConfigMap | Entry::Load => config_map(folder, input),
         Entry::Gzip => packed(folder, &[("csv.yaml", input)]),
@@ -101,12 +115,55 @@ pub fn write(entry: Entry, input: &[u8], folder: &Path) -> io::Result<Vec<Run>> 
             archive(folder, "docker-archive", &template, |it| image::archive(&image::docker(it)))
         }
         Entry::ApiAnswer
+        | Entry::Call
+        | Entry::Certificates
+        | Entry::Extract
         | Entry::Kubeconfig
+        | Entry::Logins
+        | Entry::Manifest
         | Entry::Pod
         | Entry::PullSecret
         | Entry::Range
-        | Entry::Reference => Ok(Vec::new()),
+        | Entry::Reference
+        | Entry::RegistriesConf
+        | Entry::RegistryAnswer => Ok(Vec::new()),
     }
+}
+
+/// Returns the commands of `unlade catalog` that read the input of an entry as their last argument.
+fn commands(entry: Entry) -> &'static [&'static [&'static str]] {
+    match entry {
+        Entry::Catalog => &[&["validate"]],
+        Entry::Filter => &[&["filter", "-p", "tea"], &["filter", "-p", "p0"]],
+        Entry::Graph => &[&["graph", "--marks"], &["graph", "-o", "dot"], &["graph", "-o", "svg"]],
+        Entry::Render => &[
+            &["render", "-o", "yaml"],
+            &["render", "--migrate-level", "bundle-object-to-csv-metadata"],
+            &["list", "channels"],
+            &["list", "bundles"],
+            &["list", "bundles", "-o", "json"],
+            &["list", "deprecations"],
+            &["list", "images"],
+            &["init", "tea", "--description"],
+        ],
+        Entry::Template => {
+            &[&["template", "convert", "basic"], &["template", "convert", "substitutes"]]
+        }
+        _ => &[],
+    }
+}
+
+/// Writes a catalog, and returns these commands of `unlade catalog` for it.
+fn catalog(folder: &Path, input: &[u8], commands: &[&[&str]]) -> io::Result<Vec<Run>> {
+    let path = folder.join("catalog/catalog.yaml");
+    write_file(&path, input)?;
+    let path = path.display().to_string();
+    let run = |command: &&[&str]| {
+        let words = ["catalog"].iter().chain(*command).map(|word| (*word).to_owned());
+        let arguments = words.chain([path.clone()]).collect();
+        Run { program: Program::Unlade, arguments }
+    };
+    Ok(commands.iter().map(run).collect())
 }
 
 fn bundle(folder: &Path, files: &[(&str, &[u8])]) -> io::Result<Vec<Run>> {
@@ -191,12 +248,47 @@ pub fn ordinary(entry: Entry) -> Vec<Vec<u8>> {
             let template = image::over_bundle(&layer);
             vec![image::archive(&image::docker(&template)), template]
         }
-        Entry::Tar => vec![layer.clone(), gzip(&layer)],
+        Entry::Extract | Entry::Tar => vec![layer.clone(), gzip(&layer)],
         Entry::Gzip => vec![gzip(b"kind: A\napiVersion: v1\n")],
+        Entry::Logins => {
+            let logins = br#"{"auths":{"registry.example:5000/a":{"auth":"YTpi"}},"credHelpers":{"b.example":"c"},"credsStore":"d"}"#;
+            let output = br#"{"ServerURL":"a","Username":"<token>","Secret":"b"}"#;
+            let image = b"registry.example:5000/a/b:1";
+            vec![image::join(&[image, logins]), image::join(&[image, output])]
+        }
+        Entry::RegistriesConf => {
+            let rules = b"unqualified-search-registries = [\"a.example\"]\n[[registry]]\nprefix = \"*.example\"\nlocation = \"b.example/c\"\ninsecure = true\n[[registry.mirror]]\nlocation = \"d.example\"\npull-from-mirror = \"tag-only\"\n";
+            vec![image::join(&[b"registry.example/a/b:1", rules])]
+        }
+        Entry::RegistryAnswer => {
+            let challenges =
+                b"Basic realm=\"a\"\nBearer realm=\"https://a.example/token\",service=\"b\"";
+            let token =
+                br#"{"token":"a","access_token":"b","errors":[{"code":"A","message":"b"}]}"#;
+            let redirect = b"//cdn.example:443/a/../b?c=d#e";
+            vec![image::join(&[challenges, token, b"bytes 5-9/10", redirect])]
+        }
         Entry::PullSecret => {
             let secret = br#"{"auths":{"registry.example:5000":{"auth":"YTpi"},"*.example":{}}}"#;
             vec![image::join(&[b"registry.example:5000/a/b:1", secret])]
         }
+        Entry::Call => [
+            "/api.Registry/GetPackage\n\0\0\0\0\x05\n\x03tea",
+            "/api.Registry/GetBundle\n\0\0\0\0\x15\n\x03tea\x12\x06stable\x1a\x06tea.v2",
+            "/api.Registry/ListBundles\n\0\0\0\0\0",
+            "/api.Registry/GetChannelEntriesThatProvide\n\0\0\0\0\x12\n\x09g.example\x12\x02v1\x1a\x01K",
+            "/grpc.health.v1.Health/Check\n\0\0\0\0\0",
+            "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo\n\0\0\0\0\x02:\0",
+        ]
+        .map(|text| text.as_bytes().to_vec())
+        .into(),
+        Entry::Template => [
+            "schema: olm.template.basic\nentries:\n- {schema: olm.bundle, image: 'a:1.0.0'}\n",
+            "schema: olm.semver\ngenerateMajorChannels: true\nstable: {bundles: [{image: 'a:1.0.0'}, {image: 'a:1.1.0'}]}\n",
+            "schema: olm.template.substitutes\nentries:\n- {schema: olm.package, name: tea, defaultChannel: c}\n- {schema: olm.channel, package: tea, name: c, entries: [{name: b}]}\n- {schema: olm.bundle, package: tea, name: b, image: i, properties: [{type: olm.package, value: {packageName: tea, version: 1.0.0}}]}\nsubstitutions: [{name: 'a:2.0.0', base: b}]\n",
+        ]
+        .map(|text| text.as_bytes().to_vec())
+        .into(),
         Entry::Range => [">=1.0.0 <2.0.0\n1.2.3", "1.x || !2.0.0\n1.2.3-a.1+b", "~1\n1.0.0"]
             .map(|text| text.as_bytes().to_vec())
             .into(),

@@ -48,6 +48,6 @@ pub use error::Error;
 pub use kubectl::Kubectl;
 pub use node::{Node, VOLUME_DIGESTS};
 pub use part::{Part, PartStatus, State};
-pub use program::{Olm, Peers, Programs, dialect, is_dialect_built};
+pub use program::{Olm, Peers, Programs, dialect, is_dialect_built, registry_program};
 pub use settings::Settings;
 pub use testbed::Testbed;

@@ -20,9 +20,14 @@ use module::Source;
 pub use olm::Olm;
 pub use peer::{Peers, dialect, is_dialect_built};
 
+/// The program of the image registry.
+const REGISTRY: &str = "registry";
+/// Its Go module.
+const REGISTRY_MODULE: (&str, &str) = (REGISTRY, "parts/registry");
+
 /// The Go modules of a testbed, the quick ones first, and where their `go.mod` files are.
 const MODULES: [(&str, &str); 5] = [
-    ("registry", "parts/registry"),
+    REGISTRY_MODULE,
     ("etcd", "parts/etcd"),
     ("cni", "parts/cni"),
     ("containerd", "parts/containerd"),
@@ -110,7 +115,7 @@ impl Programs {
     }
 
     pub(crate) fn registry(&self) -> PathBuf {
-        self.registry.join("registry")
+        self.registry.join(REGISTRY)
     }
 
     /// The static program of the pause image, which holds a pod's namespaces.
@@ -122,6 +127,18 @@ impl Programs {
     pub(crate) fn folders(&self) -> [&Path; 2] {
         [&self.kubernetes, &self.containerd]
     }
+}
+
+/// Finds the program of the image registry, or builds it, which takes a minute. It can be used
+/// without a testbed.
+///
+/// # Errors
+///
+/// [`Error::Ended`] with the end of its output if the build fails.
+pub fn registry_program(cache: &Path, tell: &mut dyn FnMut(&str)) -> Result<PathBuf, Error> {
+    let (name, folder) = REGISTRY_MODULE;
+    let (folder, _) = outside(|| module::programs(cache, &Source::part(name, folder), tell))?;
+    Ok(folder.join(REGISTRY))
 }
 
 /// Runs a command to its end and gives what it wrote to standard output.

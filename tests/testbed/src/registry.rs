@@ -15,7 +15,7 @@ use crate::address::{REGISTRY, REGISTRY_BEHIND};
 use crate::testbed::Plan;
 use crate::{Error, Part, Testbed, file, launcher};
 
-pub use fault::{Answer, Fault};
+pub use fault::{Answer, Fault, LOGIN};
 
 use fault::Faults;
 

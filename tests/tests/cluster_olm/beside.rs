@@ -19,7 +19,7 @@ const KINDS: [&str; 5] = ["configmap", "serviceaccount", "role", "rolebinding", 
 const INTERVAL: Duration = Duration::from_secs(1);
 
 #[test]
-#[ignore = "needs a testbed, OLM's programs"]
+#[ignore = "needs a testbed, OLM's programs, the static server"]
 fn cluster_olms_operators_leave_our_objects_alone() {
     let stage = Stage::open();
     let namespace = stage.cluster.namespace("olm-beside");

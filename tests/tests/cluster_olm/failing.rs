@@ -33,7 +33,7 @@ enum End {
 }
 
 #[test]
-#[ignore = "needs a testbed, OLM's programs"]
+#[ignore = "needs a testbed, OLM's programs, the static server"]
 fn cluster_bad_bundles_give_the_conditions_that_olms_own_images_give() {
     let stage = Stage::open();
     let mut unversioned = bundle::csv("unversioned");
@@ -50,7 +50,7 @@ fn cluster_bad_bundles_give_the_conditions_that_olms_own_images_give() {
 }
 
 #[test]
-#[ignore = "needs a testbed, OLM's programs; slow: Kubernetes gives a Job up after four attempts"]
+#[ignore = "needs a testbed, OLM's programs, the static server; slow: Kubernetes gives a Job up after four attempts"]
 fn cluster_bad_bundles_without_a_deadline_give_the_conditions_that_olms_own_images_give() {
     let stage = Stage::open();
     let all = [

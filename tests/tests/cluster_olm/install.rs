@@ -1,5 +1,6 @@
 use std::fs;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 use unlade_bundle::Limits;
@@ -8,17 +9,37 @@ use unlade_oci::build::{Entry, Image, Layer, bundle};
 use unlade_tests::cluster::Namespace;
 use unlade_tests::example;
 
-use crate::{PATIENCE, Stage, catalog, is, unpacking};
+use crate::{PATIENCE, Stage, catalog, is, serving, unpacking};
 
 const PACKAGE: &str = "hello-operator";
 /// A static program that waits for its end; the testbed needs it.
 const WAITING: &str = "/usr/bin/catatonit";
 
+/// The kinds of the example are the cluster's: one test at a time.
+static TURN: Mutex<()> = Mutex::new(());
+
 #[test]
-#[ignore = "needs a testbed, OLM's programs"]
+#[ignore = "needs a testbed, OLM's programs, the static server"]
 fn cluster_olm_installs_and_upgrades_an_operator_through_our_image() {
+    let mut names = ["before", "after"].into_iter();
+    install_and_upgrade("olm-install", |stage, namespace, packages| {
+        let address = catalog::serve(stage, namespace, names.next().unwrap(), packages);
+        catalog::connect(namespace, &address);
+    });
+}
+
+#[test]
+#[ignore = "needs a testbed, OLM's programs, the static server; slow: OLM polls a registry"]
+fn cluster_olm_installs_and_upgrades_an_operator_from_a_catalog_that_our_image_serves() {
+    install_and_upgrade("olm-served", serving::serve);
+}
+
+/// Installs a version of the example, and upgrades to another one. `serve` connects OLM to a catalog
+/// with these packages.
+fn install_and_upgrade(test: &str, mut serve: impl FnMut(&Stage, &Namespace<'_>, &[String])) {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let stage = Stage::open();
-    let namespace = stage.cluster.namespace("olm-install");
+    let namespace = stage.cluster.namespace(test);
     namespace.apply_cluster_wide(&certificates());
     for [kind, name] in
         [["crd", "greetings.hello.example.com"], ["clusterrole", "hello-greeting-viewer"]]
@@ -38,9 +59,7 @@ fn cluster_olm_installs_and_upgrades_an_operator_through_our_image() {
 
     // There is one version, and it is installed.
     let first = catalog::Bundle { version: "0.1.1", replaces: None, image: &older };
-    let packages = [catalog::package(PACKAGE, &[first])];
-    let address = catalog::serve(&stage, &namespace, "before", &packages);
-    catalog::connect(&namespace, &address);
+    serve(&stage, &namespace, &[catalog::package(PACKAGE, &[first])]);
     let automatic =
         catalog::Subscription { package: PACKAGE, approval: "Automatic", unpack_timeout: None };
     automatic.apply(&namespace);
@@ -49,9 +68,7 @@ fn cluster_olm_installs_and_upgrades_an_operator_through_our_image() {
     // The catalog gets another, which replaces it.
     let first = catalog::Bundle { version: "0.1.1", replaces: None, image: &older };
     let second = catalog::Bundle { version: "0.2.0", replaces: Some("0.1.1"), image: &newer };
-    let packages = [catalog::package(PACKAGE, &[first, second])];
-    let address = catalog::serve(&stage, &namespace, "after", &packages);
-    catalog::connect(&namespace, &address);
+    serve(&stage, &namespace, &[catalog::package(PACKAGE, &[first, second])]);
     assert_is_installed(&stage, &namespace, "0.2.0", &newer);
 
     let gone = ["wait", "--for=delete", "--timeout=300s", &csv("0.1.1")];

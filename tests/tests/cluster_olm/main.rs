@@ -18,6 +18,7 @@ mod failing;
 mod install;
 mod operator;
 mod policy;
+mod serving;
 mod stage;
 mod unpacking;
 mod unusual;

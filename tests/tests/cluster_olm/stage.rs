@@ -32,7 +32,7 @@ impl Stage {
         static OURS: OnceLock<String> = OnceLock::new();
         static OLM: OnceLock<Olm> = OnceLock::new();
         let cluster = CLUSTER.get_or_init(Cluster::open_testbed);
-        let ours = OURS.get_or_init(|| cluster.push_unpacker());
+        let ours = OURS.get_or_init(|| cluster.push_opm());
         let olm = OLM.get_or_init(|| Olm::open(cluster));
         let mut shared = shared();
         let home = if let Some(home) = &shared.home {

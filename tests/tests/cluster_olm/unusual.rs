@@ -11,7 +11,7 @@ use crate::{Stage, bundle, catalog, policy, unpacking};
 const ENCODING: &str = "olm.contentEncoding";
 
 #[test]
-#[ignore = "needs a testbed, OLM's programs"]
+#[ignore = "needs a testbed, OLM's programs, the static server"]
 fn cluster_olm_plans_a_bundle_that_fits_only_compressed() {
     let stage = Stage::open();
     let namespace = stage.cluster.namespace("olm-large");
@@ -39,7 +39,7 @@ fn cluster_olm_plans_a_bundle_that_fits_only_compressed() {
 
 /// Upstream's `cpb` fails for it: it looks for the bundle below the working directory.
 #[test]
-#[ignore = "needs a testbed, OLM's programs"]
+#[ignore = "needs a testbed, OLM's programs, the static server"]
 fn cluster_olm_plans_an_awkward_image_under_pod_security_restricted() {
     let stage = Stage::open();
     let namespace = stage.cluster.namespace("olm-awkward");
@@ -80,7 +80,7 @@ fn cluster_olm_plans_an_awkward_image_under_pod_security_restricted() {
 }
 
 #[test]
-#[ignore = "needs a testbed, OLM's programs"]
+#[ignore = "needs a testbed, OLM's programs, the static server"]
 fn cluster_olm_plans_a_bundle_from_a_config_map_that_is_not_compressed() {
     let stage = Stage::open();
     let namespace = stage.cluster.namespace("olm-plain");

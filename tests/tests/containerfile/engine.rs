@@ -3,15 +3,16 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use unlade_images::tree;
 use unlade_oci::build::{Image, write};
-use unlade_oci::copy::{Destination, copy};
+use unlade_oci::copy::{Destination, Failure, Options, copy};
 use unlade_oci::{Descriptor, Source};
 
 /// The properties of an image that matter when it runs.
@@ -64,16 +65,17 @@ pub(crate) fn ours(image: &Image, folder: &Path) -> Built {
 }
 
 fn read(archive: &str) -> Built {
-    let mut blobs = Blobs::default();
-    copy(&archive.parse::<Source>().unwrap(), &mut blobs).unwrap();
+    let blobs = Blobs::default();
+    copy(&archive.parse::<Source>().unwrap(), &blobs, &Options::default()).unwrap();
+    let blobs = blobs.0.into_inner().unwrap();
     let json = |digest: &Value| -> Value {
-        serde_json::from_slice(&blobs.0[digest.as_str().unwrap()]).unwrap()
+        serde_json::from_slice(&blobs[digest.as_str().unwrap()]).unwrap()
     };
-    let manifest: Value = serde_json::from_slice(&blobs.0["root"]).unwrap();
+    let manifest: Value = serde_json::from_slice(&blobs["root"]).unwrap();
     let config = json(&manifest["config"]["digest"]);
     let mut files = BTreeMap::new();
     for layer in manifest["layers"].as_array().unwrap() {
-        let bytes = &blobs.0[layer["digest"].as_str().unwrap()];
+        let bytes = &blobs[layer["digest"].as_str().unwrap()];
         let mut layer = tar::Archive::new(GzDecoder::new(bytes.as_slice()));
         for entry in layer.entries().unwrap() {
             let mut entry = entry.unwrap();
@@ -96,21 +98,23 @@ fn read(archive: &str) -> Built {
 
 /// Keeps everything, by digest; the manifest is `root`.
 #[derive(Default)]
-struct Blobs(BTreeMap<String, Vec<u8>>);
+struct Blobs(Mutex<BTreeMap<String, Vec<u8>>>);
 
 impl Destination for Blobs {
-    type Error = io::Error;
+    fn has(&self, _: &Descriptor) -> Result<bool, Failure> {
+        Ok(false)
+    }
 
-    fn blob(&mut self, blob: &Descriptor, reader: &mut dyn Read) -> io::Result<()> {
+    fn blob(&self, blob: &Descriptor, reader: &mut dyn Read) -> Result<(), Failure> {
         let mut bytes = Vec::new();
         reader.read_to_end(&mut bytes)?;
-        self.0.insert(blob.digest().to_string(), bytes);
+        self.0.lock().unwrap().insert(blob.digest().to_string(), bytes);
         Ok(())
     }
 
-    fn manifest(&mut self, _: &Descriptor, bytes: &[u8], is_root: bool) -> io::Result<()> {
+    fn manifest(&self, _: &Descriptor, bytes: &[u8], is_root: bool) -> Result<(), Failure> {
         assert!(is_root, "an index");
-        self.0.insert("root".to_owned(), bytes.to_owned());
+        self.0.lock().unwrap().insert("root".to_owned(), bytes.to_owned());
         Ok(())
     }
 }

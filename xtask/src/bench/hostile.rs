@@ -50,17 +50,20 @@ struct Planned {
 struct Programs {
     hostile: PathBuf,
     unlade: PathBuf,
+    server: PathBuf,
     unpacker: PathBuf,
 }
 
 impl Programs {
     fn build() -> Result<Self, Error> {
-        let packages = ["--package", "unlade", "--package", "unlade-hostile"];
+        let packages = ["unlade", "unlade-hostile", "unlade-server"];
+        let packages = packages.iter().flat_map(|name| ["--package", *name]);
         command::run(cargo(["build", "--release", "--locked"]).args(packages))?;
         let release = workspace::target().join("release");
         Ok(Self {
             hostile: release.join("hostile"),
             unlade: release.join("unlade"),
+            server: release.join("unlade-server"),
             unpacker: dist::build()?.program,
         })
     }
@@ -68,6 +71,7 @@ impl Programs {
     fn named(&self, name: &str) -> &Path {
         match name {
             "unlade" => &self.unlade,
+            "unlade-server" => &self.server,
             "unlade-unpacker" => &self.unpacker,
             _ => &self.hostile,
         }

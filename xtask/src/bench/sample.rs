@@ -18,6 +18,19 @@ pub(super) struct Bundle {
 
 /// Returns the bundles to measure, largest first.
 pub(super) fn bundles() -> Result<Vec<Bundle>, Error> {
+    let all = all()?;
+    let measured = measured(&all);
+    let picked = all.into_iter().enumerate().filter(|(at, _)| measured.contains(at));
+    Ok(picked.map(|(_, bundle)| bundle).collect())
+}
+
+/// Returns the positions of the largest bundle and the median one.
+pub(super) fn measured(all: &[Bundle]) -> [usize; 2] {
+    [0, all.len() / 2]
+}
+
+/// Returns all bundles of the corpus, largest first.
+pub(super) fn all() -> Result<Vec<Bundle>, Error> {
     let folder = corpus::folder().join("bundles");
     let mut all = Vec::new();
     for package in entries(&folder)? {
@@ -26,9 +39,7 @@ pub(super) fn bundles() -> Result<Vec<Bundle>, Error> {
         }
     }
     all.sort_by(|one, other| (other.size, &other.label).cmp(&(one.size, &one.label)));
-    let median = all.len() / 2;
-    let picked = all.into_iter().enumerate();
-    Ok(picked.filter(|(at, _)| *at == 0 || *at == median).map(|(_, bundle)| bundle).collect())
+    Ok(all)
 }
 
 fn bundle(path: PathBuf) -> Result<Bundle, Error> {

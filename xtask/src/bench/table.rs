@@ -4,16 +4,16 @@ use super::measure::Run;
 
 /// Columns: medians, with the least time in brackets.
 pub(super) const HEADING: &str = "\
-| what | bundle | ours | Go's | ratio | ours, peak memory | Go's | ratio |
+| what | input | ours | Go's | ratio | ours, peak memory | Go's | ratio |
 |---|---|--:|--:|--:|--:|--:|--:|";
 
-pub(super) fn row(name: &str, bundle: &str, ours: &[Run], theirs: Option<&[Run]>) -> String {
+pub(super) fn row(name: &str, input: &str, ours: &[Run], theirs: Option<&[Run]>) -> String {
     let [our_time, our_memory] = cells(ours);
     let [their_time, their_memory] = theirs.map_or(["-".into(), "-".into()], cells);
     let time = theirs.map_or("-".into(), |theirs| ratio(seconds(ours), seconds(theirs)));
     let memory = theirs.map_or("-".into(), |theirs| ratio(mebibytes(ours), mebibytes(theirs)));
     format!(
-        "| {name} | {bundle} | {our_time} | {their_time} | {time} | {our_memory} | {their_memory} \
+        "| {name} | {input} | {our_time} | {their_time} | {time} | {our_memory} | {their_memory} \
          | {memory} |"
     )
 }

@@ -45,7 +45,7 @@ const KUBECONFIG_YAML: &[&str] = &["serde_saphyr"];
 const OUTSIDE: &[&str] =
     &["std::fs", "std::net", "std::env", "std::process", "std::thread", "fs::read", "env::var"];
 
-const BOUNDARIES: [Boundary; 21] = [
+const BOUNDARIES: [Boundary; 22] = [
     Boundary {
         crate_name: "unlade-text",
         purpose: "text from outside, as it is shown",
@@ -168,6 +168,15 @@ const BOUNDARIES: [Boundary; 21] = [
         forbidden_words: &[],
     },
     Boundary {
+        crate_name: "unlade-server",
+        purpose: "catalogs over gRPC and HTTP, as `opm serve` and catalogd serve them",
+        reach: "files, and ports to listen on",
+        folder: "server",
+        may_name: &["unlade-bundle", "unlade-catalog", "unlade-catalog-directory", "unlade-text"],
+        without: &[KUBERNETES, YAML, &["reqwest", "ureq", "openssl", "native-tls"]],
+        forbidden_words: &["ToSocketAddrs", "lookup_host"],
+    },
+    Boundary {
         crate_name: "unlade-unpacker",
         purpose: "the program that runs in the bundle's pod",
         reach: "files, and one API server",
@@ -280,10 +289,13 @@ const BOUNDARIES: [Boundary; 21] = [
             "unlade-loader",
             "unlade-name",
             "unlade-oci",
+            "unlade-registry",
+            "unlade-server",
             "unlade-unpacker",
             "unlade-yaml",
         ],
-        without: &[TERMINAL, OTHER_YAML],
+        // The server reads its arguments with clap.
+        without: &[OTHER_YAML],
         forbidden_words: &["std::net", "std::process::Command"],
     },
     // These two are built before everything else, on every machine, so they must stay small.

@@ -5,6 +5,7 @@ use std::{
     fmt::Write as _,
     fs::{self, File},
     io::Read,
+    iter,
     path::{Path, PathBuf},
 };
 
@@ -40,7 +41,7 @@ fn text(program: &str, parts: &[Part]) -> Result<String, Error> {
     let mut texts: BTreeMap<String, (Vec<String>, String)> = BTreeMap::new();
     for part in parts.iter().filter(|part| part.texts != Texts::Ours) {
         let _ = writeln!(list, "{} {}: {}", part.name, part.version, part.licence);
-        for (name, text) in read_texts(part)? {
+        for (name, text) in read_texts(part, parts)? {
             let key = text.split_whitespace().collect::<Vec<_>>().join(" ");
             let owners = &mut texts.entry(key).or_insert_with(|| (Vec::new(), text)).0;
             owners.push(format!("{} {}: {name}", part.name, part.version));
@@ -63,8 +64,24 @@ fn text(program: &str, parts: &[Part]) -> Result<String, Error> {
     Ok(whole)
 }
 
-/// Reads the names and texts of the licences of a part.
-fn read_texts(part: &Part) -> Result<Vec<(String, String)>, Error> {
+/// Reads the names and texts of the licences of a part. A part without texts has those of another
+/// part with the same licence from the same repository.
+fn read_texts(part: &Part, parts: &[Part]) -> Result<Vec<(String, String)>, Error> {
+    let is_sibling = |other: &&Part| {
+        part.repository.is_some()
+            && (&other.repository, &other.licence) == (&part.repository, &part.licence)
+    };
+    let siblings = parts.iter().filter(is_sibling);
+    for part in iter::once(part).chain(siblings) {
+        let texts = read_own_texts(part)?;
+        if !texts.is_empty() || part.texts == Texts::Ours {
+            return Ok(texts);
+        }
+    }
+    Err(Error::Found(format!("{} has no text of its licence", part.reference())))
+}
+
+fn read_own_texts(part: &Part) -> Result<Vec<(String, String)>, Error> {
     match &part.texts {
         Texts::Ours => Ok(Vec::new()),
         Texts::Folder(folder) => {
@@ -72,10 +89,6 @@ fn read_texts(part: &Part) -> Result<Vec<(String, String)>, Error> {
             find(folder, DEPTH, &mut paths)?;
             if paths.is_empty() && part.licence == AUTHORLESS {
                 return Ok(vec![(AUTHORLESS.to_owned(), named(AUTHORLESS)?)]);
-            }
-            if paths.is_empty() {
-                let what = format!("{} has no text of its licence", part.reference());
-                return Err(Error::Found(what));
             }
             paths.sort();
             let name =
@@ -164,6 +177,22 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let error = text("it", &[part("a", Texts::Folder(folder.path().into()))]).unwrap_err();
         assert!(error.to_string().contains("a@1.0.0 has no text"), "{error}");
+    }
+
+    #[test]
+    fn a_part_without_a_text_has_that_of_its_repository() {
+        let folder = tempfile::tempdir().unwrap();
+        let [bare, other] = ["bare", "other"].map(|name| {
+            let home = folder.path().join(name);
+            fs::create_dir(&home).unwrap();
+            let repository = Some("https://example.com/both".to_owned());
+            Part { repository, ..part(name, Texts::Folder(home)) }
+        });
+        fs::write(folder.path().join("other/LICENSE"), "Do as you like.\n").unwrap();
+        let text = text("it", &[bare.clone(), other.clone()]).unwrap();
+        assert!(text.contains("bare 1.0.0: LICENSE\nother 1.0.0: LICENSE\n==="), "{text}");
+        let other = Part { licence: "ISC".to_owned(), ..other };
+        assert!(super::text("it", &[bare, other]).is_err());
     }
 
     #[test]

@@ -13,7 +13,17 @@ use crate::args::{Amounts, Pair, Tolerated, pair};
 pub(crate) struct PodArgs {
     /// Secret with credentials for the registry; can be given several times
     #[arg(long, value_name = "SECRET", value_parser = crate::name::parse)]
-    pull_secret: Vec<String>,
+    pub(crate) pull_secret: Vec<String>,
+
+    /// Give the nodes the login that podman or docker has stored on this machine for the bundle
+    /// image
+    ///
+    /// Creates a Secret with this one login, and deletes it when the bundle is unpacked. If the
+    /// command ends earlier, the Secret is deleted with the Job. Until then, anyone who can read
+    /// Secrets in the namespace, or create pods in it, can use the login. If the same login is stored
+    /// for the image of the unpacker, the Secret has an entry for that image too.
+    #[arg(long)]
+    pub(crate) pull_secret_from_login: bool,
 
     /// Service account that may get and update the ConfigMap; by default one is created
     #[arg(long, value_name = "NAME", alias = "serviceaccount", value_parser = crate::name::parse)]
@@ -105,6 +115,7 @@ impl PodArgs {
     pub(crate) fn options(self, affinity: Option<Affinity>) -> PodOptions {
         let Self {
             pull_secret,
+            pull_secret_from_login: _,
             service_account,
             node_selector,
             architecture,

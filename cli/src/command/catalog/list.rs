@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use unlade_catalog::{Catalog, graph};
-use unlade_catalog_directory::{self as directory, Limits};
 
 use crate::{
     args::{List, Listed, Rows},
-    error::{self, Error},
+    error::Error,
     output::{self, Documents, Form},
     screen::Screen,
     table::{Align, Table},
@@ -16,13 +15,10 @@ use crate::{
 
 /// Lists a part of a valid catalog, sorted by its names.
 pub(super) fn run(args: List, screen: &Screen) -> Result<(), Error> {
-    let List { what, catalog: path, package, output, no_headers } = args;
-    let reading = directory::read(&path, &Limits::default())?;
+    let List { what, catalog: path, package, output, no_headers, images: access } = args;
+    let reading = super::read(&path, &access.resolve()?)?;
     // What is lost is missing from the list.
-    for line in super::format_problems(&reading.problems, &screen.err).lines() {
-        error::note(line);
-    }
-    super::verdict(&reading, &path.display().to_string(), false)?;
+    super::accept(&reading, &path, screen)?;
     let catalog = select(reading.catalog, package.as_deref())?;
     let printer = Printer { output, no_headers, screen };
     match what {

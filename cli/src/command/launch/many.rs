@@ -14,7 +14,7 @@ use super::{
     Job,
     document::{self, Line},
     one::{CONTINUE_HINT, load, name, note_removal},
-    report::{Report, TURN},
+    report::Report,
     stop::Stop,
 };
 use crate::{
@@ -23,7 +23,7 @@ use crate::{
     error::{self, Error},
     exit::Exit,
     output::{self, Documents, Form},
-    progress::{LaunchProgress, LaunchStatus, Progresses},
+    progress::{LaunchProgress, LaunchStatus, Progresses, TURN},
     summary::{self, Outcome},
 };
 

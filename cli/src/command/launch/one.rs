@@ -9,7 +9,7 @@ use unlade_loader::Loaded;
 use super::{
     Job,
     document::{self, Line},
-    report::{Report, TURN},
+    report::Report,
     stop::Stop,
 };
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
     command::get::hide_fields,
     error::{self, Error},
     output::{self, Documents, Form},
-    progress::Progress,
+    progress::{Progress, TURN},
     summary,
 };
 

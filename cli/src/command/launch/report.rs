@@ -18,9 +18,6 @@ use crate::{
     screen::{Palette, Screen},
 };
 
-/// How often the lines on a terminal are redrawn.
-pub(super) const TURN: Duration = Duration::from_millis(100);
-
 /// How events are reported.
 enum Mode {
     /// Events are not reported.

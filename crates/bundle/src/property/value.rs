@@ -1,7 +1,7 @@
 //! The values of the properties and dependencies that OLM knows (operator-registry
 //! `alpha/property/property.go`).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{GVK, GVK_REQUIRED, PACKAGE, PACKAGE_REQUIRED, Property};
@@ -35,7 +35,7 @@ pub struct PackageRequired {
 }
 
 /// The value of [`olm.gvk`](GVK) and [`olm.gvk.required`](GVK_REQUIRED): an API.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Gvk {
     /// The API group.
     pub group: String,

@@ -1,6 +1,6 @@
 //! [`Range`]: the version range of a package dependency or of `olm.skipRange`.
 
-use std::{cmp::Ordering, str::FromStr};
+use std::{borrow::Cow, cmp::Ordering, mem, str::FromStr};
 
 use semver::Version;
 use unlade_text::excerpt;
@@ -32,7 +32,8 @@ mod wildcard;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Range {
-    alternatives: Vec<Vec<Comparison>>,
+    // A range may have a million alternatives, each with one comparison.
+    alternatives: Vec<Box<[Comparison]>>,
 }
 
 /// An error that prevents a text from being parsed as a range.
@@ -87,20 +88,19 @@ impl FromStr for Range {
         if !text.is_ascii() {
             return Err(Error::NotAscii(text.to_owned()));
         }
-        let tokens = split(text);
-        let mut alternatives = Vec::new();
-        for tokens in tokens.split(|token| token == "||") {
-            // Upstream accepts an empty alternative between two others, but panics when it is used.
-            if tokens.is_empty() {
-                return Err(Error::Empty(text.to_owned()));
-            }
-            let mut comparisons = Vec::new();
-            for token in tokens {
-                for token in wildcard::expand(token)? {
+        let (mut alternatives, mut comparisons) = (Vec::new(), Vec::new());
+        for token in split(text).map(Some).chain([None]) {
+            if let Some(token) = token.filter(|token| token != "||") {
+                for token in wildcard::expand(&token)? {
                     comparisons.push(token.parse()?);
                 }
+                continue;
             }
-            alternatives.push(comparisons);
+            // Upstream accepts an empty alternative between two others, but panics when it is used.
+            if comparisons.is_empty() {
+                return Err(Error::Empty(text.to_owned()));
+            }
+            alternatives.push(mem::take(&mut comparisons).into_boxed_slice());
         }
         Ok(Self { alternatives })
     }
@@ -140,27 +140,26 @@ impl FromStr for Comparison {
 
 /// Splits a range into tokens as `splitAndTrim` of `blang/semver` does: at spaces that do not
 /// follow an operator. Like upstream, it drops tokens of a single character.
-fn split(text: &str) -> Vec<String> {
-    let mut tokens = Vec::new();
+fn split(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let (mut start, mut last) = (0, 0);
-    for (index, byte) in text.bytes().enumerate() {
-        if byte != b' ' {
-            last = byte;
-        } else if !matches!(last, b'<' | b'>' | b'=') {
-            if start + 1 < index {
-                tokens.push(start..index);
+    // The end of the text ends a token too.
+    let bytes = text.bytes().map(Some).chain([None]).enumerate();
+    let tokens = bytes.filter_map(move |(index, byte)| {
+        match byte {
+            Some(b' ') if matches!(last, b'<' | b'>' | b'=') => return None,
+            Some(b' ') | None => {}
+            Some(byte) => {
+                last = byte;
+                return None;
             }
-            start = index + 1;
         }
-    }
-    if start + 1 < text.len() {
-        tokens.push(start..text.len());
-    }
-    tokens
-        .into_iter()
-        .filter_map(|token| text.get(token))
-        .map(|token| token.replace(' ', ""))
-        .collect()
+        let token = text.get(start..index);
+        start = index + 1;
+        token.filter(|token| token.len() > 1)
+    });
+    tokens.map(|token| {
+        if token.contains(' ') { Cow::Owned(token.replace(' ', "")) } else { Cow::Borrowed(token) }
+    })
 }
 
 /// Splits a token into the trimmed text before the first digit, and the rest.

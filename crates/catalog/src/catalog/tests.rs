@@ -225,3 +225,67 @@ fn warnings_that_are_left_out_do_not_make_a_catalog_invalid() {
     let last = problems.last().unwrap().to_string();
     assert_eq!(last, "c.yaml: 100 more warnings of the catalog were left out");
 }
+
+#[test]
+fn what_opm_does_not_check_is_a_warning() {
+    let property = |kind: &str, value: &str| {
+        let end = "value: {packageName: tea, version: 1.0.0}\n";
+        VALID.replacen(end, &format!("{end}- type: {kind}\n  value: {value}\n"), 1)
+    };
+    let constraint = |value: &str| property("olm.constraint", value);
+    let metadata = property("olm.csv.metadata", "{displayName: a}");
+    let twice = metadata.replace(
+        "- type: olm.csv.metadata\n",
+        "- type: olm.csv.metadata\n  value: {displayName: b}\n- type: olm.csv.metadata\n",
+    );
+    for (text, expected) in [
+        (property("olm.package.required", "{packageName: a, versionRange: '>=1.0.0'}"), None),
+        (
+            property("olm.package.required", "{packageName: a, versionRange: '^1'}"),
+            Some(Rule::Requirement),
+        ),
+        (property("olm.package.required", "{versionRange: '>1.0.0'}"), Some(Rule::Requirement)),
+        (property("olm.gvk", "{group: g, version: v1, kind: K}"), None),
+        (property("olm.gvk", "{group: g, version: v1}"), Some(Rule::Api)),
+        (property("olm.gvk.required", "{group: g, kind: K}"), Some(Rule::Api)),
+        (constraint("{cel: {rule: 'true'}}"), None),
+        (constraint("{al: {constraints: []}}"), Some(Rule::Constraint)),
+        (metadata, None),
+        (twice, Some(Rule::CsvMetadata)),
+    ] {
+        let mut catalog = Catalog::default();
+        catalog.add(File::read("c.yaml", text.as_bytes(), &Limits::default()));
+        let found = catalog.validate();
+        let rules: Vec<_> = found.iter().map(|problem| problem.rule).collect();
+        assert_eq!(rules, expected.into_iter().collect::<Vec<_>>(), "{text}\n{found:?}");
+        assert!(found.iter().all(|problem| problem.severity == Severity::Warning));
+    }
+}
+
+#[test]
+fn an_edge_to_a_higher_version_is_a_warning() {
+    let text = |low: &str, high: &str| {
+        let bundle = |version: &str| {
+            format!(
+                "---\n{{schema: olm.bundle, package: tea, name: tea.v{version}, image: i, properties: \
+                 [{{type: olm.package, value: {{packageName: tea, version: {version}}}}}]}}\n"
+            )
+        };
+        let entries =
+            format!("[{{name: tea.v{high}, replaces: tea.v{low}}}, {{name: tea.v{low}}}]");
+        format!(
+            "{{schema: olm.package, name: tea, defaultChannel: a}}\n---\n{{schema: olm.channel, \
+             package: tea, name: a, entries: {entries}}}\n{}{}",
+            bundle(low),
+            bundle(high)
+        )
+    };
+    for (low, high, expected) in
+        [("1.0.0", "1.0.1", 0), ("1.0.1", "1.0.0", 1), ("1.0.0", "1.0.0-1", 0)]
+    {
+        let mut catalog = Catalog::default();
+        catalog.add(File::read("c.yaml", text(low, high).as_bytes(), &Limits::default()));
+        let rules: Vec<_> = catalog.validate().iter().map(|problem| problem.rule).collect();
+        assert_eq!(rules, vec![Rule::Downgrade; expected], "{low} {high}");
+    }
+}

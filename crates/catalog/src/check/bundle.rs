@@ -6,13 +6,14 @@ use unlade_bundle::{
     version::{self, Range},
 };
 use unlade_name::ImageReference;
-use unlade_yaml::{self as yaml, json::Value};
+use unlade_yaml::{self as yaml, base64, json::Value};
 
+use super::property;
 use crate::{
-    base64,
     meta::{items, text},
+    object,
     problem::{Place, Problem, Problems},
-    record::{BUNDLE_OBJECT, Bundle},
+    record::{BUNDLE_OBJECT, Bundle, CSV_METADATA},
     release,
     rule::Rule,
     shape::{self, format_path},
@@ -29,15 +30,23 @@ pub(crate) fn read(value: Value<'_>, place: Place, limits: &yaml::Limits) -> (Bu
         name: text(value, "name"),
         image: text(value, "image"),
         version: String::new(),
+        plain_version: String::new(),
         related_images: items(value, "relatedImages").map(|it| text(it, "image")).collect(),
         place,
     };
     let mut check = Check { bundle: &bundle, limits, problems: Problems::default() };
-    let (version, has_objects) = check.check_properties(value);
+    let (versions, has_objects) = check.check_properties(value);
     check.check_images(has_objects);
     let problems = check.problems;
-    bundle.version = version.unwrap_or_default();
+    Versions { full: bundle.version, plain: bundle.plain_version } = versions;
     (bundle, problems)
+}
+
+/// The versions of a bundle, with and without its release. Empty if they are invalid.
+#[derive(Default)]
+struct Versions {
+    full: String,
+    plain: String,
 }
 
 struct Check<'b> {
@@ -47,17 +56,15 @@ struct Check<'b> {
 }
 
 impl Check<'_> {
-    /// Checks the properties. Returns the version, and whether the bundle has objects.
-    fn check_properties(&mut self, value: Value<'_>) -> (Option<String>, bool) {
-        let (mut packages, mut has_objects) = (Vec::new(), false);
+    /// Checks the properties. Returns the versions, and whether the bundle has objects.
+    fn check_properties(&mut self, value: Value<'_>) -> (Versions, bool) {
+        let (mut packages, mut has_objects, mut n_metadata) = (Vec::new(), false, 0);
         for (index, property) in items(value, "properties").enumerate() {
             let place = self.bundle.place.item("properties", index);
             let kind = text(property, "type");
-            // A null value is a value of any type.
-            let values = property.entries().filter(|(key, _)| is_value(key));
-            let Some((_, value)) = values.last() else {
+            let Some(value) = typed::last_field(property, "value") else {
                 let message = format!("property {index} ({kind}) has no value");
-                self.problem(Rule::PropertyValue, place, message);
+                self.problem(value_rule(&kind), place, message);
                 continue;
             };
             has_objects |= kind == BUNDLE_OBJECT;
@@ -65,20 +72,32 @@ impl Check<'_> {
                 match kind.as_str() {
                     PACKAGE_PROPERTY => packages.push((value, place)),
                     BUNDLE_OBJECT => self.check_object(value, place),
-                    _ => {}
+                    CSV_METADATA => n_metadata += 1,
+                    _ => {
+                        if let Some((rule, problem)) = property::find_problem(&kind, value) {
+                            let message = format!("property {index} ({kind}): {problem}");
+                            self.problem(rule, place.field("value"), message);
+                        }
+                    }
                 }
             }
         }
-        let version = match packages.as_slice() {
+        if n_metadata > 1 {
+            let message = format!(
+                "the bundle has {n_metadata} olm.csv.metadata properties, so opm does not serve it"
+            );
+            self.problem(Rule::CsvMetadata, self.bundle.place.field("properties"), message);
+        }
+        let versions = match packages.as_slice() {
             [(package, place)] => self.check_package(*package, place),
             several => {
                 let message =
                     format!("the bundle has {} olm.package properties, not one", several.len());
                 self.problem(Rule::PackageProperty, self.bundle.place.field("properties"), message);
-                None
+                Versions::default()
             }
         };
-        (version, has_objects)
+        (versions, has_objects)
     }
 
     /// Checks the types of the value of a property.
@@ -86,7 +105,7 @@ impl Check<'_> {
         let found = shape::compare(value, shape::property(kind), &[]);
         let place = self.bundle.place.item("properties", index).field("value");
         let is_fit = found.misfits.is_empty();
-        let misfits = found.misfits.into_iter().map(|it| (Rule::PropertyValue, it));
+        let misfits = found.misfits.into_iter().map(|it| (value_rule(kind), it));
         for (rule, (path, text)) in
             misfits.chain(found.unknown.into_iter().map(|it| (Rule::UnknownField, it)))
         {
@@ -100,8 +119,8 @@ impl Check<'_> {
         is_fit
     }
 
-    /// Checks the `olm.package` property. Returns the version with the release.
-    fn check_package(&mut self, package: Value<'_>, place: &Place) -> Option<String> {
+    /// Checks the `olm.package` property.
+    fn check_package(&mut self, package: Value<'_>, place: &Place) -> Versions {
         let Bundle { package: own, name, .. } = self.bundle;
         let place = place.field("value");
         let text = |field| text(package, field);
@@ -118,16 +137,16 @@ impl Check<'_> {
             Err(error) => {
                 let message = unlade_text::chain(&error);
                 self.problem(Rule::Version, place.field("version"), message);
-                return None;
+                return Versions::default();
             }
         };
         if release.is_empty() {
-            return Some(version);
+            return Versions { full: version.clone(), plain: version };
         }
         if let Some(problem) = release::check(&release) {
             let message = format!("the release {release} {problem}");
             self.problem(Rule::Release, place.field("release"), message);
-            return None;
+            return Versions { full: String::new(), plain: version };
         }
         if !parsed.build.is_empty() {
             let message =
@@ -139,16 +158,14 @@ impl Check<'_> {
             let message = format!("a bundle with this release must have the name {expected}");
             self.problem(Rule::BundleName, self.bundle.place.field("name"), message);
         }
-        Some(format!("{version}-{release}"))
+        Versions { full: format!("{version}-{release}"), plain: version }
     }
 
-    /// Checks that an object is YAML. JSON is kept as it is, and not read
-    /// (apimachinery `yaml.ToJSON`).
+    /// Checks that an object is YAML or JSON.
     fn check_object(&mut self, value: Value<'_>, place: Place) {
         let data = typed::field(value, "data").and_then(|data| data.as_str()).unwrap_or_default();
         let Ok(bytes) = base64::decode(data) else { return };
-        let is_json = String::from_utf8_lossy(&bytes).trim_start().starts_with('{');
-        if !is_json && let Err(error) = yaml::to_json(&bytes, self.limits) {
+        if let Err(error) = object::to_json(&bytes, self.limits) {
             let message = format!("the object is neither YAML nor JSON: {error}");
             self.problem(Rule::BundleObject, place, message);
         }
@@ -177,6 +194,12 @@ impl Check<'_> {
     }
 }
 
+/// Returns the rule that an invalid value of a property violates. Upstream decodes objects when it
+/// loads the bundle.
+fn value_rule(kind: &str) -> Rule {
+    if kind == BUNDLE_OBJECT { Rule::BundleObject } else { Rule::PropertyValue }
+}
+
 /// Returns what is wrong with the reference of an image. An empty one is not checked.
 fn image_problem(image: &str) -> Option<String> {
     if image.is_empty() {
@@ -201,8 +224,4 @@ fn image_problem(image: &str) -> Option<String> {
 /// Returns what is wrong with a range of versions.
 pub(crate) fn range_problem(range: &str) -> Option<String> {
     range.parse::<Range>().err().map(|error| unlade_text::chain(&error))
-}
-
-fn is_value(key: &str) -> bool {
-    unlade_yaml::json::is_folded(key, "value")
 }

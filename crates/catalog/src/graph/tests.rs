@@ -58,3 +58,15 @@ fn a_long_chain_takes_linear_time() {
         .collect();
     assert_eq!(check(&chain), Ok(()));
 }
+
+#[test]
+fn stranded_entries_of_a_graph_with_several_heads_are_those_that_no_head_reaches() {
+    for (text, expected) in [
+        ("c replaces a, b replaces a, a", &[][..]),
+        ("c replaces b, b skips x, a replaces a, x", &["a"]),
+        ("a replaces b, b replaces a, c skips d, d", &["a", "b"]),
+        ("a replaces a", &["a"]),
+    ] {
+        assert_eq!(stranded(&entries(text)), expected, "{text}");
+    }
+}

@@ -15,10 +15,23 @@ use crate::file::read_at_most;
 /// short lines for a file or folder.
 const MAX_FDINFO_SIZE: usize = 4 << 10;
 
+/// How often a path is resolved again while files are renamed elsewhere on the system.
+const TRIES: usize = 100;
+
 /// Opens `path` beneath `folder`, on the same mount.
+///
+/// The kernel refuses a path with `..` if anything on the system was renamed or mounted meanwhile
+/// (openat2(2), `EAGAIN`), so such a path is tried again.
 pub(super) fn resolve(folder: BorrowedFd<'_>, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_XDEV | ResolveFlags::NO_MAGICLINKS;
-    openat2(folder, path, flags, Mode::empty(), resolve)
+    let mut resolved = openat2(folder, path, flags, Mode::empty(), resolve);
+    for _ in 1..TRIES {
+        if resolved.as_ref().err() != Some(&Errno::AGAIN) {
+            break;
+        }
+        resolved = openat2(folder, path, flags, Mode::empty(), resolve);
+    }
+    resolved
 }
 
 /// Returns the ID of the mount that `fd` is on.

@@ -146,19 +146,23 @@ fn everything_else_is_left_to_the_library() {
 fn limits_are_those_of_the_library() {
     let text = "a:\n- {b: c}\n- [1, 2]\n- d: 'e'\n  f: |\n    text\ng: h\n";
     let mut n_left = 0;
-    for limit in 0..2_000 {
-        for set in [
-            |limits: &mut Limits, limit| limits.work = limit as u64,
-            |limits: &mut Limits, limit| limits.tree = limit,
-            |limits: &mut Limits, limit| limits.depth = limit,
-            |limits: &mut Limits, limit| limits.output = limit,
-        ] {
-            let mut limits = Limits::default();
-            set(&mut limits, limit);
-            n_left += usize::from(is_left_to_library(text, &limits));
-        }
+    for limits in small_limits() {
+        n_left += usize::from(is_left_to_library(text, &limits));
     }
     assert!(n_left > 500, "{n_left}");
+}
+
+/// Returns limits of which one is small, for each limit and each small value.
+fn small_limits() -> impl Iterator<Item = Limits> {
+    (0..2_000).flat_map(|limit| {
+        [
+            Limits { work: limit as u64, ..Limits::default() },
+            Limits { tree: limit, ..Limits::default() },
+            Limits { depth: limit, ..Limits::default() },
+            Limits { output: limit, ..Limits::default() },
+            Limits { input: limit, ..Limits::default() },
+        ]
+    })
 }
 
 /// The tokens of the block style, and of what is left to the library.

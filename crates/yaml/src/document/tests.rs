@@ -93,8 +93,10 @@ fn a_document_has_a_maximum_size_and_a_stream_has_none() {
         n_documents += 1;
     }
     assert_eq!(n_documents, 100_000);
+    // The buffer is filled with more than one document at a time.
+    let object = format!("{{\"a\":\"{}\"}}\n", "a".repeat(100_000));
     for large in
-        ["a".repeat(1 << 20), "a\n".repeat(1 << 19), format!("{{\"{}", "a".repeat(1 << 20))]
+        ["a".repeat(1 << 20), "a\n".repeat(1 << 19), format!("{{\"{}", "a".repeat(1 << 20)), object]
     {
         let mut documents = Documents::new(large.as_bytes(), &limits);
         assert!(matches!(documents.next(), Err(StreamError::TooLarge { line: 1, .. })));

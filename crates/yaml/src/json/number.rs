@@ -23,14 +23,24 @@ pub(crate) fn key_text(value: f64) -> String {
     if value.is_infinite() {
         return if value > 0.0 { ".inf" } else { "-.inf" }.to_owned();
     }
-    let scientific = format!("{value:e}");
-    let Some((digits, exponent)) = scientific.split_once('e') else { return scientific };
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    if (-4..6).contains(&exponent) || value == 0.0 {
-        return format!("{value}");
+    general(value.to_string(), &format!("{value:e}"))
+}
+
+/// Formats a float as go-yaml does: with `strconv.FormatFloat(f, 'g', -1, 64)`.
+pub(crate) fn general_text(value: f64) -> String {
+    general(value.to_string(), &format!("{value:e}"))
+}
+
+/// Chooses the decimal or the scientific form of a number, as Go's `'g'` with precision -1.
+fn general(decimal: String, scientific: &str) -> String {
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
+    match exponent.parse().unwrap_or(0) {
+        -4..6 => decimal,
+        exponent => {
+            let sign = if exponent < 0 { '-' } else { '+' };
+            format!("{digits}e{sign}{:02}", i32::abs(exponent))
+        }
     }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{digits}e{sign}{:02}", exponent.abs())
 }
 
 #[cfg(test)]

@@ -22,11 +22,17 @@ const MAX_DEPTH: usize = 10_000;
 /// bytes.
 ///
 /// Bytes that are not UTF-8 and unpaired surrogates become U+FFFD. Of equal keys, the last one is
-/// kept. Integers that fit i64 are integers, and other numbers are floats. The tree needs at most
-/// `limit` bytes of memory.
-pub(crate) fn parse(text: &[u8], limit: usize) -> Result<(Builder, NodeId, usize), Fault> {
+/// kept. Integers that fit i64 are integers, and other numbers are floats. `-0` is a float if
+/// `keeps_negative_zero` is set, and the integer 0 otherwise. The tree needs at most `limit` bytes of
+/// memory.
+pub(crate) fn parse(
+    text: &[u8],
+    limit: usize,
+    keeps_negative_zero: bool,
+) -> Result<(Builder, NodeId, usize), Fault> {
     let builder = Builder::new(text.len());
-    let mut parser = Parser { text, at: 0, builder, limit, scratch: String::new() };
+    let mut parser =
+        Parser { text, at: 0, builder, limit, keeps_negative_zero, scratch: String::new() };
     let root = parser.document()?;
     Ok((parser.builder, root, parser.at))
 }
@@ -37,6 +43,7 @@ struct Parser<'a> {
     builder: Builder,
     /// The maximum memory for the tree, in bytes.
     limit: usize,
+    keeps_negative_zero: bool,
     scratch: String,
 }
 
@@ -186,7 +193,8 @@ impl Parser<'_> {
         }
         let digits = self.text.get(start..self.at).unwrap_or(&[]);
         let digits = std::str::from_utf8(digits).unwrap_or("");
-        if whole && let Ok(value) = digits.parse::<i64>() {
+        let is_float = !whole || self.keeps_negative_zero && digits == "-0";
+        if !is_float && let Ok(value) = digits.parse::<i64>() {
             return Ok(self.builder.int(value));
         }
         match digits.parse::<f64>() {

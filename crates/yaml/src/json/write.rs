@@ -161,6 +161,17 @@ fn next_special(bytes: &[u8], at: usize) -> Option<usize> {
         .map(|n| at + n)
 }
 
+/// Encodes a string as Go does with `SetEscapeHTML(false)`.
+///
+/// ```
+/// assert_eq!(unlade_yaml::json::quote("<a\"\u{2028}"), r#""<a\"\u2028""#);
+/// ```
+pub fn quote(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    write_string(&mut out, text, Style::Floats);
+    out
+}
+
 fn write_string(out: &mut String, text: &str, style: Style) {
     let is_html = style == Style::Marshal;
     out.push('"');

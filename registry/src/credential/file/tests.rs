@@ -38,10 +38,60 @@ fn the_login_does_not_depend_on_the_order_of_the_files() {
     let missing = folder.path().join("missing.json");
     for files in [vec![missing.clone(), empty.clone(), login.clone()], vec![login, empty, missing]]
     {
-        let stored = Stored { files, is_required: false };
+        let stored = Stored { given: Vec::new(), files, is_required: false };
         let found = stored.find(&image("registry.example/etcd"), &Limits::default()).unwrap();
         let Found { identity, origin } = found.unwrap();
         assert!(matches!(identity, Identity::Password(login) if login.user() == "user"));
         assert!(origin.ends_with("login.json"), "{origin}");
     }
+}
+
+#[test]
+fn a_pull_secret_comes_before_the_files_and_runs_no_helper() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("auth.json");
+    let entry = r#"{"auths": {"a.example": {"auth": "ZmlsZTpwYXNz"}}}"#;
+    std::fs::write(&path, entry).unwrap();
+    let secret = r#"{
+        "auths": {"*.example/team": {"username": "wide"}, "a.example/team/e": {"auth": "Zml0OnA="}},
+        "credHelpers": {"a.example": "none"}, "credsStore": "none"
+    }"#;
+    let stored = Stored::file(path).with_pull_secret("Secret x/y", secret.to_owned().into());
+    let user = |name: &str| {
+        let found = stored.find(&image(name), &Limits::default()).unwrap().unwrap();
+        let Identity::Password(login) = found.identity else { panic!("a token") };
+        (login.user().to_owned(), found.origin.contains("Secret x/y"))
+    };
+    assert_eq!(user("a.example/team/etcd:1"), ("fit".to_owned(), true));
+    assert_eq!(user("a.example/team/a:1"), ("wide".to_owned(), true));
+    assert_eq!(user("a.example/other:1"), ("file".to_owned(), false));
+}
+
+#[test]
+fn the_login_with_the_longest_path_is_used_whatever_its_notation() {
+    let user = |entries: &[(&str, &str)], is_secret: bool| {
+        let auths =
+            entries.iter().map(|(key, user)| format!(r#""{key}": {{"username": "{user}"}}"#));
+        let text = format!(r#"{{"auths": {{{}}}}}"#, auths.collect::<Vec<_>>().join(", "));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("auth.json");
+        std::fs::write(&path, if is_secret { "{}" } else { &text }).unwrap();
+        let mut stored = Stored::file(path);
+        if is_secret {
+            stored = stored.with_pull_secret("Secret x/y", text.into());
+        }
+        let found = stored.find(&image("a.example/team/etcd:1"), &Limits::default()).unwrap();
+        let Identity::Password(login) = found.unwrap().identity else { panic!("a token") };
+        login.user().to_owned()
+    };
+    for is_secret in [false, true] {
+        let long = [("https://a.example/v1/", "address"), ("a.example/team", "path")];
+        assert_eq!(user(&long, is_secret), "path");
+        let same = [("https://a.example/v1/", "address"), ("a.example", "plain")];
+        assert_eq!(user(&same, is_secret), "plain");
+    }
+    let globs = [("https://a.example", "address"), ("*.example", "glob"), ("a.example", "host")];
+    assert_eq!(user(&globs, true), "host");
+    let path = [("https://a.example/v2/team", "address"), ("a.example", "host")];
+    assert_eq!(user(&path, true), "address");
 }

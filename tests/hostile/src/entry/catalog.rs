@@ -1,15 +1,21 @@
-//! File-based catalogs.
+//! File-based catalogs: what is read from them, and what is made from them.
 
-use unlade_catalog::{Catalog, File, Limits, MAX_PROBLEMS};
+use std::cell::RefCell;
+
+use unlade_catalog::diff::{self, Snapshot};
+use unlade_catalog::filter::{Choice, Needs, Plan};
+use unlade_catalog::graph::{Selection, diagram::Diagram, dot, mermaid};
+use unlade_catalog::render::{Migration, Rendered, Source, Summary, bundle, render};
+use unlade_catalog::template::{self, Kind};
+use unlade_catalog::{Catalog, File, Form, Limits, MAX_PROBLEMS, Meta, Place, Severity};
+use unlade_yaml::decode_unstructured;
+
+use super::explain;
+use crate::image::parts;
 
 /// Checks that a file of a catalog always has the same problems, and that each names the file.
 pub(super) fn file(input: &[u8]) {
-    let limits = Limits::default();
-    let validate = || {
-        let mut catalog = Catalog::default();
-        catalog.add(File::read("catalog.yaml", input, &limits));
-        catalog.validate()
-    };
+    let validate = || catalog(input).validate();
     let problems = validate();
     // Those of each severity, and the number of the others.
     assert!(problems.len() <= 2 * (MAX_PROBLEMS + 1), "{} problems", problems.len());
@@ -17,4 +23,153 @@ pub(super) fn file(input: &[u8]) {
         assert!(problem.to_string().starts_with("catalog.yaml"), "{problem}");
     }
     assert_eq!(problems, validate(), "the problems differ from one time to the next");
+}
+
+/// The size up to which what was written is read again, in bytes. For larger inputs, this would be
+/// most of the cost.
+const CHECKED: usize = 64 << 10;
+
+/// Checks that rendered metas are rendered to the same text again.
+pub(super) fn rendered(input: &[u8]) {
+    let limits = Limits::default();
+    let write = |meta: &Meta, migration| {
+        let json = render(meta, migration, &limits.document).ok()?;
+        let texts = [Form::Json, Form::Yaml].map(|form| form.write(&json, &limits.document));
+        texts.into_iter().collect::<Result<Vec<_>, _>>().ok()
+    };
+    each_meta(input, |meta, _| {
+        write(&meta, Migration::CsvMetadata);
+        let Some(texts) = write(&meta, Migration::None) else { return };
+        for text in texts.iter().filter(|text| text.len() <= CHECKED) {
+            each_meta(text.as_bytes(), |again, _| {
+                assert_eq!(write(&again, Migration::None).as_ref(), Some(&texts), "{text}");
+            });
+        }
+    });
+}
+
+/// Renders the object of a manifest as a bundle.
+pub(super) fn manifest(input: &[u8]) {
+    let Ok(decoded) = decode_unstructured(input, &Limits::default().document) else { return };
+    let objects: Vec<_> = decoded.object.into_iter().collect();
+    let source = Source {
+        package: "tea",
+        image: "registry.example/tea:1",
+        properties: &[],
+        objects: &objects,
+    };
+    for migration in [Migration::None, Migration::CsvMetadata] {
+        match bundle(&source, migration) {
+            Ok(rendered) => {
+                let meta = Meta::from_json(&rendered.json, &Limits::default().document);
+                assert!(meta.is_ok(), "{meta:?}");
+            }
+            Err(error) => {
+                explain(&error);
+            }
+        }
+    }
+}
+
+pub(super) fn graph(input: &[u8]) {
+    let catalog = catalog(input);
+    // One command draws one form of one selection, so large inputs are not drawn in all of them.
+    let minimum = catalog.bundles.first().filter(|_| input.len() <= CHECKED);
+    let minimum = minimum.map(|bundle| bundle.name.as_str());
+    let style = mermaid::Style { v0_semantics: true, marks: true };
+    for selection in [Selection::default(), Selection { package: None, minimum }] {
+        if let Err(error) = mermaid::write(&catalog, &selection, &style) {
+            explain(&error);
+        }
+        if let Ok(diagram) = Diagram::new(&catalog, &selection) {
+            dot::write(&diagram);
+        }
+        if minimum.is_none() {
+            break;
+        }
+    }
+}
+
+/// Compares two catalogs. If the input is one catalog, the other one has 2 for each 1 in it.
+pub(super) fn difference(input: &[u8]) {
+    let parts = parts(input);
+    let twos = input.iter().map(|byte| if *byte == b'1' { b'2' } else { *byte }).collect();
+    let [old, new] = match parts.as_slice() {
+        [old, new, ..] => [old, new].map(|part| part.to_vec()),
+        _ => [input.to_vec(), twos],
+    };
+    let [old, new] = [old, new].map(|input| snapshot(&input));
+    let nothing = Snapshot::default();
+    assert!(diff::compare(&old, &old).is_empty(), "a catalog differs from itself");
+    let changes = diff::compare(&old, &new);
+    assert_eq!(diff::compare(&new, &old).len(), changes.len(), "the other way round");
+    for changes in [changes, diff::compare(&nothing, &new), diff::compare(&old, &nothing)] {
+        assert!(changes.iter().all(|change| change.old != change.new), "{changes:?}");
+    }
+}
+
+/// Filters a valid catalog: the whole first package with its dependencies, and a part of it.
+pub(super) fn filtered(input: &[u8]) {
+    let catalog = catalog(input);
+    if catalog.validate().iter().any(|problem| problem.severity == Severity::Error) {
+        return;
+    }
+    let Some(package) = catalog.packages.first() else { return };
+    let mut needs = Needs::default();
+    each_meta(input, |meta, _| needs.add(&meta));
+    for text in ["", "@>=1.0.10 <1.0.100"] {
+        let Ok(choice) = format!("{}{text}", package.name).parse::<Choice>() else { continue };
+        let Ok(plan) = Plan::new(&catalog, &needs, &[choice]) else { continue };
+        let limits = Limits::default();
+        each_meta(input, |meta, _| {
+            let json = plan.apply(&meta, &limits.document).ok().flatten();
+            assert!(json.is_none_or(|json| Meta::from_json(&json, &limits.document).is_ok()));
+        });
+    }
+}
+
+/// Renders a template whose images name the versions of their bundles, and converts a catalog to
+/// templates.
+pub(super) fn template(input: &[u8]) {
+    let limits = Limits::default();
+    let bundle = |image: &str| Ok::<_, std::io::Error>(rendered_bundle(image));
+    match template::render(input, None, &limits, bundle) {
+        Ok(metas) => {
+            template::catalog(&metas, "template", &limits).validate();
+        }
+        Err(error) => {
+            explain(&error);
+            let _ = error.is_limit();
+        }
+    }
+    for kind in Kind::ALL {
+        if let Ok(json) = template::convert(input, kind, &limits) {
+            assert!(Form::Yaml.write(&json, &limits.document).is_ok_and(|it| !it.is_empty()));
+        }
+    }
+}
+
+/// Returns the bundle of an image. Its version is the tag, and its name ends with the tag.
+fn rendered_bundle(image: &str) -> Rendered {
+    let version = image.rsplit(':').next().unwrap_or_default().replace(['"', '\\', '\n'], "");
+    let json = format!(
+        r#"{{"schema":"olm.bundle","name":"tea.v{version}","package":"tea","image":"{version}","properties":[{{"type":"olm.package","value":{{"packageName":"tea","version":"{version}"}}}}]}}"#
+    );
+    Rendered { json, summary: Summary::default() }
+}
+
+fn catalog(input: &[u8]) -> Catalog {
+    let mut catalog = Catalog::default();
+    catalog.add(File::read("catalog.yaml", input, &Limits::default()));
+    catalog
+}
+
+fn snapshot(input: &[u8]) -> Snapshot {
+    let snapshot = RefCell::new(Snapshot::default());
+    each_meta(input, |meta, place| snapshot.borrow_mut().add(&meta, place));
+    snapshot.into_inner()
+}
+
+fn each_meta(input: &[u8], visit: impl FnMut(Meta, &Place)) {
+    File::read_each("catalog.yaml", input, &Limits::default(), visit);
 }

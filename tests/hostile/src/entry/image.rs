@@ -37,6 +37,27 @@ pub(super) fn tar(input: &[u8]) {
     docker_archive(&image::over_bundle(input));
 }
 
+/// Extracts a catalog from a layer over a small one.
+pub(super) fn extract(input: &[u8]) {
+    let template = image::over_catalog(input);
+    scratch(|folder| {
+        let (path, into) = (folder.join("catalog.tar"), folder.join("extracted"));
+        write(&path, &image_file(&template, |template| image::archive(&image::docker(template))));
+        let _ = fs::remove_dir_all(&into);
+        let created = fs::create_dir(&into);
+        assert!(created.is_ok(), "{created:?}");
+        let Ok(source) = format!("docker-archive:{}", path.display()).parse() else { return };
+        let options = unlade_oci::Options::default();
+        match unlade_oci::extract(&source, image::CATALOG_LABEL, &into, &options) {
+            Ok(extracted) => assert!(extracted.path.starts_with(&into), "{extracted:?}"),
+            Err(error) => {
+                explain(&error);
+                let _ = (error.hint(), error.is_limit());
+            }
+        }
+    });
+}
+
 fn archive(transport: &str, input: &[u8], build: fn(&[u8]) -> Vec<u8>) {
     scratch(|folder| {
         let path = folder.join("image.tar");

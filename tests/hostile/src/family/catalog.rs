@@ -48,6 +48,9 @@ pub(super) const FAMILIES: &[Family] = &[
     family("skip-ranges", |n| {
         channel(&count(n, |n| format!("- {{name: e{n}, skipRange: '>=1.0.0 <1.0.{n}'}}\n")))
     }),
+    family("invalid-ranges", |n| {
+        channel(&count(n, |n| format!("- {{name: e{n}, skipRange: x}}\n")))
+    }),
     family("bundles", |n| count(n, |n| bundle(n, "")).into()),
     family("properties", |n| {
         bundle(1, &count(n, |n| format!("- {{type: t{n}, value: {n}}}\n"))).into()

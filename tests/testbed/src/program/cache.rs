@@ -11,7 +11,8 @@ const KEPT: Duration = Duration::from_hours(30 * 24);
 
 /// Marks a folder of the cache as used.
 pub(super) fn touch(folder: &Path) {
-    // A user who may not write there does not prune there either.
+    // This fails if the user cannot write there. Then this user cannot prune the cache either, so
+    // the time does not matter.
     let _ = File::open(folder).and_then(|folder| folder.set_modified(SystemTime::now()));
 }
 

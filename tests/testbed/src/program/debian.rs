@@ -54,6 +54,8 @@ pub(super) fn install(
     tell(&format!("installing {}", packages.join(", ")));
     let install = || {
         let mut command = Command::new("apt-get");
+        // Another process may be installing packages.
+        command.args(["-o", "DPkg::Lock::Timeout=600"]);
         command.args(["install", "--yes", "--no-install-recommends"]).args(&packages);
         command.env("DEBIAN_FRONTEND", "noninteractive");
         command

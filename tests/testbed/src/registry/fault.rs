@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+/// The user and the password of a repository with the fault [`Answer::Private`].
+pub const LOGIN: (&str, &str) = ("testbed", "a password");
+
 /// A fault of one repository in the registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
@@ -20,6 +23,8 @@ pub enum Answer {
     /// This HTTP status, with the headers of a real registry: a login for 401, and `Retry-After`
     /// for 429.
     Status(u16),
+    /// The real answer if the request has the login [`LOGIN`], and status 401 otherwise.
+    Private,
     /// No answer; the connection stays open until the fault ends.
     Hang,
     /// The real answer, at this number of bytes a second.

@@ -12,7 +12,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::fault::{Answer, Faults, Numbered};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+
+use super::fault::{Answer, Faults, LOGIN, Numbered};
 use crate::{Error, file};
 
 /// The longest head of a request that is read, in bytes.
@@ -61,15 +64,8 @@ impl Proxy {
         let answer = fault.map(|fault| fault.fault.answer);
         println!("{} {} {answer:?}", head.method, head.target);
         match answer {
-            Some(Answer::Status(status)) => {
-                // A body that nobody reads would make the kernel reset the connection before the
-                // client has read the answer. Clients of a faulty repository send none or wait.
-                (&*client).write_all(refusal(status, head.method == "HEAD").as_bytes())?;
-                client.shutdown(Shutdown::Write)?;
-                client.set_read_timeout(Some(Duration::from_secs(2)))?;
-                let _ = io::copy(&mut reader.take(MOST_HEAD), &mut io::sink());
-                Ok(())
-            }
+            Some(Answer::Private) if !head.has_login() => refuse(401, &head, reader, client),
+            Some(Answer::Status(status)) => refuse(status, &head, reader, client),
             Some(Answer::Hang) => self.hang(reader, client, repository, fault),
             Some(Answer::Trickle(rate)) => {
                 self.pass(&head, reader, client, |from, to| trickle(from, to, rate))
@@ -77,7 +73,9 @@ impl Proxy {
             Some(Answer::Cut(n_bytes)) => self.pass(&head, reader, client, |from, to| {
                 io::copy(&mut from.take(n_bytes), to).map(drop)
             }),
-            None => self.pass(&head, reader, client, |from, to| io::copy(from, to).map(drop)),
+            Some(Answer::Private) | None => {
+                self.pass(&head, reader, client, |from, to| io::copy(from, to).map(drop))
+            }
         }
     }
 
@@ -181,6 +179,15 @@ impl Head {
         Ok(Some(Self { method, target, lines }))
     }
 
+    /// Whether the request has the login [`LOGIN`].
+    fn has_login(&self) -> bool {
+        let (user, password) = LOGIN;
+        let wanted = format!("Basic {}", BASE64_STANDARD.encode(format!("{user}:{password}")));
+        let headers = self.lines.iter().filter_map(|line| line.split_once(':'));
+        let mut logins = headers.filter(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        logins.any(|(_, value)| value.trim() == wanted)
+    }
+
     fn to_bytes(&self) -> Vec<u8> {
         let lines = self.lines.iter().filter(|line| {
             !line.split(':').next().unwrap_or_default().eq_ignore_ascii_case("connection")
@@ -198,6 +205,22 @@ fn repository(target: &str) -> Option<&str> {
     let ends = ["/manifests/", "/blobs/", "/tags/", "/referrers/"];
     let end = ends.iter().filter_map(|word| path.rfind(word)).max()?;
     path.get(..end)
+}
+
+/// Answers a request without the registry.
+fn refuse(
+    status: u16,
+    head: &Head,
+    reader: BufReader<&TcpStream>,
+    client: &TcpStream,
+) -> io::Result<()> {
+    // A body that nobody reads would make the kernel reset the connection before the client has
+    // read the answer. Clients of a faulty repository send none or wait.
+    (&*client).write_all(refusal(status, head.method == "HEAD").as_bytes())?;
+    client.shutdown(Shutdown::Write)?;
+    client.set_read_timeout(Some(Duration::from_secs(2)))?;
+    let _ = io::copy(&mut reader.take(MOST_HEAD), &mut io::sink());
+    Ok(())
 }
 
 fn refusal(status: u16, without_body: bool) -> String {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::TOKENS;
+use super::{TOKENS, small_limits};
 use crate::{
     Limits, Outline, Part, Reader,
     json::{Kind, Value},
@@ -125,18 +125,8 @@ fn what_must_be_whole_is_whole() {
 fn limits_are_those_of_the_whole_object() {
     let text = "kind: A\nx:\n- {b: c}\n- [1, 2]\n- d: 'e'\n  d: f\n  g: |\n    text\nh: i\n";
     let mut n_partial = 0;
-    for limit in 0..2_000 {
-        for set in [
-            |limits: &mut Limits, limit| limits.work = limit as u64,
-            |limits: &mut Limits, limit| limits.tree = limit,
-            |limits: &mut Limits, limit| limits.depth = limit,
-            |limits: &mut Limits, limit| limits.output = limit,
-            |limits: &mut Limits, limit| limits.input = limit,
-        ] {
-            let mut limits = Limits::default();
-            set(&mut limits, limit);
-            n_partial += usize::from(is_partial(text, &limits));
-        }
+    for limits in small_limits() {
+        n_partial += usize::from(is_partial(text, &limits));
     }
     assert!(n_partial > 5_000, "{n_partial}");
 }

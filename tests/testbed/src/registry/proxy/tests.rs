@@ -77,6 +77,21 @@ fn an_answer_is_cut_off() {
 }
 
 #[test]
+fn a_private_repository_answers_only_those_who_log_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("faults.json");
+    set(&path, Answer::Private);
+    let address = proxied(&path);
+    assert!(get(&address, "/v2/a/manifests/1").starts_with("HTTP/1.1 401"));
+    let login = |login: &str| {
+        let text = format!("/v2/a/manifests/1 HTTP/1.1\r\nAuthorization: Basic {login}\r\nX: x");
+        get(&address, &text)
+    };
+    assert!(login("dGVzdGJlZDphIHBhc3N3b3Jk").ends_with("real"));
+    assert!(login("YTpi").starts_with("HTTP/1.1 401"));
+}
+
+#[test]
 fn a_hanging_repository_answers_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("faults.json");

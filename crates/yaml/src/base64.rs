@@ -1,19 +1,31 @@
-//! Base64, as Go's `encoding/base64.StdEncoding` decodes it.
+//! Base64, as Go's `encoding/base64.StdEncoding` reads and writes it. `encoding/json` does so for
+//! `[]byte`.
 
-use base64::alphabet;
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use base64::{DecodeError, Engine as _};
+pub use ::base64::DecodeError;
+use ::base64::Engine as _;
+use ::base64::alphabet;
+use ::base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 /// The standard alphabet with padding. Like Go, it ignores the unused bits before the padding.
-pub(crate) const STANDARD: GeneralPurpose = GeneralPurpose::new(
+const STANDARD: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::RequireCanonical)
         .with_decode_allow_trailing_bits(true),
 );
 
+/// Encodes `bytes`, without line breaks.
+pub fn encode(bytes: impl AsRef<[u8]>) -> String {
+    STANDARD.encode(bytes)
+}
+
 /// Decodes `text`. Line breaks are skipped at any position, as in Go.
-pub(crate) fn decode(text: &[u8]) -> Result<Vec<u8>, DecodeError> {
+///
+/// # Errors
+///
+/// Returns an error if the text has other characters or no padding.
+pub fn decode(text: impl AsRef<[u8]>) -> Result<Vec<u8>, DecodeError> {
+    let text = text.as_ref();
     // Line breaks are rare, and are errors to the library.
     match STANDARD.decode(text) {
         Err(_) if text.contains(&b'\n') || text.contains(&b'\r') => {}
@@ -31,10 +43,10 @@ mod tests {
     #[test]
     fn base64_is_read_as_go_reads_it() {
         for text in ["YWI=", "YW\r\nI=\n", "YWI\n=", "YWJ="] {
-            assert_eq!(decode(text.as_bytes()).unwrap(), b"ab", "{text:?}");
+            assert_eq!(decode(text).unwrap(), b"ab", "{text:?}");
         }
         for text in ["YWI", "YW I=", "YW-_", "=", "YWI=="] {
-            assert!(decode(text.as_bytes()).is_err(), "{text:?}");
+            assert!(decode(text).is_err(), "{text:?}");
         }
     }
 
@@ -43,7 +55,7 @@ mod tests {
     fn text_behind_padding_is_refused() {
         assert!(decode(b"YWI=YWI=").is_err());
         let block = "YWJj".repeat(255) + "YWI=";
-        assert!(decode(block.as_bytes()).is_ok());
-        assert!(decode((block + "YWI=").as_bytes()).is_err());
+        assert!(decode(&block).is_ok());
+        assert!(decode(block + "YWI=").is_err());
     }
 }

@@ -1,0 +1,205 @@
+//! `unlade catalog add`.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use serde_json::{Map, Value, json};
+use unlade_catalog::{
+    BUNDLE, CHANNEL, Catalog, Entry, Limits, Meta, PACKAGE,
+    edit::Target,
+    render::{Migration, Rendered},
+};
+use unlade_loader as loader;
+
+use super::{bundle, change::Changing, into_inner, lock};
+use crate::{args::Add, error::Error, screen::Screen, source};
+
+/// Adds a bundle to channels.
+pub(super) fn run(args: Add, screen: &Screen) -> Result<(), Error> {
+    let migration = Migration::from(args.migrations);
+    let images = args.images.resolve()?;
+    let options = bundle::Options { migration, image_template: args.image.clone(), images };
+    let opened = source::open(args.bundle)?;
+    let (rendered, loaded) = bundle::render_with(&opened.source, &options, screen)?;
+    let bundle = loaded.bundle;
+    let meta = Meta::from_json(&rendered.json, &Limits::default().document).map_err(Error::Meta)?;
+    let (package, name) = (meta.package.clone(), meta.name.clone());
+    let existing = Mutex::new(None);
+    let mut changing = Changing::open(&args.change, screen, |found, _| {
+        if (&*found.schema, &found.package, &found.name) == (BUNDLE, &package, &name) {
+            *lock(&existing) = Some(found.to_json());
+        }
+    })?;
+    let addition = Addition {
+        entry: Entry {
+            name: name.clone(),
+            replaces: args.replaces.unwrap_or_else(|| bundle.replaces.clone()),
+            skips: args.skips.map_or_else(
+                || bundle.skips.clone(),
+                |mut skips| {
+                    skips.retain(|name| !name.is_empty());
+                    skips
+                },
+            ),
+            skip_range: args.skip_range.unwrap_or_else(|| bundle.skip_range.clone()),
+        },
+        channels: choose_channels(args.channels, &bundle)?,
+        default_channel: args.default_channel,
+        create: args.create,
+        package,
+    };
+    addition.add_package(&mut changing, &rendered, &bundle)?;
+    addition.add_to_channels(&mut changing)?;
+    match into_inner(existing) {
+        None => {
+            let bundles = changing.reading.catalog.bundles.iter();
+            let places = bundles.map(|it| (it.package.as_str(), &it.place));
+            let file = changing.file(&addition.package, places);
+            changing.changes.append(&file, &rendered.json)?;
+        }
+        Some(json) if json == meta.to_json() => {}
+        Some(_) => {
+            let message = format!("the catalog already has another bundle {name}");
+            return Err(Error::Conflict(message));
+        }
+    }
+    changing.finish(screen)
+}
+
+/// Returns the channels that the user or the bundle names.
+fn choose_channels(chosen: Vec<String>, bundle: &loader::Bundle) -> Result<Vec<String>, Error> {
+    let mut channels = if chosen.is_empty() { bundle.channels.clone() } else { chosen };
+    // A second document for a new channel would make the catalog invalid.
+    let mut seen = BTreeSet::new();
+    channels.retain(|channel| !channel.is_empty() && seen.insert(channel.clone()));
+    if channels.is_empty() {
+        let message = "the bundle names no channel: name one with --channel";
+        return Err(Error::Usage(message.to_owned()));
+    }
+    Ok(channels)
+}
+
+/// What is added to a catalog.
+struct Addition {
+    package: String,
+    entry: Entry,
+    channels: Vec<String>,
+    default_channel: Option<String>,
+    create: bool,
+}
+
+impl Addition {
+    /// Creates the package, if it does not exist.
+    fn add_package(
+        &self,
+        changing: &mut Changing<'_>,
+        rendered: &Rendered,
+        bundle: &loader::Bundle,
+    ) -> Result<(), Error> {
+        let package = &self.package;
+        if changing.reading.catalog.packages.iter().any(|it| it.name == *package) {
+            return if self.default_channel.is_some() {
+                let message =
+                    format!("package {package} exists, so --default-channel has no effect");
+                Err(Error::Usage(message))
+            } else {
+                Ok(())
+            };
+        }
+        if !self.create {
+            return Err(Error::Uncreated(format!("package {package}")));
+        }
+        // It becomes the name of a folder.
+        unlade_name::check_label(package, unlade_name::MAX_LABEL).map_err(|error| {
+            Error::Usage(format!("the name {package} of the package is invalid: {error}"))
+        })?;
+        let first = self.channels.first().cloned().unwrap_or_default();
+        let named = Some(&bundle.default_channel).filter(|it| self.channels.contains(it));
+        let default_channel =
+            self.default_channel.clone().or_else(|| named.cloned()).unwrap_or(first);
+        let mut fields = Map::new();
+        let mut set = |name: &str, value: Value| fields.insert(name.to_owned(), value);
+        set("schema", json!(PACKAGE));
+        set("name", json!(package));
+        set("defaultChannel", json!(default_channel));
+        let summary = &rendered.summary;
+        if let Some((data, media_type)) = &summary.icon {
+            set("icon", json!({"base64data": data, "mediatype": media_type}));
+        }
+        if !summary.description.is_empty() {
+            set("description", json!(summary.description));
+        }
+        let file = changing.file(package, std::iter::empty());
+        Ok(changing.changes.append(&file, &in_order(&Value::Object(fields))?)?)
+    }
+
+    /// Adds the entry to the channels.
+    fn add_to_channels(&self, changing: &mut Changing<'_>) -> Result<(), Error> {
+        let package = &self.package;
+        let entry = format_entry(&self.entry);
+        for name in &self.channels {
+            let catalog = &changing.reading.catalog;
+            let mut channels = catalog.channels.iter();
+            let found = channels.find(|it| it.package == *package && it.name == *name);
+            if let Some(channel) = found {
+                let same = channel.entries.iter().find(|it| it.name == self.entry.name);
+                match same {
+                    None => {}
+                    Some(same) if *same == self.entry => continue,
+                    Some(_) => {
+                        let entry = &self.entry.name;
+                        let message =
+                            format!("channel {name} already has an entry {entry} with other edges");
+                        return Err(Error::Conflict(message));
+                    }
+                }
+                let target = Target { schema: CHANNEL, package, name };
+                let (file, index) = (channel.place.file.to_string(), channel.entries.len());
+                changing.changes.set_entry(&file, &target, index, &entry)?;
+            } else if self.create {
+                let places = catalog.channels.iter().map(|it| (it.package.as_str(), &it.place));
+                let file = changing.file(package, places);
+                let text = |text: &str| json!(text).to_string();
+                let json = format!(
+                    r#"{{"schema":"{CHANNEL}","name":{},"package":{},"entries":[{entry}]}}"#,
+                    text(name),
+                    text(package)
+                );
+                changing.changes.append(&file, &json)?;
+            } else {
+                return Err(Error::Uncreated(missing_channel(catalog, package, name)));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn missing_channel(catalog: &Catalog, package: &str, name: &str) -> String {
+    let channels = catalog.channels.iter().filter(|it| it.package == package);
+    let names = unlade_text::excerpt::list(channels.map(|it| it.name.clone()), ", ");
+    match names.as_str() {
+        "" => format!("channel {name} of package {package}"),
+        _ => format!("channel {name} of package {package}, which has {names},"),
+    }
+}
+
+/// Returns the JSON of an entry, with the fields in the order of upstream's type.
+fn format_entry(entry: &Entry) -> String {
+    let Entry { name, replaces, skips, skip_range } = entry;
+    let mut fields = vec![format!(r#""name":{}"#, json!(name))];
+    let values = [
+        ("replaces", json!(replaces), replaces.is_empty()),
+        ("skips", json!(skips), skips.is_empty()),
+        ("skipRange", json!(skip_range), skip_range.is_empty()),
+    ];
+    let values = values.into_iter().filter(|(.., is_empty)| !is_empty);
+    fields.extend(values.map(|(name, value, _)| format!(r#""{name}":{value}"#)));
+    format!("{{{}}}", fields.join(","))
+}
+
+/// Returns the JSON of a meta with the fields in the order of upstream's type.
+fn in_order(value: &Value) -> Result<String, Error> {
+    let limits = Limits::default().document;
+    let meta = Meta::from_json(&value.to_string(), &limits).map_err(Error::Meta)?;
+    Ok(meta.to_json())
+}

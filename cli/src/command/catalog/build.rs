@@ -1,0 +1,102 @@
+//! `unlade catalog build`.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use unlade_catalog_directory::{self as directory, Limits};
+use unlade_oci::{
+    Reference, Source, Transport,
+    build::{self, catalog::Cached, catalog::Catalog},
+    copy,
+};
+
+use crate::{
+    args::Build, command::copy as destination, error::Error, output, screen::Screen, source,
+};
+
+/// The platform of an image without programs. It is the same on every machine, and a node of another
+/// architecture pulls a single image, too.
+const PLATFORM: &str = "linux/amd64";
+
+/// The maximum depth of the directories of a cache, and the maximum number of their entries.
+const MAX_DEPTH: usize = 8;
+const MAX_ENTRIES: usize = 1_000_000;
+
+/// Builds the image of a valid catalog.
+pub(super) fn run(args: Build, screen: &Screen) -> Result<(), Error> {
+    let Build { catalog: path, tag, from, cache_dir, extra_labels, images } = args;
+    let destination = destination::parse(&tag)?;
+    let (images, to_registry) = images.resolve_with_destination()?;
+    let opened = source::open_catalog(path.as_os_str(), &images)?;
+    let source::Images { platform, registry } = images;
+    let limits = Limits::default();
+    let reading = directory::read(&opened.path, &limits)?;
+    super::accept(&reading, &path, screen)?;
+    if reading.catalog.packages.is_empty() {
+        return Err(Error::Usage(format!("the catalog {} is empty", path.display())));
+    }
+    let cache = cache_dir.map(|directory| {
+        list_cache(&directory).map_err(|source| Error::File {
+            action: "read",
+            path: directory.display().to_string(),
+            source,
+        })
+    });
+    let catalog = Catalog {
+        files: directory::files(&opened.path, &limits)?,
+        cache: cache.transpose()?,
+        labels: extra_labels.into_iter().map(|it| (it.key, it.value)).collect(),
+    };
+    let stage = source::create_temporary()?;
+    let layout = stage.path().join("image");
+    let reference = Reference { transport: Transport::Oci, path: layout.clone(), select: None };
+    let staged = Source::Image(reference.clone());
+    let copy = |from: &Source, to: &Source, all| {
+        let options = copy::Options { all, platform: platform.clone(), ..copy::Options::default() };
+        unlade_registry::copy(from, to, &options, (&registry, &to_registry)).map_err(|source| {
+            Error::Copy { image: from.to_string(), destination: to.to_string(), source }
+        })
+    };
+    if let Some(base) = from {
+        let base = source::open(base)?;
+        copy(&base.source, &staged, platform.is_none())?;
+        build::extend(&layout, &catalog.server_config(), &catalog.layers())
+            .map_err(|source| Error::Extend { image: base.source.to_string(), source })?;
+    } else {
+        let platform = platform.clone().map_or_else(|| PLATFORM.parse(), Ok)?;
+        build::write(&catalog.image(platform), &reference)?;
+    }
+    let copied = copy(&staged, &destination, true)?;
+    output::print_lines([copied.digest.to_string()]).map_err(Error::Output)
+}
+
+/// Lists the entries of a cache. Links and devices do not belong into a cache.
+fn list_cache(root: &Path) -> io::Result<Vec<Cached>> {
+    let mut entries = Vec::new();
+    let mut folders = vec![(String::new(), 0)];
+    while let Some((path, depth)) = folders.pop() {
+        let folder = root.join(&path);
+        let mode = fs::metadata(&folder)?.permissions().mode() & 0o777;
+        let prefix = if path.is_empty() { String::new() } else { format!("{path}/") };
+        entries.push(Cached { path, file: None, mode });
+        for entry in fs::read_dir(&folder)? {
+            let entry = entry?;
+            let failed =
+                |problem: &str| io::Error::other(format!("{}: {problem}", entry.path().display()));
+            let name = entry.file_name().into_string().map_err(|_| failed("it is not UTF-8"))?;
+            let path = format!("{prefix}{name}");
+            let metadata = entry.metadata()?;
+            if metadata.is_dir() && depth < MAX_DEPTH {
+                folders.push((path, depth + 1));
+            } else if metadata.is_file() && entries.len() < MAX_ENTRIES {
+                let mode = metadata.permissions().mode() & 0o777;
+                entries.push(Cached { path, file: Some(entry.path()), mode });
+            } else {
+                return Err(failed("it does not belong to a cache"));
+            }
+        }
+    }
+    Ok(entries)
+}

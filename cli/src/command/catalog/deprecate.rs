@@ -1,0 +1,65 @@
+//! `unlade catalog deprecate`.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+use unlade_catalog::{BUNDLE, CHANNEL, DEPRECATIONS, PACKAGE, edit::Target};
+
+use super::change::Changing;
+use crate::{args::Deprecate, error::Error, screen::Screen};
+
+/// Adds deprecations, or replaces their messages.
+pub(super) fn run(args: &Deprecate, screen: &Screen) -> Result<(), Error> {
+    let Deprecate { change, package, channels, bundles, message } = args;
+    let mut changing = Changing::open(change, screen, |_, _| {})?;
+    let catalog = &changing.reading.catalog;
+    if !catalog.packages.iter().any(|it| it.name == *package) {
+        return Err(Error::NotFound(vec![format!("package {package}")]));
+    }
+    let mut deprecated: Vec<(&str, &str)> = Vec::new();
+    deprecated.extend(channels.iter().map(|name| (CHANNEL, name.as_str())));
+    deprecated.extend(bundles.iter().map(|name| (BUNDLE, name.as_str())));
+    let mut seen = BTreeSet::new();
+    deprecated.retain(|it| seen.insert(*it));
+    if deprecated.is_empty() {
+        deprecated.push((PACKAGE, ""));
+    }
+    let entry = |(schema, name): (&str, &str)| {
+        let message = json!(message);
+        match name {
+            "" => format!(r#"{{"reference":{{"schema":"{schema}"}},"message":{message}}}"#),
+            _ => format!(
+                r#"{{"reference":{{"schema":"{schema}","name":{}}},"message":{message}}}"#,
+                json!(name)
+            ),
+        }
+    };
+    let Some(existing) = catalog.deprecations.iter().find(|it| it.package == *package) else {
+        let entries: Vec<_> = deprecated.into_iter().map(entry).collect();
+        let json = format!(
+            r#"{{"schema":"{DEPRECATIONS}","package":{},"entries":[{}]}}"#,
+            json!(package),
+            entries.join(",")
+        );
+        let file = changing.file(package, std::iter::empty());
+        changing.changes.append(&file, &json)?;
+        return changing.finish(screen);
+    };
+    let mut names: Vec<_> =
+        existing.entries.iter().map(|it| (it.schema.clone(), it.name.clone())).collect();
+    let messages: Vec<_> = existing.entries.iter().map(|it| it.message.clone()).collect();
+    let file = existing.place.file.to_string();
+    let target = Target { schema: DEPRECATIONS, package, name: "" };
+    for (schema, name) in deprecated {
+        let found = names.iter().position(|it| (it.0.as_str(), it.1.as_str()) == (schema, name));
+        if found.is_some_and(|index| messages.get(index) == Some(message)) {
+            continue;
+        }
+        let index = found.unwrap_or(names.len());
+        changing.changes.set_entry(&file, &target, index, &entry((schema, name)))?;
+        if found.is_none() {
+            names.push((schema.to_owned(), name.to_owned()));
+        }
+    }
+    changing.finish(screen)
+}

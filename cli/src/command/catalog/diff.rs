@@ -1,0 +1,189 @@
+//! `unlade catalog diff`.
+
+use std::{fmt::Write as _, path::Path, sync::Mutex};
+
+use serde_json::json;
+use unlade_catalog::diff::{self, Change, Snapshot, Subject};
+use unlade_catalog_directory::{self as directory, Limits};
+use unlade_text as text;
+
+use super::{into_inner, lock};
+use crate::{
+    args::{Diff, DiffOutput},
+    error::{self, Error},
+    exit::Exit,
+    output::{self, Documents, Form},
+    screen::{Palette, Screen},
+    source,
+};
+
+/// Compares two catalogs.
+///
+/// With `--exit-code`, code 1 means that they differ, so other failures get code 2, as in `diff`.
+pub(super) fn run(args: &Diff, screen: &Screen) -> Result<(), Error> {
+    let Diff { old, new, output, exit_code, images } = args;
+    let failed = |error: Error| match error.exit() {
+        Exit::Failure if *exit_code => Error::Trouble(Box::new(error)),
+        _ => error,
+    };
+    let images = images.clone().resolve().map_err(failed)?;
+    let read = |path: &Path| {
+        let opened = source::open_catalog(path.as_os_str(), &images)?;
+        read(path, &opened, screen)
+    };
+    let old = read(old).map_err(failed)?;
+    let changes = diff::compare(&old, &read(new).map_err(failed)?);
+    write(&changes, *output, screen).map_err(failed)?;
+    if *exit_code && !changes.is_empty() { Err(Error::Different) } else { Ok(()) }
+}
+
+/// Writes changes to standard output.
+pub(super) fn write(changes: &[Change], output: DiffOutput, screen: &Screen) -> Result<(), Error> {
+    match output {
+        DiffOutput::Text => output::print(format_text(changes, &screen.out).as_bytes()),
+        DiffOutput::Markdown => output::print(format_markdown(changes).as_bytes()),
+        DiffOutput::Json => {
+            let mut documents = Documents::new(Form::Json, output::stdout());
+            let document = json!({"changes": changes});
+            documents.write(&document).and_then(|()| documents.finish())
+        }
+    }
+    .map_err(Error::Output)
+}
+
+/// Reads the snapshot of a catalog, which need not be valid.
+fn read(path: &Path, opened: &source::Catalog, screen: &Screen) -> Result<Snapshot, Error> {
+    let snapshot = Mutex::new(Snapshot::default());
+    let reading = directory::read_each(&opened.path, &Limits::default(), |meta, place| {
+        lock(&snapshot).add(&meta, place);
+    })?;
+    super::accept(&reading, path, screen)?;
+    let snapshot = into_inner(snapshot);
+    let describe =
+        |name| format!("{} has several {name}; the first one is compared", path.display());
+    error::warn(snapshot.duplicates().map(describe), screen);
+    Ok(snapshot)
+}
+
+/// Returns the sign of a change, as in diffs.
+fn sign(change: &Change) -> char {
+    match (&change.old, &change.new) {
+        (None, _) => '+',
+        (_, None) => '-',
+        _ => '~',
+    }
+}
+
+/// Returns the part of the package that a change concerns, with `format` applied to names.
+fn describe(change: &Change, format: impl Fn(&str) -> String) -> String {
+    let Change { channel, bundle, subject, name, .. } = change;
+    let mut parts = Vec::new();
+    match (channel.as_str(), bundle.as_str()) {
+        ("", "") => {}
+        (channel, "") => parts.push(format!("channel {}", format(channel))),
+        ("", bundle) => parts.push(format!("bundle {}", format(bundle))),
+        (channel, bundle) => {
+            parts.push(format!("channel {}, entry {}", format(channel), format(bundle)));
+        }
+    }
+    if !matches!(subject, Subject::Channel | Subject::Entry | Subject::Bundle) {
+        let name = if name.is_empty() { String::new() } else { format!(" {}", format(name)) };
+        parts.push(format!("{}{name}", subject.describe()));
+    }
+    parts.join(": ")
+}
+
+/// Calls `visit` with the changes of each package.
+fn each_package(changes: &[Change], mut visit: impl FnMut(&str, &[Change])) {
+    for changes in changes.chunk_by(|a, b| a.package == b.package) {
+        if let Some(first) = changes.first() {
+            visit(&first.package, changes);
+        }
+    }
+}
+
+fn format_text(changes: &[Change], palette: &Palette) -> String {
+    let mut report = String::new();
+    let bold = palette.heading;
+    each_package(changes, |package, changes| {
+        let title =
+            if package.is_empty() { "no package".into() } else { format!("package {package}") };
+        _ = writeln!(report, "{bold}{}{bold:#}", text::line(&title));
+        for change in changes {
+            let sign = sign(change);
+            let style = match sign {
+                '+' => palette.good,
+                '-' => palette.error,
+                _ => palette.warning,
+            };
+            let values = match (&change.old, &change.new) {
+                (Some(old), Some(new)) => format!(": {old} -> {new}"),
+                (Some(value), None) | (None, Some(value)) if !value.is_empty() => {
+                    format!(": {value}")
+                }
+                _ => String::new(),
+            };
+            let line = format!("{}{values}", describe(change, str::to_owned));
+            _ = writeln!(report, "  {style}{sign} {}{style:#}", text::line(&line));
+        }
+    });
+    report
+}
+
+fn format_markdown(changes: &[Change]) -> String {
+    if changes.is_empty() {
+        return "The catalogs are equal.\n".to_owned();
+    }
+    let mut report = String::new();
+    each_package(changes, |package, changes| {
+        let title = if package.is_empty() {
+            "No package".into()
+        } else {
+            format!("Package {}", code(package))
+        };
+        let gap = if report.is_empty() { "" } else { "\n" };
+        _ = write!(report, "{gap}## {title}\n\n| | part | before | after |\n|---|---|---|---|\n");
+        for change in changes {
+            let word = match sign(change) {
+                '+' => "added",
+                '-' => "removed",
+                _ => "changed",
+            };
+            let [old, new] =
+                [&change.old, &change.new].map(|it| it.as_deref().map(code).unwrap_or_default());
+            let part = describe(change, code);
+            _ = writeln!(report, "| {word} | {part} | {old} | {new} |");
+        }
+    });
+    report
+}
+
+/// Formats text as code in a cell of a Markdown table, where it has no other effect: no link, no
+/// element of HTML, and no mention of a user.
+fn code(value: &str) -> String {
+    if value.is_empty() {
+        return String::new();
+    }
+    let value = text::line(value).replace('|', "\\|");
+    let longest = value.split(|character| character != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest + 1);
+    let gap = if longest == 0 { "" } else { " " };
+    format!("{fence}{gap}{value}{gap}{fence}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_no_effect_in_markdown() {
+        for (name, expected) in [
+            ("tea.v1", "`tea.v1`"),
+            ("@team <b> [x](y)", "`@team <b> [x](y)`"),
+            ("a|b\n", "`a\\|b\\n`"),
+            ("`a``b", "``` `a``b ```"),
+        ] {
+            assert_eq!(code(name), expected);
+        }
+    }
+}

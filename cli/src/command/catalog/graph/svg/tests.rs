@@ -1,0 +1,81 @@
+use std::{fmt::Write as _, time::Instant};
+
+use unlade_catalog::{Catalog, File, Limits, graph::Selection};
+
+use super::*;
+
+fn diagram(entries: &str) -> Diagram {
+    let text = format!("{{schema: olm.channel, package: p, name: s, entries: [{entries}]}}");
+    let mut catalog = Catalog::default();
+    catalog.add(File::read("c.yaml", text.as_bytes(), &Limits::default()));
+    Diagram::new(&catalog, &Selection::default()).unwrap()
+}
+
+#[test]
+fn every_entry_is_a_box_and_every_edge_an_arrow() {
+    let entries = "{name: c, replaces: b, skips: [a, x]}, {name: b, replaces: a}, {name: a}";
+    let svg = write(&diagram(entries)).unwrap();
+    for (part, count) in [
+        ("<rect class=\"entry", 4),
+        ("<rect class=\"entry head\"", 1),
+        ("<rect class=\"entry skipped outside\"", 1),
+        ("<path class=\"edge\"", 2),
+        ("<path class=\"edge skip\"", 2),
+        (">c: replaces b</title>", 1),
+    ] {
+        assert_eq!(svg.matches(part).count(), count, "{part}\n{svg}");
+    }
+    let _: f64 = svg.split("width=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap();
+}
+
+#[test]
+fn names_cannot_add_elements() {
+    let svg = write(&diagram(r#"{name: "</text><script>&'\u0007\n", replaces: "\"b"}"#)).unwrap();
+    assert!(svg.contains("&lt;/text&gt;&lt;script&gt;&amp;&apos;\\u{7}\\n"), "{svg}");
+    assert!(!svg.contains("<script"), "{svg}");
+    assert!(!svg.contains(|character: char| character.is_control() && character != '\n'));
+}
+
+/// Draws every graph of four entries in which each replaces one name and skips another.
+#[test]
+fn no_graph_makes_the_library_fail() {
+    let names = ["a", "b", "c", "d", "x"];
+    for choice in 0..5_usize.pow(6) {
+        let mut choices = (0..6).map(|at| names[choice / 5_usize.pow(at) % 5]);
+        let mut entries = String::new();
+        for name in ["a", "b", "c"] {
+            let [replaces, skips] = [choices.next().unwrap(), choices.next().unwrap()];
+            _ = write!(entries, "{{name: {name}, replaces: {replaces}, skips: [{skips}]}}, ");
+        }
+        assert!(write(&diagram(&entries)).is_ok(), "{entries}");
+    }
+}
+
+#[test]
+fn large_graphs_are_drawn_in_seconds() {
+    let entry = |name: usize, skips: &str| format!("{{name: e{name}, skips: [{skips}]}},");
+    let range = |range: std::ops::Range<usize>| {
+        range.map(|n| format!("e{n}")).collect::<Vec<_>>().join(",")
+    };
+    let chain: Vec<_> =
+        (0..1_600).map(|n| format!("{{name: e{n}, replaces: e{}}},", n + 1)).collect();
+    let chain = chain.concat();
+    let chain_that_is_skipped = format!("{{name: h, skips: [{}]}},{chain}", range(0..1_600));
+    let star = entry(0, &range(1..MAX_COLUMN));
+    let full: String = (0..95).map(|n| entry(n, &range(n + 1..95))).collect();
+    let rows: String = (0..65).map(|n| entry(n, &range(100..165))).collect();
+    for (name, entries) in
+        [("chain", chain_that_is_skipped), ("star", star), ("full", full), ("rows", rows)]
+    {
+        let start = Instant::now();
+        assert!(write(&diagram(&entries)).is_ok(), "{name}");
+        let seconds = start.elapsed().as_secs_f64();
+        println!("{name}: {seconds:.2} s");
+        assert!(seconds < 30.0, "{name}: {seconds} s");
+    }
+    let too_many: String = (0..=MAX_ELEMENTS).map(|n| entry(n, "")).collect();
+    let too_wide = entry(0, &range(1..MAX_COLUMN + 2));
+    for entries in [too_many, too_wide] {
+        assert_eq!(write(&diagram(&entries)), Err(Error::TooLarge));
+    }
+}

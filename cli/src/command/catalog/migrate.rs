@@ -1,0 +1,121 @@
+//! `unlade catalog migrate`.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use unlade_catalog::Form;
+use unlade_catalog_directory::{Error as Catalog, Limits, Renderer, Sorted};
+use unlade_text::excerpt;
+
+use super::render::add;
+use crate::{args::Migrate, error::Error, screen::Screen, source};
+
+pub(super) fn run(args: Migrate, screen: &Screen) -> Result<(), Error> {
+    let Migrate { catalog, directory, output, migrations, images } = args;
+    let failed = |source| Error::Migrate { path: directory.display().to_string(), source };
+    check_empty(&directory).map_err(failed)?;
+    let form = output.into();
+    let mut renderer = Renderer::new(form, migrations.into(), &Limits::default());
+    let opened = source::open_catalog(&catalog, &images.resolve()?)?;
+    add(&mut renderer, &opened, &catalog, screen)?;
+    write(renderer.finish(), form, &directory)
+}
+
+/// Returns an error if the directory has entries.
+fn check_empty(directory: &Path) -> io::Result<()> {
+    match fs::read_dir(directory).map(|mut entries| entries.next().is_some()) {
+        Ok(true) => Err(io::Error::other("the directory is not empty")),
+        Ok(false) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes the documents of each package to a file of its own.
+///
+/// They are written to a temporary folder beside their final place, so a failure leaves nothing.
+fn write(documents: Sorted, form: Form, directory: &Path) -> Result<(), Error> {
+    let failed = |source| Error::Migrate { path: directory.display().to_string(), source };
+    let is_new = !directory.exists();
+    let place = existing_ancestor(directory);
+    let folder = tempfile::Builder::new().prefix(".unlade-").tempdir_in(place).map_err(failed)?;
+    // The temporary folder itself is private, and the catalog is not.
+    let staged = folder.path().join("catalog");
+    fs::create_dir(&staged).map_err(failed)?;
+    write_packages(documents, form, &staged, directory)?;
+    if is_new { move_folder(&staged, directory) } else { move_entries(&staged, directory) }
+        .map_err(failed)
+}
+
+/// Returns the directory itself, or the first folder above it that exists.
+fn existing_ancestor(directory: &Path) -> &Path {
+    let found = directory.ancestors().find(|folder| folder.exists());
+    found.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn move_folder(from: &Path, to: &Path) -> io::Result<()> {
+    if let Some(parent) = to.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    fs::rename(from, to)
+}
+
+/// Moves the entries of a folder. The folder `to` itself remains, as it can be the root of a volume.
+fn move_entries(from: &Path, to: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        fs::rename(entry.path(), to.join(entry.file_name()))?;
+    }
+    Ok(())
+}
+
+/// Writes the documents to files in `staged`. Errors name the files as they would be in `directory`.
+fn write_packages(
+    documents: Sorted,
+    form: Form,
+    staged: &Path,
+    directory: &Path,
+) -> Result<(), Error> {
+    let failed = |path: &Path, source| {
+        let path = directory.join(path).display().to_string();
+        Error::Migrate { path, source }
+    };
+    let mut open: Option<(String, PathBuf, BufWriter<File>)> = None;
+    let close = |open: Option<(String, PathBuf, BufWriter<File>)>| {
+        let Some((_, path, mut file)) = open else { return Ok(()) };
+        file.flush().map_err(|source| failed(&path, source))
+    };
+    for document in documents {
+        let (rank, document) = document.map_err(Catalog::Temporary)?;
+        if open.as_ref().is_none_or(|(package, ..)| package != rank.package()) {
+            close(open.take())?;
+            let package = rank.package().to_owned();
+            let folder = folder(&package)?;
+            fs::create_dir_all(staged.join(folder)).map_err(|error| failed(folder, error))?;
+            let path = folder.join(match form {
+                Form::Json => "catalog.json",
+                Form::Yaml => "catalog.yaml",
+            });
+            // The file exists already if the file system ignores the case of letters.
+            let file =
+                File::create_new(staged.join(&path)).map_err(|error| failed(&path, error))?;
+            open = Some((package, path, BufWriter::new(file)));
+        }
+        if let Some((_, path, file)) = &mut open {
+            file.write_all(document.as_bytes()).map_err(|source| failed(path, source))?;
+        }
+    }
+    close(open)
+}
+
+/// Returns the folder of a package in the directory. Documents without a package are in the directory
+/// itself.
+fn folder(package: &str) -> Result<&Path, Error> {
+    let is_name = !matches!(package, "." | "..") && !package.contains(['/', '\\', '\0']);
+    if !is_name {
+        let package = excerpt::shorten(package);
+        return Err(Error::PackageFolder { package });
+    }
+    Ok(Path::new(package))
+}

@@ -1,0 +1,99 @@
+//! `unlade check --registry`: from where this machine reads an image.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use unlade_name::ImageReference;
+use unlade_registry::{Explanation, Options, explain};
+use unlade_text as text;
+
+use crate::{
+    args::CheckOutput,
+    error::Error,
+    output::{self, Documents, Form},
+    screen::Screen,
+};
+
+pub(super) fn run(
+    image: &str,
+    output: CheckOutput,
+    registry: &Options,
+    screen: &Screen,
+) -> Result<(), Error> {
+    let image = ImageReference::parse(image).map_err(unlade_oci::reference::Error::from)?;
+    let found = explain(&image, registry);
+    let places = found.map_err(|source| Error::Registry { image: image.to_string(), source })?;
+    let failed = places.iter().filter(|place| place.answer.is_err()).count();
+    let success = failed < places.len();
+    match output {
+        CheckOutput::Summary => output::print(format(&places, success, screen).as_bytes()),
+        CheckOutput::Json => {
+            let places: Vec<_> = places.iter().map(describe).collect();
+            let document = json!({"success": success, "places": places});
+            let mut documents = Documents::new(Form::Json, output::stdout());
+            documents.write(&document).and_then(|()| documents.finish())
+        }
+    }
+    .map_err(Error::Output)?;
+    if success { Ok(()) } else { Err(Error::Checks { failed, all: places.len() }) }
+}
+
+/// Formats the places in the order in which they are asked.
+fn format(places: &[Explanation], success: bool, screen: &Screen) -> String {
+    let (mut report, palette) = (String::new(), &screen.out);
+    for place in places {
+        let image = &place.endpoint.image;
+        let (style, mark, line, hint) = match &place.answer {
+            Ok(digest) => (palette.good, '√', format!("{image} is {digest}"), None),
+            Err(error) => {
+                let line = format!("{image}: {}", text::chain(error));
+                // Another place has the image.
+                let (style, mark) =
+                    if success { (palette.warning, '‼') } else { (palette.error, '×') };
+                (style, mark, line, error.hint())
+            }
+        };
+        _ = writeln!(report, "{style}{mark}{style:#} {}", text::line(&line));
+        let style = palette.dim;
+        for line in details(place).into_iter().chain(hint) {
+            _ = writeln!(report, "    {style}{}{style:#}", text::line(&line));
+        }
+    }
+    report
+}
+
+/// Describes which rules, certificates and login apply to a place.
+fn details(place: &Explanation) -> Vec<String> {
+    let endpoint = &place.endpoint;
+    let kind = if endpoint.is_mirror { "a mirror" } else { "the registry itself" };
+    let rule = match &endpoint.file {
+        Some(file) => format!("{kind}, by a rule in {}", file.display()),
+        None => format!("{kind}, without a rule"),
+    };
+    let tls = match (place.plain_http, endpoint.insecure) {
+        (true, _) => Some("connected without TLS".to_owned()),
+        (false, true) => Some("any certificate is accepted, and a registry without TLS".to_owned()),
+        (false, false) => None,
+    };
+    let certificates = place.certificates.as_ref();
+    let certificates = certificates.map(|path| format!("certificates in {}", path.display()));
+    let login = match &place.login {
+        Some(origin) => format!("login from {origin}, if the registry asks for it"),
+        None => "no login".to_owned(),
+    };
+    [Some(rule), tls, certificates, Some(login)].into_iter().flatten().collect()
+}
+
+fn describe(place: &Explanation) -> Value {
+    let path = |path: &std::path::Path| path.display().to_string();
+    json!({
+        "image": place.endpoint.image.as_str(),
+        "isMirror": place.endpoint.is_mirror,
+        "insecure": place.endpoint.insecure || place.plain_http,
+        "rule": place.endpoint.file.as_deref().map(path),
+        "certificates": place.certificates.as_deref().map(path),
+        "login": place.login,
+        "digest": place.answer.as_ref().ok().map(ToString::to_string),
+        "error": place.answer.as_ref().err().map(|error| text::chain(error)),
+    })
+}

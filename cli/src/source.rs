@@ -1,0 +1,134 @@
+//! The sources of bundles, catalogs and images, as users name them.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Read as _};
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use unlade_oci::{self as oci, Platform, Source};
+
+use crate::error::Error;
+
+/// The label of a catalog image that names the directory of the catalog.
+pub(crate) const CATALOG_LABEL: &str = oci::build::catalog::LABEL;
+
+/// The maximum size of an image or a catalog on standard input, in bytes. It is stored in a
+/// temporary file, because images are not read sequentially.
+const MAX_STANDARD_INPUT: u64 = 16 << 30;
+
+/// A source, and the temporary folder that exists only as long as it is used.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) source: Source,
+    temporary: Option<TempDir>,
+}
+
+/// The directory or the file of a catalog, which may exist only as long as this value.
+#[derive(Debug)]
+pub(crate) struct Catalog {
+    pub(crate) path: PathBuf,
+    _temporary: Option<TempDir>,
+}
+
+/// Parses a source. `-` is standard input, and a plain path that does not exist can be the name of an
+/// image in a registry.
+pub(crate) fn open(text: OsString) -> Result<Opened, Error> {
+    if text == OsStr::new("-") {
+        let (folder, path) = store_standard_input()?;
+        return Ok(Opened { source: Source::Path(path), temporary: Some(folder) });
+    }
+    let source = match text.into_string() {
+        Ok(text) => unlade_registry::locate(text.parse()?),
+        // Transports, tags and digests are UTF-8, so this can only be a path.
+        Err(path) => Source::Path(path.into()),
+    };
+    Ok(Opened { source, temporary: None })
+}
+
+/// How images are read.
+#[derive(Debug)]
+pub(crate) struct Images {
+    pub(crate) platform: Option<Platform>,
+    pub(crate) registry: unlade_registry::Options,
+}
+
+/// A catalog, or an image without a catalog.
+#[derive(Debug)]
+pub(crate) enum Found {
+    Catalog(Catalog),
+    Bundle(Opened),
+}
+
+/// Finds a catalog: a directory, a file, standard input (`-`), or a catalog image, whose catalog is
+/// written to a temporary directory. The result can be read like any directory.
+pub(crate) fn open_catalog(text: &OsStr, images: &Images) -> Result<Catalog, Error> {
+    match find_catalog(text, images)? {
+        Found::Catalog(catalog) => Ok(catalog),
+        Found::Bundle(Opened { source, .. }) => {
+            let label = CATALOG_LABEL.to_owned();
+            let error = oci::Error::Extract(oci::extract::Error::Label { label });
+            Err(Error::Image { name: source.to_string(), source: error })
+        }
+    }
+}
+
+/// Finds a catalog as [`open_catalog`] does. An image without the label of a catalog counts as the
+/// image of a bundle.
+pub(crate) fn find_catalog(text: &OsStr, images: &Images) -> Result<Found, Error> {
+    let opened = open(text.to_owned())?;
+    if let Source::Path(path) = &opened.source
+        && !is_image(path)
+    {
+        let path = path.clone();
+        return Ok(Found::Catalog(Catalog { path, _temporary: opened.temporary }));
+    }
+    let folder = create_temporary()?;
+    let platform = images.platform.clone();
+    let options = oci::Options { platform, ..oci::Options::default() };
+    let into = folder.path();
+    let source = &opened.source;
+    match unlade_registry::extract(source, CATALOG_LABEL, into, &options, &images.registry) {
+        Ok(extracted) => {
+            Ok(Found::Catalog(Catalog { path: extracted.path, _temporary: Some(folder) }))
+        }
+        Err(oci::Error::Extract(oci::extract::Error::Label { .. })) => Ok(Found::Bundle(opened)),
+        Err(error) => Err(Error::Image { name: source.to_string(), source: error }),
+    }
+}
+
+/// Checks whether the file or directory at `path` is an image, and not a catalog.
+pub(crate) fn is_image(path: &Path) -> bool {
+    if path.is_dir() {
+        return oci::dir::is_image(path);
+    }
+    // A device or a FIFO is not opened here.
+    if !path.is_file() {
+        return false;
+    }
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(512).read_to_end(&mut start));
+    read.is_ok() && crate::input::is_archive(&start)
+}
+
+/// Stores standard input in a temporary file, and returns its folder and its path.
+fn store_standard_input() -> Result<(TempDir, PathBuf), Error> {
+    let input = io::stdin().lock();
+    if input.is_terminal() {
+        return Err(Error::Usage("standard input is a terminal".to_owned()));
+    }
+    let folder = create_temporary()?;
+    let path = folder.path().join("standard input");
+    let store = || {
+        let mut file = File::create(&path)?;
+        io::copy(&mut input.take(MAX_STANDARD_INPUT + 1), &mut file)
+    };
+    match store().map_err(Error::StandardInput)? {
+        size if size > MAX_STANDARD_INPUT => Err(Error::TooLarge(MAX_STANDARD_INPUT)),
+        _ => Ok((folder, path)),
+    }
+}
+
+pub(crate) fn create_temporary() -> Result<TempDir, Error> {
+    tempfile::Builder::new().prefix("unlade-").tempdir().map_err(Error::Temporary)
+}

@@ -1,0 +1,129 @@
+//! A bundle in a registry that requires a login.
+
+use std::fs;
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use unlade_testbed::registry::{Answer, Fault, FaultyRepository, LOGIN};
+
+use crate::finished::Finished;
+use crate::stage::Stage;
+
+/// A private image, and a file with the login for it.
+struct Private<'c> {
+    image: String,
+    authfile: String,
+    _folder: TempDir,
+    _fault: FaultyRepository<'c>,
+}
+
+impl<'c> Private<'c> {
+    fn new(stage: &Stage<'c>, name: &str, password: &str) -> Self {
+        let image = stage.push(name);
+        let fault = Fault::always(Answer::Private);
+        let fault = stage.cluster.testbed().fault_registry(&format!("cli/{name}"), fault).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("auth.json");
+        let auth = BASE64_STANDARD.encode(format!("{}:{password}", LOGIN.0));
+        let registry = stage.cluster.registry();
+        let auths = json!({"auths": {registry: {"auth": auth}, "other.example": {"auth": "YTpi"}}});
+        fs::write(&path, auths.to_string()).unwrap();
+        let authfile = path.display().to_string();
+        Self { image, authfile, _folder: folder, _fault: fault }
+    }
+
+    fn launch(&self, stage: &Stage<'_>) -> Finished {
+        let flags = ["--pull-secret-from-login", "--authfile", &self.authfile];
+        stage.unlade(["launch", &self.image].into_iter().chain(flags))
+    }
+}
+
+fn secrets(stage: &Stage<'_>) -> String {
+    let label = "app.kubernetes.io/managed-by=unlade";
+    stage.kubectl(&["get", "secrets", "-l", label, "-o", "name"])
+}
+
+#[test]
+#[ignore = "needs a testbed"]
+fn cluster_cli_a_private_bundle_is_launched_with_nothing_but_a_login() {
+    Stage::open("cli-login", |stage| {
+        let private = Private::new(stage, "private", LOGIN.1);
+        let refused = stage.unlade(["launch", &private.image]);
+        assert_ne!(refused.code, Some(0), "the registry requires a login: {}", refused.stderr);
+
+        let launched = private.launch(stage);
+        assert!(launched.success().contains("hello-operator.v0.2.0"), "{}", launched.stderr);
+        assert_eq!(secrets(stage), "", "the Secret is deleted");
+        let all = format!("{}{}", launched.stdout, launched.stderr);
+        assert!(!all.contains(LOGIN.1), "{all}");
+    });
+}
+
+#[test]
+#[ignore = "needs a testbed"]
+fn cluster_cli_a_login_that_the_registry_refuses_fails_and_leaves_no_secret() {
+    Stage::open("cli-login-bad", |stage| {
+        let private = Private::new(stage, "private-bad", "wrong");
+        let refused = private.launch(stage);
+        assert_ne!(refused.code, Some(0), "{}", refused.stdout);
+        assert!(!refused.stderr.contains("wrong"), "{}", refused.stderr);
+        assert_eq!(secrets(stage), "");
+    });
+}
+
+#[test]
+#[ignore = "needs a testbed"]
+fn cluster_cli_a_killed_launch_leaves_a_secret_with_one_login_that_the_job_owns() {
+    Stage::open("cli-login-killed", |stage| {
+        let private = Private::new(stage, "private-killed", LOGIN.1);
+        let flags = ["--pull-secret-from-login", "--authfile", &private.authfile];
+        // No node has this label, so the launch waits.
+        let never = ["--node-selector", "unlade.test/never=here"];
+        let arguments = ["launch", &private.image].into_iter().chain(flags).chain(never);
+        let mut launch = stage.start(arguments);
+        let owner = "{.items[*].metadata.ownerReferences[*].kind}";
+        let end = std::time::Instant::now() + crate::stage::PATIENCE;
+        let label = "app.kubernetes.io/managed-by=unlade";
+        let get = |path: &str| {
+            let path = format!("jsonpath={path}");
+            stage.kubectl(&["get", "secrets", "-l", label, "-o", &path])
+        };
+        while get(owner) != "Job" {
+            assert!(std::time::Instant::now() < end, "{}", get(owner));
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        launch.kill().unwrap();
+        launch.wait().unwrap();
+        let data = get(r"{.items[*].data.\.dockerconfigjson}");
+        let config: Value = serde_json::from_slice(&BASE64_STANDARD.decode(data).unwrap()).unwrap();
+        let entries = config["auths"].as_object().unwrap();
+        assert!(entries.keys().all(|entry| !entry.contains("other.example")), "no other login");
+        stage.kubectl(&["delete", "jobs", "--all"]);
+        while !secrets(stage).is_empty() {
+            assert!(std::time::Instant::now() < end, "the Secret is deleted with the Job");
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+    });
+}
+
+#[test]
+#[ignore = "needs a testbed"]
+fn cluster_cli_a_pull_secret_of_the_cluster_is_a_login() {
+    Stage::open("cli-pull-secret", |stage| {
+        let private = Private::new(stage, "private-secret", LOGIN.1);
+        let from_file = format!("--from-file=.dockerconfigjson={}", private.authfile);
+        let kind = "--type=kubernetes.io/dockerconfigjson";
+        stage.kubectl(&["create", "secret", "generic", "pull", kind, &from_file]);
+        let secret = format!("{}/pull", stage.namespace.name());
+        let source = format!("docker://{}", private.image);
+        let unpack = ["unpack", &source, "--plain-http"];
+        let denied = stage.unlade(unpack);
+        assert_ne!(denied.code, Some(0), "{}", denied.stdout);
+        let unpacked = stage.unlade(unpack.into_iter().chain(["--pull-secret", &secret]));
+        assert!(unpacked.success().contains("hello-operator"), "{}", unpacked.stderr);
+
+        let missing = stage.unlade(unpack.into_iter().chain(["--pull-secret", "none/none"]));
+        assert!(missing.stderr.contains("none/none does not exist"), "{}", missing.stderr);
+    });
+}

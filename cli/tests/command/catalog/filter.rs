@@ -1,0 +1,80 @@
+//! `unlade catalog filter`.
+
+use super::{VALID, write};
+use crate::run::unlade;
+
+/// Returns a catalog with two versions, a second channel and a second package.
+fn catalog() -> tempfile::TempDir {
+    let bundle = "---\nschema: olm.bundle\nname: tea.v2\npackage: tea\nimage: \
+                  registry.example/tea:2\nproperties:\n- type: olm.package\n  value: \
+                  {packageName: tea, version: 2.0.0}\n";
+    let channel = "---\nschema: olm.channel\nname: fast\npackage: tea\nentries:\n\
+                   - {name: tea.v2, replaces: tea.v1}\n- {name: tea.v1}\n";
+    write(
+        &[VALID, bundle, channel, &VALID.replace("tea", "pot")]
+            .join("---\n")
+            .replace("---\n---", "---"),
+    )
+}
+
+#[test]
+fn a_part_of_a_catalog_is_written_and_valid() {
+    let catalog = catalog();
+    let path = catalog.path().to_str().unwrap();
+    let finished =
+        unlade(["catalog", "filter", path, "--package", "tea:fast@>=2.0.0", "-o", "yaml"]);
+    assert_eq!(
+        finished.stdout,
+        "---\ndefaultChannel: fast\nname: tea\nschema: olm.package\n\
+         ---\nentries:\n- name: tea.v2\n  replaces: tea.v1\nname: fast\npackage: tea\nschema: \
+         olm.channel\n\
+         ---\nimage: registry.example/tea:2\nname: tea.v2\npackage: tea\nproperties:\n- type: \
+         olm.package\n  value:\n    packageName: tea\n    version: 2.0.0\nschema: olm.bundle\n"
+    );
+    let note = "adjusted: the default channel of package tea is fast: channel stable is left out\n";
+    assert_eq!(finished.stderr, note);
+    let written = write(&finished.stdout);
+    unlade(["catalog", "validate", written.path().to_str().unwrap(), "--strict"]).success();
+}
+
+#[test]
+fn choices_that_select_nothing_are_errors() {
+    let catalog = catalog();
+    let path = catalog.path().to_str().unwrap();
+    for (choice, code, message) in [
+        ("milk", 1, "package milk does not exist"),
+        ("tea:slow", 1, "channel slow of package tea does not exist"),
+        ("tea@>9.0.0", 1, "no version of package tea is in the range"),
+        ("tea@latest", 2, "invalid version range"),
+    ] {
+        let stderr = unlade(["catalog", "filter", path, "-p", choice]).failure(code);
+        assert!(stderr.contains(message), "{stderr}");
+    }
+}
+
+#[test]
+fn an_image_set_of_oc_mirror_selects_what_is_written() {
+    let catalog = catalog();
+    let path = catalog.path().to_str().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("set.yaml");
+    let config = config.to_str().unwrap();
+    let write_set = |more: &str| {
+        let text = format!(
+            "kind: ImageSetConfiguration\nmirror:\n  additionalImages: [{{name: x}}]\n  operators:\n  \
+             - catalog: registry.example/all:v1\n    packages:\n    - name: tea\n{more}"
+        );
+        std::fs::write(config, text).unwrap();
+    };
+    write_set("      channels: [{name: fast}]\n");
+    let filter = ["catalog", "filter", path, "--config", config];
+    let written = unlade([&filter[..], &["-o", "yaml"]].concat()).stdout;
+    let written = write(&written);
+    let list = ["catalog", "list", "bundles", written.path().to_str().unwrap(), "--no-headers"];
+    let rows = unlade(list).success();
+    assert!(rows.starts_with("tea") && rows.contains("fast") && rows.contains("tea.v2"), "{rows}");
+    assert_eq!(rows.lines().count(), 1, "{rows}");
+    write_set("      minBundle: tea.v1\n");
+    let stderr = unlade(filter).failure(2);
+    assert!(stderr.contains("unknown field `minBundle`"), "{stderr}");
+}

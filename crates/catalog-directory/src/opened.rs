@@ -1,0 +1,78 @@
+//! [`Opened`]: a catalog whose files are listed and can be read.
+
+use std::fs;
+use std::io::{self, Read};
+use std::iter;
+use std::path::{Path, PathBuf};
+
+use unlade_bundle::source;
+use unlade_directory::Folder;
+
+use crate::{Error, Limits, Texts, walk};
+
+/// The content of a file.
+pub(crate) type Input<'t> = Box<dyn Read + 't>;
+
+/// A directory or a single file, of which some files may have been replaced.
+pub(crate) struct Opened<'t> {
+    root: Root,
+    changed: &'t Texts,
+    files: Vec<String>,
+}
+
+enum Root {
+    Folder(Folder),
+    File(PathBuf),
+}
+
+impl<'t> Opened<'t> {
+    /// Opens the catalog at `root` with other texts for the files in `changed`, and lists its files.
+    pub(crate) fn new(root: &Path, limits: &Limits, changed: &'t Texts) -> Result<Self, Error> {
+        let failed = |source| Error::Root { path: root.to_owned(), source };
+        let metadata = fs::metadata(root).map_err(failed)?;
+        if metadata.is_dir() {
+            let folder = open_root(root)?;
+            let is_new = |path: &&String| root.join(path).symlink_metadata().is_err();
+            let files = walk::list(&folder, limits, changed.keys().filter(is_new))?;
+            return Ok(Self { root: Root::Folder(folder), changed, files });
+        }
+        // A pipe can be read only once, but a file with problems is read twice.
+        if !metadata.is_file() {
+            return Err(failed(io::Error::other("it is neither a directory nor a regular file")));
+        }
+        let files = iter::once(file_name(root)).collect();
+        Ok(Self { root: Root::File(root.to_owned()), changed, files })
+    }
+
+    /// Returns the paths of the files in the order in which upstream reads them.
+    pub(crate) fn files(&self) -> &[String] {
+        &self.files
+    }
+
+    /// Opens one of the [`files`](Self::files).
+    pub(crate) fn open(&self, path: &str) -> Result<Input<'t>, String> {
+        if let Some(text) = self.changed.get(path) {
+            return Ok(Box::new(text.as_slice()));
+        }
+        let file = match &self.root {
+            Root::Folder(folder) => {
+                folder.open_file(path).map_err(|error| unlade_text::chain(&error))
+            }
+            Root::File(file) => fs::File::open(file).map_err(|error| error.to_string()),
+        };
+        Ok(Box::new(file?))
+    }
+}
+
+/// Opens the directory of a catalog.
+pub(crate) fn open_root(root: &Path) -> Result<Folder, Error> {
+    Folder::root(root).map_err(|error| match error {
+        source::Error::Root { source, .. } => Error::Root { path: root.to_owned(), source },
+        error => Error::Folder(error),
+    })
+}
+
+/// Returns the name of a catalog that is a single file, for messages.
+pub(crate) fn file_name(root: &Path) -> String {
+    root.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}

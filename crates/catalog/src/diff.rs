@@ -1,0 +1,48 @@
+//! What differs between two catalogs.
+//!
+//! ```
+//! use unlade_catalog::{File, Limits, diff::{Snapshot, compare}};
+//!
+//! let snapshot = |channel: &str| {
+//!     let text = format!("{{schema: olm.package, name: tea, defaultChannel: {channel}}}");
+//!     let snapshot = std::cell::RefCell::new(Snapshot::default());
+//!     File::read_each("catalog.yaml", text.as_bytes(), &Limits::default(), |meta, place| {
+//!         snapshot.borrow_mut().add(&meta, place);
+//!     });
+//!     snapshot.into_inner()
+//! };
+//! let changes = compare(&snapshot("stable"), &snapshot("fast"));
+//! assert_eq!(changes[0].subject.describe(), "default channel");
+//! assert_eq!(changes[0].new.as_deref(), Some("fast"));
+//! ```
+
+mod change;
+mod package;
+mod snapshot;
+
+use std::collections::BTreeSet;
+
+use change::Changes;
+pub use change::{Change, Subject};
+pub use snapshot::Snapshot;
+
+/// The maximum number of changes that are listed. A catalog of some megabytes can have millions.
+pub const MAX_CHANGES: usize = 100_000;
+
+/// Returns the changes from `old` to `new`, sorted by package, channel and bundle. If there are more
+/// than [`MAX_CHANGES`], the last one is [`Subject::Others`], and its value is the number of the
+/// others.
+///
+/// The parts of a package, a channel or a bundle that was added or removed are not listed, except the
+/// channels and bundles of a package.
+pub fn compare(old: &Snapshot, new: &Snapshot) -> Vec<Change> {
+    let names: BTreeSet<_> = old.packages.keys().chain(new.packages.keys()).collect();
+    let mut changes = Changes::default();
+    for name in names {
+        package::compare(name, old.packages.get(name), new.packages.get(name), &mut changes);
+    }
+    changes.into_vec()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+use super::*;
+use crate::{CHANNEL, DEPRECATIONS};
+
+const ENTRY: &str = r#"{"name":"tea.v2","replaces":"tea.v1","skips":["tea.v0"]}"#;
+const HEAD: &str = "schema: olm.channel\nname: stable\npackage: tea\n";
+
+fn set(file: &str, index: usize, entry: &str) -> Result<String, Error> {
+    let target = Target { schema: CHANNEL, package: "tea", name: "stable" };
+    let changed = set_entry(file.as_bytes(), &target, index, entry, &Limits::default())?;
+    Ok(String::from_utf8(changed).unwrap())
+}
+
+#[test]
+fn an_entry_is_added_where_the_others_are() {
+    let new = "- name: tea.v2\n  replaces: tea.v1\n  skips:\n  - tea.v0\n";
+    let indented = new.replace("- n", "  - n").replace("\n  ", "\n    ");
+    for (before, added, after) in [
+        (format!("# a\n{HEAD}entries:\n- name: tea.v1 # b\n"), new, "\n# the end\n"),
+        (
+            format!("{HEAD}entries:\n-\n  name: tea.v1\n\n- # x\n  name: b\n"),
+            new,
+            "properties: []\n",
+        ),
+        (format!("x: y\n---\n{HEAD}entries:\n  - name: tea.v1\n"), &*indented, "---\nschema: b\n"),
+        (format!("{HEAD}entries: [{{name: tea.v1}}"), &*format!(", {ENTRY}"), "] # x\n"),
+        (format!("{HEAD}entries: ["), ENTRY, "]\nproperties: []\n"),
+        (format!("{HEAD}entries:\n- name: a"), &*format!("\n{new}"), ""),
+    ] {
+        let (before, is_second) = match before.strip_prefix("x: y") {
+            Some(rest) => (format!("schema: a\nx: y{rest}"), true),
+            None => (before, false),
+        };
+        let file = format!("{before}{after}");
+        let index = file.matches("name: tea.v1").count()
+            + file.matches("name: b\n").count()
+            + usize::from(file.contains("name: a"));
+        let changed = set(&file, index, ENTRY).unwrap();
+        assert_eq!(changed, format!("{before}{added}{after}"), "second document: {is_second}");
+    }
+}
+
+#[test]
+fn json_keeps_its_layout() {
+    let head = r#"{"schema": "olm.channel", "name": "stable", "package": "tea", "#;
+    for (before, added, after) in [
+        (format!("{head}\"entries\": [{{\"name\": \"a\"}}"), format!(",{ENTRY}"), "]}\n{\"schema\":\"b\"}"),
+        (format!("{head}\"Entries\": ["), ENTRY.to_owned(), "]}"),
+        (
+            format!("{head}\n  \"entries\": [\n    {{\n      \"name\": \"a\"\n    }}"),
+            ",\n    {\n      \"name\": \"tea.v2\",\n      \"replaces\": \"tea.v1\",\n      \"skips\": [\n        \"tea.v0\"\n      ]\n    }".to_owned(),
+            "\n  ]}",
+        ),
+    ] {
+        let index = before.matches("\"a\"").count();
+        assert_eq!(set(&format!("{before}{after}"), index, ENTRY).unwrap(), format!("{before}{added}{after}"));
+    }
+}
+
+#[test]
+fn an_entry_is_replaced() {
+    let file = "schema: olm.deprecations\npackage: tea\nentries:\n# first\n- reference:\n    schema: \
+                olm.package\n  message: old\n# second\n- reference: {schema: olm.channel, name: a}\n  \
+                message: |\n    a\n    - b\n";
+    let target = Target { schema: DEPRECATIONS, package: "tea", name: "" };
+    let entry = r#"{"reference":{"schema":"olm.package"},"message":"new\n- a\n"}"#;
+    let changed = set_entry(file.as_bytes(), &target, 0, entry, &Limits::default()).unwrap();
+    let old = "- reference:\n    schema: olm.package\n  message: old\n";
+    let new = "- message: |\n    new\n    - a\n  reference:\n    schema: olm.package\n";
+    assert_eq!(String::from_utf8(changed).unwrap(), file.replace(old, new));
+    let json = r#"{"schema":"olm.deprecations","package":"tea","entries":[{"message":"old"}]}"#;
+    let changed = set_entry(json.as_bytes(), &target, 0, entry, &Limits::default()).unwrap();
+    assert_eq!(String::from_utf8(changed).unwrap(), json.replace(r#"{"message":"old"}"#, entry));
+}
+
+#[test]
+fn a_text_that_cannot_be_changed_in_place_is_refused() {
+    for entries in
+        ["entries: *a\nx: &a []", "<<: {entries: [{name: a}]}", "? entries\n: [{name: a}]"]
+    {
+        let file = format!("{HEAD}{entries}\n");
+        let index = usize::from(entries.contains("name: a"));
+        if let Ok(changed) = set(&file, index, ENTRY) {
+            // If it was possible, the meaning is right.
+            assert!(changed.contains("tea.v2"), "{changed}");
+        }
+    }
+    let alias = format!("x: &a [{{name: b}}]\n{HEAD}entries: *a\n");
+    assert!(matches!(set(&alias, 1, ENTRY), Err(Error::Unchangeable { line: 1 })));
+    assert!(matches!(set("schema: a\n", 0, ENTRY), Err(Error::Missing { .. })));
+    assert!(matches!(
+        set(&format!("{HEAD}entries: []\n"), 7, ENTRY),
+        Err(Error::Unchangeable { .. })
+    ));
+}
+
+#[test]
+fn a_document_is_added_in_the_form_of_the_file() {
+    let json = r#"{"schema":"a","name":"b"}"#;
+    let yaml = "---\nname: b\nschema: a\n";
+    let indented = "{\n    \"schema\": \"a\",\n    \"name\": \"b\"\n}\n";
+    for (file, added) in [
+        ("", yaml.to_owned()),
+        ("schema: c\n", yaml.to_owned()),
+        ("schema: c # d", format!("\n{yaml}")),
+        ("schema: c\n---\n", yaml.to_owned()),
+        ("{\"schema\": \"c\"}\n", indented.to_owned()),
+        ("{\"schema\": \"c\"}{\"schema\": \"d\"}", format!("\n{indented}")),
+        ("{\"schema\": \"c\"}\n---\nschema: d\n", yaml.to_owned()),
+    ] {
+        let changed = append(file.as_bytes(), json, &Limits::default()).unwrap();
+        assert_eq!(String::from_utf8(changed).unwrap(), format!("{file}{added}"));
+    }
+    assert!(matches!(append(b"- a\n", json, &Limits::default()), Err(Error::Meta(_))));
+}

@@ -1,0 +1,134 @@
+//! Changes a list in the text of a YAML mapping.
+//!
+//! The result is only a candidate: the caller checks what it means. So these functions need not know
+//! all of YAML.
+
+use std::ops::Range;
+
+use unlade_yaml::{Limits, Step, locate};
+
+use crate::{Form, Meta, meta::items};
+
+/// The maximum number of keys of a mapping. Each is searched for on its own, and the metas that are
+/// changed have five.
+const MAX_KEYS: usize = 100;
+
+/// Returns candidates for the text with the item `index` of the list `key` replaced by `item`, or with
+/// `item` behind the last one.
+pub(super) fn set_item(
+    text: &str,
+    key: &str,
+    meta: &Meta,
+    index: usize,
+    item: &str,
+    limits: &Limits,
+) -> Vec<String> {
+    let Some(list) = List::find(text, key, meta, limits) else { return Vec::new() };
+    [list.set_in_block(index, item, limits), list.add_in_flow(index, item)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// A list in a text. Lines are counted from 0.
+struct List<'t> {
+    lines: Vec<&'t str>,
+    /// The line of its key.
+    key: usize,
+    /// The line of each item.
+    items: Vec<usize>,
+    /// The line behind the list.
+    end: usize,
+}
+
+impl<'t> List<'t> {
+    fn find(text: &'t str, key: &str, meta: &Meta, limits: &Limits) -> Option<Self> {
+        let lines: Vec<_> = text.split_inclusive('\n').collect();
+        let line = |path: &[Step]| {
+            let line = locate(text.as_bytes(), path, limits)?;
+            usize::try_from(line).ok()?.checked_sub(1)
+        };
+        let field = |key: &str| Step::Field(key.to_owned());
+        let start = line(&[field(key)])?;
+        if meta.value().entries().nth(MAX_KEYS).is_some() {
+            return None;
+        }
+        let keys = meta.value().entries().filter_map(|(key, _)| line(&[field(key)]));
+        let end = keys.filter(|line| *line > start).min().unwrap_or(lines.len());
+        let n_items = items(meta.value(), key).count();
+        let first = line(&[field(key), Step::Item(0)]).unwrap_or(start);
+        let items = find_dashes(&lines, start + 1..end, first, n_items)?;
+        Some(Self { lines, key: start, items, end })
+    }
+
+    fn set_in_block(&self, index: usize, item: &str, limits: &Limits) -> Option<String> {
+        let dash = *self.items.get(index).or(self.items.last())?;
+        let prefix = indent(self.lines.get(dash)?);
+        let next = self.items.get(index + 1).copied().unwrap_or(self.end);
+        // Comments and blank lines before what follows belong to that.
+        let is_content = |line: &usize| {
+            self.lines.get(*line).is_some_and(|line| {
+                let line = line.trim();
+                !line.is_empty() && !line.starts_with('#') && line != "..."
+            })
+        };
+        let end = (dash..next).rev().find(is_content)? + 1;
+        let text = Form::Yaml.write(item, limits).ok()?;
+        let mut new = String::new();
+        for (n, line) in text.trim_start_matches("---\n").lines().enumerate() {
+            let lead = if n == 0 { "- " } else { "  " };
+            if !line.is_empty() {
+                new.extend([prefix, lead, line]);
+            }
+            new.push('\n');
+        }
+        let start = if index < self.items.len() { dash } else { end };
+        let (before, after) = (self.lines.get(..start)?, self.lines.get(end..)?);
+        let mut changed = before.concat();
+        if !changed.ends_with('\n') {
+            changed.push('\n');
+        }
+        changed.push_str(&new);
+        changed.extend(after.iter().copied());
+        Some(changed)
+    }
+
+    fn add_in_flow(&self, index: usize, item: &str) -> Option<String> {
+        if !self.items.is_empty() {
+            return None;
+        }
+        let part = self.lines.get(self.key..self.end)?.concat();
+        let (inside, behind) = part.rsplit_once(']')?;
+        let separator = if index == 0 { "" } else { ", " };
+        let before = self.lines.get(..self.key)?.concat();
+        let after = self.lines.get(self.end..)?.concat();
+        Some(format!("{before}{inside}{separator}{item}]{behind}{after}"))
+    }
+}
+
+/// Returns the white space at the start of a line.
+fn indent(line: &str) -> &str {
+    line.get(..line.len() - line.trim_start().len()).unwrap_or_default()
+}
+
+/// Returns the lines of the dashes of a block list within `range`, or no lines of a list in flow style.
+/// `first` is the line where the value of the first item begins.
+fn find_dashes(
+    lines: &[&str],
+    range: Range<usize>,
+    first: usize,
+    n_items: usize,
+) -> Option<Vec<usize>> {
+    let line = |line: usize| lines.get(line).copied().unwrap_or_default();
+    let mut above = (range.start..=first).rev();
+    let Some(first) = above.find(|&it| line(it).trim_start().starts_with('-')) else {
+        return Some(Vec::new());
+    };
+    let indent = indent(line(first));
+    let is_dash = |&it: &usize| {
+        let rest = line(it).strip_prefix(indent).and_then(|rest| rest.strip_prefix('-'));
+        rest.is_some_and(|rest| rest.starts_with([' ', '\t', '\r', '\n']))
+    };
+    let dashes: Vec<_> = (first..range.end).filter(is_dash).collect();
+    (dashes.len() == n_items).then_some(dashes)
+}

@@ -1,0 +1,83 @@
+//! Adds the entries that a part of a channel needs to be valid.
+
+use std::collections::{BTreeSet, HashMap};
+
+use unlade_bundle::version::Version;
+
+use crate::{
+    graph::{Fault, find_fault},
+    record::Entry,
+};
+
+/// The maximum number of entries that are added one by one. If more are needed, all are kept.
+const MAX_ADDED: usize = 1_000;
+
+/// Adds entries to `kept` until the graph is valid, the lowest versions first. `entries` are those of
+/// a valid channel, and `kept` has at least one of them. Returns the names that were added. Each step
+/// looks at all entries, and takes their number from `budget`; without a budget, all are kept.
+pub(super) fn complete<'e>(
+    entries: &'e [Entry],
+    version: impl Fn(&str) -> Version,
+    kept: &mut BTreeSet<&'e str>,
+    budget: &mut usize,
+) -> Vec<&'e str> {
+    let mut added = Vec::new();
+    let mut sources = None;
+    while added.len() < MAX_ADDED
+        && let Some(rest) = budget.checked_sub(entries.len())
+    {
+        *budget = rest;
+        let part = entries.iter().filter(|entry| kept.contains(entry.name.as_str()));
+        let Some(fault) = find_fault(part.clone()) else { return added };
+        let loose = match fault {
+            Fault::SeveralHeads(names) | Fault::Stranded(names) | Fault::Cycle(names) => names,
+            Fault::NoHead => part.map(|entry| entry.name.as_str()).collect(),
+        };
+        // Most channels are valid, and need no index.
+        let sources = sources.get_or_insert_with(|| Sources::new(entries, &version));
+        // Connect the lowest versions first, so that few higher versions are added.
+        let connected = loose
+            .into_iter()
+            .filter_map(|name| Some((sources.ranks.get(name)?, sources.find(name, kept)?)));
+        let Some((_, entry)) = connected.min() else { break };
+        kept.insert(entry);
+        added.push(entry);
+    }
+    for entry in entries {
+        if kept.insert(&entry.name) {
+            added.push(&entry.name);
+        }
+    }
+    added
+}
+
+/// From where each entry of a channel can be reached.
+struct Sources<'e> {
+    /// The position of each name in the order of versions and names.
+    ranks: HashMap<&'e str, usize>,
+    /// The entries that replace or skip a name, the lowest version first.
+    by_target: HashMap<&'e str, Vec<&'e str>>,
+}
+
+impl<'e> Sources<'e> {
+    fn new(entries: &'e [Entry], version: impl Fn(&str) -> Version) -> Self {
+        let mut sorted: Vec<_> = entries.iter().map(|it| (version(&it.name), it)).collect();
+        sorted.sort_by(|(a, left), (b, right)| {
+            a.cmp_precedence(b).then_with(|| left.name.cmp(&right.name))
+        });
+        let (mut ranks, mut by_target) = (HashMap::new(), HashMap::<_, Vec<_>>::new());
+        for (rank, (_, entry)) in sorted.into_iter().enumerate() {
+            ranks.insert(entry.name.as_str(), rank);
+            for target in entry.targets() {
+                by_target.entry(target).or_default().push(entry.name.as_str());
+            }
+        }
+        Self { ranks, by_target }
+    }
+
+    /// Returns the entry with the lowest version that leads to `name` and is not kept.
+    fn find(&self, name: &str, kept: &BTreeSet<&str>) -> Option<&'e str> {
+        let sources = self.by_target.get(name)?;
+        sources.iter().copied().find(|source| !kept.contains(source))
+    }
+}

@@ -1,0 +1,241 @@
+//! [`ImageSet`]: which operators a configuration file of oc-mirror selects.
+
+use serde::{Deserialize, Deserializer};
+use unlade_text::excerpt;
+use unlade_yaml::{self as yaml, Limits, Scalars};
+
+use super::choice::{BadChoice, Channels, Choice, Versions};
+use crate::Catalog;
+
+/// The kind of the configuration file.
+const KIND: &str = "ImageSetConfiguration";
+
+/// The operators of an `ImageSetConfiguration` of oc-mirror (`mirror.openshift.io/v1alpha2` and
+/// `v2alpha1`). The other parts of the file concern other images, and are ignored.
+#[derive(Debug, Clone)]
+pub struct ImageSet {
+    operators: Vec<Operators>,
+}
+
+/// The reason why a configuration file selects nothing.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The text is not YAML.
+    #[error("the text is not YAML")]
+    Syntax(#[from] yaml::Error),
+    /// The file is of another kind.
+    #[error("the document is not an {KIND}")]
+    Kind,
+    /// A field of the operators is unknown, or has the wrong type.
+    #[error("mirror.operators cannot be read")]
+    Fields(#[from] serde_json::Error),
+    /// The file selects no operators.
+    #[error("mirror.operators is empty")]
+    Empty,
+    /// A version is invalid.
+    #[error("a version of package {} is invalid", excerpt::shorten(package))]
+    Version {
+        /// The package.
+        package: String,
+        /// The reason.
+        #[source]
+        source: BadChoice,
+    },
+    /// The file has several catalogs, and none of them has the wanted name.
+    #[error("the file selects from {names}, and not from {}", excerpt::shorten(name))]
+    Catalog {
+        /// The wanted name.
+        name: String,
+        /// The names in the file.
+        names: String,
+    },
+}
+
+#[derive(Debug, Deserialize)]
+struct Document {
+    kind: String,
+    #[serde(default)]
+    mirror: Option<Mirror>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Mirror {
+    #[serde(default, deserialize_with = "list")]
+    operators: Vec<Operators>,
+}
+
+/// The selection from one catalog. A field that is not here would change the selection in a way that
+/// nobody would see, so it is an error.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(dead_code, reason = "fields that say where images go have no effect on the selection")]
+struct Operators {
+    catalog: String,
+    #[serde(default)]
+    full: bool,
+    #[serde(default, deserialize_with = "list")]
+    packages: Vec<Package>,
+    #[serde(default)]
+    target_catalog: String,
+    #[serde(default)]
+    target_name: String,
+    #[serde(default)]
+    target_tag: String,
+    #[serde(default)]
+    target_catalog_source_template: String,
+    #[serde(default)]
+    skip_dependencies: bool,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Package {
+    name: String,
+    #[serde(default, deserialize_with = "list")]
+    channels: Vec<Channel>,
+    #[serde(default)]
+    min_version: String,
+    #[serde(default)]
+    max_version: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Channel {
+    name: String,
+    #[serde(default)]
+    min_version: String,
+    #[serde(default)]
+    max_version: String,
+}
+
+/// Reads a list. As in Go, `null` is an empty list.
+fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
+    Ok(Option::<Vec<T>>::deserialize(from)?.unwrap_or_default())
+}
+
+impl ImageSet {
+    /// Parses a configuration file.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the text is not such a file, if it selects no operators, or if a field of
+    /// `mirror.operators` is not known.
+    pub fn parse(text: &[u8], limits: &Limits) -> Result<Self, Error> {
+        let tree = yaml::read(text, Scalars::Resolved, limits)?.tree;
+        let kind = tree.root().get("kind").and_then(|kind| kind.as_str());
+        if kind != Some(KIND) {
+            return Err(Error::Kind);
+        }
+        let document: Document = serde_json::from_str(&tree.root().to_float_json())?;
+        debug_assert_eq!(document.kind, KIND);
+        let Mirror { operators } = document.mirror.unwrap_or_default();
+        if operators.is_empty() {
+            return Err(Error::Empty);
+        }
+        Ok(Self { operators })
+    }
+
+    /// Returns the choices for a catalog, with the meaning that they have in oc-mirror v2:
+    ///
+    /// - Without a version, the head of a channel is kept; with `full`, all versions are.
+    /// - Without channels, the default channel is kept; with `full`, all channels are.
+    /// - Without packages, all packages are kept.
+    ///
+    /// `name` is the name of the catalog, which selects an entry if the file has several.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the file does not contain the catalog, or if a version is invalid.
+    pub fn choices(&self, name: &str, catalog: &Catalog) -> Result<Vec<Choice>, Error> {
+        let plain = |name: &str| name.strip_prefix("docker://").unwrap_or(name).to_owned();
+        let is_selected = |it: &&Operators| plain(&it.catalog) == plain(name);
+        let mut selected: Vec<_> = self.operators.iter().filter(is_selected).collect();
+        if let ([], [only]) = (selected.as_slice(), self.operators.as_slice()) {
+            selected.push(only);
+        }
+        if selected.is_empty() {
+            let names = excerpt::list(self.operators.iter().map(|it| it.catalog.clone()), ", ");
+            return Err(Error::Catalog { name: name.to_owned(), names });
+        }
+        let mut choices = Vec::new();
+        for operators in selected {
+            let full = operators.full;
+            if operators.packages.is_empty() {
+                choices.extend(catalog.packages.iter().map(|package| Choice {
+                    package: package.name.clone(),
+                    channels: if full { Channels::All } else { Channels::Default },
+                    versions: if full { Versions::All } else { Versions::Head },
+                }));
+            }
+            for package in &operators.packages {
+                let choice = |channels, min: &str, max: &str| {
+                    let versions = between(min, max, full).map_err(|source| Error::Version {
+                        package: package.name.clone(),
+                        source,
+                    })?;
+                    Ok::<_, Error>(Choice { package: package.name.clone(), channels, versions })
+                };
+                if package.channels.is_empty() {
+                    let channels = if full { Channels::All } else { Channels::Default };
+                    choices.push(choice(channels, &package.min_version, &package.max_version)?);
+                }
+                for channel in &package.channels {
+                    let (min, max) = match (&*channel.min_version, &*channel.max_version) {
+                        ("", "") => (&*package.min_version, &*package.max_version),
+                        own => own,
+                    };
+                    choices.push(choice(Channels::Named(vec![channel.name.clone()]), min, max)?);
+                }
+            }
+        }
+        Ok(choices)
+    }
+}
+
+/// Returns the versions between two bounds, each of which can be empty.
+fn between(min: &str, max: &str, full: bool) -> Result<Versions, BadChoice> {
+    let bound = |operator, version: &str| match version {
+        "" => String::new(),
+        _ => format!("{operator}{version} "),
+    };
+    let range = bound(">=", min) + &bound("<=", max);
+    match range.trim_end() {
+        "" if full => Ok(Versions::All),
+        "" => Ok(Versions::Head),
+        range => range.parse().map(Versions::Range).map_err(BadChoice::Range),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(mirror: &str) -> Result<ImageSet, Error> {
+        let text = format!("kind: ImageSetConfiguration\n{mirror}\n");
+        ImageSet::parse(text.as_bytes(), &Limits::default())
+    }
+
+    #[test]
+    fn a_file_without_operators_is_refused() {
+        for mirror in [
+            "",
+            "mirror:",
+            "mirror: {}",
+            "mirror: {operators: }",
+            "mirror: {operators: []}",
+            "mirror: {additionalImages: [{name: x}]}",
+        ] {
+            assert!(matches!(parse(mirror), Err(Error::Empty)), "{mirror}");
+        }
+    }
+
+    #[test]
+    fn a_list_that_is_null_is_empty() {
+        let set = parse("mirror: {operators: [{catalog: x, packages: }]}").unwrap();
+        assert!(set.operators[0].packages.is_empty());
+        let set = parse("mirror: {operators: [{catalog: x, packages: [{name: a, channels: }]}]}");
+        assert!(set.unwrap().operators[0].packages[0].channels.is_empty());
+    }
+}

@@ -1,0 +1,153 @@
+//! [`Plan`]: what remains of a catalog.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use unlade_text::excerpt::shorten;
+use unlade_yaml::Limits;
+
+use super::{
+    choice::Choice,
+    need::{Key, Needs},
+    planner::Planner,
+};
+use crate::{BUNDLE, CHANNEL, Catalog, DEPRECATIONS, Meta, PACKAGE, Unnamed};
+
+/// The maximum length of a chain of dependencies.
+const MAX_DEPTH: usize = 1_000;
+
+/// The maximum number of comparisons of a version with a range. Each range that a bundle requires is
+/// compared with the versions of a package.
+pub(super) const MAX_COMPARISONS: usize = 20_000_000;
+
+/// What remains of a catalog.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The entries that remain, by package and channel.
+    pub(super) channels: BTreeMap<Key, BTreeSet<String>>,
+    pub(super) default_channels: BTreeMap<String, String>,
+    pub(super) bundles: BTreeSet<Key>,
+    /// The adjustments: what else remains and why, what is left out, and what is missing.
+    pub adjustments: Vec<String>,
+}
+
+/// The reason why a catalog cannot be filtered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A chosen package does not exist.
+    #[error("package {} does not exist", shorten(.0))]
+    Package(String),
+    /// A chosen channel does not exist.
+    #[error("channel {} of package {} does not exist", shorten(.channel), shorten(.package))]
+    Channel {
+        /// The package.
+        package: String,
+        /// The channel.
+        channel: String,
+    },
+    /// No version of a package is in the chosen range.
+    #[error("no version of package {} is in the range", shorten(.0))]
+    Versions(String),
+    /// The dependencies form too long a chain.
+    #[error("the dependencies are nested more than {MAX_DEPTH} levels deep")]
+    Depth,
+    /// The ranges of the dependencies would have to be compared with too many versions.
+    #[error("the dependencies need more than {MAX_COMPARISONS} comparisons of versions")]
+    Work,
+}
+
+impl Plan {
+    /// Decides what remains of a valid catalog. `needs` are the dependencies that are followed.
+    ///
+    /// A channel keeps the versions that were chosen, and the entries without which its graph would
+    /// be invalid. If no remaining bundle meets a requirement of a bundle, the highest version that
+    /// does remains too, in the default channel if possible.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a choice does not exist or contains no version, or if the dependencies
+    /// form too long a chain.
+    pub fn new(catalog: &Catalog, needs: &Needs, choices: &[Choice]) -> Result<Self, Error> {
+        let mut planner = Planner::new(catalog);
+        for choice in choices {
+            planner.choose(choice)?;
+        }
+        for _ in 0..MAX_DEPTH {
+            planner.complete_changed();
+            if !planner.add_dependencies(needs)? {
+                return Ok(planner.finish());
+            }
+        }
+        Err(Error::Depth)
+    }
+
+    /// Returns the compact JSON of a meta in the filtered catalog. Returns `None` if the meta is not
+    /// in it. A meta without a package remains.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the meta exceeds a limit.
+    pub fn apply(&self, meta: &Meta, limits: &Limits) -> Result<Option<String>, Unnamed> {
+        let package = if meta.schema == PACKAGE { &meta.name } else { &meta.package };
+        let is_kept = package.is_empty() || self.default_channels.contains_key(package);
+        let key = (package.clone(), meta.name.clone());
+        let json = meta.to_json();
+        match meta.schema.as_str() {
+            _ if !is_kept => Ok(None),
+            PACKAGE => edit(&json, limits, |value| {
+                if let Some(channel) = self.default_channels.get(package) {
+                    set(value, "defaultChannel", channel.as_str().into());
+                }
+            }),
+            CHANNEL => {
+                let Some(entries) = self.channels.get(&key) else { return Ok(None) };
+                edit(&json, limits, |value| {
+                    retain(value, |entry| {
+                        let name = entry.get("name").and_then(Value::as_str);
+                        name.is_some_and(|name| entries.contains(name))
+                    });
+                })
+            }
+            BUNDLE => Ok(self.bundles.contains(&key).then_some(json)),
+            DEPRECATIONS => edit(&json, limits, |value| {
+                retain(value, |entry| {
+                    let part =
+                        |name| entry.pointer(name).and_then(Value::as_str).unwrap_or_default();
+                    let key = (package.clone(), part("/reference/name").to_owned());
+                    match part("/reference/schema") {
+                        CHANNEL => self.channels.contains_key(&key),
+                        BUNDLE => self.bundles.contains(&key),
+                        _ => true,
+                    }
+                });
+            }),
+            _ => Ok(Some(json)),
+        }
+    }
+}
+
+/// Changes JSON, and returns it in the order of upstream's types.
+fn edit(
+    json: &str,
+    limits: &Limits,
+    change: impl FnOnce(&mut Value),
+) -> Result<Option<String>, Unnamed> {
+    let mut value: Value = serde_json::from_str(json)
+        .map_err(|error| Unnamed::NotJson { problem: error.to_string() })?;
+    change(&mut value);
+    Meta::from_json(&value.to_string(), limits).map(|meta| Some(meta.to_json()))
+}
+
+fn set(value: &mut Value, name: &str, new: Value) {
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert(name.to_owned(), new);
+    }
+}
+
+/// Removes entries.
+fn retain(value: &mut Value, is_kept: impl Fn(&Value) -> bool) {
+    if let Some(entries) = value.get_mut("entries").and_then(Value::as_array_mut) {
+        entries.retain(is_kept);
+    }
+}

@@ -1,0 +1,249 @@
+use std::cell::RefCell;
+use std::fmt::Write as _;
+
+use super::*;
+use crate::{Catalog, File, Limits, Severity};
+
+/// Two channels with a chain, a skipped patch, and a package on which tea.v3 depends.
+const CATALOG: &str = "
+{schema: olm.package, name: tea, defaultChannel: stable}
+---
+{schema: olm.channel, package: tea, name: stable, entries: [{name: tea.v4, replaces: tea.v3},
+  {name: tea.v3, replaces: tea.v1, skips: [tea.v2]}, {name: tea.v2}, {name: tea.v1}]}
+---
+{schema: olm.channel, package: tea, name: old, entries: [{name: tea.v1}]}
+---
+{schema: olm.deprecations, package: tea, entries: [
+  {reference: {schema: olm.channel, name: old}, message: m},
+  {reference: {schema: olm.bundle, name: tea.v2}, message: m}]}
+---
+{schema: my.schema, package: tea, name: x}
+---
+{schema: olm.package, name: pot, defaultChannel: a}
+---
+{schema: olm.channel, package: pot, name: a, entries: [{name: pot.v2, replaces: pot.v1}, {name: pot.v1}]}
+---
+{schema: olm.package, name: fire, defaultChannel: a}
+---
+{schema: olm.channel, package: fire, name: a, entries: [{name: fire.v1}]}
+";
+
+fn bundle(package: &str, version: u32, more: &str) -> String {
+    format!(
+        "---\n{{schema: olm.bundle, package: {package}, name: {package}.v{version}, image: i, \
+         properties: [{{type: olm.package, value: {{packageName: {package}, version: \
+         {version}.0.0}}}}{more}]}}\n"
+    )
+}
+
+fn text() -> String {
+    let pot = ", {type: olm.package.required, value: {packageName: pot, versionRange: <2.0.0}}";
+    let fire = "{group: g, version: v1, kind: Fire}";
+    [
+        CATALOG.to_owned(),
+        bundle("tea", 4, ", {type: olm.constraint, value: {cel: {rule: a}}}"),
+        bundle("tea", 3, pot),
+        bundle("tea", 2, ""),
+        bundle("tea", 1, ""),
+        bundle("pot", 2, ""),
+        bundle("pot", 1, &format!(", {{type: olm.gvk.required, value: {fire}}}")),
+        bundle("fire", 1, &format!(", {{type: olm.gvk, value: {fire}}}")),
+    ]
+    .concat()
+}
+
+/// Filters the catalog. Returns the names that remain, and the adjustments.
+fn filter(choices: &[&str]) -> Result<(Vec<String>, Vec<String>), Error> {
+    let limits = Limits::default();
+    let text = text();
+    let mut catalog = Catalog::default();
+    catalog.add(File::read("c.yaml", text.as_bytes(), &limits));
+    assert!(catalog.validate().is_empty(), "{:?}", catalog.validate());
+    let needs = RefCell::new(Needs::default());
+    File::read_each("c.yaml", text.as_bytes(), &limits, |meta, _| needs.borrow_mut().add(&meta));
+    let choices: Vec<_> = choices.iter().map(|choice| choice.parse().unwrap()).collect();
+    let plan = Plan::new(&catalog, &needs.into_inner(), &choices)?;
+    let kept = RefCell::new(Vec::new());
+    File::read_each("c.yaml", text.as_bytes(), &limits, |meta, _| {
+        kept.borrow_mut().extend(plan.apply(&meta, &limits.document).unwrap());
+    });
+    let kept = kept.into_inner().join("\n");
+    let mut filtered = Catalog::default();
+    filtered.add(File::read("filtered.json", kept.as_bytes(), &limits));
+    let problems = filtered.validate();
+    assert!(problems.iter().all(|it| it.severity == Severity::Warning), "{problems:?}\n{kept}");
+    let mut names = Vec::new();
+    for channel in &filtered.channels {
+        let entries: Vec<_> = channel.entries.iter().map(|entry| entry.name.as_str()).collect();
+        names.push(format!("{}/{}: {}", channel.package, channel.name, entries.join(" ")));
+    }
+    for package in &filtered.packages {
+        names.push(format!("{}: {}", package.name, package.default_channel));
+    }
+    for entry in filtered.deprecations.iter().flat_map(|all| &all.entries) {
+        names.push(format!("deprecated {}", entry.name));
+    }
+    Ok((names, plan.adjustments))
+}
+
+#[test]
+fn a_package_remains_with_what_it_depends_on() {
+    let (names, adjustments) = filter(&["tea"]).unwrap();
+    assert_eq!(
+        names,
+        [
+            "tea/stable: tea.v4 tea.v3 tea.v2 tea.v1",
+            "tea/old: tea.v1",
+            "pot/a: pot.v1",
+            "fire/a: fire.v1",
+            "tea: stable",
+            "pot: a",
+            "fire: a",
+            "deprecated old",
+            "deprecated tea.v2",
+        ]
+    );
+    assert_eq!(
+        adjustments,
+        [
+            "bundle fire.v1 of package fire remains in channel a: bundle pot.v1 requires API Fire g/v1",
+            "bundle pot.v1 of package pot remains in channel a: bundle tea.v3 requires package pot <2.0.0",
+            "bundle tea.v4 has a constraint, which is not followed",
+        ]
+    );
+}
+
+#[test]
+fn a_range_keeps_the_entries_that_the_graph_needs() {
+    for (choice, expected, n_adjustments) in [
+        ("tea:stable@<=1.0.0", "tea/stable: tea.v1", 0),
+        ("tea:stable@1.0.0 || 4.0.0", "tea/stable: tea.v4 tea.v3 tea.v1", 4),
+        // Only tea.v3 skips tea.v2, so without it there would be two heads.
+        ("tea:stable@<=2.0.0", "tea/stable: tea.v3 tea.v2 tea.v1", 3),
+        ("tea:stable@4.0.0", "tea/stable: tea.v4", 1),
+    ] {
+        let (names, adjustments) = filter(&[choice]).unwrap();
+        assert_eq!(names[0], expected, "{choice}");
+        assert_eq!(adjustments.len(), n_adjustments, "{choice}: {adjustments:#?}");
+    }
+}
+
+#[test]
+fn a_default_channel_that_is_left_out_is_replaced() {
+    let (names, adjustments) = filter(&["tea:old"]).unwrap();
+    assert_eq!(names, ["tea/old: tea.v1", "tea: old", "deprecated old"]);
+    let expected = "the default channel of package tea is old: channel stable is left out";
+    assert_eq!(adjustments, [expected]);
+}
+
+#[test]
+fn choices_that_do_not_exist_are_refused() {
+    assert_eq!(filter(&["milk"]), Err(Error::Package("milk".into())));
+    let (package, channel) = ("tea".to_owned(), "fast".to_owned());
+    assert_eq!(filter(&["tea:fast"]), Err(Error::Channel { package, channel }));
+    assert_eq!(filter(&["tea@>9.0.0"]), Err(Error::Versions("tea".into())));
+    for text in ["", ":a", "tea:", "tea:a,", "tea@latest"] {
+        assert!(text.parse::<Choice>().is_err(), "{text}");
+    }
+}
+
+/// Returns a catalog with a chain of `n` versions of a package, each of which requires its own range of
+/// versions of another package, and the API of the next one.
+fn large(n: usize) -> (Catalog, Needs) {
+    let mut text = String::new();
+    for package in ["a", "b"] {
+        let entries: Vec<_> = (0..n)
+            .map(|i| match i {
+                0 => format!("{{name: {package}.v0}}"),
+                _ => format!("{{name: {package}.v{i}, replaces: {package}.v{}}}", i - 1),
+            })
+            .collect();
+        _ = write!(
+            text,
+            "---\n{{schema: olm.package, name: {package}, defaultChannel: c}}\n---\n{{schema: \
+             olm.channel, package: {package}, name: c, entries: [{}]}}\n",
+            entries.join(", ")
+        );
+        for i in 0..n {
+            let api =
+                format!("{{type: olm.gvk, value: {{group: g, version: v1, kind: {package}}}}}");
+            let more = format!(
+                ", {api}, {{type: olm.gvk.required, value: {{group: g, version: v1, kind: b}}}}"
+            );
+            text += &bundle(package, u32::try_from(i).unwrap(), &more);
+        }
+    }
+    let limits = Limits::default();
+    let (mut catalog, needs) = (Catalog::default(), RefCell::new(Needs::default()));
+    catalog.add(File::read_with("c.yaml", text.as_bytes(), &limits, |meta, _| {
+        needs.borrow_mut().add(&meta);
+    }));
+    (catalog, needs.into_inner())
+}
+
+/// Each step for each bundle would take a minute for this catalog, and one for each need takes none.
+#[test]
+fn a_need_of_many_bundles_is_met_once() {
+    let (catalog, needs) = large(3_000);
+    let plan = Plan::new(&catalog, &needs, &["a".parse().unwrap()]).unwrap();
+    assert_eq!(plan.adjustments.len(), 3_000, "{:?}", plan.adjustments.first());
+    let part = "bundle b.v2999 of package b remains in channel c: bundle a.v0 requires API b g/v1";
+    assert_eq!(plan.adjustments[0], part);
+}
+
+#[test]
+fn the_lowest_range_of_a_long_channel_is_connected() {
+    let (catalog, needs) = large(600);
+    let choices = ["a@0.0.0 || 500.0.0".parse().unwrap()];
+    let plan = Plan::new(&catalog, &needs, &choices).unwrap();
+    let graph = plan.adjustments.iter().filter(|it| it.starts_with("entry "));
+    assert_eq!(graph.count(), 499);
+}
+
+#[test]
+fn an_image_set_selects_as_oc_mirror_does() {
+    let limits = Limits::default();
+    let mut catalog = Catalog::default();
+    catalog.add(File::read("c.yaml", text().as_bytes(), &limits));
+    let set = |operators: &str| {
+        let text = format!("kind: ImageSetConfiguration\nmirror: {{operators: [{operators}]}}\n");
+        ImageSet::parse(text.as_bytes(), &limits.document)
+    };
+    let select = |more: &str| {
+        let set = set(&format!("{{catalog: x, {more}}}")).unwrap();
+        let plan = Plan::new(&catalog, &Needs::default(), &set.choices("y", &catalog)?);
+        let plan = plan.unwrap();
+        let lists = plan.channels.iter().map(|((package, channel), names)| {
+            let names: Vec<_> = names.iter().map(String::as_str).collect();
+            format!("{package}/{channel}: {}", names.join(" "))
+        });
+        Ok::<_, ImageSetError>(lists.collect::<Vec<_>>().join(", "))
+    };
+    for (more, expected) in [
+        ("packages: [{name: tea}]", "tea/stable: tea.v4"),
+        ("packages: [{name: tea, channels: [{name: old}]}]", "tea/old: tea.v1"),
+        ("packages: [{name: tea, minVersion: 3.0.0}]", "tea/stable: tea.v3 tea.v4"),
+        (
+            "packages: [{name: tea, channels: [{name: stable, maxVersion: 1.0.0}]}]",
+            "tea/stable: tea.v1",
+        ),
+        (
+            "full: true, packages: [{name: tea}]",
+            "tea/old: tea.v1, tea/stable: tea.v1 tea.v2 tea.v3 tea.v4",
+        ),
+        ("targetTag: v1", "fire/a: fire.v1, pot/a: pot.v2, tea/stable: tea.v4"),
+    ] {
+        assert_eq!(select(more).unwrap(), expected, "{more}");
+    }
+    let invalid = "packages: [{name: tea, minVersion: latest}]";
+    assert!(matches!(select(invalid), Err(ImageSetError::Version { .. })));
+    for operators in
+        ["{catalog: x, fulll: true}", "{catalog: x, packages: [{name: a, minBundle: b}]}"]
+    {
+        assert!(matches!(set(operators), Err(ImageSetError::Fields(_))), "{operators}");
+    }
+    assert!(matches!(ImageSet::parse(b"kind: Pod", &limits.document), Err(ImageSetError::Kind)));
+    let two = set("{catalog: x}, {catalog: docker://z}").unwrap();
+    assert!(matches!(two.choices("y", &catalog), Err(ImageSetError::Catalog { .. })));
+    assert_eq!(two.choices("z", &catalog).unwrap().len(), 3);
+}

@@ -1,0 +1,70 @@
+//! [`Budget`]: what the graphs of a catalog may still cost.
+
+use unlade_bundle::version::{Range, Version};
+
+use super::selection::Error;
+
+/// The maximum number of edges. A range of versions stands for an edge from each entry in it, so
+/// the number can grow with the square of the number of entries.
+pub const MAX_EDGES: usize = 200_000;
+
+/// The maximum size of the text of the entries and edges, in bytes. Each edge repeats names or a
+/// range, which can be long.
+pub const MAX_TEXT: usize = 16 << 20;
+
+/// The maximum work for the comparisons of versions with ranges, in bytes: each comparison counts
+/// with the length of the range.
+pub const MAX_WORK: usize = 2 << 30;
+
+/// What the graphs may still cost.
+pub(super) struct Budget {
+    edges: Counter,
+    text: Counter,
+    work: Counter,
+}
+
+struct Counter {
+    used: usize,
+    limit: usize,
+}
+
+impl Budget {
+    pub(super) fn new(edges: usize, text: usize, work: usize) -> Self {
+        let counter = |limit| Counter { used: 0, limit };
+        Self { edges: counter(edges), text: counter(text), work: counter(work) }
+    }
+
+    pub(super) fn add_edge(&mut self) -> Result<(), Error> {
+        self.edges.add(1, |limit| Error::Edges { limit })
+    }
+
+    pub(super) fn add_text(&mut self, size: usize) -> Result<(), Error> {
+        self.text.add(size, |limit| Error::Text { limit })
+    }
+
+    /// Returns whether the versions are in the range with the text `text`. For a range that is invalid,
+    /// and so contains none, the list is empty: every entry can have one.
+    pub(super) fn compare(
+        &mut self,
+        text: &str,
+        versions: &[&Version],
+    ) -> Result<Vec<bool>, Error> {
+        let Ok(range) = text.parse::<Range>() else { return Ok(Vec::new()) };
+        let work = text.len().saturating_mul(versions.len());
+        self.work.add(work, |limit| Error::Work { limit })?;
+        Ok(versions.iter().map(|version| range.matches(version)).collect())
+    }
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self::new(MAX_EDGES, MAX_TEXT, MAX_WORK)
+    }
+}
+
+impl Counter {
+    fn add(&mut self, number: usize, error: impl Fn(usize) -> Error) -> Result<(), Error> {
+        self.used = self.used.saturating_add(number);
+        if self.used > self.limit { Err(error(self.limit)) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,131 @@
+//! [`Selection`]: which part of the graphs is drawn.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use unlade_bundle::version::{self, Range, Version};
+use unlade_text::excerpt;
+
+use crate::{
+    catalog::Catalog,
+    record::{Channel, Entry},
+};
+
+/// The part of the graphs that is drawn. The fields have the meaning of the options of
+/// `opm alpha render-graph`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection<'n> {
+    /// The only package to draw. All packages are drawn if it is `None`.
+    pub package: Option<&'n str>,
+    /// The entry whose version is the lowest one to draw. Only the channels of its package are
+    /// drawn.
+    pub minimum: Option<&'n str>,
+}
+
+/// The reason why the graphs cannot be drawn.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// [`Selection::minimum`] is not the name of a bundle.
+    #[error("the catalog has no bundle {}", excerpt::shorten(.0))]
+    UnknownMinimum(String),
+    /// Ranges of versions stand for too many edges.
+    #[error("the graphs have more than {limit} edges")]
+    Edges {
+        /// The maximum number of edges.
+        limit: usize,
+    },
+    /// The names and the ranges in the graphs are too long.
+    #[error("the text of the graphs is larger than {limit} bytes")]
+    Text {
+        /// The maximum size of the text, in bytes.
+        limit: usize,
+    },
+    /// There are too many versions to compare with ranges.
+    #[error("comparing the versions with the ranges needs more than {limit} units of work")]
+    Work {
+        /// The maximum work, in units.
+        limit: usize,
+    },
+}
+
+/// The versions of all bundles by their names. As in upstream, the first bundle with a name is
+/// used, whatever its package is.
+pub(super) struct Versions<'c> {
+    by_name: HashMap<&'c str, Version>,
+    zero: Version,
+}
+
+impl<'c> Versions<'c> {
+    pub(super) fn new(catalog: &'c Catalog) -> Self {
+        let mut by_name = HashMap::new();
+        for bundle in &catalog.bundles {
+            let version = || version::parse(&bundle.plain_version).unwrap_or(ZERO);
+            by_name.entry(bundle.name.as_str()).or_insert_with(version);
+        }
+        Self { by_name, zero: ZERO }
+    }
+
+    /// Returns the version of a bundle. As in upstream, it is 0.0.0 if the bundle does not exist.
+    pub(super) fn get(&self, name: &str) -> &Version {
+        self.by_name.get(name).unwrap_or(&self.zero)
+    }
+}
+
+const ZERO: Version = Version::new(0, 0, 0);
+
+/// Returns the selected channels with their selected entries, sorted by the names of the channels
+/// (operator-registry `alpha/declcfg/write.go`, `filterChannel`).
+pub(super) fn select<'c>(
+    catalog: &'c Catalog,
+    selection: &Selection<'_>,
+    versions: &Versions<'_>,
+) -> Result<Vec<Cow<'c, Channel>>, Error> {
+    if let Some(name) = selection.minimum.filter(|name| !versions.by_name.contains_key(name)) {
+        return Err(Error::UnknownMinimum(name.to_owned()));
+    }
+    let has_minimum = |channel: &&Channel| {
+        channel.entries.iter().any(|entry| Some(entry.name.as_str()) == selection.minimum)
+    };
+    let mut channels: Vec<_> = catalog.channels.iter().collect();
+    channels.sort_by_key(|channel| &channel.name);
+    let minimum_package = channels.iter().copied().find(has_minimum).map(|it| &it.package);
+    let is_selected = |channel: &&&Channel| {
+        selection.package.is_none_or(|package| package == channel.package)
+            && minimum_package.is_none_or(|package| *package == channel.package)
+    };
+    let is_filtered = selection.package.is_some() || selection.minimum.is_some();
+    let channels = channels.iter().filter(is_selected).map(|&channel| {
+        let mut channel = Cow::Borrowed(channel);
+        if let Some(minimum) = selection.minimum {
+            channel.to_mut().entries.retain_mut(|entry| cut(entry, minimum, versions));
+        }
+        channel
+    });
+    // Upstream shows a channel without entries only if no option is given.
+    Ok(channels.filter(|channel| !is_filtered || !channel.entries.is_empty()).collect())
+}
+
+/// Removes the edges of an entry to versions below that of `minimum`. Returns whether the entry is
+/// to be drawn.
+fn cut(entry: &mut Entry, minimum: &str, versions: &Versions<'_>) -> bool {
+    let floor = versions.get(minimum);
+    let is_above = |name: &str| versions.get(name).cmp_precedence(floor).is_ge();
+    let had_edges = has_edges(entry);
+    if entry.name == minimum {
+        *entry = Entry { name: std::mem::take(&mut entry.name), ..Entry::default() };
+        return true;
+    }
+    if !is_above(&entry.replaces) {
+        entry.replaces.clear();
+    }
+    entry.skips.retain(|name| is_above(name));
+    if !entry.skip_range.parse::<Range>().is_ok_and(|range| range.matches(floor)) {
+        entry.skip_range.clear();
+    }
+    has_edges(entry) || (!had_edges && is_above(&entry.name))
+}
+
+fn has_edges(entry: &Entry) -> bool {
+    !entry.replaces.is_empty() || !entry.skips.is_empty() || !entry.skip_range.is_empty()
+}

@@ -1,0 +1,100 @@
+//! The Secret with the login of a launch: it exists only while an attempt can need it.
+
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt as _;
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
+use serde_json::json;
+use tracing::warn;
+
+use super::Launch;
+use super::creation::Created;
+use crate::call::Retrier;
+use crate::object::{Facts, attach};
+use crate::{Failure, Reason};
+
+/// How long the requests that are not essential may be retried.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A Secret that this launch has created.
+#[derive(Debug)]
+pub(super) struct Lent {
+    name: String,
+    uid: Option<String>,
+}
+
+impl Launch<'_> {
+    /// Creates a Job. If the request has a login, creates its Secret before, so that it exists when
+    /// a node pulls the images.
+    pub(super) async fn create_job_with_login(
+        &self,
+        mut job: Job,
+        facts: &Facts,
+    ) -> Result<Created<Job>, Failure> {
+        let Some(secret) = self.plan.secret(&job.name_any(), Some(&self.id), facts) else {
+            return self.create_job(job).await;
+        };
+        attach(&mut job, &secret);
+        let name = secret.name_any();
+        // The Secret may exist although its creation was not confirmed. Its name is random, so it can
+        // be deleted without its uid.
+        self.set_lent(Some(Lent { name: name.clone(), uid: None }));
+        let secret = match self.create(secret).await {
+            Ok(Created::Own(secret)) => secret,
+            Ok(Created::Theirs(_)) => {
+                self.set_lent(None);
+                return Err(super::name_taken("Secret", &name));
+            }
+            Err(failure) => {
+                self.withdraw_login().await;
+                return Err(failure);
+            }
+        };
+        self.set_lent(Some(Lent { name: name.clone(), uid: secret.uid() }));
+        let created = self.create_job(job).await;
+        match &created {
+            Ok(Created::Own(job)) => self.hand_over(&name, secret.uid(), job).await,
+            // Nobody uses the Secret.
+            _ => self.withdraw_login().await,
+        }
+        created
+    }
+
+    /// Makes the Job the owner of the Secret. Until then, the ConfigMap is, which lives longer.
+    async fn hand_over(&self, name: &str, uid: Option<String>, job: &Job) {
+        let patch = Patch::Merge(json!({"metadata": {"uid": uid, "ownerReferences": [{
+            "apiVersion": "batch/v1", "kind": "Job", "name": job.name_any(), "uid": job.uid(),
+            "controller": false, "blockOwnerDeletion": false,
+        }]}}));
+        let api = self.api::<Secret>();
+        let doing = format!("make the Job the owner of Secret {name}");
+        let params = PatchParams::default();
+        let retrier = Retrier::new(&self.report, TIMEOUT);
+        let answer = retrier.send(&doing, || api.patch_metadata(name, &params, &patch)).await;
+        if let Err(failure) = answer.and_then(|answer| answer.expect_value(&doing)) {
+            warn!(%failure, secret = name, "the Secret is not deleted with the Job");
+        }
+    }
+
+    /// Deletes the Secret, because no pod of the attempt pulls an image any longer.
+    pub(super) async fn withdraw_login(&self) {
+        let Some(Lent { name, uid }) = self.set_lent(None) else { return };
+        let preconditions = Preconditions { uid, resource_version: None };
+        let params = DeleteParams::default().preconditions(preconditions);
+        let api = self.api::<Secret>();
+        let doing = format!("delete Secret {name}");
+        let retrier = Retrier::new(&self.report, TIMEOUT);
+        let answer = retrier.send(&doing, || api.delete(&name, &params)).await;
+        if let Err(failure) = answer {
+            let reason: Reason = failure.reason;
+            warn!(%failure, ?reason, secret = name, "the Secret stays until its owner is deleted");
+        }
+    }
+
+    fn set_lent(&self, lent: Option<Lent>) -> Option<Lent> {
+        std::mem::replace(&mut *self.lent.lock().unwrap_or_else(PoisonError::into_inner), lent)
+    }
+}

@@ -1,0 +1,124 @@
+//! Launches that give the nodes a login.
+
+use std::sync::{Arc, Mutex};
+
+use unlade_api_server::{Canned, Disturbance, State};
+
+use super::*;
+use crate::{Login, objects};
+
+const CONFIG: &str = r#"{"auths":{"registry.example/bundles/etcd":{"auth":"YTpi"}}}"#;
+
+fn request() -> Request {
+    Request::new(IMAGE, "default").with_login(Login::new(CONFIG))
+}
+
+/// Launches with a login. `run` is called when the Job has been created. Returns the result, and
+/// the Secrets at that time.
+async fn with_login(
+    run: impl Fn(&mut State, &Value) + Send + 'static,
+) -> (Server, Result<Launched, Failure>, Vec<Value>) {
+    let seen: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let kept = Arc::clone(&seen);
+    let server = Server::new(move |server, job| {
+        let pull_secrets = &job["spec"]["template"]["spec"]["imagePullSecrets"];
+        let name = pull_secrets[0]["name"].as_str().unwrap();
+        kept.lock().unwrap().push(server.object("secrets", name));
+        run(server, job);
+    });
+    let launched = Launcher::new(server.client(), options()).launch(&request()).await;
+    let seen = seen.lock().unwrap().clone();
+    (server, launched, seen)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_secret_exists_before_the_job_and_is_deleted_after_the_launch() {
+    let (server, launched, seen) = with_login(State::fill).await;
+    launched.unwrap();
+    let encoded = serde_json::to_value(k8s_openapi::ByteString(CONFIG.into())).unwrap();
+    assert_eq!(seen[0]["data"], json!({".dockerconfigjson": encoded}));
+    assert_eq!(seen[0]["type"], "kubernetes.io/dockerconfigjson");
+    assert_eq!(seen[0]["metadata"]["ownerReferences"][0]["kind"], "ConfigMap");
+    assert_eq!(server.count("secrets"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_attempt_has_a_secret_of_its_own_and_none_is_left_after_a_failure() {
+    let (server, launched, seen) = with_login(|server, job| {
+        let state =
+            json!({"waiting": {"reason": "CreateContainerError", "message": WITHOUT_VOLUMES}});
+        let state = if is_injected(job) { json!({"terminated": {"exitCode": 65}}) } else { state };
+        server.put("pods", pod(job, "Pending", &state));
+    })
+    .await;
+    launched.unwrap_err();
+    assert!(seen.len() > 1, "{seen:?}");
+    assert_ne!(seen[0]["metadata"]["name"], seen[1]["metadata"]["name"]);
+    assert_eq!(server.count("secrets"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_secret_of_a_dropped_launch_belongs_to_the_job_which_another_launch_adopts() {
+    let server = Server::new(|_, _| {});
+    let launcher = Launcher::new(server.client(), options());
+    let request = request();
+    let dropped = tokio::time::timeout(Duration::from_secs(5), launcher.launch(&request)).await;
+    assert!(dropped.is_err());
+    let owners = server.object("secrets", "")["metadata"]["ownerReferences"].clone();
+    let job = server.object("jobs", "-1");
+    assert_eq!((&owners[0]["kind"], &owners[0]["uid"]), (&json!("Job"), &job["metadata"]["uid"]));
+    assert_eq!(owners.as_array().unwrap().len(), 1);
+
+    let mut updates = std::pin::pin!(launcher.launch_with_updates(request));
+    loop {
+        match updates.next().await.unwrap() {
+            LaunchUpdate::Event(event) => {
+                if let Step::Adopted { differs, .. } = event.step {
+                    assert!(!differs);
+                    server.fill("");
+                }
+            }
+            LaunchUpdate::Ended(result) => break drop(result.unwrap()),
+        }
+    }
+    assert_eq!(server.count("secrets"), 1, "the Secret of the other launch is not touched");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_launch_that_may_not_create_secrets_creates_no_job() {
+    let server = Server::new(State::fill);
+    let denied = server.clone().without(&["secrets"]);
+    let failure = Launcher::new(denied.client(), options()).launch(&request()).await.unwrap_err();
+    assert_eq!(failure.reason, Reason::Forbidden, "{failure:?}");
+    assert!(failure.message.contains("create Secret"), "{failure}");
+    assert_eq!(server.count("jobs"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_whose_creation_was_not_confirmed_does_not_stay() {
+    // The Secret is created, but the response is lost, and the launch may not read Secrets.
+    let server = Server::new(State::fill).disturbed(|arrival| {
+        let (method, path) = (arrival.method, arrival.path);
+        if !path.contains("/secrets") || path.contains("dryRun") {
+            return None;
+        }
+        let lost = Canned::status(504, "Timeout", "request timed out");
+        match *method {
+            http::Method::POST => Some(Disturbance::AnswerAfterDoing(lost)),
+            http::Method::GET => Some(Disturbance::answer(403, "Forbidden", "no")),
+            _ => None,
+        }
+    });
+    Launcher::new(server.client(), options()).launch(&request()).await.unwrap_err();
+    assert_eq!((server.count("secrets"), server.count("jobs")), (0, 0));
+}
+
+#[test]
+fn a_login_is_never_shown() {
+    let request = request();
+    let shown = format!("{request:?} {:?}", objects(&request, &options()).unwrap());
+    assert!(!shown.contains("YTpi"), "{shown}");
+    let encoded = serde_json::to_string(&k8s_openapi::ByteString(CONFIG.into())).unwrap();
+    assert!(!shown.contains(encoded.trim_matches('"')), "{shown}");
+    assert!(shown.contains("-1-login") && shown.contains(".dockerconfigjson"), "{shown}");
+}

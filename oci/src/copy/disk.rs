@@ -1,0 +1,247 @@
+//! [`to_disk`]: a layout, an archive or a directory of the transport `dir:` as a destination.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Write as _};
+use std::mem;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use oci_spec::image::{Descriptor, ImageIndex};
+use serde_json::Value;
+
+use super::{Copied, Destination, Error, Failure};
+use crate::build::{self, document, output};
+use crate::layout::{INDEX, MARKER, REF_NAME};
+use crate::manifest::{blob_path, parse};
+use crate::{Reference, Transport, dir, limit};
+
+/// Creates the image in the file or directory `output` from the blobs and manifests that `copy`
+/// stores.
+///
+/// The result appears when it is complete. An existing archive is replaced, and so is an existing
+/// directory of the transport `dir:`. An existing image layout keeps its images; an image with the
+/// same name loses the name. The blobs of a layout that already exist are not read.
+///
+/// # Errors
+///
+/// Returns the error of `copy`. Also returns an error if the output cannot be written, or if it is a
+/// directory with other content.
+pub fn to_disk(
+    output: &Reference,
+    copy: impl FnOnce(&dyn Destination) -> Result<Copied, Error>,
+) -> Result<Copied, Error> {
+    let refused = |error: build::Error| Error::Destination(error.into());
+    let path = output.path.as_path();
+    let name = output::name_of(output).map_err(refused)?;
+    let is_layout = output.transport == Transport::Oci && path.join(MARKER).exists();
+    match output.transport {
+        Transport::DockerArchive => {
+            return Err(refused(build::Error::Unsupported { output: output.to_string() }));
+        }
+        Transport::OciArchive => {}
+        Transport::Oci if is_layout || !output::is_filled(path) => {}
+        Transport::Dir if dir::is_dir(path) || !output::is_filled(path) => {}
+        Transport::Oci | Transport::Dir => {
+            return Err(refused(build::Error::Exists { path: path.to_owned() }));
+        }
+    }
+    if is_layout {
+        // If the image cannot be added to the index, nothing is copied.
+        read_index(path).map_err(refused)?;
+    }
+    let fails = |source| refused(build::Error::Output { path: path.to_owned(), source });
+    let stage = if is_layout { output::stage_in(path) } else { output::stage(path) };
+    let stage = stage.map_err(fails)?;
+    let disk = Disk {
+        folder: stage.path().join("image"),
+        existing: is_layout.then(|| path.to_owned()),
+        is_dir: output.transport == Transport::Dir,
+        written: Mutex::default(),
+    };
+    fs::create_dir(&disk.folder).map_err(fails)?;
+    let copied = copy(&disk)?;
+    disk.finish(output, name, stage.path()).map_err(refused)?;
+    Ok(copied)
+}
+
+/// An image that is being written into the directory `folder`.
+struct Disk {
+    folder: PathBuf,
+    /// The layout to which the image is added.
+    existing: Option<PathBuf>,
+    is_dir: bool,
+    written: Mutex<Written>,
+}
+
+/// What was written so far.
+#[derive(Default)]
+struct Written {
+    /// The size of each blob and each manifest in bytes, by its path.
+    sizes: BTreeMap<String, u64>,
+    root: Option<Descriptor>,
+}
+
+impl Destination for Disk {
+    fn has(&self, blob: &Descriptor) -> Result<bool, Failure> {
+        let Some(layout) = &self.existing else { return Ok(false) };
+        let file = layout.join(blob_path(blob.digest())).symlink_metadata();
+        Ok(file.is_ok_and(|file| file.is_file() && file.len() == blob.size()))
+    }
+
+    fn blob(&self, blob: &Descriptor, reader: &mut dyn Read) -> Result<(), Failure> {
+        let digest = blob.digest();
+        let name = if self.is_dir { dir::blob_name(digest) } else { blob_path(digest) };
+        Ok(self.add(name, reader)?)
+    }
+
+    fn manifest(
+        &self,
+        manifest: &Descriptor,
+        mut bytes: &[u8],
+        is_root: bool,
+    ) -> Result<(), Failure> {
+        let name = match (self.is_dir, is_root) {
+            (true, true) => dir::MANIFEST.to_owned(),
+            (true, false) => dir::manifest_name(manifest.digest()),
+            (false, _) => blob_path(manifest.digest()),
+        };
+        self.add(name, &mut bytes)?;
+        if is_root {
+            self.written().root = Some(manifest.clone());
+        }
+        Ok(())
+    }
+}
+
+impl Disk {
+    fn written(&self) -> MutexGuard<'_, Written> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, name: String, reader: &mut dyn Read) -> Result<(), build::Error> {
+        let path = self.folder.join(&name);
+        let mut write = || -> io::Result<u64> {
+            path.parent().map_or(Ok(()), fs::create_dir_all)?;
+            let mut file = File::create(&path)?;
+            let size = io::copy(reader, &mut file)?;
+            // An index must not name a blob that a power failure can still take away.
+            file.sync_all()?;
+            Ok(size)
+        };
+        let size = write().map_err(|source| build::Error::Output { path, source })?;
+        self.written().sizes.insert(name, size);
+        Ok(())
+    }
+
+    /// Moves the image to `output`.
+    fn finish(
+        self,
+        output: &Reference,
+        name: Option<&str>,
+        stage: &Path,
+    ) -> Result<(), build::Error> {
+        let path = output.path.as_path();
+        let fails = |source| build::Error::Output { path: path.to_owned(), source };
+        let Written { sizes, root } = mem::take(&mut *self.written());
+        let root = root.ok_or_else(|| fails(io::ErrorKind::InvalidData.into()))?;
+        let root = output::named(root, name);
+        if self.is_dir {
+            return self.finish_dir(path, stage).map_err(fails);
+        }
+        if self.existing.is_some() {
+            return self.extend(&sizes, &root, name, (path, stage));
+        }
+        let files = output::LayoutFiles::new(root)?;
+        let written = match output.transport {
+            Transport::OciArchive => {
+                files.write_archive(&self.folder, &sizes, path, &stage.join("archive"))
+            }
+            _ => files.write_directory(&self.folder, path),
+        };
+        written.map_err(fails)
+    }
+
+    fn finish_dir(&self, path: &Path, stage: &Path) -> io::Result<()> {
+        fs::write(self.folder.join(dir::VERSION), dir::VERSION_TEXT)?;
+        let old = stage.join("old");
+        let is_replaced = dir::is_dir(path);
+        if is_replaced {
+            fs::rename(path, &old)?;
+        }
+        let moved = fs::rename(&self.folder, path);
+        if moved.is_err() && is_replaced {
+            fs::rename(&old, path)?;
+        }
+        moved
+    }
+
+    /// Adds the image to the layout at `path`: first everything that it consists of, and then its
+    /// name.
+    fn extend(
+        &self,
+        sizes: &BTreeMap<String, u64>,
+        root: &Descriptor,
+        name: Option<&str>,
+        (path, stage): (&Path, &Path),
+    ) -> Result<(), build::Error> {
+        let fails = |source| build::Error::Output { path: path.to_owned(), source };
+        // Another program may have changed the index during the copy.
+        let mut value = read_index(path)?;
+        for file in sizes.keys() {
+            let to = path.join(file);
+            to.parent().map_or(Ok(()), fs::create_dir_all).map_err(fails)?;
+            fs::rename(self.folder.join(file), to).map_err(fails)?;
+        }
+        if let Some(entries) = value.get_mut("manifests").and_then(Value::as_array_mut) {
+            insert(entries, serde_json::to_value(root)?, name);
+        }
+        let written = document::bytes(&value)?;
+        let staged = stage.join(INDEX);
+        let write = || {
+            let mut file = File::create(&staged)?;
+            file.write_all(&written)?;
+            file.sync_all()?;
+            fs::rename(&staged, path.join(INDEX))
+        };
+        write().map_err(fails)
+    }
+}
+
+/// Reads the index of the layout at `path`. It is changed as a JSON value, so that no field of
+/// another tool is lost.
+fn read_index(path: &Path) -> Result<Value, build::Error> {
+    let index = path.join(INDEX);
+    let fails = |source| build::Error::Input { path: index.clone(), source };
+    let mut bytes = Vec::new();
+    let file = File::open(&index).map_err(fails)?;
+    file.take(limit::JSON + 1).read_to_end(&mut bytes).map_err(fails)?;
+    parse::<ImageIndex>(&bytes, INDEX).map_err(|error| fails(io::Error::other(error)))?;
+    Ok(serde_json::from_slice(&bytes)?)
+}
+
+/// Inserts `new` into the entries of `index.json`, as containers/image does: another image with the
+/// same name loses it, and an entry without a name for the same image is replaced.
+fn insert(entries: &mut Vec<Value>, new: Value, name: Option<&str>) {
+    let named = |entry: &Value| {
+        let name = entry.get("annotations").and_then(|all| all.get(REF_NAME));
+        name.and_then(Value::as_str).map(str::to_owned)
+    };
+    if let Some(name) = name {
+        for entry in entries.iter_mut().filter(|entry| named(entry).as_deref() == Some(name)) {
+            if let Some(all) = entry.get_mut("annotations").and_then(Value::as_object_mut) {
+                all.remove(REF_NAME);
+                all.remove(crate::layout::CONTAINERD_NAME);
+            }
+        }
+    }
+    let same = |entry: &Value| named(entry).is_none() && entry.get("digest") == new.get("digest");
+    match entries.iter().position(same) {
+        Some(at) => {
+            if let Some(entry) = entries.get_mut(at) {
+                *entry = new;
+            }
+        }
+        None => entries.push(new),
+    }
+}

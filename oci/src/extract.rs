@@ -1,0 +1,359 @@
+//! [`extract`]: writes a directory of an image to disk, such as the catalog in a catalog image.
+//!
+//! The files of each layer are first stored under numbers. After all layers are read, and all of
+//! them match their digests, the tree is created from the files that remain. So no entry of a layer
+//! is ever written through a link of another layer.
+
+mod tree;
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::symlink;
+use std::path::{Path as FilePath, PathBuf};
+
+use self::tree::{Node, Tree};
+use crate::budget::Budget;
+use crate::image::{self, each_layer, find_manifest};
+use crate::manifest::Manifest;
+use crate::path::{self, Path};
+use crate::store::Store;
+use crate::tape::{self, Entry, Kind};
+use crate::{Digest, Options, Origin, Source, dir, limit};
+
+/// An error that prevents a directory of an image from being written to disk.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The image has no label that names the directory.
+    #[error("the image has no label {label}")]
+    Label {
+        /// The label.
+        label: String,
+    },
+    /// The label does not name a directory in the image.
+    #[error("the label {label} of the image is {path:?}, which is not a directory in it")]
+    Directory {
+        /// The label.
+        label: String,
+        /// Its value.
+        path: String,
+    },
+    /// An entry cannot be represented, or leads out of the directory.
+    #[error("{path} {problem}")]
+    Entry {
+        /// Its path in the image.
+        path: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// A layer cannot be read.
+    #[error("failed to read the tar stream")]
+    Read(#[from] io::Error),
+    /// The files of the directory, in all layers together, are larger than [`limit::EXTRACTED`].
+    #[error("{path}: the files of the directory are larger than {} bytes", limit::EXTRACTED)]
+    TooLarge {
+        /// The first file beyond the limit.
+        path: String,
+    },
+    /// A file cannot be written.
+    #[error("failed to write {}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The error of the operating system.
+        source: io::Error,
+    },
+}
+
+/// A directory of an image that was written to disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Extracted {
+    /// The directory on disk.
+    pub path: PathBuf,
+    /// The digest of the manifest of the image. `None` for a docker archive, which has no manifest.
+    pub digest: Option<Digest>,
+}
+
+/// Writes the directory that the label `label` of an image names into the empty directory `into`.
+///
+/// Links are written as they are, except that those to absolute paths in the directory become
+/// relative. The reader of the directory decides which links it follows.
+///
+/// # Errors
+///
+/// Returns an error under the same conditions as [`read`](crate::read), except for those of
+/// bundles. Also returns an error if the label or the directory does not exist, if the directory
+/// contains a device or a hard link to a file outside it, or if it cannot be written.
+pub fn extract(
+    source: &Source,
+    label: &str,
+    into: &FilePath,
+    options: &Options,
+) -> Result<Extracted, image::Error> {
+    if let Some(directory) = dir::find(source) {
+        return extract_from(&directory, label, into, options);
+    }
+    let budget = Budget::new(options.limits.clone());
+    let (store, manifest) = find_manifest(source, options, &budget)?;
+    write(&store, &manifest, label, into, &budget)
+}
+
+/// Does the same as [`extract`], for an image in an [`Origin`], such as one in a registry.
+///
+/// # Errors
+///
+/// Returns an error if the origin fails, and under the same conditions as [`extract`].
+pub fn extract_from(
+    origin: &dyn Origin,
+    label: &str,
+    into: &FilePath,
+    options: &Options,
+) -> Result<Extracted, image::Error> {
+    let budget = Budget::new(options.limits.clone());
+    let store = Store::origin(origin, &budget);
+    let manifest = image::find_in_origin(origin, &store, options, &budget)?;
+    write(&store, &manifest, label, into, &budget)
+}
+
+fn write(
+    store: &Store<'_>,
+    manifest: &Manifest,
+    label: &str,
+    into: &FilePath,
+    budget: &Budget,
+) -> Result<Extracted, image::Error> {
+    let refused = |error: Error| image::Error::Extract(error);
+    let named = manifest.labels.get(label).filter(|path| !path.is_empty());
+    let named = named.ok_or_else(|| refused(Error::Label { label: label.to_owned() }))?;
+    let not_a_directory = || {
+        refused(Error::Directory { label: label.to_owned(), path: path::display(named.as_bytes()) })
+    };
+    let root = path::normalize(named.as_bytes()).ok_or_else(not_a_directory)?;
+    let staged = into.join("files");
+    let fails = |source| refused(Error::Write { path: into.to_owned(), source });
+    fs::create_dir(&staged).map_err(fails)?;
+    let mut extraction = Extraction {
+        root: &root,
+        staged: &staged,
+        budget,
+        tree: Tree::default(),
+        files: 0,
+        size: 0,
+    };
+    each_layer(store, &manifest.layers, budget, |layer, tar| {
+        extraction.push(tar).map_err(|error| match error {
+            Error::Read(source) => {
+                image::Error::Layer { layer: layer.to_owned(), source: source.into() }
+            }
+            error => refused(error),
+        })
+    })?;
+    if !matches!(extraction.tree.node(&root), Some(Node::Directory)) && !root.is_empty() {
+        return Err(not_a_directory());
+    }
+    let path = into.join("directory");
+    extraction.create(&path).map_err(refused)?;
+    fs::remove_dir_all(&staged).map_err(fails)?;
+    Ok(Extracted { path, digest: manifest.digest.clone() })
+}
+
+struct Extraction<'a> {
+    /// The path of the directory in the image.
+    root: &'a [u8],
+    /// The folder with the files, each named by a number.
+    staged: &'a FilePath,
+    budget: &'a Budget,
+    tree: Tree,
+    /// The number of the files that were stored.
+    files: usize,
+    /// The size of these files, in bytes.
+    size: u64,
+}
+
+impl Extraction<'_> {
+    /// Applies a layer to those below it.
+    fn push(&mut self, tar: &mut dyn Read) -> Result<(), Error> {
+        tape::each_within(tar, self.budget, |entry| self.add(entry))?;
+        self.tree.finish_layer().map_err(|path| entry_error(&path, "is inside a file or a link"))
+    }
+
+    fn add<R: Read>(&mut self, entry: &mut Entry<'_, R>) -> Result<(), Error> {
+        if entry.kind == Kind::GlobalHeader {
+            return Ok(());
+        }
+        if path::is_too_long(&entry.path) || path::is_too_long(&entry.link) {
+            return Err(entry_error(
+                &entry.path,
+                "is too long, or the target of its link is too long",
+            ));
+        }
+        let path = path::normalize(&entry.path)
+            .ok_or_else(|| entry_error(&entry.path, "leads out of the image"))?;
+        let directory = path::parent(&path).unwrap_or_default();
+        let name = path::name(&path);
+        if name == b".wh..wh..opq" {
+            if self.is_wanted(directory) {
+                self.budget.count_name(directory)?;
+                self.tree.hide_beneath(directory.to_owned());
+            }
+            return Ok(());
+        }
+        if name.starts_with(b".wh..wh.") {
+            return Ok(());
+        }
+        if let Some(hidden) = name.strip_prefix(b".wh.") {
+            if matches!(hidden, b"" | b"." | b"..") {
+                return Err(entry_error(&path, "is a whiteout that does not name a file"));
+            }
+            let hidden = path::join(directory, hidden);
+            if self.is_wanted(&hidden) {
+                self.budget.count_name(&hidden)?;
+                self.tree.hide(hidden);
+            }
+            return Ok(());
+        }
+        if !self.is_wanted(&path) || path.is_empty() {
+            return Ok(());
+        }
+        // Each part counts, because parent directories without an entry are created too.
+        path::parts(&path).try_for_each(|part| self.budget.count_name(part))?;
+        let is_inside = self.is_inside(&path);
+        let node = match entry.kind {
+            Kind::Directory => Node::Directory,
+            Kind::File if entry.path.ends_with(b"/") => {
+                return Err(entry_error(&path, "is a file whose path ends in a slash"));
+            }
+            Kind::File if is_inside => self.store(entry, &path)?,
+            Kind::Symlink if is_inside => {
+                self.budget.count_name(&entry.link)?;
+                Node::Link(self.relative(&entry.link, directory))
+            }
+            Kind::HardLink if is_inside => {
+                let target = path::normalize(&entry.link);
+                let node = target.and_then(|target| self.tree.file(&target));
+                node.ok_or_else(|| {
+                    entry_error(
+                        &path,
+                        "is a hard link to something other than a file in the directory",
+                    )
+                })?
+            }
+            // A parent of the directory that is not a directory.
+            _ if !is_inside => Node::Link(Vec::new()),
+            _ => return Err(entry_error(&path, "is neither a file, a directory nor a link")),
+        };
+        self.tree.add(path, node);
+        Ok(())
+    }
+
+    /// Checks whether `path` is in the directory, the directory itself, or one of its parents.
+    fn is_wanted(&self, path: &[u8]) -> bool {
+        path == self.root || self.is_inside(path) || is_beneath(self.root, path)
+    }
+
+    fn is_inside(&self, path: &[u8]) -> bool {
+        is_beneath(path, self.root)
+    }
+
+    fn store<R: Read>(&mut self, entry: &mut Entry<'_, R>, path: &[u8]) -> Result<Node, Error> {
+        self.size = self.size.saturating_add(entry.size);
+        if self.size > limit::EXTRACTED {
+            return Err(Error::TooLarge { path: path::display(path) });
+        }
+        let (number, size) = (self.files, entry.size);
+        self.files += 1;
+        let file = self.staged.join(number.to_string());
+        let fails = |source| Error::Write { path: file.clone(), source };
+        let mut output = File::create(&file).map_err(fails)?;
+        if write_file(entry, &mut output, fails)? != size {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        }
+        Ok(Node::File(number))
+    }
+
+    /// Returns the target of a link in `directory`. An absolute path in the directory that is
+    /// extracted becomes relative.
+    fn relative(&self, target: &[u8], directory: &[u8]) -> Path {
+        let inside =
+            path::normalize(target).filter(|path| target.starts_with(b"/") && self.is_inside(path));
+        let Some(path) = inside else { return target.to_owned() };
+        let depth = path::parts(directory).count() - path::parts(self.root).count();
+        let rest = path.get(self.root.len()..).unwrap_or_default();
+        let rest = rest.strip_prefix(b"/").unwrap_or(rest);
+        [b"../".repeat(depth).as_slice(), rest].concat()
+    }
+
+    /// Creates the directory at `to` on disk: first the directories and the files, and then the
+    /// links.
+    fn create(&self, to: &FilePath) -> Result<(), Error> {
+        let place = |path: &[u8]| {
+            let rest = path.get(self.root.len()..).unwrap_or_default();
+            to.join(OsStr::from_bytes(rest.strip_prefix(b"/").unwrap_or(rest)))
+        };
+        let write = |path: &[u8], create: &dyn Fn(&FilePath) -> io::Result<()>| {
+            let path = place(path);
+            create(&path).map_err(|source| Error::Write { path, source })
+        };
+        fs::create_dir(to).map_err(|source| Error::Write { path: to.to_owned(), source })?;
+        let inside = || self.tree.nodes().filter(|(path, _)| self.is_inside(path));
+        for (path, node) in inside() {
+            match node {
+                Node::Directory => write(path, &|at| fs::create_dir_all(at))?,
+                Node::File(number) => write(path, &|at| {
+                    at.parent().map_or(Ok(()), fs::create_dir_all)?;
+                    // Several names can share a file.
+                    fs::hard_link(self.staged.join(number.to_string()), at)
+                })?,
+                Node::Link(_) => {}
+            }
+        }
+        for (path, node) in inside() {
+            if let Node::Link(target) = node {
+                write(path, &|at| {
+                    at.parent().map_or(Ok(()), fs::create_dir_all)?;
+                    symlink(OsStr::from_bytes(target), at)
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Checks whether `path` is beneath `above`. Everything is beneath the root.
+fn is_beneath(path: &[u8], above: &[u8]) -> bool {
+    match path.strip_prefix(above) {
+        Some(rest) if above.is_empty() => !rest.is_empty(),
+        Some(rest) => rest.starts_with(b"/"),
+        None => false,
+    }
+}
+
+/// Copies `from` to `to`, and returns the number of bytes. An error of `to` is passed to `fails`, so
+/// that it is not reported as a damaged layer.
+fn write_file(
+    from: &mut impl Read,
+    to: &mut impl Write,
+    fails: impl Fn(io::Error) -> Error,
+) -> Result<u64, Error> {
+    let (mut buffer, mut size) = ([0; 8 << 10], 0);
+    loop {
+        let count = match from.read(&mut buffer) {
+            Ok(0) => return Ok(size),
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error.into()),
+        };
+        to.write_all(buffer.get(..count).unwrap_or_default()).map_err(&fails)?;
+        size += count as u64;
+    }
+}
+
+fn entry_error(path: &[u8], problem: &'static str) -> Error {
+    Error::Entry { path: path::display(path), problem }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+use tar::{Builder, EntryType, Header};
+
+use super::*;
+use crate::Limits;
+
+/// An entry of a layer: its path, its kind and the target of a link.
+type Raw<'a> = (&'a str, EntryType, &'a str);
+
+/// Reads a layer of these entries, without any others for their parent directories. Everything in
+/// it may take `names` bytes.
+fn push(root: &str, names: u64, entries: &[Raw<'_>]) -> Result<Tree, Error> {
+    let mut builder = Builder::new(Vec::new());
+    for &(path, kind, target) in entries {
+        let mut header = Header::new_ustar();
+        header.set_entry_type(kind);
+        header.set_size(0);
+        if kind == EntryType::Symlink {
+            builder.append_link(&mut header, path, target).unwrap();
+        } else {
+            builder.append_data(&mut header, path, io::empty()).unwrap();
+        }
+    }
+    let tar = builder.into_inner().unwrap();
+    let staged = tempfile::tempdir().unwrap();
+    let budget = Budget::new(Limits { names, ..Limits::default() });
+    let (tree, root, staged) = (Tree::default(), root.as_bytes(), staged.path());
+    let mut extraction = Extraction { root, staged, budget: &budget, tree, files: 0, size: 0 };
+    extraction.push(&mut tar.as_slice())?;
+    Ok(extraction.tree)
+}
+
+fn is_names(result: Result<Tree, Error>) -> bool {
+    result.is_err_and(|error| unlade_text::chain(&error).contains("names and link targets"))
+}
+
+#[test]
+fn a_parent_that_is_a_link_into_the_directory_is_stored_without_its_target() {
+    for path in ["configs", "configs/a", "configs/a/b"] {
+        let entry = (path, EntryType::Symlink, "/configs/a/b/x");
+        let tree = push("configs/a/b", limit::NAMES, &[entry]).unwrap();
+        assert_eq!(tree.node(path.as_bytes()), Some(&Node::Link(Vec::new())), "{path}");
+    }
+}
+
+#[test]
+fn directories_without_an_entry_count_as_names() {
+    let path = format!("configs/{}x", "d/".repeat(60));
+    let entries = [(path.as_str(), EntryType::Regular, "")];
+    // 62 parts with 128 bytes each.
+    assert!(is_names(push("configs", 62 * 128, &entries)));
+    push("configs", 63 * 128, &entries).unwrap();
+}
+
+#[test]
+fn whiteouts_count_as_names() {
+    for name in [".wh.x", ".wh..wh..opq"] {
+        let path = format!("configs/{name}");
+        let entries = vec![(path.as_str(), EntryType::Regular, ""); 10];
+        assert!(is_names(push("configs", 10 * 128, &entries)), "{name}");
+        push("configs", 10 * 160, &entries).unwrap();
+    }
+}
+
+#[test]
+fn a_full_disk_is_not_a_damaged_layer() {
+    struct Full;
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    struct Damaged;
+    impl Read for Damaged {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::InvalidData.into())
+        }
+    }
+    let fails = |source| Error::Write { path: PathBuf::from("x"), source };
+    let error = write_file(&mut &b"x"[..], &mut Full, fails).unwrap_err();
+    assert!(matches!(error, Error::Write { .. }), "{error}");
+    let error = write_file(&mut Damaged, &mut Full, fails).unwrap_err();
+    assert!(matches!(error, Error::Read(_)), "{error}");
+    let text = b"text".repeat(5_000);
+    let mut written = Vec::new();
+    assert_eq!(write_file(&mut text.as_slice(), &mut written, fails).unwrap(), 20_000);
+    assert_eq!(written, text);
+}

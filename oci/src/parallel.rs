@@ -1,0 +1,109 @@
+//! [`each`]: work on several items at the same time.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// Calls `work` for each item, in up to `limit` threads, and returns the results in the order of the
+/// items.
+///
+/// The calls start in this order. After a failure, no call starts for a later item, and the
+/// [`Turn`] of such an item ends; those for earlier items continue. So the error does not depend on
+/// the speed of the threads.
+///
+/// # Errors
+///
+/// Returns the error of the first item for which `work` fails.
+pub fn each<T: Sync, R: Send, E: Send>(
+    items: &[T],
+    limit: usize,
+    work: impl Fn(&T, &Turn<'_>) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    let (next, failed) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
+    let results = Mutex::new(Vec::with_capacity(items.len()));
+    let run = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let turn = Turn { at, failed: &failed };
+            let Some(item) = items.get(at).filter(|_| !turn.is_over()) else { return };
+            let result = work(item, &turn);
+            if result.is_err() {
+                failed.fetch_min(at, Ordering::Relaxed);
+            }
+            results.lock().unwrap_or_else(PoisonError::into_inner).push((at, result));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..limit.min(items.len()) {
+            // If the system has no thread left, the others do the work.
+            _ = thread::Builder::new().spawn_scoped(scope, run);
+        }
+        run();
+    });
+    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    results.sort_by_key(|(at, _)| *at);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+/// The turn of an item in [`each`].
+#[derive(Debug)]
+pub struct Turn<'a> {
+    at: usize,
+    /// The first item that failed.
+    failed: &'a AtomicUsize,
+}
+
+impl Turn<'_> {
+    /// Checks whether an earlier item has failed, so that the result of this one is not needed.
+    pub fn is_over(&self) -> bool {
+        self.at > self.failed.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Condvar, mpsc};
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn results_are_in_order_and_as_many_calls_run_at_once_as_allowed() {
+        let (count, changed) = (Mutex::new((0, 0)), Condvar::new());
+        let results = each(&[1, 2, 3, 4, 5, 6], 3, |item, _| {
+            let mut running = count.lock().unwrap();
+            running.0 += 1;
+            running.1 = running.0.max(running.1);
+            changed.notify_all();
+            let wait = Duration::from_secs(20);
+            let few = |(_, most): &mut (i32, i32)| *most < 3;
+            let (mut running, waited) = changed.wait_timeout_while(running, wait, few).unwrap();
+            assert!(!waited.timed_out(), "only {} calls run at once", running.1);
+            running.0 -= 1;
+            Ok::<_, ()>(item * 10)
+        });
+        assert_eq!(results, Ok(vec![10, 20, 30, 40, 50, 60]));
+        assert_eq!(count.into_inner().unwrap().1, 3);
+        assert_eq!(each(&[0; 0], 3, |_, _| Err::<(), _>(())), Ok(vec![]));
+    }
+
+    #[test]
+    fn the_first_item_that_fails_is_reported_although_a_later_one_is_faster() {
+        let (late, early) = mpsc::sync_channel(1);
+        let early = Mutex::new(early);
+        let result = each(&[0, 1, 2, 3], 2, |item, turn| match item {
+            0 => {
+                let wait = Duration::from_secs(20);
+                early.lock().unwrap().recv_timeout(wait).expect("the second item has failed");
+                assert!(!turn.is_over());
+                Err(*item)
+            }
+            1 => {
+                late.send(()).unwrap();
+                Err(*item)
+            }
+            _ => panic!("item {item} starts after a failure"),
+        });
+        assert_eq!(result, Err::<Vec<()>, _>(0));
+    }
+}

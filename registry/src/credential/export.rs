@@ -1,0 +1,121 @@
+//! [`export`]: the login for one image, as a file that contains nothing else.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::json;
+use unlade_name::ImageReference;
+
+use super::{Credentials, Error, Found, Identity, Login};
+use crate::Limits;
+
+/// A login that was taken out of the files of the user.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Exported {
+    /// The JSON of a file of docker (`config.json`).
+    pub config: SecretString,
+    /// The file or the helper from which the login is.
+    pub origin: String,
+}
+
+/// Returns the login for `image` as the JSON of a file of docker (`config.json`), which contains
+/// nothing else. Returns `None` if there is no login.
+///
+/// The entry is that of the repository of the image, not of the whole registry. The repositories of
+/// the images `with` get an entry too if they are in the same registry and the same login is for
+/// them.
+///
+/// # Errors
+///
+/// Returns [`Error::Token`] if the login is a token, because a kubelet only sends passwords. Returns
+/// an error if a file with logins cannot be read, or if a helper fails.
+pub fn export(
+    login: &Login,
+    image: &ImageReference,
+    with: &[ImageReference],
+    limits: &Limits,
+) -> Result<Option<Exported>, Error> {
+    let Some(Found { identity, origin }) = login.find(image, limits)? else { return Ok(None) };
+    let Identity::Password(credentials) = identity else {
+        return Err(Error::Token { registry: image.registry().to_owned(), origin });
+    };
+    let mut auths = serde_json::Map::new();
+    let auth = json!({"auth": encode(&credentials)});
+    auths.insert(key(image), auth.clone());
+    for other in with.iter().filter(|other| other.registry() == image.registry()) {
+        let found = login.find(other, limits)?.map(|found| found.identity);
+        if matches!(found, Some(Identity::Password(found)) if found.is_same(&credentials)) {
+            auths.insert(key(other), auth.clone());
+        }
+    }
+    Ok(Some(Exported { config: json!({"auths": auths}).to_string().into(), origin }))
+}
+
+/// Returns the key by which a kubelet finds the entry for an image.
+fn key(image: &ImageReference) -> String {
+    let (registry, repository) = (image.registry(), image.repository());
+    // The kubelet removes these from a key, so such an entry would be for another repository.
+    if repository.starts_with("v1/") || repository.starts_with("v2/") {
+        return registry.to_owned();
+    }
+    format!("{registry}/{repository}")
+}
+
+fn encode(login: &Credentials) -> String {
+    BASE64_STANDARD.encode(format!("{}:{}", login.user(), login.password().expose_secret()))
+}
+
+impl Credentials {
+    fn is_same(&self, other: &Self) -> bool {
+        self.user() == other.user()
+            && self.password().expose_secret() == other.password().expose_secret()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::credential::Stored;
+
+    /// Exports from a file with these logins for `a.example/team/etcd:1`.
+    fn exported(auths: &Value, with: &[&str]) -> Result<Option<Value>, Error> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("auth.json");
+        fs::write(&path, json!({"auths": auths}).to_string()).unwrap();
+        let image = "a.example/team/etcd:1".parse().unwrap();
+        let with: Vec<_> = with.iter().map(|image| image.parse().unwrap()).collect();
+        let login = Login::Stored(Stored::file(path));
+        let found = export(&login, &image, &with, &Limits::default())?;
+        Ok(found.map(|found| serde_json::from_str(found.config.expose_secret()).unwrap()))
+    }
+
+    #[test]
+    fn only_the_login_for_the_image_is_exported() {
+        let (ours, theirs) = (json!({"auth": "YTpi"}), json!({"auth": "Yzpk"}));
+        let auths = json!({"a.example": ours, "b.example": theirs, "a.example/other": theirs});
+        let with = ["a.example/tools/unpacker:1", "a.example/other/x:1", "b.example/x:1", "c/d:1"];
+        let found = exported(&auths, &with).unwrap().unwrap();
+        let wanted = json!({"a.example/team/etcd": ours, "a.example/tools/unpacker": ours});
+        assert_eq!(found, json!({"auths": wanted}));
+        assert!(exported(&json!({"b.example": theirs}), &[]).unwrap().is_none());
+    }
+
+    #[test]
+    fn the_entry_of_a_repository_that_looks_like_a_version_is_that_of_the_registry() {
+        assert_eq!(key(&"a.example/v2/etcd:1".parse().unwrap()), "a.example");
+    }
+
+    #[test]
+    fn a_token_is_refused_without_being_shown() {
+        let auths = json!({"a.example": {"auth": "YTpi", "identitytoken": "secret"}});
+        let error = exported(&auths, &[]).unwrap_err();
+        assert!(matches!(error, Error::Token { .. }), "{error:?}");
+        let text = format!("{error} {error:?} {:?}", error.hint());
+        assert!(!text.contains("secret") && text.contains("a.example"), "{text}");
+    }
+}

@@ -1,0 +1,212 @@
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use unlade_oci::build::{Entry, Layer, write};
+use unlade_oci::copy::{Copied, Error, Options};
+use unlade_oci::limit::TRANSFERS;
+use unlade_registry::{Cache, Credentials, Login, Progress, copy};
+
+use crate::fixture::{Fixture, bundle, plain, pull};
+use crate::push::{puts, registry};
+use crate::server::{Answer, Ask, Server};
+
+/// The number of layers: more than can be transferred at the same time.
+const LAYERS: usize = 10;
+
+/// A bundle image with [`LAYERS`] layers.
+fn many_layers() -> Fixture {
+    let folder = tempfile::tempdir().unwrap();
+    let mut image = bundle("amd64", "b");
+    for number in image.layers.len()..LAYERS {
+        let entries = [Entry::file(format!("more/{number}"), "text ".repeat(1_000 * number))];
+        image.layers.push(Layer::new(entries));
+    }
+    let output = format!("oci:{}", folder.path().join("x").display());
+    write(&image, &output.parse().unwrap()).unwrap();
+    Fixture::from_layout(&folder.path().join("x"))
+}
+
+/// Counts what happens at the same time.
+#[derive(Default)]
+struct Crowd {
+    /// The number now, and the largest number so far.
+    count: Mutex<(usize, usize)>,
+    changed: Condvar,
+    is_over: AtomicBool,
+}
+
+impl Crowd {
+    /// Returns when `size` callers have been here at the same time, or after 20 seconds. Then nobody
+    /// waits any more.
+    fn meet(&self, size: usize) {
+        let mut count = self.count.lock().unwrap();
+        count.0 += 1;
+        count.1 = count.1.max(count.0);
+        self.changed.notify_all();
+        let few = |(_, most): &mut (usize, usize)| *most < size;
+        let wait = if self.is_over.load(Ordering::SeqCst) { 0 } else { 20 };
+        let wait = Duration::from_secs(wait);
+        let (mut count, waited) = self.changed.wait_timeout_while(count, wait, few).unwrap();
+        self.is_over.fetch_or(waited.timed_out(), Ordering::SeqCst);
+        count.0 -= 1;
+    }
+
+    fn most(&self) -> usize {
+        self.count.lock().unwrap().1
+    }
+}
+
+fn is_blob(ask: &Ask) -> bool {
+    ask.method == "GET" && ask.path.contains("/blobs/")
+}
+
+/// Starts a server that answers requests for blobs when as many as are allowed have arrived.
+fn crowded(fixture: &Fixture) -> (Server, Arc<Crowd>) {
+    let (fixture, crowd) = (fixture.clone(), Arc::<Crowd>::default());
+    let counted = Arc::clone(&crowd);
+    let server = Server::start(move |_, ask| {
+        if is_blob(ask) {
+            counted.meet(TRANSFERS);
+        }
+        fixture.answer(ask)
+    });
+    (server, crowd)
+}
+
+fn copy_to(from: &Server, destination: &str) -> Result<Copied, Error> {
+    let source = format!("docker://{}/bundles/etcd:v1", from.address).parse().unwrap();
+    copy(&source, &destination.parse().unwrap(), &Options::default(), (&plain(), &plain()))
+}
+
+#[test]
+fn blobs_are_copied_at_the_same_time_to_a_registry() {
+    let fixture = many_layers();
+    let (from, crowd) = crowded(&fixture);
+    let to = registry(None);
+    let copied = copy_to(&from, &format!("docker://{}/mirror/etcd:v1", to.address)).unwrap();
+    assert_eq!(crowd.most(), TRANSFERS);
+    assert_eq!((copied.blobs, copied.present), (LAYERS + 1, 0));
+    let mut stored = puts(&to);
+    let manifest = stored.pop().unwrap();
+    assert_eq!(manifest.path, "/v2/mirror/etcd/manifests/v1");
+    assert_eq!(manifest.body, fixture.parts[&fixture.root]);
+    for (digest, bytes) in fixture.parts.iter().filter(|(digest, _)| **digest != fixture.root) {
+        let is_stored = |ask: &Ask| ask.path.ends_with(digest) && ask.body == *bytes;
+        assert!(stored.iter().any(is_stored), "{digest}");
+    }
+}
+
+#[test]
+fn the_first_bad_layer_is_reported_although_a_later_one_is_faster() {
+    let fixture = many_layers();
+    let [first, second] = [1, 4].map(|at| fixture.layers[at].clone());
+    let name = first.clone();
+    let both = Crowd::default();
+    let server = Server::start(move |_, ask| {
+        if ask.path.contains(&first) || ask.path.contains(&second) {
+            // Neither fails before both are requested.
+            both.meet(2);
+            return Answer::new(404);
+        }
+        fixture.answer(ask)
+    });
+    let folder = tempfile::tempdir().unwrap();
+    for transport in ["oci", "oci-archive", "dir"] {
+        let output = format!("{transport}:{}", folder.path().join(transport).display());
+        let text = unlade_text::chain(&copy_to(&server, &output).unwrap_err());
+        assert!(text.contains(&format!("blob {name} does not exist")), "{text}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_bundle_is_read_with_all_blobs_at_the_same_time_if_they_can_be_kept() {
+    let fixture = many_layers();
+    let (server, crowd) = crowded(&fixture);
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::new(folder.path(), 1 << 20, |problem| panic!("{problem}"));
+    let cached = unlade_registry::Options { cache: Some(cache), ..plain() };
+    let image = pull(&server, &cached).unwrap();
+    assert_eq!(crowd.most(), TRANSFERS);
+    assert_eq!(server.asks_for("/blobs/").len(), LAYERS + 1);
+    assert_eq!(pull(&server, &cached).unwrap(), image);
+    assert_eq!(server.asks_for("/blobs/").len(), LAYERS + 1, "the cache has all blobs");
+
+    let one_by_one = Server::start(move |_, ask| fixture.answer(ask));
+    assert_eq!(pull(&one_by_one, &plain()).unwrap(), image);
+}
+
+#[test]
+fn blobs_are_not_read_in_advance_if_they_would_fill_the_cache() {
+    let fixture = many_layers();
+    let blobs = fixture.parts.iter().filter(|(digest, _)| **digest != fixture.root);
+    let size: usize = blobs.map(|(_, bytes)| bytes.len()).sum();
+    let server = Server::start(move |_, ask| fixture.answer(ask));
+    let folder = tempfile::tempdir().unwrap();
+    // The last layer displaces the first blobs, which must have been used by then.
+    let cache = Cache::new(folder.path(), size as u64 - 1, |problem| panic!("{problem}"));
+    pull(&server, &unlade_registry::Options { cache: Some(cache), ..plain() }).unwrap();
+    assert_eq!(server.asks_for("/blobs/").len(), LAYERS + 1, "each blob is read once");
+}
+
+#[test]
+fn requests_at_the_same_time_log_in_once() {
+    let fixture = many_layers();
+    let logins = Arc::new(AtomicUsize::new(0));
+    let (count, crowd) = (Arc::clone(&logins), Crowd::default());
+    let server = Server::start(move |address, ask| {
+        if ask.path.starts_with("/token") {
+            let number = count.fetch_add(1, Ordering::SeqCst) + 1;
+            return Answer::body(format!("{{\"token\":\"t{number}\"}}"));
+        }
+        // The token for the manifest is not valid for blobs.
+        let expected = if is_blob(ask) { "Bearer t2" } else { "Bearer t1" };
+        if ask.header("authorization") == Some(expected) {
+            return fixture.answer(ask);
+        }
+        if is_blob(ask) {
+            crowd.meet(TRANSFERS);
+        }
+        Answer::bearer(address)
+    });
+    let login = Login::Credentials(Credentials::new("user", "pass"));
+    let options = unlade_registry::Options { login, ..plain() };
+    let folder = tempfile::tempdir().unwrap();
+    let source = format!("docker://{}/bundles/etcd:v1", server.address).parse().unwrap();
+    let output = format!("oci:{}", folder.path().join("x").display()).parse().unwrap();
+    copy(&source, &output, &Options::default(), (&options, &plain())).unwrap();
+    assert_eq!(logins.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn the_progress_of_each_blob_begins_at_zero_and_ends_at_its_size() {
+    let fixture = many_layers();
+    let blobs = fixture.parts.iter().filter(|(digest, _)| **digest != fixture.root);
+    let expected: BTreeMap<_, _> =
+        blobs.map(|(digest, bytes)| (digest.clone(), bytes.len() as u64)).collect();
+    let from = Server::start(move |_, ask| fixture.answer(ask));
+    let seen: Arc<Mutex<BTreeMap<String, Vec<u64>>>> = Arc::default();
+    let kept = Arc::clone(&seen);
+    let progress = Progress::new(move |transfer| {
+        let positions = &mut kept.lock().unwrap();
+        positions.entry(transfer.digest.to_string()).or_default().push(transfer.position);
+    });
+    let watched = unlade_registry::Options { progress: Some(progress), ..plain() };
+    let source = format!("docker://{}/bundles/etcd:v1", from.address).parse().unwrap();
+    for sides in [(&watched, &plain()), (&plain(), &watched)] {
+        let to = registry(None);
+        let destination = format!("docker://{}/mirror/etcd:v1", to.address).parse().unwrap();
+        copy(&source, &destination, &Options::default(), sides).unwrap();
+        let seen = std::mem::take(&mut *seen.lock().unwrap());
+        let ends: BTreeMap<_, _> = seen
+            .into_iter()
+            .map(|(digest, positions)| {
+                assert!(positions[0] == 0 && positions.is_sorted(), "{positions:?}");
+                (digest, *positions.last().unwrap())
+            })
+            .collect();
+        assert_eq!(ends, expected);
+    }
+}

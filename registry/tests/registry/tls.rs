@@ -1,0 +1,169 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
+use unlade_registry::{Error, Options, Tls, tls};
+
+use crate::fixture::{Fixture, plain, pull, refusal};
+use crate::server::{Answer, Server};
+
+/// Returns options for a server with TLS, with short waits.
+fn secure(tls: Tls) -> Options {
+    Options { plain_http: false, tls, ..plain() }
+}
+
+fn serve(tls: Arc<ServerConfig>) -> Server {
+    let fixture = Fixture::image();
+    Server::start_tls(tls, move |_, ask| fixture.answer(ask))
+}
+
+/// Writes files into the folder for `server` in `folder`, and returns the options that read it.
+fn with_folder(folder: &Path, server: &Server, files: &[(&str, &str)]) -> Options {
+    let own = folder.join(&server.address);
+    fs::create_dir_all(&own).unwrap();
+    for (name, text) in files {
+        fs::write(own.join(name), text).unwrap();
+    }
+    let folders = vec![PathBuf::from("/no/such/folder"), folder.to_owned()];
+    secure(Tls { folders, ..Tls::default() })
+}
+
+/// A pair of a certificate and its key, as PEM.
+struct Pair {
+    certificate: String,
+    key: String,
+    der: rustls::pki_types::CertificateDer<'static>,
+}
+
+fn pair() -> Pair {
+    let made = rcgen::generate_simple_self_signed(["client.example".to_owned()]).unwrap();
+    let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
+    Pair { certificate, key, der: made.cert.der().clone() }
+}
+
+/// Returns a server that requires the certificate of `client`, and the certificate of the server.
+fn tls_for(client: &Pair) -> (Arc<ServerConfig>, String) {
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut roots = RootCertStore::empty();
+    roots.add(client.der.clone()).unwrap();
+    let verifier =
+        WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+    let (certificate, key) = (made.cert, made.signing_key.serialize_der());
+    let tls = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_client_cert_verifier(verifier.build().unwrap())
+        .with_single_cert(vec![certificate.der().clone()], key.try_into().unwrap())
+        .unwrap();
+    (Arc::new(tls), certificate.pem())
+}
+
+#[test]
+fn an_authority_in_a_file_is_trusted() {
+    let (tls, certificate) = crate::access::tls();
+    let server = serve(tls);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ca.pem");
+    fs::write(&path, certificate).unwrap();
+    let (error, text) = refusal(pull(&server, &secure(Tls::default())));
+    assert!(matches!(error, Some(Error::Http { .. })), "{text}");
+    assert!(error.unwrap().hint().unwrap().contains("--ca-file"), "{text}");
+    assert!(server.asks().is_empty());
+    let trusting = Tls { authorities: Some(path), ..Tls::default() };
+    pull(&server, &secure(trusting)).unwrap();
+}
+
+#[test]
+fn an_authority_in_the_folder_of_the_registry_is_trusted_there_only() {
+    let (tls, certificate) = crate::access::tls();
+    let [server, other] = [serve(Arc::clone(&tls)), serve(tls)];
+    let folder = tempfile::tempdir().unwrap();
+    let options = with_folder(folder.path(), &server, &[("ca.crt", &certificate)]);
+    pull(&server, &options).unwrap();
+    refusal(pull(&other, &options));
+    assert!(other.asks().is_empty());
+}
+
+#[test]
+fn any_certificate_and_none_is_accepted_on_request_only() {
+    let insecure = || secure(Tls { insecure: true, ..Tls::default() });
+    let server = serve(crate::access::tls().0);
+    pull(&server, &insecure()).unwrap();
+    let fixture = Fixture::image();
+    let server = Server::start(move |_, ask| fixture.answer(ask));
+    refusal(pull(&server, &secure(Tls::default())));
+    assert!(server.asks().is_empty());
+    pull(&server, &insecure()).unwrap();
+}
+
+#[test]
+fn a_certificate_of_the_client_is_presented_to_the_registry_only() {
+    let client = pair();
+    let (tls, certificate) = tls_for(&client);
+    let folder = tempfile::tempdir().unwrap();
+    let files =
+        [("ca.crt", &*certificate), ("a.cert", &client.certificate), ("a.key", &client.key)];
+    let server = serve(Arc::clone(&tls));
+    refusal(pull(&server, &with_folder(folder.path(), &server, &files[..1])));
+    assert!(server.asks().is_empty());
+    pull(&server, &with_folder(folder.path(), &server, &files)).unwrap();
+
+    // It requires the same certificate, and does not get it.
+    let storage = serve(Arc::clone(&tls));
+    let (address, fixture) = (storage.address.clone(), Fixture::image());
+    let server = Server::start_tls(tls, move |_, ask| match ask.path.split_once("/blobs/") {
+        Some(_) => Answer::new(307).with("Location", format!("https://{address}{}", ask.path)),
+        None => fixture.answer(ask),
+    });
+    refusal(pull(&server, &with_folder(folder.path(), &server, &files)));
+    assert!(!server.asks().is_empty() && storage.asks().is_empty());
+}
+
+#[test]
+fn a_registry_that_issues_its_own_tokens_gets_the_certificate_of_the_client() {
+    let client = pair();
+    let (tls, certificate) = tls_for(&client);
+    let fixture = Fixture::image();
+    let server = Server::start_tls(tls, move |address, ask| {
+        let challenge = format!(r#"Bearer realm="https://{address}/token",service="x""#);
+        match ask.header("authorization") {
+            _ if ask.path.starts_with("/token") => Answer::body(r#"{"token":"t"}"#),
+            Some("Bearer t") => fixture.answer(ask),
+            _ => Answer::new(401).with("WWW-Authenticate", challenge),
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let files =
+        [("ca.crt", &*certificate), ("a.cert", &client.certificate), ("a.key", &client.key)];
+    pull(&server, &with_folder(folder.path(), &server, &files)).unwrap();
+    assert_eq!(server.asks_for("/token").len(), 1);
+}
+
+#[test]
+fn files_that_are_not_certificates_are_named() {
+    let server = serve(crate::access::tls().0);
+    let client = pair();
+    for (files, expected) in [
+        (&[("ca.crt", "no certificate")][..], "ca.crt does not contain a certificate"),
+        (&[("a.cert", &*client.certificate)], "a.key does not exist"),
+        (&[("a.key", &client.key)], "a.cert does not exist"),
+        (
+            &[("a.cert", &client.certificate), ("a.key", "x")],
+            "a.key does not contain a private key",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let options = with_folder(folder.path(), &server, files);
+        let (error, text) = refusal(pull(&server, &options));
+        assert!(matches!(error, Some(Error::Tls { .. })), "{text}");
+        assert!(text.contains(expected), "{text}");
+        assert!(!text.contains("PRIVATE"), "{text}");
+    }
+    let missing = Tls { authorities: Some("/no/such.pem".into()), ..Tls::default() };
+    let (error, text) = refusal(pull(&server, &secure(missing)));
+    assert!(matches!(error, Some(Error::Tls { source: tls::Error::File(_), .. })), "{text}");
+    assert!(text.contains("/no/such.pem"), "{text}");
+}

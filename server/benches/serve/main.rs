@@ -1,0 +1,151 @@
+//! Measures the server beside `opm serve`: its start, its memory, and its answers.
+//!
+//! ```console
+//! $ cargo bench --package unlade-server -- CATALOG [ROUNDS] [SECONDS]
+//! ```
+//!
+//! The programs run alternately. CPU time and memory are those of the server's process.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a benchmark: what fails here ends it")]
+
+mod client;
+mod process;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{env, fs};
+
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use unlade_testbed::{Olm, Settings};
+
+use crate::client::Client;
+use crate::process::{Sample, Served};
+
+/// A program with the arguments of `opm serve`.
+struct Program {
+    path: PathBuf,
+    arguments: &'static [&'static str],
+}
+
+/// What one server did in one round.
+#[derive(Default)]
+struct Round {
+    without_cache: Sample,
+    with_cache: Sample,
+    list: Sample,
+    snapshot: Sample,
+    burst: Sample,
+    steady: Sample,
+    /// The 99th percentile of the latency of `GetBundle`.
+    p99: Duration,
+}
+
+/// A part of a round.
+type Part = fn(&Round) -> Sample;
+
+fn main() {
+    // Cargo adds `--bench`.
+    let arguments: Vec<_> = env::args().skip(1).filter(|it| it != "--bench").collect();
+    let [catalog, rest @ ..] = arguments.as_slice() else { panic!("name a catalog") };
+    let number = |at: usize, default| rest.get(at).map_or(default, |it| it.parse().unwrap());
+    let (n_rounds, n_seconds) = (number(0, 3), number(1, 60));
+    let settings = Settings::from_env().unwrap();
+    let olm = Olm::prepare(&settings.cache, &mut |line| eprintln!("{line}")).unwrap();
+    let programs = [
+        Program { path: env!("CARGO_BIN_EXE_unlade-server").into(), arguments: &[] },
+        Program { path: olm.program("opm"), arguments: &["serve", "--pprof-addr="] },
+    ];
+    let runtime = Runtime::new().unwrap();
+    let mut rounds = programs.each_ref().map(|_| Vec::new());
+    let caches = programs.each_ref().map(|program| build_cache(program, catalog.as_ref()));
+    for _ in 0..n_rounds {
+        for ((program, cache), rounds) in programs.iter().zip(&caches).zip(&mut rounds) {
+            let run = measure(program, catalog.as_ref(), cache.path(), n_seconds);
+            rounds.push(runtime.block_on(run));
+        }
+    }
+    print(&rounds, &caches.each_ref().map(|cache| size(cache.path())));
+}
+
+/// Builds a cache in a new folder.
+fn build_cache(program: &Program, catalog: &Path) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    let mut command = program.command(catalog);
+    // The cache for opm is not read by our program.
+    if program.arguments.is_empty() {
+        command.arg("--cache-format=unlade");
+    }
+    let output = command.arg("--cache-dir").arg(folder.path()).arg("--cache-only").output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    folder
+}
+
+impl Program {
+    fn command(&self, catalog: &Path) -> std::process::Command {
+        let mut command = std::process::Command::new(&self.path);
+        command.args(self.arguments).arg(catalog).arg("--termination-log=/dev/null");
+        command
+    }
+}
+
+async fn measure(program: &Program, catalog: &Path, cache: &Path, n_seconds: u32) -> Round {
+    let mut round = Round::default();
+    let served = Served::start(program.command(catalog)).await;
+    round.without_cache = served.sample();
+    drop(served);
+    let mut command = program.command(catalog);
+    command.arg("--cache-dir").arg(cache);
+    let served = Served::start(command).await;
+    round.with_cache = served.sample();
+    let mut client = Client::connect(&served.address).await;
+    let names = client.list_bundles().await;
+    round.list = served.sample_of(client.list_bundles()).await;
+    round.snapshot = served.sample_of(client.snapshot()).await;
+    round.burst = served.sample_of(client.burst()).await;
+    let steady = async { round.p99 = client.steady(&names, n_seconds).await };
+    round.steady = served.sample_of(steady).await;
+    round
+}
+
+fn size(path: &Path) -> u64 {
+    let metadata = fs::metadata(path).unwrap();
+    if metadata.is_file() {
+        return metadata.len();
+    }
+    fs::read_dir(path).unwrap().map(|entry| size(&entry.unwrap().path())).sum()
+}
+
+/// Prints the medians.
+fn print(rounds: &[Vec<Round>; 2], caches: &[u64; 2]) {
+    println!("| what | ours | opm | ratio |\n|---|--:|--:|--:|");
+    let row = |what: &str, unit: &str, value: &dyn Fn(&Round) -> f64| {
+        let [ours, theirs] = rounds.each_ref().map(|rounds| {
+            let mut values: Vec<_> = rounds.iter().map(value).collect();
+            values.sort_by(f64::total_cmp);
+            values.get(values.len() / 2).copied().unwrap_or_default()
+        });
+        println!("| {what} | {ours:.2} {unit} | {theirs:.2} {unit} | {:.3} |", ours / theirs);
+    };
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    let samples: [(_, Part); 6] = [
+        ("start without a cache", |it| it.without_cache),
+        ("start with a cache", |it| it.with_cache),
+        ("ListBundles", |it| it.list),
+        ("a snapshot as OLM takes it", |it| it.snapshot),
+        ("a burst of the package server", |it| it.burst),
+        ("1,000 GetBundle per second", |it| it.steady),
+    ];
+    for (what, sample) in samples {
+        row(&format!("{what}: time"), "ms", &|round| ms(sample(round).wall));
+        row(&format!("{what}: CPU"), "ms", &|round| ms(sample(round).cpu));
+        row(&format!("{what}: memory"), "MiB", &|round| sample(round).memory);
+        row(&format!("{what}: peak memory"), "MiB", &|round| sample(round).peak);
+    }
+    row("1,000 GetBundle per second: p99", "ms", &|round| ms(round.p99));
+    #[expect(clippy::cast_precision_loss, reason = "a cache has less than 2^53 bytes")]
+    let [ours, theirs] = caches.map(|bytes| bytes as f64 / 1e3);
+    let ratio = ours / theirs;
+    println!("| cache on disk | {ours:.0} kB | {theirs:.0} kB | {ratio:.3} |");
+}

@@ -1,0 +1,186 @@
+//! The HTTP API of catalogd, which serves catalogs in OLM v1 (operator-controller
+//! `internal/catalogd/server/handlers.go`).
+
+use std::ops::{Bound, Range};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{RawQuery, State};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::middleware;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use headers::{
+    AcceptRanges, ContentRange, ETag, HeaderMapExt as _, IfMatch, IfModifiedSince, IfNoneMatch,
+    IfRange, IfUnmodifiedSince, LastModified,
+};
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::SizeAbove;
+
+use crate::hex;
+use crate::metas::{Metas, Query};
+
+/// The format of the responses, as catalogd names it.
+const JSON_LINES: &str = "application/jsonl";
+
+/// The size from which responses are compressed, in bytes. It is that of catalogd.
+const MIN_COMPRESSED: u64 = 1_400;
+
+/// The metas, and what identifies their version to caches.
+#[derive(Debug, Clone)]
+struct Served {
+    metas: Arc<Metas>,
+    etag: ETag,
+    /// The start of the server. The time of a file could be older than that of a version that it
+    /// replaces.
+    modified: SystemTime,
+}
+
+/// Serves the API.
+pub(crate) fn router(metas: Metas) -> Router {
+    let Ok(etag) = format!("\"{}\"", hex::encode(metas.digest())).parse() else {
+        return Router::new();
+    };
+    let served = Served { metas: Arc::new(metas), etag, modified: SystemTime::now() };
+    Router::new()
+        .route("/api/v1/all", get(all))
+        .route("/api/v1/metas", get(some))
+        .with_state(served)
+        .layer(CompressionLayer::new().compress_when(SizeAbove::new(MIN_COMPRESSED)))
+        .layer(middleware::map_response(weaken))
+}
+
+/// Marks the tag of a compressed response as weak, because its bytes are not those of the others with
+/// this tag (RFC 9110, section 8.8.3.3).
+async fn weaken(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    if headers.contains_key(CONTENT_ENCODING)
+        && let Some(tag) = headers.get(ETAG)
+        && let Ok(weak) = HeaderValue::from_bytes(&[b"W/", tag.as_bytes()].concat())
+    {
+        headers.insert(ETAG, weak);
+    }
+    response
+}
+
+async fn all(State(served): State<Served>, headers: HeaderMap) -> Response {
+    let len = served.metas.len();
+    if let Some(status) = served.check(&headers) {
+        return served.respond(status, Body::empty());
+    }
+    let mut response = match served.range(&headers) {
+        None => served.send(served.metas.select(&Query::default())),
+        Some(range) if range.is_empty() => {
+            let mut response = served.respond(StatusCode::RANGE_NOT_SATISFIABLE, Body::empty());
+            response.headers_mut().typed_insert(ContentRange::unsatisfied_bytes(len));
+            response
+        }
+        Some(range) => {
+            let content_range = ContentRange::bytes(range.clone(), len);
+            let mut response = served.send(vec![range]);
+            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+            if let Ok(content_range) = content_range {
+                response.headers_mut().typed_insert(content_range);
+            }
+            response
+        }
+    };
+    response.headers_mut().typed_insert(AcceptRanges::bytes());
+    response
+}
+
+/// catalogd ignores ranges here.
+async fn some(
+    State(served): State<Served>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let Some(query) = parse(query.as_deref().unwrap_or_default()) else {
+        return (StatusCode::BAD_REQUEST, "400 Bad Request\n").into_response();
+    };
+    if let Some(status) = served.check(&headers) {
+        return served.respond(status, Body::empty());
+    }
+    let parts = served.metas.select(&query);
+    served.send(parts)
+}
+
+/// Returns `None` if there is an unknown parameter. Of several equal ones, the first counts.
+fn parse(text: &str) -> Option<Query> {
+    let (mut schema, mut package, mut name) = (None, None, None);
+    for (key, value) in form_urlencoded::parse(text.as_bytes()) {
+        let field = match &*key {
+            "schema" => &mut schema,
+            "package" => &mut package,
+            "name" => &mut name,
+            _ => return None,
+        };
+        field.get_or_insert_with(|| value.into_owned());
+    }
+    let [schema, package, name] = [schema, package, name].map(Option::unwrap_or_default);
+    Some(Query { schema, package, name })
+}
+
+impl Served {
+    /// Returns the status of a request whose conditions do not hold (RFC 9110, section 13.2.2).
+    fn check(&self, headers: &HeaderMap) -> Option<StatusCode> {
+        let is_expected = match headers.typed_get::<IfMatch>() {
+            Some(tags) => tags.precondition_passes(&self.etag),
+            None => headers
+                .typed_get::<IfUnmodifiedSince>()
+                .is_none_or(|time| time.precondition_passes(self.modified)),
+        };
+        let is_new = match headers.typed_get::<IfNoneMatch>() {
+            Some(tags) => tags.precondition_passes(&self.etag),
+            None => headers
+                .typed_get::<IfModifiedSince>()
+                .is_none_or(|time| time.is_modified(self.modified)),
+        };
+        match (is_expected, is_new) {
+            (false, _) => Some(StatusCode::PRECONDITION_FAILED),
+            (true, false) => Some(StatusCode::NOT_MODIFIED),
+            (true, true) => None,
+        }
+    }
+
+    /// Returns the wanted part of all metas, which is empty if it is behind the end. A request for
+    /// several parts gets everything (RFC 9110, section 14.2).
+    fn range(&self, headers: &HeaderMap) -> Option<Range<u64>> {
+        let len = self.metas.len();
+        let ranges = headers.typed_get::<headers::Range>()?;
+        let modified = LastModified::from(self.modified);
+        let condition = headers.typed_get::<IfRange>();
+        if condition.is_some_and(|it| it.is_modified(Some(&self.etag), Some(&modified))) {
+            return None;
+        }
+        let mut ranges = ranges.satisfiable_ranges(len);
+        let (Some((Bound::Included(start), end)), None) = (ranges.next(), ranges.next()) else {
+            return None;
+        };
+        let end = match end {
+            Bound::Included(last) if last < start => return None,
+            Bound::Included(last) => last.saturating_add(1).min(len),
+            _ => len,
+        };
+        Some(start.min(end)..end)
+    }
+
+    fn send(&self, parts: Vec<Range<u64>>) -> Response {
+        let len: u64 = parts.iter().map(|part| part.end - part.start).sum();
+        let body = Body::from_stream(Arc::clone(&self.metas).read(parts));
+        let mut response = self.respond(StatusCode::OK, body);
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON_LINES));
+        response.headers_mut().insert(CONTENT_LENGTH, len.into());
+        response
+    }
+
+    fn respond(&self, status: StatusCode, body: Body) -> Response {
+        let mut response = (status, body).into_response();
+        response.headers_mut().typed_insert(self.etag.clone());
+        response.headers_mut().typed_insert(LastModified::from(self.modified));
+        response
+    }
+}

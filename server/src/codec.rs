@@ -1,0 +1,64 @@
+//! [`Codec`]: sends responses that are already encoded.
+
+use std::marker::PhantomData;
+
+use bytes::{BufMut as _, Bytes};
+use tonic::Status;
+use tonic::codec::{DecodeBuf, Decoder, EncodeBuf, Encoder};
+
+/// An encoded protobuf message.
+///
+/// A response is assembled from parts that the index keeps encoded, so it is not decoded and
+/// encoded again for each call.
+#[derive(Debug, Clone)]
+pub(crate) struct Message(pub(crate) Bytes);
+
+/// Decodes requests of the type `R`, and sends responses as they are.
+#[derive(Debug)]
+pub(crate) struct Codec<R>(PhantomData<R>);
+
+impl<R> Default for Codec<R> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<M: prost::Message> From<&M> for Message {
+    fn from(message: &M) -> Self {
+        Self(message.encode_to_vec().into())
+    }
+}
+
+impl<R: prost::Message + Default + 'static> tonic::codec::Codec for Codec<R> {
+    type Encode = Message;
+    type Decode = R;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        Self::default()
+    }
+
+    fn decoder(&mut self) -> Self {
+        Self::default()
+    }
+}
+
+impl<R> Encoder for Codec<R> {
+    type Item = Message;
+    type Error = Status;
+
+    fn encode(&mut self, message: Message, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        buffer.put(message.0);
+        Ok(())
+    }
+}
+
+impl<R: prost::Message + Default> Decoder for Codec<R> {
+    type Item = R;
+    type Error = Status;
+
+    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<R>, Status> {
+        R::decode(buffer).map(Some).map_err(|error| Status::internal(error.to_string()))
+    }
+}

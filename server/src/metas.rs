@@ -1,0 +1,151 @@
+//! [`Metas`]: the metas of a catalog as JSON lines.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
+use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::vec::IntoIter;
+
+use bytes::Bytes;
+use futures::stream::{self, Stream, StreamExt as _};
+use sha2::{Digest as _, Sha256};
+use unlade_catalog::Meta;
+use unlade_catalog_directory as directory;
+
+use crate::load::{self, Error, Place};
+use crate::server::Options;
+
+/// The maximum number of bytes of a response that are in memory, for each connection.
+const CHUNK: u64 = 64 << 10;
+
+/// The metas of a catalog, as catalogd of OLM v1 serves them. They are in a file without a name, and
+/// their names are in memory.
+#[derive(Debug)]
+pub struct Metas {
+    file: File,
+    len: u64,
+    sections: Vec<Section>,
+    digest: [u8; 32],
+}
+
+/// A meta, and its bytes in the file.
+#[derive(Debug)]
+struct Section {
+    schema: String,
+    package: String,
+    name: String,
+    bytes: Range<u64>,
+}
+
+/// The wanted metas. An empty text accepts every value.
+#[derive(Debug, Default)]
+pub(crate) struct Query {
+    pub(crate) schema: String,
+    pub(crate) package: String,
+    pub(crate) name: String,
+}
+
+impl Metas {
+    /// Reads the catalog at `path`: a directory or a single file. It reads the files one after another,
+    /// because their order is that of the metas.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the catalog cannot be read, or if upstream cannot load it. The catalog is
+    /// not validated.
+    pub fn load(path: &Path, options: &Options) -> Result<Self, Error> {
+        let places = [Place::Temporary(&options.temporary), Place::Memory];
+        let mut limits = options.limits.clone();
+        limits.threads = 1;
+        Ok(load::write_to(&places, |file| Self::write(path, file, &limits))?.0)
+    }
+
+    /// Writes the metas to `file`, which is empty.
+    fn write(path: &Path, file: File, limits: &directory::Limits) -> Result<Self, Error> {
+        let writing = Mutex::new(Writing {
+            writer: BufWriter::with_capacity(1 << 20, file),
+            hash: Sha256::new(),
+            sections: Vec::new(),
+            written: Ok(0),
+        });
+        let reading = directory::read_each(path, limits, |meta, _| {
+            writing.lock().unwrap_or_else(PoisonError::into_inner).add(meta);
+        })?;
+        load::check(reading.problems)?;
+        let Writing { writer, hash, sections, written } =
+            writing.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let len = written.map_err(Error::Write)?;
+        let file = writer.into_inner().map_err(|error| Error::Write(error.into_error()))?;
+        Ok(Self { file, len, sections, digest: hash.finalize().into() })
+    }
+
+    /// Returns the number of bytes of all metas.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Returns the SHA-256 of all metas.
+    pub(crate) fn digest(&self) -> &[u8; 32] {
+        &self.digest
+    }
+
+    /// Returns the parts with the wanted metas, in the order of the catalog.
+    pub(crate) fn select(&self, query: &Query) -> Vec<Range<u64>> {
+        let accepts = |wanted: &String, value| wanted.is_empty() || wanted == value;
+        let mut parts: Vec<Range<u64>> = Vec::new();
+        for Section { schema, package, name, bytes } in &self.sections {
+            if !accepts(&query.schema, schema)
+                || !accepts(&query.package, package)
+                || !accepts(&query.name, name)
+            {
+                continue;
+            }
+            match parts.last_mut() {
+                Some(last) if last.end == bytes.start => last.end = bytes.end,
+                _ => parts.push(bytes.clone()),
+            }
+        }
+        parts
+    }
+
+    /// Reads parts, a small piece at a time.
+    pub(crate) fn read(
+        self: Arc<Self>,
+        parts: Vec<Range<u64>>,
+    ) -> impl Stream<Item = io::Result<Bytes>> {
+        let pieces = async |(metas, mut parts, mut part): (Arc<Self>, IntoIter<_>, Range<u64>)| {
+            if part.is_empty() {
+                part = parts.next()?;
+            }
+            let end = part.end.min(part.start + CHUNK);
+            let mut piece = vec![0; usize::try_from(end - part.start).unwrap_or_default()];
+            let read = metas.file.read_exact_at(&mut piece, part.start);
+            part.start = end;
+            Some((read.map(|()| piece.into()), (metas, parts, part)))
+        };
+        // The compression asks again after the end.
+        stream::unfold((self, parts.into_iter(), 0..0), pieces).fuse()
+    }
+}
+
+struct Writing {
+    writer: BufWriter<File>,
+    hash: Sha256,
+    sections: Vec<Section>,
+    /// The number of bytes, or the first failure.
+    written: io::Result<u64>,
+}
+
+impl Writing {
+    fn add(&mut self, meta: Meta) {
+        let Ok(start) = self.written else { return };
+        let line = meta.blob() + "\n";
+        self.written = self.writer.write_all(line.as_bytes()).map(|()| start + line.len() as u64);
+        let Ok(end) = self.written else { return };
+        self.hash.update(&line);
+        let Meta { schema, package, name, .. } = meta;
+        self.sections.push(Section { schema, package, name, bytes: start..end });
+    }
+}

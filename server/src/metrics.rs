@@ -1,0 +1,229 @@
+//! [`Metrics`]: what Prometheus can read, and [`Measured`], which measures calls.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use axum::Router;
+use axum::http::header::CONTENT_TYPE;
+use axum::routing::get;
+use futures::future::{BoxFuture, FutureExt as _};
+use http_body_util::BodyExt as _;
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+use prost::Message as _;
+use prost_types::FileDescriptorSet;
+use tokio::sync::Semaphore;
+use tonic::body::Body;
+use tonic::codegen::Service;
+use tonic::codegen::http::{HeaderMap, Request, Response};
+use tonic::{Code, Status};
+
+use crate::cache::CacheState;
+use crate::hex;
+use crate::message::DESCRIPTORS;
+
+/// The format of the response (OpenMetrics 1.0, section "Protocol Negotiation").
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The limits of the histogram, in seconds: small messages from memory, and long streams.
+const SECONDS: [f64; 9] = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0, 300.0];
+
+/// The metrics of a server.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    registry: Registry,
+    /// The methods by their paths. Other paths are counted as one method, because clients choose them.
+    methods: HashMap<String, Method>,
+    handled: Family<Handled, Counter>,
+    seconds: Family<Method, Histogram, fn() -> Histogram>,
+    sent: Counter,
+    running: Gauge,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Method {
+    grpc_service: Arc<String>,
+    grpc_method: Arc<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Handled {
+    #[prometheus(flatten)]
+    method: Method,
+    grpc_code: Arc<String>,
+}
+
+impl Metrics {
+    /// Describes a server with this cache and this catalog.
+    pub(crate) fn new(cache: &CacheState, digest: Option<&[u8; 32]>) -> Self {
+        let mut registry = Registry::default();
+        let handled = Family::default();
+        registry.register("grpc_server_handled", "Calls that ended", handled.clone());
+        let histogram: fn() -> Histogram = || Histogram::new(SECONDS);
+        let seconds = Family::new_with_constructor(histogram);
+        let help = "Time until the response was handed to the connection";
+        registry.register_with_unit("grpc_server_handling", help, Unit::Seconds, seconds.clone());
+        let own = registry.sub_registry_with_prefix("unlade_server");
+        let (sent, running) = (Counter::default(), Gauge::default());
+        let help = "Bytes of responses that were handed to connections";
+        own.register_with_unit("sent", help, Unit::Bytes, sent.clone());
+        let help = "Calls whose responses the clients have not yet received, without health checks";
+        own.register("running_calls", help, running.clone());
+        let reason = match cache {
+            CacheState::Written { reason } | CacheState::Unusable { reason, .. } => &**reason,
+            CacheState::Disabled | CacheState::Used => "",
+        };
+        let state = Info::new([
+            ("state", cache.to_string()),
+            ("reason", unlade_text::line(reason).to_string()),
+        ]);
+        own.register("cache", "What became of the cache at the start", state);
+        if let Some(digest) = digest {
+            let help = "The SHA-256 of the paths and the bytes of the catalog";
+            own.register("catalog", help, Info::new([("sha256", hex::encode(digest))]));
+        }
+        Self { registry, methods: methods(), handled, seconds, sent, running }
+    }
+
+    fn method(&self, path: &str) -> Method {
+        let unknown = || Arc::new("unknown".to_owned());
+        let known = self.methods.get(path).cloned();
+        known.unwrap_or_else(|| Method { grpc_service: unknown(), grpc_method: unknown() })
+    }
+
+    /// Returns all metrics as text. `running` is the number of running calls.
+    fn encode(&self, running: usize) -> String {
+        self.running.set(i64::try_from(running).unwrap_or(i64::MAX));
+        let mut encoded = String::new();
+        // Writing to a string cannot fail.
+        _ = text::encode(&mut encoded, &self.registry);
+        encoded
+    }
+
+    /// Serves the metrics under `/metrics`. `calls` are the free places of `limit` running calls.
+    pub(crate) fn router(self: Arc<Self>, calls: Arc<Semaphore>, limit: usize) -> Router {
+        let encode = async move || {
+            let running = limit.saturating_sub(calls.available_permits());
+            ([(CONTENT_TYPE, OPEN_METRICS)], self.encode(running))
+        };
+        Router::new().route("/metrics", get(encode))
+    }
+}
+
+/// Returns the methods of all services by their paths.
+fn methods() -> HashMap<String, Method> {
+    let sets = [
+        DESCRIPTORS,
+        tonic_health::pb::FILE_DESCRIPTOR_SET,
+        tonic_reflection::pb::v1::FILE_DESCRIPTOR_SET,
+        tonic_reflection::pb::v1alpha::FILE_DESCRIPTOR_SET,
+    ];
+    let mut methods = HashMap::new();
+    // The descriptors are part of the program.
+    let files = sets.into_iter().filter_map(|set| FileDescriptorSet::decode(set).ok());
+    for file in files.flat_map(|set| set.file) {
+        for service in &file.service {
+            let name = Arc::new(format!("{}.{}", file.package(), service.name()));
+            for method in &service.method {
+                let path = format!("/{name}/{}", method.name());
+                let grpc_method = Arc::new(method.name().to_owned());
+                methods.insert(path, Method { grpc_service: Arc::clone(&name), grpc_method });
+            }
+        }
+    }
+    methods
+}
+
+/// Returns the name of a code, as the metrics of other gRPC servers have it: that of Go.
+fn name(code: Code) -> String {
+    match code {
+        Code::Ok => "OK".to_owned(),
+        Code::Cancelled => "Canceled".to_owned(),
+        code => format!("{code:?}"),
+    }
+}
+
+/// Measures the calls of a service.
+#[derive(Debug, Clone)]
+pub(crate) struct Measured<S> {
+    inner: S,
+    metrics: Option<Arc<Metrics>>,
+}
+
+/// A running call, which is counted when it is dropped.
+struct Call {
+    metrics: Arc<Metrics>,
+    method: Method,
+    start: Instant,
+    /// The code, as soon as the response has one. Without it, the client has ended the call.
+    code: Option<Code>,
+}
+
+impl Call {
+    fn note(&mut self, headers: &HeaderMap) {
+        let status = Status::from_header_map(headers);
+        self.code = status.map(|status| status.code()).or(self.code);
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        let seconds = self.start.elapsed().as_secs_f64();
+        self.metrics.seconds.get_or_create(&self.method).observe(seconds);
+        let grpc_code = Arc::new(name(self.code.unwrap_or(Code::Cancelled)));
+        let handled = Handled { method: self.method.clone(), grpc_code };
+        self.metrics.handled.get_or_create(&handled).inc();
+    }
+}
+
+impl<S> Measured<S> {
+    /// Measures nothing if there are no metrics.
+    pub(crate) fn new(inner: S, metrics: Option<Arc<Metrics>>) -> Self {
+        Self { inner, metrics }
+    }
+}
+
+impl<S> Service<Request<Body>> for Measured<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
+    S::Future: Send + 'static,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let Some(metrics) = &self.metrics else { return self.inner.call(request).boxed() };
+        let method = metrics.method(request.uri().path());
+        let metrics = Arc::clone(metrics);
+        let mut call = Call { metrics, method, start: Instant::now(), code: None };
+        let response = self.inner.call(request);
+        let measure = |response: Response<Body>| {
+            // A response without a body has its status in the headers.
+            call.note(response.headers());
+            response.map(|body| {
+                Body::new(body.map_frame(move |frame| {
+                    if let Some(bytes) = frame.data_ref() {
+                        call.metrics.sent.inc_by(bytes.len() as u64);
+                    } else if let Some(trailers) = frame.trailers_ref() {
+                        call.note(trailers);
+                    }
+                    frame
+                }))
+            })
+        };
+        response.map(|response| response.map(measure)).boxed()
+    }
+}

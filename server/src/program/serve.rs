@@ -1,0 +1,203 @@
+//! Serves a catalog with the arguments of `opm serve`.
+
+use std::error::Error;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use rustix::io::Errno;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::spawn_blocking;
+use unlade_server::{CacheState, Listeners, Metas, OpmCacheError, Options, Server};
+
+use super::args::{Args, CacheFormat};
+use super::log;
+
+/// The reason why `--cache-only` left no cache.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to write the cache to {folder}: {failure}")]
+struct NoCache {
+    folder: String,
+    failure: String,
+}
+
+/// The port cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to listen on {address}")]
+struct Listen {
+    address: SocketAddr,
+    source: io::Error,
+}
+
+/// A catalog that can be served, also with the HTTP API of catalogd.
+struct Loaded {
+    server: Server,
+    metas: Option<Metas>,
+}
+
+/// A signal has ended `--cache-only`.
+#[derive(Debug, thiserror::Error)]
+#[error("a signal stopped the program before the cache was written")]
+struct Stopped;
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
+    let args = match Args::parse_all(arguments) {
+        Ok(args) => args,
+        Err(error) => {
+            _ = error.print();
+            // Like `opm`, whose only exit code for a failure is 1.
+            return u8::from(error.use_stderr()).into();
+        }
+    };
+    log::start(&args);
+    let args = Arc::new(args);
+    match try_run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let message = unlade_text::chain(&*error);
+            eprintln!("error: {}", unlade_text::line(&message));
+            // The log of the container also has the message, so a failure here loses nothing.
+            if let Some(path) = args.termination_log() {
+                _ = fs::write(path, message + "\n");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn try_run(args: &Arc<Args>) -> Result<(), Failure> {
+    if args.ignored.pprof_addr.as_ref().is_some_and(|address| !address.is_empty()) {
+        tracing::warn!("--pprof-addr is ignored, because this server has no profiler");
+    }
+    let runtime = Runtime::new()?;
+    let ended = runtime.block_on(run_until_signal(args));
+    // A catalog that is still being read must not keep the program from ending.
+    runtime.shutdown_background();
+    ended
+}
+
+async fn run_until_signal(args: &Arc<Args>) -> Result<(), Failure> {
+    // As process 1 of a container, the program gets only the signals that it handles.
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut stop = async || {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("stopping");
+    };
+    tracing::debug!("reading the catalog");
+    let loading = spawn_blocking({
+        let args = Arc::clone(args);
+        move || load(&args)
+    });
+    let loaded = tokio::select! {
+        loaded = loading => loaded??,
+        () = stop() => return if args.cache_only { Err(Stopped.into()) } else { Ok(()) },
+    };
+    match loaded {
+        Some(loaded) => serve(loaded, args, stop()).await,
+        None => Ok(()),
+    }
+}
+
+/// Reads the catalog, and returns it unless only the caches are wanted.
+fn load(args: &Args) -> Result<Option<Loaded>, Failure> {
+    let mut options = Options::default();
+    options.cache = args.cache_dir().map(Path::to_owned);
+    options.digest = args.metrics_addr.is_some();
+    if args.cache_only {
+        // With several threads, the order of the texts in the cache would be different each time.
+        options.limits.threads = 1;
+    }
+    let server = Server::load(&args.catalog, &options)?;
+    report(server.cache());
+    if args.cache_only {
+        write_caches(&server, args)?;
+        return Ok(None);
+    }
+    let metas = args.http_addr.map(|_| Metas::load(&args.catalog, &options)).transpose()?;
+    Ok(Some(Loaded { server, metas }))
+}
+
+fn report(cache: &CacheState) {
+    match cache {
+        CacheState::Written { reason } => {
+            tracing::info!("the catalog was read, because the cache cannot be used: {reason}");
+        }
+        CacheState::Unusable { reason, failure } => tracing::warn!(
+            "the catalog was read, because the cache cannot be used: {reason}; a new cache cannot be written: {failure}"
+        ),
+        _ => {}
+    }
+}
+
+/// Fails if the caches are not complete: an image is built with them.
+fn write_caches(server: &Server, args: &Args) -> Result<(), Failure> {
+    let Some(folder) = args.cache_dir() else { return Ok(()) };
+    if let CacheState::Unusable { failure, .. } = server.cache() {
+        let (folder, failure) = (folder.display().to_string(), failure.clone());
+        return Err(NoCache { folder, failure }.into());
+    }
+    if args.cache_format == CacheFormat::Unlade {
+        return Ok(());
+    }
+    match server.write_opm_cache(&args.catalog, folder) {
+        // This server can serve the catalog. opm can build its own format, which has no such limit.
+        Err(error @ OpmCacheError::Name(_)) => tracing::warn!("{error}; opm cannot use this cache"),
+        written => written?,
+    }
+    Ok(())
+}
+
+async fn serve(
+    Loaded { server, metas }: Loaded,
+    args: &Args,
+    stop: impl Future<Output = ()> + Send,
+) -> Result<(), Failure> {
+    // All addresses, as opm does.
+    let grpc = listen((Ipv6Addr::UNSPECIFIED, args.port).into()).await?;
+    let port = grpc.local_addr()?.port();
+    let mut listeners = Listeners::from(grpc);
+    if let Some(address) = args.metrics_addr {
+        let listener = listen(address).await?;
+        tracing::info!(address = %listener.local_addr()?, "serving metrics");
+        listeners.metrics = Some(listener);
+    }
+    if let (Some(address), Some(metas)) = (args.http_addr, metas) {
+        let listener = listen(address).await?;
+        tracing::info!(address = %listener.local_addr()?, "serving the HTTP API");
+        listeners.http = Some((listener, metas));
+    }
+    let (catalog, cache) = (args.catalog.display(), server.cache());
+    tracing::info!(%catalog, port, %cache, "serving the catalog");
+    server.serve(listeners, stop).await?;
+    Ok(())
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener, Listen> {
+    let bind = async |address| TcpListener::bind(address).await;
+    let listener = match bind(address).await {
+        // The machine has no IPv6.
+        Err(error)
+            if address.ip() == Ipv6Addr::UNSPECIFIED
+                && matches!(
+                    Errno::from_io_error(&error),
+                    Some(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL)
+                ) =>
+        {
+            bind((Ipv4Addr::UNSPECIFIED, address.port()).into()).await
+        }
+        listener => listener,
+    };
+    listener.map_err(|source| Listen { address, source })
+}

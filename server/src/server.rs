@@ -1,0 +1,232 @@
+//! [`Server`]: listens, and stops gracefully.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::channel::oneshot;
+use futures::future::{self, Either, FutureExt as _};
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::sleep;
+use tonic::service::Routes;
+use tonic_health::pb::health_server::HealthServer;
+use unlade_catalog_directory::Limits;
+
+use crate::cache::CacheState;
+use crate::call::Limited;
+use crate::health::ServerHealth;
+use crate::index::Index;
+use crate::load::{self, Error, Loaded};
+use crate::message::DESCRIPTORS;
+use crate::metas::Metas;
+use crate::metrics::{Measured, Metrics};
+use crate::opm::{self, Error as OpmCacheError};
+use crate::service::Service;
+use crate::service::generated::experimental_registry_server::ExperimentalRegistryServer;
+use crate::service::generated::registry_server::RegistryServer;
+use crate::{catalogd, connection, http};
+
+/// The time after which the server checks whether a silent client is still connected.
+const KEEPALIVE: Duration = Duration::from_mins(1);
+
+/// The maximum number of calls at a time on one connection. OLM's packageserver calls for all
+/// packages at once, and waits if the server allows fewer.
+const MAX_STREAMS: u32 = 256;
+
+/// The maximum number of resets of streams that a connection remembers, and of those that the client
+/// sends before the server has accepted the streams. Beyond that, the connection is closed.
+const MAX_RESETS: usize = 64;
+
+/// The maximum size of a request, in bytes. Requests contain names only.
+const MAX_REQUEST: usize = 64 << 10;
+
+/// The options for serving a catalog.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Options {
+    /// The folder of the cache. It is created if it does not exist. A cache that does not fit the
+    /// catalog, that is damaged, or that cannot be read or written is never an error.
+    pub cache: Option<PathBuf>,
+    /// The folder for a temporary file with the texts of the catalog, if there is no cache. If it
+    /// cannot be written to, the texts are in memory.
+    pub temporary: PathBuf,
+    /// The limits of the reader.
+    pub limits: Limits,
+    /// Whether the digest of the catalog is computed even without a cache, for the metrics.
+    pub digest: bool,
+    /// The maximum number of connections of each listener at a time. Further clients wait.
+    pub connections: usize,
+    /// The maximum number of running calls on all connections, without those for the health of the
+    /// server. Further calls are refused with `RESOURCE_EXHAUSTED`. A call runs until its client has
+    /// received the whole response, so this limits the memory that slow clients take.
+    pub calls: usize,
+    /// The time that running calls have to end when the server stops. Kubernetes kills a container
+    /// after 30 seconds.
+    pub grace: Duration,
+}
+
+/// A catalog that can be served.
+#[derive(Debug, Clone)]
+pub struct Server {
+    index: Arc<Index>,
+    cache: CacheState,
+    digest: Option<[u8; 32]>,
+    options: Options,
+}
+
+/// Where a [`Server`] listens.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Listeners {
+    /// The port for OLM.
+    pub grpc: TcpListener,
+    /// The port for Prometheus, over HTTP/1.1: `/metrics`.
+    pub metrics: Option<TcpListener>,
+    /// The port of the HTTP API of catalogd, and what it serves, over HTTP/1.1: `/api/v1/all` and
+    /// `/api/v1/metas`.
+    pub http: Option<(TcpListener, Metas)>,
+}
+
+/// Serves gRPC only.
+impl From<TcpListener> for Listeners {
+    fn from(grpc: TcpListener) -> Self {
+        Self { grpc, metrics: None, http: None }
+    }
+}
+
+/// The reason why a server stopped.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The listener or a connection failed.
+    #[error("failed to serve the catalog")]
+    Transport(#[from] tonic::transport::Error),
+    /// The descriptors of the API could not be registered.
+    #[error("failed to offer reflection")]
+    Reflection(#[from] tonic_reflection::server::Error),
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            cache: None,
+            temporary: env::temp_dir(),
+            limits: Limits::default(),
+            digest: false,
+            connections: 256,
+            calls: 2_048,
+            grace: Duration::from_secs(20),
+        }
+    }
+}
+
+impl Server {
+    /// Reads and validates the catalog at `path`: a directory or a single file.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the catalog is invalid, or if it cannot be read.
+    pub fn load(path: &Path, options: &Options) -> Result<Self, Error> {
+        let Loaded { index, cache, digest } = load::load(path, options)?;
+        Ok(Self { index: Arc::new(index), cache, digest, options: options.clone() })
+    }
+
+    /// Writes a cache in the JSON format of opm to `folder`, so that opm can serve the catalog from it.
+    /// `catalog` is the directory that was [loaded](Self::load): opm compares the cache with it, the
+    /// permissions of the files included.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the cache cannot be written, or if its format cannot represent the names
+    /// in the catalog.
+    pub fn write_opm_cache(&self, catalog: &Path, folder: &Path) -> Result<(), OpmCacheError> {
+        opm::write(&self.index, catalog, folder)
+    }
+
+    /// Returns what became of the cache.
+    pub fn cache(&self) -> &CacheState {
+        &self.cache
+    }
+
+    /// Serves the catalog until `shutdown` ends, and then until the running calls have ended, or until
+    /// [`Options::grace`] has passed.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a listener fails.
+    pub async fn serve(
+        self,
+        listeners: impl Into<Listeners>,
+        shutdown: impl Future<Output = ()> + Send,
+    ) -> Result<(), ServeError> {
+        let Listeners { grpc, metrics, http } = listeners.into();
+        let Options { connections: limit, calls: max_calls, grace, .. } = self.options;
+        let (serving, mut is_serving) = watch::channel(true);
+        let calls = Arc::new(Semaphore::new(max_calls));
+        let measured = metrics
+            .map(|listener| (listener, Arc::new(Metrics::new(&self.cache, self.digest.as_ref()))));
+        let service = Limited::new(self.routes(is_serving.clone())?, Arc::clone(&calls));
+        let metrics = measured.as_ref().map(|(_, metrics)| Arc::clone(metrics));
+        let service = Measured::new(service, metrics);
+        // The connections are tasks of their own. They end with this method, even if it is cancelled.
+        let (_connected, cut) = oneshot::channel();
+        let cut = cut.shared();
+        let metrics =
+            measured.map(|(listener, metrics)| (listener, metrics.router(calls, max_calls)));
+        let http = http.map(|(listener, metas)| (listener, catalogd::router(metas)));
+        let others = metrics.into_iter().chain(http).map(|(listener, router)| {
+            let mut is_serving = is_serving.clone();
+            let stopped = async move { _ = is_serving.wait_for(|is_serving| !is_serving).await };
+            http::serve(listener, router, limit, stopped, cut.clone()).map(Ok)
+        });
+        let others = future::try_join_all(others);
+        let connections = connection::accept(grpc, limit, cut.clone());
+        let shutdown = async move {
+            shutdown.await;
+            // Notify the clients that watch the health, so that their calls end.
+            serving.send_replace(false);
+            drop(serving);
+        };
+        let serving = tonic::transport::Server::builder()
+            .http2_keepalive_interval(Some(KEEPALIVE))
+            .http2_max_pending_accept_reset_streams(Some(MAX_RESETS))
+            .http2_max_local_error_reset_streams(Some(MAX_RESETS))
+            .max_concurrent_streams(MAX_STREAMS)
+            .serve_with_incoming_shutdown(service, connections, shutdown);
+        let serving = future::try_join(serving, others);
+        let end = async {
+            // It fails when the sender is dropped, which is the end too.
+            _ = is_serving.wait_for(|is_serving| !is_serving).await;
+            sleep(grace).await;
+        };
+        match future::select(pin!(serving), pin!(end)).await {
+            Either::Left((served, _)) => Ok(served.map(|_| ())?),
+            Either::Right(_) => {
+                tracing::warn!("calls were cut, because the grace period has ended");
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns the services.
+    pub(crate) fn routes(&self, is_serving: watch::Receiver<bool>) -> Result<Routes, ServeError> {
+        let service = Service::new(Arc::clone(&self.index));
+        let reflection = || {
+            tonic_reflection::server::Builder::configure()
+                .register_encoded_file_descriptor_set(DESCRIPTORS)
+                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        };
+        let registry = RegistryServer::new(service.clone());
+        let experimental = ExperimentalRegistryServer::new(service);
+        let health = HealthServer::new(ServerHealth::new(is_serving));
+        Ok(Routes::new(registry.max_decoding_message_size(MAX_REQUEST))
+            .add_service(experimental.max_decoding_message_size(MAX_REQUEST))
+            .add_service(health.max_decoding_message_size(MAX_REQUEST))
+            .add_service(reflection().build_v1()?.max_decoding_message_size(MAX_REQUEST))
+            .add_service(reflection().build_v1alpha()?.max_decoding_message_size(MAX_REQUEST))
+            .prepare())
+    }
+}

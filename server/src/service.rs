@@ -1,0 +1,250 @@
+//! The services `api.Registry` and `api.ExperimentalRegistry`.
+
+use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::stream::{self, BoxStream, StreamExt as _};
+use prost::Message as _;
+use prost_types::Struct;
+use tonic::{Request, Response, Status};
+use unlade_bundle::property::Gvk;
+
+use crate::bundle;
+use crate::codec::Message;
+use crate::index::{Index, Key, Located, Missing};
+use crate::message::{
+    self, Channel, ChannelEntry, ExperimentalListPackageCustomSchemasRequest,
+    GetAllProvidersRequest, GetAllReplacementsRequest, GetBundleInChannelRequest, GetBundleRequest,
+    GetDefaultProviderRequest, GetLatestProvidersRequest, GetPackageRequest, GetReplacementRequest,
+    ListBundlesRequest, ListPackageRequest, Package, PackageName,
+};
+
+pub(crate) mod custom;
+
+/// The generated traits and servers.
+#[allow(missing_docs, unreachable_pub, reason = "generated code")]
+#[allow(clippy::pedantic, reason = "generated code")]
+pub(crate) mod generated {
+    include!(concat!(env!("OUT_DIR"), "/api.Registry.rs"));
+    include!(concat!(env!("OUT_DIR"), "/api.ExperimentalRegistry.rs"));
+}
+
+/// The responses of a method that sends a stream.
+type Responses = BoxStream<'static, Result<Message, Status>>;
+
+/// Serves an index.
+#[derive(Debug, Clone)]
+pub(crate) struct Service {
+    index: Arc<Index>,
+}
+
+impl From<Missing> for Status {
+    fn from(missing: Missing) -> Self {
+        Self::unknown(missing.to_string())
+    }
+}
+
+impl Service {
+    pub(crate) fn new(index: Arc<Index>) -> Self {
+        Self { index }
+    }
+
+    fn whole(&self, found: Result<Located<'_>, Missing>) -> Result<Response<Message>, Status> {
+        bundle::encode_whole(&self.index, &found?)
+            .map(Response::new)
+            .map_err(|error| failed(&error))
+    }
+}
+
+/// Returns the status of a failure to read the texts of the catalog.
+fn failed(error: &io::Error) -> Status {
+    Status::internal(format!("failed to read the catalog: {error}"))
+}
+
+/// Returns a response of these messages.
+fn send(messages: Vec<Message>) -> Response<Responses> {
+    Response::new(stream::iter(messages.into_iter().map(Ok)).boxed())
+}
+
+fn entry(located: &Located<'_>, replaces: &str) -> Message {
+    let entry = ChannelEntry {
+        package_name: located.package_name.to_owned(),
+        channel_name: located.channel_name.to_owned(),
+        bundle_name: located.name.to_owned(),
+        replaces: replaces.to_owned(),
+    };
+    Message::from(&entry)
+}
+
+/// Returns an entry for each bundle that `located` replaces or skips.
+fn edges<'l>(
+    located: &'l Located<'_>,
+    is_wanted: impl Fn(&str) -> bool + 'l,
+) -> impl Iterator<Item = Message> + 'l {
+    let replaces = located.entry.replaces.as_str();
+    let skips = located.entry.skips.iter().map(String::as_str);
+    let skips = skips.filter(move |skip| *skip != replaces && is_wanted(skip));
+    std::iter::once(replaces).chain(skips).map(|replaces| entry(located, replaces))
+}
+
+#[tonic::async_trait]
+impl generated::registry_server::Registry for Service {
+    type ListPackagesStream = Responses;
+
+    async fn list_packages(
+        &self,
+        _: Request<ListPackageRequest>,
+    ) -> Result<Response<Responses>, Status> {
+        let names = self.index.records.packages.keys();
+        Ok(send(names.map(|name| Message::from(&PackageName { name: name.clone() })).collect()))
+    }
+
+    async fn get_package(
+        &self,
+        request: Request<GetPackageRequest>,
+    ) -> Result<Response<Message>, Status> {
+        let name = request.into_inner().name;
+        let package = self.index.package(&name)?;
+        let channels = package.channels.iter().map(|(name, channel)| Channel {
+            name: name.clone(),
+            csv_name: channel.head.clone(),
+            deprecation: message::deprecation(channel.deprecation.as_ref()),
+        });
+        let package = Package {
+            channels: channels.collect(),
+            default_channel_name: package.default_channel.clone(),
+            deprecation: message::deprecation(package.deprecation.as_ref()),
+            name,
+        };
+        Ok(Response::new(Message::from(&package)))
+    }
+
+    async fn get_bundle(
+        &self,
+        request: Request<GetBundleRequest>,
+    ) -> Result<Response<Message>, Status> {
+        let GetBundleRequest { pkg_name, channel_name, csv_name } = request.into_inner();
+        self.whole(self.index.entry(&pkg_name, &channel_name, Some(&csv_name)))
+    }
+
+    async fn get_bundle_for_channel(
+        &self,
+        request: Request<GetBundleInChannelRequest>,
+    ) -> Result<Response<Message>, Status> {
+        let GetBundleInChannelRequest { pkg_name, channel_name } = request.into_inner();
+        self.whole(self.index.entry(&pkg_name, &channel_name, None))
+    }
+
+    type GetChannelEntriesThatReplaceStream = Responses;
+
+    async fn get_channel_entries_that_replace(
+        &self,
+        request: Request<GetAllReplacementsRequest>,
+    ) -> Result<Response<Responses>, Status> {
+        let name = request.into_inner().csv_name;
+        let mut entries = Vec::new();
+        for located in self.index.entries() {
+            let replaces = &located.entry.replaces;
+            let n_skips = located.entry.skips.iter().filter(|skip| **skip == name).count();
+            let n = if *replaces == name { 1 } else { n_skips };
+            entries.extend(std::iter::repeat_n(entry(&located, replaces), n));
+        }
+        if entries.is_empty() { Err(Missing::Replacements(name).into()) } else { Ok(send(entries)) }
+    }
+
+    async fn get_bundle_that_replaces(
+        &self,
+        request: Request<GetReplacementRequest>,
+    ) -> Result<Response<Message>, Status> {
+        let GetReplacementRequest { csv_name, pkg_name, channel_name } = request.into_inner();
+        self.whole(self.index.replacement(&pkg_name, &channel_name, &csv_name))
+    }
+
+    type GetChannelEntriesThatProvideStream = Responses;
+
+    async fn get_channel_entries_that_provide(
+        &self,
+        request: Request<GetAllProvidersRequest>,
+    ) -> Result<Response<Responses>, Status> {
+        let GetAllProvidersRequest { group, version, kind, .. } = request.into_inner();
+        let api = Gvk { group, version, kind };
+        let found = self.index.entries().filter(|it| self.index.provides(it.entry, &api));
+        let entries: Vec<_> =
+            found.flat_map(|it| edges(&it, |_| true).collect::<Vec<_>>()).collect();
+        if entries.is_empty() { Err(Missing::Providers(api).into()) } else { Ok(send(entries)) }
+    }
+
+    type GetLatestChannelEntriesThatProvideStream = Responses;
+
+    async fn get_latest_channel_entries_that_provide(
+        &self,
+        request: Request<GetLatestProvidersRequest>,
+    ) -> Result<Response<Responses>, Status> {
+        let GetLatestProvidersRequest { group, version, kind, .. } = request.into_inner();
+        let api = Gvk { group, version, kind };
+        let heads = self.index.entries().filter(Located::is_head);
+        let found = heads.filter(|it| self.index.provides(it.entry, &api));
+        let edges_inside = |it: Located<'_>| {
+            let entries = &it.channel.entries;
+            edges(&it, |skip| entries.contains_key(skip)).collect::<Vec<_>>()
+        };
+        let entries: Vec<_> = found.flat_map(edges_inside).collect();
+        if entries.is_empty() { Err(Missing::Providers(api).into()) } else { Ok(send(entries)) }
+    }
+
+    async fn get_default_bundle_that_provides(
+        &self,
+        request: Request<GetDefaultProviderRequest>,
+    ) -> Result<Response<Message>, Status> {
+        let GetDefaultProviderRequest { group, version, kind, .. } = request.into_inner();
+        self.whole(self.index.default_provider(&Gvk { group, version, kind }))
+    }
+
+    type ListBundlesStream = Responses;
+
+    /// The order is that of `opm`: by channel, then by package, then by name.
+    async fn list_bundles(
+        &self,
+        _: Request<ListBundlesRequest>,
+    ) -> Result<Response<Responses>, Status> {
+        let (index, keys) = (Arc::clone(&self.index), Arc::clone(&self.index.listed));
+        // Each message is made when the client has room for it.
+        let messages = stream::iter(0..keys.len()).map(move |at| {
+            let Some(Key { channel, package, name }) = keys.get(at) else {
+                return Err(Status::internal("the index is damaged"));
+            };
+            let located = index.entry(package, channel, Some(name))?;
+            bundle::encode_listed(&index, &located).map_err(|error| failed(&error))
+        });
+        Ok(Response::new(messages.boxed()))
+    }
+}
+
+#[tonic::async_trait]
+impl generated::experimental_registry_server::ExperimentalRegistry for Service {
+    type ExperimentalListPackageCustomSchemasStream = Responses;
+
+    async fn experimental_list_package_custom_schemas(
+        &self,
+        request: Request<ExperimentalListPackageCustomSchemasRequest>,
+    ) -> Result<Response<Responses>, Status> {
+        let is_acknowledged = request.metadata().get("x-acknowledge-experimental");
+        if is_acknowledged.is_none_or(|value| value != "true") {
+            return Ok(send(Vec::new()));
+        }
+        let ExperimentalListPackageCustomSchemasRequest { schema, package_name } =
+            request.into_inner();
+        custom::check(&schema, &package_name)?;
+        let others = self.index.records.others.get(&schema);
+        let spans = others.and_then(|it| it.get(&package_name)).cloned().unwrap_or_default();
+        let index = Arc::clone(&self.index);
+        let messages = stream::iter(spans).map(move |span| {
+            let mut json = Vec::new();
+            index.content.read(span, &mut json).map_err(|error| failed(&error))?;
+            let message: Struct = custom::to_struct(&json)?;
+            Ok(Message(Bytes::from(message.encode_to_vec())))
+        });
+        Ok(Response::new(messages.boxed()))
+    }
+}

@@ -1,0 +1,191 @@
+//! A server in this process, and its clients.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tonic::client::Grpc;
+use tonic::codegen::http::uri::PathAndQuery;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Request, Status, Streaming};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
+use tonic_prost::ProstCodec;
+use unlade_server::message::{
+    Bundle, GetBundleRequest, GetPackageRequest, ListBundlesRequest, Package,
+};
+use unlade_server::{Options, ServeError, Server};
+
+/// The time after which a test fails instead of waiting.
+pub(crate) const WAIT: Duration = Duration::from_mins(1);
+
+/// The number of bytes that the server may send before a narrow client reads them, as HTTP/2 defines it.
+const WINDOW: u32 = 65_535;
+
+/// Returns a catalog with one channel of bundles that have 200 bytes each.
+pub(crate) fn catalog(n_bundles: usize) -> String {
+    let entry = |n| format!("{{name: b{n}, replaces: b{}}}", n + 1);
+    let entries: Vec<_> = (0..n_bundles).map(entry).collect();
+    let bundle = |n| {
+        format!(
+            "---\n{{schema: olm.bundle, package: tea, name: b{n}, image: 'r.example/b:{n}', \
+             properties: [{{type: olm.package, value: {{packageName: tea, version: 1.0.{n}}}}}]}}\n"
+        )
+    };
+    let bundles: String = (0..n_bundles).map(bundle).collect();
+    format!(
+        "{{schema: olm.package, name: tea, defaultChannel: c}}\n---\n\
+         {{schema: olm.channel, package: tea, name: c, entries: [{}]}}\n{bundles}",
+        entries.join(",")
+    )
+}
+
+pub(crate) struct Running {
+    pub(crate) address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    serving: JoinHandle<Result<(), ServeError>>,
+}
+
+impl Running {
+    pub(crate) async fn start(catalog: &str, change: impl FnOnce(&mut Options)) -> Self {
+        let folder = TempDir::new().unwrap();
+        fs::write(folder.path().join("catalog.yaml"), catalog).unwrap();
+        let mut options = Options::default();
+        change(&mut options);
+        let server = Server::load(folder.path(), &options).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let serving = tokio::spawn(server.serve(listener, async {
+            _ = stopped.await;
+        }));
+        Self { address, stop, serving }
+    }
+
+    /// Connects a client with a connection of its own.
+    pub(crate) async fn client(&self) -> Client {
+        Client::connect(endpoint(self.address)).await
+    }
+
+    /// Connects a client for which the server soon has to wait if it does not read.
+    pub(crate) async fn narrow_client(&self) -> Client {
+        let endpoint = endpoint(self.address).initial_stream_window_size(WINDOW);
+        Client::connect(endpoint.initial_connection_window_size(WINDOW)).await
+    }
+
+    /// Connects a client for which the server soon has to wait with each stream that it does not read.
+    pub(crate) async fn client_with_narrow_streams(&self) -> Client {
+        Client::with_narrow_streams(self.address).await
+    }
+
+    pub(crate) async fn check_health(&self) {
+        let mut client = HealthClient::new(endpoint(self.address).connect().await.unwrap());
+        client.check(HealthCheckRequest { service: String::new() }).await.unwrap();
+    }
+
+    /// Stops the server, and returns its end.
+    pub(crate) fn stop(self) -> JoinHandle<Result<(), ServeError>> {
+        self.stop.send(()).unwrap();
+        self.serving
+    }
+}
+
+fn endpoint(address: SocketAddr) -> Endpoint {
+    Channel::from_shared(format!("http://{address}")).unwrap()
+}
+
+#[derive(Clone)]
+pub(crate) struct Client(Grpc<Channel>);
+
+impl Client {
+    async fn connect(endpoint: Endpoint) -> Self {
+        Self(Grpc::new(endpoint.connect().await.unwrap()))
+    }
+
+    pub(crate) async fn with_narrow_streams(address: SocketAddr) -> Self {
+        let endpoint = endpoint(address).initial_stream_window_size(WINDOW);
+        // Streams that share a small window get frames so small that the client ends the connection.
+        Self::connect(endpoint.initial_connection_window_size(256 * WINDOW)).await
+    }
+
+    pub(crate) async fn list_bundles(&mut self) -> Result<Streaming<Bundle>, Status> {
+        let codec = ProstCodec::<ListBundlesRequest, Bundle>::default();
+        self.0.ready().await.unwrap();
+        let path = PathAndQuery::from_static("/api.Registry/ListBundles");
+        let request = Request::new(ListBundlesRequest {});
+        Ok(self.0.server_streaming(request, path, codec).await?.into_inner())
+    }
+
+    /// Calls `GetBundle`, and does not read the response after its headers.
+    pub(crate) async fn begin_bundle(&mut self) -> Result<Streaming<Bundle>, Status> {
+        let codec = ProstCodec::<GetBundleRequest, Bundle>::default();
+        self.0.ready().await.unwrap();
+        let path = PathAndQuery::from_static("/api.Registry/GetBundle");
+        let (pkg_name, channel_name) = ("tea".to_owned(), "c".to_owned());
+        let csv_name = "b0".to_owned();
+        let request = Request::new(GetBundleRequest { pkg_name, channel_name, csv_name });
+        Ok(self.0.server_streaming(request, path, codec).await?.into_inner())
+    }
+
+    pub(crate) async fn package(&mut self, name: &str) -> Result<Package, Status> {
+        let codec = ProstCodec::<GetPackageRequest, Package>::default();
+        self.0.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
+        let path = PathAndQuery::from_static("/api.Registry/GetPackage");
+        let request = Request::new(GetPackageRequest { name: name.to_owned() });
+        Ok(self.0.unary(request, path, codec).await?.into_inner())
+    }
+
+    /// Calls a method with the bytes of a message.
+    pub(crate) async fn raw(&mut self, method: &str, message: &[u8]) -> Result<(), Status> {
+        self.0.ready().await.unwrap();
+        let path: PathAndQuery = format!("/api.{method}").parse().unwrap();
+        self.0.unary(Request::new(message.to_vec()), path, RawCodec).await?;
+        Ok(())
+    }
+}
+
+/// Sends bytes as they are, and ignores the response.
+#[derive(Default)]
+struct RawCodec;
+
+impl tonic::codec::Codec for RawCodec {
+    type Encode = Vec<u8>;
+    type Decode = ();
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        Self
+    }
+
+    fn decoder(&mut self) -> Self {
+        Self
+    }
+}
+
+impl tonic::codec::Encoder for RawCodec {
+    type Item = Vec<u8>;
+    type Error = Status;
+
+    fn encode(
+        &mut self,
+        bytes: Vec<u8>,
+        buffer: &mut tonic::codec::EncodeBuf<'_>,
+    ) -> Result<(), Status> {
+        bytes::BufMut::put_slice(buffer, &bytes);
+        Ok(())
+    }
+}
+
+impl tonic::codec::Decoder for RawCodec {
+    type Item = ();
+    type Error = Status;
+
+    fn decode(&mut self, _: &mut tonic::codec::DecodeBuf<'_>) -> Result<Option<()>, Status> {
+        Ok(Some(()))
+    }
+}

@@ -1,0 +1,221 @@
+//! Valid catalogs: packages, channels, bundles, dependencies and deprecations, as many and as dense
+//! as they can be. Invalid catalogs are in [`catalog`](super::catalog).
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::{Family, repeat};
+use crate::Entry;
+
+const fn family(name: &'static str, generate: fn(usize) -> Vec<u8>) -> Family {
+    Family::new(Entry::Render, name, generate)
+}
+
+pub(super) const FAMILIES: &[Family] = &[
+    family("valid-chain", |n| channel(n / 220, |n| replaces(n, ""), "")),
+    family("head-skips-all", |n| {
+        let count = n / 200;
+        let skips: Vec<_> = (1..count).map(|n| format!("\"b{n}\"")).collect();
+        let skips = format!(r#""name":"b0","skips":[{}]"#, skips.join(","));
+        channel(count, |n| if n == 0 { skips.clone() } else { named(n) }, "")
+    }),
+    family("skips-of-all-lower", |n| {
+        let count = usize::isqrt(n / 4);
+        channel(
+            count,
+            |n| {
+                let lower: Vec<_> = (0..n).map(|n| format!("\"b{n}\"")).collect();
+                format!(r#"{},"skips":[{}]"#, named(n), lower.join(","))
+            },
+            "",
+        )
+    }),
+    family("skips-of-unknown", |n| {
+        let skips: Vec<_> = (0..n / 9).map(|n| format!("\"s{n}\"")).collect();
+        let skips = format!(r#""name":"b0","skips":[{}]"#, skips.join(","));
+        channel(1, |_| skips.clone(), "")
+    }),
+    family("ranges-of-all", |n| channel(n / 250, |n| replaces(n, r#","skipRange":"<2.0.0""#), "")),
+    family("huge-range", |n| {
+        let range = format!(r#""name":"b0","skipRange":"{}<2.0.0""#, repeat("<1.0.0 || ", n));
+        channel(1, |_| range.clone(), "")
+    }),
+    family("valid-channels", |n| {
+        let channel = |n| single("tea", &format!("c{n}"), "{\"name\":\"b0\"}");
+        let channels: String = (0..n / 90).map(channel).collect();
+        (package("tea", "c0") + &channels + &bundle("tea", 0, "")).into()
+    }),
+    family("channels-of-all", |n| {
+        let count = usize::isqrt(n / 50);
+        let entries: Vec<_> = (0..count).map(|n| format!("{{{}}}", replaces(n, ""))).collect();
+        let entries = entries.join(",");
+        let channels: String =
+            (0..count).map(|n| single("tea", &format!("c{n}"), &entries)).collect();
+        let bundles: String = (0..count).map(|n| bundle("tea", n, "")).collect();
+        (package("tea", "c0") + &channels + &bundles).into()
+    }),
+    family("valid-packages", |n| packages(n / 330, |_| String::new())),
+    family("deprecated", |n| {
+        let count = n / 310;
+        let entry = |n| {
+            format!(r#"{{"reference":{{"schema":"olm.bundle","name":"b{n}"}},"message":"old"}}"#)
+        };
+        let entries: Vec<_> = (0..count).map(entry).collect();
+        let deprecations = format!(
+            "{{\"schema\":\"olm.deprecations\",\"package\":\"tea\",\"entries\":[{}]}}\n",
+            entries.join(",")
+        );
+        channel(count, |n| replaces(n, ""), &deprecations)
+    }),
+    family("chain-of-dependencies", |n| {
+        // A filter follows at most a thousand.
+        packages(n / 420, |n| required(&format!("p{}", n % 900 + 1)))
+    }),
+    family("dependencies-of-all", |n| {
+        let count = usize::isqrt(n / 90);
+        packages(count, |_| (0..count).map(|n| required(&format!("p{n}"))).collect())
+    }),
+    family("same-api", |n| {
+        packages(n / 510, |_| [api("olm.gvk"), api("olm.gvk.required")].concat())
+    }),
+    family("valid-properties", |n| {
+        let each = |n| format!(r#",{{"type":"t{n}","value":{n}}}"#);
+        one(&(0..n / 28).map(each).collect::<String>())
+    }),
+    family("valid-same-property", |n| one(&repeat(&api("olm.gvk"), n))),
+    family("objects", |n| {
+        let data = STANDARD.encode(r#"{"kind":"A"}"#);
+        one(&repeat(&format!(r#",{{"type":"olm.bundle.object","value":{{"data":"{data}"}}}}"#), n))
+    }),
+    family("objects-without-data", |n| {
+        // The data are refused at their end.
+        one(&(object(&format!("a: [{}", repeat("0, ", n / 4))) + &repeat(NO_DATA, n / 2)))
+    }),
+    family("objects-without-data-of-a-csv", |n| {
+        let text = format!("kind: ClusterServiceVersion\na: {}", "x".repeat(n / 64));
+        one(&(object(&text) + &repeat(NO_DATA, n / 2)))
+    }),
+    family("csv-metadata", |n| {
+        let each: Vec<_> = (0..n / 12).map(|n| format!(r#""a{n}":"b""#)).collect();
+        let annotations = each.join(",");
+        one(&format!(
+            r#",{{"type":"olm.csv.metadata","value":{{"annotations":{{{annotations}}}}}}}"#
+        ))
+    }),
+    family("long-names", |n| {
+        let name = "n".repeat(2_000);
+        let count = n / 6_200;
+        let entry = |n: usize| format!(r#"{{"name":"{name}{n}","replaces":"{name}{}"}}"#, n + 1);
+        let entries: Vec<_> = (0..count).map(entry).collect();
+        let bundle = |n| bundle("tea", n, "").replacen("\"b", &format!("\"{name}"), 1);
+        let bundles: String = (0..count.max(1)).map(bundle).collect();
+        (package("tea", "c") + &single("tea", "c", &entries.join(",")) + &bundles).into()
+    }),
+    family("names-that-are-paths", |n| {
+        let text = String::from_utf8(channel(n / 290, |n| replaces(n, ""), "")).unwrap_or_default();
+        text.replace("\"b", "\"../../etc/b").into()
+    }),
+    family("other-schemas", |n| {
+        let other =
+            |n| format!("{{\"schema\":\"example.com/s{n}\",\"package\":\"tea\",\"v\":{n}}}\n");
+        channel(1, named, &(0..n / 55).map(other).collect::<String>())
+    }),
+    family("other-schema-deep", |n| {
+        let deep = ["[".repeat(9_000.min(n / 4)), "]".repeat(9_000.min(n / 4))].concat();
+        let other = format!("{{\"schema\":\"x\",\"package\":\"tea\",\"v\":{deep}}}\n");
+        channel(1, named, &repeat(&other, n))
+    }),
+];
+
+/// An object without data, which repeats the one before it.
+const NO_DATA: &str = r#",{"type":"olm.bundle.object","value":{}}"#;
+
+fn package(name: &str, default: &str) -> String {
+    format!("{{\"schema\":\"olm.package\",\"name\":\"{name}\",\"defaultChannel\":\"{default}\"}}\n")
+}
+
+/// Returns a channel with these entries.
+fn single(package: &str, name: &str, entries: &str) -> String {
+    format!(
+        "{{\"schema\":\"olm.channel\",\"package\":\"{package}\",\"name\":\"{name}\",\"entries\":[{entries}]}}\n"
+    )
+}
+
+/// Returns a bundle named after its number, with further properties.
+fn bundle(package: &str, n: usize, properties: &str) -> String {
+    let value = format!(r#"{{"packageName":"{package}","version":"1.0.{n}"}}"#);
+    format!(
+        "{{\"schema\":\"olm.bundle\",\"name\":\"b{n}\",\"package\":\"{package}\",\"image\":\"r.example/b:{n}\",\
+         \"properties\":[{{\"type\":\"olm.package\",\"value\":{value}}}{properties}]}}\n"
+    )
+}
+
+/// Returns a catalog with one channel of `count` bundles, and `more` metas.
+fn channel(count: usize, entry: impl Fn(usize) -> String, more: &str) -> Vec<u8> {
+    let count = count.max(1);
+    let entries: Vec<_> = (0..count).map(|n| format!("{{{}}}", entry(n))).collect();
+    let bundles: String = (0..count).map(|n| bundle("tea", n, "")).collect();
+    (package("tea", "c") + &single("tea", "c", &entries.join(",")) + &bundles + more).into()
+}
+
+/// Returns a catalog with one bundle that has these properties.
+fn one(properties: &str) -> Vec<u8> {
+    let bundle = bundle("tea", 0, properties);
+    (package("tea", "c") + &single("tea", "c", "{\"name\":\"b0\"}") + &bundle).into()
+}
+
+/// Returns a catalog with `count` packages of one bundle with these properties.
+fn packages(count: usize, properties: impl Fn(usize) -> String) -> Vec<u8> {
+    let each = |n| {
+        let name = format!("p{n}");
+        let channel = single(&name, "c", &format!("{{{}}}", named(n)));
+        package(&name, "c") + &channel + &bundle(&name, n, &properties(n))
+    };
+    (0..count.max(1)).map(each).collect::<String>().into()
+}
+
+fn named(n: usize) -> String {
+    format!(r#""name":"b{n}""#)
+}
+
+fn replaces(n: usize, more: &str) -> String {
+    format!(r#""name":"b{n}","replaces":"b{}"{more}"#, n + 1)
+}
+
+fn required(package: &str) -> String {
+    let value = format!(r#"{{"packageName":"{package}","versionRange":">=1.0.0"}}"#);
+    format!(r#",{{"type":"olm.package.required","value":{value}}}"#)
+}
+
+fn api(kind: &str) -> String {
+    format!(r#",{{"type":"{kind}","value":{{"group":"a.b","version":"v1","kind":"C"}}}}"#)
+}
+
+fn object(text: &str) -> String {
+    let data = STANDARD.encode(text);
+    format!(r#",{{"type":"olm.bundle.object","value":{{"data":"{data}"}}}}"#)
+}
+
+#[cfg(test)]
+mod tests {
+    use unlade_catalog::{Catalog, File, Limits, Severity};
+
+    use super::*;
+
+    #[test]
+    fn each_catalog_is_valid() {
+        for family in FAMILIES {
+            let mut catalog = Catalog::default();
+            let input = family.input(20_000);
+            catalog.add(File::read("c", input.as_slice(), &Limits::default()));
+            let problems = catalog.validate();
+            let error = problems.iter().find(|problem| problem.severity == Severity::Error);
+            // Each object is decoded only where it is needed.
+            assert!(
+                error.is_none() || family.name == "objects-without-data",
+                "{}: {error:?}",
+                family.name
+            );
+        }
+    }
+}

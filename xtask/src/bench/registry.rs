@@ -1,0 +1,174 @@
+//! `cargo xtask bench registry`: bundles in a registry, compared with skopeo and opm.
+
+use std::{
+    fs::File,
+    net::{TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::Child,
+    thread,
+    time::{Duration, Instant},
+};
+
+use unlade_name::ImageReference;
+use unlade_oci::{
+    Limits, Platform, Source,
+    build::{Compression, bundle, write},
+};
+use unlade_registry::{Options, push};
+use unlade_testbed::Settings;
+
+use super::{Task, alternate, peer, sample, table, with};
+use crate::{
+    cluster,
+    command::{self, Error, cargo, is_on_path},
+    workspace,
+};
+
+/// The time in which the registry has to accept connections.
+const START: Duration = Duration::from_secs(30);
+
+/// Measures how bundles are read from a registry on this machine, compared with
+/// `skopeo copy docker://IMAGE oci:DIRECTORY` and `opm render IMAGE`, and prints a Markdown table.
+///
+/// The registry is that of the testbed, without a testbed. Neither side keeps anything between its
+/// runs. Without Go or skopeo, the rows that need them are left out.
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    /// How many times each program runs.
+    #[arg(long, default_value_t = 10)]
+    runs: usize,
+    /// How many times all bundles are rendered.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Error> {
+    let all = sample::all()?;
+    let build = ["build", "--release", "--locked", "--package", "unlade", "--bin", "unlade"];
+    command::run(&mut cargo(build))?;
+    let unlade = workspace::target().join("release/unlade");
+    let opm = peer::build().map(|peers| peers.opm);
+    let has_skopeo = is_on_path("skopeo");
+    if !has_skopeo {
+        eprintln!("LEFT OUT: skopeo, because it is not on the PATH");
+    }
+    let folder = workspace::target().join("bench-registry");
+    let registry = Registry::start(&folder)?;
+    let mut images = Vec::new();
+    for (number, bundle) in all.iter().enumerate() {
+        images.push(registry.add(&bundle.path, number, &folder)?);
+    }
+    let ours = |words: &[&str], images: &[String]| {
+        let mut command = with(&unlade, words);
+        command.args(["--plain-http", "--blob-cache-size=0"]).args(images);
+        command
+    };
+    let shell = |script: String| with(Path::new("/bin/sh"), ["-ec", &script]);
+    let render = |opm: &Path, image: &str| format!("'{}' render --use-http {image}", opm.display());
+
+    println!("{}", table::HEADING);
+    for at in sample::measured(&all) {
+        let (Some(bundle), Some(image)) = (all.get(at), images.get(at)) else { continue };
+        let unpack = || ours(&["unpack", "-o", "yaml"], std::slice::from_ref(image));
+        let copy = shell(format!(
+            "d=$(mktemp -d); skopeo copy --quiet --insecure-policy --src-tls-verify=false \
+             docker://{image} oci:$d/x; rm -r $d"
+        ));
+        let tasks = [
+            ("unpack, and `skopeo copy`", has_skopeo.then_some(copy)),
+            ("unpack, and `opm render`", opm.as_ref().map(|opm| shell(render(opm, image)))),
+        ];
+        for (name, theirs) in tasks {
+            let task = Task { name, ours: unpack(), theirs };
+            let (ours, theirs) = alternate(&task, arguments.runs)?;
+            println!("{}", table::row(name, &bundle.label, &ours, theirs.as_deref()));
+        }
+    }
+    let calls = |opm: &PathBuf| {
+        let calls: Vec<_> = images.iter().map(|image| render(opm, image)).collect();
+        shell(calls.join("; "))
+    };
+    let name = "render in one call, and one call of `opm render` each";
+    // A shell script as an argument may have 128 KiB (`MAX_ARG_STRLEN`).
+    let task =
+        Task { name, ours: ours(&["catalog", "render"], &images), theirs: opm.as_ref().map(calls) };
+    let (ours, theirs) = alternate(&task, arguments.rounds)?;
+    let label = format!("all {}", images.len());
+    println!("{}", table::row(name, &label, &ours, theirs.as_deref()));
+    Ok(())
+}
+
+/// A registry on this machine, which ends when it is dropped.
+struct Registry {
+    process: Child,
+    address: String,
+}
+
+impl Registry {
+    /// Starts an empty registry with its files in `folder`.
+    fn start(folder: &Path) -> Result<Self, Error> {
+        let file = |source| Error::File { path: folder.display().to_string(), source };
+        if folder.exists() {
+            std::fs::remove_dir_all(folder).map_err(file)?;
+        }
+        std::fs::create_dir_all(folder).map_err(file)?;
+        let program = unlade_testbed::registry_program(
+            &Settings::from_env()?.cache,
+            &mut cluster::print_line,
+        )?;
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+        let address = free.map_err(file)?.to_string();
+        let config = folder.join("config.yml");
+        // JSON, which is YAML.
+        let text = serde_json::json!({
+            "version": "0.1",
+            "log": {"level": "warn", "accesslog": {"disabled": true}},
+            "storage": {"filesystem": {"rootdirectory": folder.join("images")}},
+            "http": {"addr": address},
+        });
+        std::fs::write(&config, text.to_string()).map_err(file)?;
+        let mut command = with(&program, ["serve".as_ref(), config.as_os_str()]);
+        command.stderr(File::create(folder.join("log")).map_err(file)?);
+        let process = command
+            .spawn()
+            .map_err(|source| Error::Start { program: program.display().to_string(), source })?;
+        let registry = Self { process, address };
+        let begin = Instant::now();
+        while TcpStream::connect(&registry.address).is_err() {
+            if begin.elapsed() > START {
+                let log = folder.join("log");
+                return Err(Error::Found(format!("the registry did not start: {}", log.display())));
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        Ok(registry)
+    }
+
+    /// Builds the image of a bundle, pushes it, and returns its name.
+    fn add(&self, bundle: &Path, number: usize, folder: &Path) -> Result<String, Error> {
+        let archive = folder.join("image.tar");
+        let fails = |error: &dyn std::error::Error| {
+            Error::Found(format!("{}: {}", bundle.display(), unlade_text::chain(error)))
+        };
+        let limits = Limits::default().content;
+        let mut image = bundle::image(bundle, Platform::host(), &limits).map_err(|e| fails(&e))?;
+        for layer in &mut image.layers {
+            layer.compression = Compression::Gzip;
+        }
+        let output = format!("oci-archive:{}", archive.display());
+        write(&image, &output.parse().map_err(|e| fails(&e))?)?;
+        let name = format!("{}/bench/bundle{number}:v1", self.address);
+        let reference: ImageReference = name.parse().map_err(|e| fails(&e))?;
+        let options = Options { plain_http: true, ..Options::default() };
+        push(&Source::Path(archive), &reference, &options)?;
+        Ok(name)
+    }
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        // It can have ended already.
+        _ = self.process.kill();
+        _ = self.process.wait();
+    }
+}
