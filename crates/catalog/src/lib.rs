@@ -47,7 +47,7 @@ mod write;
 pub use catalog::Catalog;
 pub use file::File;
 pub use meta::{Meta, Unnamed};
-pub use problem::{MAX_PROBLEMS, Place, Problem, Problems, Severity};
+pub use problem::{MAX_PROBLEMS, Place, Problem, Problems, Severity, locate};
 pub use rank::Rank;
 pub use record::{Bundle, Channel, Deprecation, Deprecations, Entry, Package};
 pub use rule::Rule;

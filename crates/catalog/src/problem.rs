@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use serde::{Serialize, Serializer};
 use unlade_text::excerpt;
-use unlade_yaml::{Limits, Step, locate};
+use unlade_yaml::{Limits, Step};
 
 use crate::rule::Rule;
 
@@ -57,7 +57,7 @@ pub struct Place {
     /// The line of the document, counted from 1. 0 if the place is the whole file.
     #[serde(skip)]
     pub document: u64,
-    /// The path of the value within the document. [`Place::locate`] finds its line.
+    /// The path of the value within the document. [`locate`] finds its line.
     #[serde(skip)]
     pub path: Vec<Step>,
 }
@@ -142,14 +142,14 @@ impl Place {
         place.path.push(step);
         place
     }
+}
 
-    /// Sets the line of the value. `text` is the text of the document.
-    pub fn locate(&mut self, text: &[u8], limits: &Limits) {
-        if !self.path.is_empty()
-            && let Some(line) = locate(text, &self.path, limits)
-        {
-            self.line = self.document + line - 1;
-        }
+/// Sets the lines of places in one document. `text` is the text of the document.
+pub fn locate(places: &mut [&mut Place], text: &[u8], limits: &Limits) {
+    let paths = places.iter().map(|place| place.path.as_slice());
+    let Some(lines) = unlade_yaml::locate(text, paths, limits) else { return };
+    for (place, line) in places.iter_mut().zip(lines) {
+        place.line = place.document + line - 1;
     }
 }
 

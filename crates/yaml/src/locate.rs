@@ -1,4 +1,6 @@
-//! Finds the line of a value in a text.
+//! Finds the lines of values in a text.
+
+use std::collections::BTreeMap;
 
 use super::event::{self, Data, Event};
 use super::source::Source;
@@ -13,50 +15,91 @@ pub enum Step {
     Item(usize),
 }
 
-/// Returns the line of the value at `path` in the first document of `text`, counted from 1. For a
-/// field, it is the line of its key. If the value does not exist, it is the line of the closest
-/// value around it. Returns `None` if the text is not YAML.
+/// Returns the lines of the values at `paths` in the first document of `text`, counted from 1. For a
+/// field, it is the line of its key. If a value does not exist, it is the line of the closest value
+/// around it. Returns `None` if the text is not YAML.
+///
+/// The text is read once, so the cost grows with the size of the text and of the paths.
 ///
 /// ```
 /// use unlade_yaml::{Limits, Step, locate};
 ///
 /// let path = [Step::Field("entries".into()), Step::Item(1), Step::Field("name".into())];
 /// let text = b"entries:\n- name: a\n- replaces: a\n  name: b\n";
-/// assert_eq!(locate(text, &path, &Limits::default()), Some(4));
+/// assert_eq!(locate(text, [&path[..], &path[..1]], &Limits::default()), Some(vec![4, 1]));
 /// ```
-pub fn locate(text: &[u8], path: &[Step], limits: &Limits) -> Option<u64> {
+pub fn locate<'p>(
+    text: &[u8],
+    paths: impl IntoIterator<Item = &'p [Step]>,
+    limits: &Limits,
+) -> Option<Vec<u64>> {
+    let mut tree = BTreeMap::new();
+    let paths: Vec<Vec<_>> = paths.into_iter().map(|path| insert(&mut tree, path)).collect();
     let reader = Reader::new(limits);
     reader.begin(text).ok()?;
-    let begin = || Locator { path, open: Vec::new(), found: (0, 0) };
+    let begin = || Locator { tree: &tree, lines: BTreeMap::new(), open: Vec::new() };
     let mut source = Source::new(text);
-    let located = event::parse(&mut source, &reader, begin, |locator: &mut Locator<'_>, event| {
-        locator.take(event);
-        Ok(())
-    })
-    .ok()?;
-    let (_, line) = located.found;
-    (line > 0).then_some(line)
+    let Locator { lines, .. } =
+        event::parse(&mut source, &reader, begin, |locator: &mut Locator<'_>, event| {
+            locator.take(event);
+            Ok(())
+        })
+        .ok()?;
+    let line = |path: &Vec<usize>| path.iter().rev().find_map(|value| lines.get(value).copied());
+    paths.iter().map(line).collect()
+}
+
+/// The values that paths lead to or through, numbered in the order of their insertion. Each is found
+/// by the value around it and the step from there. The value of the document has the number 0.
+type Tree<'p> = BTreeMap<(usize, Child<'p>), usize>;
+
+/// Inserts the values on a path. Returns their numbers, from the outermost to the innermost.
+fn insert<'p>(tree: &mut Tree<'p>, path: &'p [Step]) -> Vec<usize> {
+    let mut values = vec![0];
+    let mut value = 0;
+    for step in path {
+        let next = tree.len() + 1;
+        value = *tree.entry((value, step.into())).or_insert(next);
+        values.push(value);
+    }
+    values
+}
+
+/// A [`Step`] that borrows its name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Child<'p> {
+    Field(&'p str),
+    Item(usize),
+}
+
+impl<'p> From<&'p Step> for Child<'p> {
+    fn from(step: &'p Step) -> Self {
+        match step {
+            Step::Field(name) => Self::Field(name),
+            Step::Item(index) => Self::Item(*index),
+        }
+    }
 }
 
 struct Locator<'p> {
-    path: &'p [Step],
+    tree: &'p Tree<'p>,
+    /// The lines of the values in the tree that exist.
+    lines: BTreeMap<usize, u64>,
     open: Vec<Frame>,
-    /// The number of steps to the closest value so far, and its line.
-    found: (usize, u64),
 }
 
 /// An open collection.
 struct Frame {
-    /// Whether the path leads through it.
-    is_on_path: bool,
+    /// Its number, if it is in the tree.
+    value: Option<usize>,
     slot: Slot,
 }
 
 enum Slot {
     Item(usize),
     Key,
-    /// The value of a key: whether the path leads through it, and the line of the key.
-    Value(bool, u64),
+    /// The value of a key: its number, if it is in the tree, and the line of the key.
+    Value(Option<usize>, u64),
 }
 
 impl Locator<'_> {
@@ -73,41 +116,35 @@ impl Locator<'_> {
     }
 
     fn enter(&mut self, line: u64, slot: Slot) {
-        let is_on_path = self.begin(line, None);
-        self.open.push(Frame { is_on_path, slot });
+        let value = self.begin(line, None);
+        self.open.push(Frame { value, slot });
     }
 
-    /// Begins a node, which may be a key. Returns whether the path leads through it.
-    fn begin(&mut self, line: u64, text: Option<&str>) -> bool {
-        let n_steps = self.open.len();
+    /// Begins a value or a key. Returns the number of a value that is in the tree.
+    fn begin(&mut self, line: u64, text: Option<&str>) -> Option<usize> {
         let Some(frame) = self.open.last_mut() else {
-            self.found = (0, line);
-            return true;
+            self.lines.insert(0, line);
+            return Some(0);
         };
-        let step = self.path.get(n_steps - 1);
-        let (is_next, line) = match &mut frame.slot {
+        let child = |child: Child<'_>| self.tree.get(&(frame.value?, child)).copied();
+        let (value, line) = match &mut frame.slot {
             Slot::Item(index) => {
                 *index += 1;
-                (step == Some(&Step::Item(*index - 1)), line)
+                (child(Child::Item(*index - 1)), line)
             }
             slot @ Slot::Key => {
-                let is_next =
-                    matches!((step, text), (Some(Step::Field(name)), Some(text)) if name == text);
-                *slot = Slot::Value(is_next, line);
-                return false;
+                *slot = Slot::Value(text.and_then(|text| child(Child::Field(text))), line);
+                return None;
             }
             slot => {
-                let Slot::Value(is_next, line) = std::mem::replace(slot, Slot::Key) else {
-                    return false;
+                let Slot::Value(value, line) = std::mem::replace(slot, Slot::Key) else {
+                    return None;
                 };
-                (is_next, line)
+                (value, line)
             }
         };
-        let is_on_path = frame.is_on_path && is_next;
-        if is_on_path && n_steps >= self.found.0 {
-            self.found = (n_steps, line);
-        }
-        is_on_path
+        self.lines.insert(value?, line);
+        value
     }
 }
 
@@ -120,7 +157,7 @@ mod tests {
         let field = |name: &str| Step::Field(name.to_owned());
         let text = b"# c\na: {b: [x,\n  y]}\n? [a]\n: 1\nc:\n- - 1\n- k: v\nc2: *x\n";
         let text = String::from_utf8_lossy(text).replace("*x", "x");
-        for (path, line) in [
+        let expected = [
             (vec![], 2),
             (vec![field("a"), field("b"), Step::Item(1)], 3),
             (vec![field("a"), field("z")], 2),
@@ -129,14 +166,16 @@ mod tests {
             (vec![field("c"), Step::Item(7)], 6),
             (vec![field("c2")], 9),
             (vec![field("none")], 2),
-        ] {
-            assert_eq!(locate(text.as_bytes(), &path, &Limits::default()), Some(line), "{path:?}");
-        }
+        ];
+        let paths = expected.iter().map(|(path, _)| path.as_slice());
+        let lines = expected.iter().map(|(_, line)| *line).collect();
+        assert_eq!(locate(text.as_bytes(), paths, &Limits::default()), Some(lines));
     }
 
     #[test]
     fn a_text_that_is_not_yaml_has_no_lines() {
-        assert_eq!(locate(b"", &[], &Limits::default()), None);
-        assert_eq!(locate(b"a: [", &[Step::Field("a".to_owned())], &Limits::default()), None);
+        assert_eq!(locate(b"", [&[][..]], &Limits::default()), None);
+        let path = [Step::Field("a".to_owned())];
+        assert_eq!(locate(b"a: [", [&path[..]], &Limits::default()), None);
     }
 }

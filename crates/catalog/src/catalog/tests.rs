@@ -1,7 +1,7 @@
 use std::fmt::Write as _;
 
 use super::*;
-use crate::{Limits, MAX_PROBLEMS, Severity};
+use crate::{Limits, MAX_PROBLEMS, Severity, locate};
 
 /// A valid catalog, to which the tests add.
 const VALID: &str = "
@@ -147,7 +147,7 @@ fn a_problem_is_located_at_the_line_of_its_value() {
     let problem = catalog.validate().remove(0);
     let document = text.split("---\n").nth(2).unwrap();
     let mut place = problem.place;
-    place.locate(document.as_bytes(), &Limits::default().document);
+    locate(&mut [&mut place], document.as_bytes(), &Limits::default().document);
     assert_eq!((place.document, place.line), (14, 20));
 }
 

@@ -9,10 +9,6 @@ use unlade_yaml::{Limits, Step, locate};
 
 use crate::{Form, Meta, meta::items};
 
-/// The maximum number of keys of a mapping. Each is searched for on its own, and the metas that are
-/// changed have five.
-const MAX_KEYS: usize = 100;
-
 /// Returns candidates for the text with the item `index` of the list `key` replaced by `item`, or with
 /// `item` behind the last one.
 pub(super) fn set_item(
@@ -44,19 +40,15 @@ struct List<'t> {
 impl<'t> List<'t> {
     fn find(text: &'t str, key: &str, meta: &Meta, limits: &Limits) -> Option<Self> {
         let lines: Vec<_> = text.split_inclusive('\n').collect();
-        let line = |path: &[Step]| {
-            let line = locate(text.as_bytes(), path, limits)?;
-            usize::try_from(line).ok()?.checked_sub(1)
-        };
         let field = |key: &str| Step::Field(key.to_owned());
-        let start = line(&[field(key)])?;
-        if meta.value().entries().nth(MAX_KEYS).is_some() {
-            return None;
-        }
-        let keys = meta.value().entries().filter_map(|(key, _)| line(&[field(key)]));
-        let end = keys.filter(|line| *line > start).min().unwrap_or(lines.len());
+        let keys = meta.value().entries().map(|(key, _)| vec![field(key)]);
+        let paths: Vec<_> =
+            [vec![field(key)], vec![field(key), Step::Item(0)]].into_iter().chain(keys).collect();
+        let found = locate(text.as_bytes(), paths.iter().map(Vec::as_slice), limits)?;
+        let mut found = found.into_iter().filter_map(|line| usize::try_from(line - 1).ok());
+        let (start, first) = (found.next()?, found.next()?);
+        let end = found.filter(|line| *line > start).min().unwrap_or(lines.len());
         let n_items = items(meta.value(), key).count();
-        let first = line(&[field(key), Step::Item(0)]).unwrap_or(start);
         let items = find_dashes(&lines, start + 1..end, first, n_items)?;
         Some(Self { lines, key: start, items, end })
     }
