@@ -19,8 +19,8 @@ use headers::{
 };
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::SizeAbove;
+use unlade_text::hex;
 
-use crate::hex;
 use crate::metas::{Metas, Query};
 
 /// The format of the responses, as catalogd names it.
@@ -41,7 +41,7 @@ struct Served {
 
 /// Serves the API.
 pub(crate) fn router(metas: Metas) -> Router {
-    let Ok(etag) = format!("\"{}\"", hex::encode(metas.digest())).parse() else {
+    let Ok(etag) = format!("\"{}\"", hex(metas.digest())).parse() else {
         return Router::new();
     };
     let served = Served { metas: Arc::new(metas), etag, modified: SystemTime::now() };

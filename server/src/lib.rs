@@ -24,7 +24,6 @@ mod content;
 #[doc(hidden)]
 pub mod fuzz;
 mod health;
-mod hex;
 mod http;
 mod index;
 mod load;

@@ -25,9 +25,9 @@ use tonic::body::Body;
 use tonic::codegen::Service;
 use tonic::codegen::http::{HeaderMap, Request, Response};
 use tonic::{Code, Status};
+use unlade_text::hex;
 
 use crate::cache::CacheState;
-use crate::hex;
 use crate::message::DESCRIPTORS;
 
 /// The format of the response (OpenMetrics 1.0, section "Protocol Negotiation").
@@ -88,7 +88,7 @@ impl Metrics {
         own.register("cache", "What became of the cache at the start", state);
         if let Some(digest) = digest {
             let help = "The SHA-256 of the paths and the bytes of the catalog";
-            own.register("catalog", help, Info::new([("sha256", hex::encode(digest))]));
+            own.register("catalog", help, Info::new([("sha256", hex(digest))]));
         }
         Self { registry, methods: methods(), handled, seconds, sent, running }
     }

@@ -28,6 +28,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 use tonic::Code;
 use unlade_server::{Listeners, Metas, Options, ServeError, Server};
+use unlade_text::hex;
 
 use crate::running::{Client, WAIT, catalog};
 
@@ -456,8 +457,7 @@ async fn metrics_name_the_catalog_and_the_state_of_its_cache() {
     let mut options = Options::default();
     options.digest = true;
     let digest = unlade_catalog_directory::digest(&catalog, &options.limits).unwrap();
-    let digest: Vec<_> = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    let digest = format!("unlade_server_catalog_info{{sha256=\"{}\"}} 1", digest.concat());
+    let digest = format!("unlade_server_catalog_info{{sha256=\"{}\"}} 1", hex(&digest));
     let info = |state: &str, reason: &str| {
         format!("unlade_server_cache_info{{state=\"{state}\",reason=\"{reason}\"}} 1")
     };

@@ -1,9 +1,10 @@
 //! The corpus of bundles, and what upstream's Go code answered for each of them.
 //!
 //! The crafted bundles, the YAML cases and all answers are in `tests/corpus`. The published bundles
-//! and catalogs are not part of the repository: `cargo xtask corpus fetch` gets them. They are in the folder
-//! that `UNLADE_CORPUS` names; without it in `../shared/corpus` beside the workspace, if that
-//! exists; otherwise in `target/corpus`. `cargo xtask` looks in the same places.
+//! and catalogs are not part of the repository: `cargo xtask corpus fetch` gets them. They are in the
+//! folder that `UNLADE_CORPUS` names. Without it, each of the two is in `../shared/corpus` beside the
+//! workspace if that contains it, and in `target/corpus` otherwise. `cargo xtask` looks in the same
+//! places.
 
 #![expect(clippy::panic, reason = "a harness: a corpus that does not read must fail the test")]
 
@@ -165,14 +166,13 @@ fn repository() -> PathBuf {
 /// Returns a folder of the published part of the corpus.
 fn published_folder(name: &str) -> PathBuf {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let corpus = std::env::var_os("UNLADE_CORPUS").map_or_else(
+    let folder = std::env::var_os("UNLADE_CORPUS").map_or_else(
         || {
-            let beside = workspace.join("../shared/corpus");
-            if beside.is_dir() { beside } else { workspace.join("target/corpus") }
+            let beside = workspace.join("../shared/corpus").join(name);
+            if beside.is_dir() { beside } else { workspace.join("target/corpus").join(name) }
         },
-        PathBuf::from,
+        |corpus| PathBuf::from(corpus).join(name),
     );
-    let folder = corpus.join(name);
     assert!(
         folder.is_dir(),
         "{} does not exist: run `cargo xtask corpus fetch`, or name the corpus in UNLADE_CORPUS",

@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sha2::{Digest as _, Sha256};
 use unlade_bundle::{
     Content, Directory, Limits, Reading, Reason,
     annotation::{UPSTREAM, is_reserved},
@@ -16,7 +15,7 @@ use unlade_config_map::{
     mark,
     object::VALUES_SIZE,
 };
-use unlade_tests::corpus::{self, Sample, golden::Populated};
+use unlade_tests::corpus::{self, Sample, golden::Populated, sha256};
 use unlade_yaml as yaml;
 
 /// Bundles that no reader of directories takes; the unpacker's tests have them.
@@ -71,10 +70,6 @@ fn answers(sample: &Sample) -> [(Encoding, &Populated); 2] {
         (Encoding::Plain, sample.golden.plain.as_ref().unwrap()),
         (Encoding::Gzip, sample.golden.gzip.as_ref().unwrap()),
     ]
-}
-
-fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
 }
 
 #[test]

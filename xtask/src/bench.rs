@@ -90,7 +90,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
 
 /// Builds the command for a release, and returns its path.
 fn release_build() -> Result<PathBuf, Error> {
-    command::run(&mut cargo(["build", "--release", "--locked", "--package", "unlade"]))?;
+    let build = ["build", "--release", "--locked", "--package", "unlade", "--bin", "unlade"];
+    command::run(&mut cargo(build))?;
     Ok(workspace::target().join("release/unlade"))
 }
 
@@ -134,8 +135,7 @@ fn config_map(bundle: &Bundle, ours: &Programs) -> Result<PathBuf, Error> {
     let mut unpack = with(&ours.unlade, ["unpack", "-o", "yaml", "--encoding", "gzip"]);
     let output = capture(unpack.arg(&bundle.path))?;
     let path = workspace::target().join("bench.yaml");
-    fs::write(&path, output.stdout)
-        .map_err(|source| Error::File { path: path.display().to_string(), source })?;
+    fs::write(&path, output.stdout).map_err(Error::file(&path))?;
     Ok(path)
 }
 

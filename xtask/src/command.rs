@@ -68,6 +68,11 @@ pub(crate) enum Error {
 }
 
 impl Error {
+    /// Returns what makes the error of a file or folder.
+    pub(crate) fn file(path: &Path) -> impl Fn(io::Error) -> Self + Copy {
+        move |source| Self::File { path: path.display().to_string(), source }
+    }
+
     /// Returns what the user can do, if it is known.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {

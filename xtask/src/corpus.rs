@@ -54,12 +54,26 @@ impl Part {
 
     /// Checks whether it exists. The digests are not compared.
     pub(crate) fn exists(self) -> bool {
-        folder().join(self.ours()).is_dir()
+        folders().iter().any(|folder| folder.join(self.ours()).is_dir())
+    }
+
+    /// Returns the corpus that contains it, or into which it is fetched.
+    pub(crate) fn corpus(self) -> PathBuf {
+        let mut folders = folders();
+        let at = folders.iter().position(|folder| folder.join(self.ours()).is_dir());
+        folders.swap_remove(at.unwrap_or(folders.len() - 1))
+    }
+
+    /// Returns the checksums of its files.
+    fn checksums(self) -> Result<BTreeMap<PathBuf, String>, Error> {
+        let mut checksums = checksums()?;
+        checksums.retain(|path, _| path.starts_with(self.ours()));
+        Ok(checksums)
     }
 }
 
-/// The published bundles and catalogs of the corpus. They are in `UNLADE_CORPUS`; without it, in
-/// `../shared/corpus` if that exists, and in `target/corpus` otherwise.
+/// The published bundles and catalogs of the corpus. They are in `UNLADE_CORPUS`. Without it, each of
+/// the two is in `../shared/corpus` if that contains it, and in `target/corpus` otherwise.
 #[derive(clap::Subcommand)]
 pub(crate) enum Action {
     /// Fetches the 181 published bundles and 26 published catalogs with git, and compares each file
@@ -79,42 +93,42 @@ pub(crate) fn run(action: &Action) -> Result<(), Error> {
             Part::ALL.into_iter().try_for_each(|part| fetch(part, from.as_deref()))?;
         }
         Action::Verify => {
-            verify(&folder(), &checksums()?)?;
+            Part::ALL
+                .into_iter()
+                .try_for_each(|part| verify(&part.corpus(), &part.checksums()?))?;
         }
     }
-    let (n_files, folder) = (checksums()?.len(), folder());
-    println!("{}: {n_files} files have the SHA-256 of {CHECKSUMS}", folder.display());
+    for part in Part::ALL {
+        let (n_files, folder) = (part.checksums()?.len(), part.corpus().join(part.ours()));
+        println!("{}: {n_files} files have the SHA-256 of {CHECKSUMS}", folder.display());
+    }
     Ok(())
 }
 
-/// Returns the folder of the corpus, which need not exist. The tests use the same folder.
-pub(crate) fn folder() -> PathBuf {
+/// Returns the folders that can be the corpus, which need not exist. The tests use the same folders.
+/// What is missing in all of them is fetched into the last one: the others may be read-only.
+fn folders() -> Vec<PathBuf> {
     env::var_os(CORPUS).map_or_else(
-        || {
-            let beside = workspace::root().join("../shared/corpus");
-            if beside.is_dir() { beside } else { workspace::root().join("target/corpus") }
-        },
-        PathBuf::from,
+        || ["../shared/corpus", "target/corpus"].map(|it| workspace::root().join(it)).to_vec(),
+        |folder| vec![folder.into()],
     )
 }
 
 /// Puts a part in place, from the repository or from a copy of it. Afterwards either all its files
 /// are in place, with the right digests, or none.
 pub(crate) fn fetch(part: Part, from: Option<&Path>) -> Result<(), Error> {
-    let folder = folder();
-    let mut checksums = checksums()?;
-    checksums.retain(|path, _| path.starts_with(part.ours()));
+    let (folder, checksums) = (part.corpus(), part.checksums()?);
     if part.exists() {
         return verify(&folder, &checksums);
     }
     let place = folder.join(part.ours());
     let parent = place.parent().unwrap_or(&folder);
-    fs::create_dir_all(parent).map_err(file(parent))?;
+    fs::create_dir_all(parent).map_err(Error::file(parent))?;
     // The files are put next to their final place first, so that they can be moved there all at
     // once.
     let staging = folder.join(format!("fetch.{}.new", std::process::id()));
     let outcome = fetch_into(part, from, &staging, &checksums)
-        .and_then(|()| fs::rename(staging.join(part.ours()), &place).map_err(file(&place)));
+        .and_then(|()| fs::rename(staging.join(part.ours()), &place).map_err(Error::file(&place)));
     // The remaining files there are not needed.
     let _ = fs::remove_dir_all(&staging);
     outcome
@@ -126,13 +140,12 @@ fn fetch_into(
     staging: &Path,
     checksums: &BTreeMap<PathBuf, String>,
 ) -> Result<(), Error> {
-    let archive = folder().join(ARCHIVE);
-    let source = match from {
-        Some(from) => from.to_owned(),
-        None if part == Part::Catalogs && archive.is_file() => {
-            unpack(&archive, &staging.join("repository"))?
-        }
-        None => clone(part, &staging.join("repository"), checksums)?,
+    let archive = folders().iter().map(|folder| folder.join(ARCHIVE)).find(|path| path.is_file());
+    let repository = staging.join("repository");
+    let source = match (from, archive) {
+        (Some(from), _) => from.to_owned(),
+        (None, Some(archive)) if part == Part::Catalogs => unpack(&archive, &repository)?,
+        (None, _) => clone(part, &repository, checksums)?,
     };
     let ours = source.join(part.ours());
     let source = if ours.is_dir() { ours } else { source.join(part.theirs()) };
@@ -140,16 +153,16 @@ fn fetch_into(
         let below = path.strip_prefix(part.ours()).unwrap_or(path);
         let to = staging.join(path);
         let parent = to.parent().unwrap_or(staging);
-        fs::create_dir_all(parent).map_err(file(parent))?;
+        fs::create_dir_all(parent).map_err(Error::file(parent))?;
         let from = source.join(below);
-        fs::copy(&from, &to).map_err(file(&from))?;
+        fs::copy(&from, &to).map_err(Error::file(&from))?;
     }
     verify(staging, checksums)
 }
 
 /// Clones only the folders of the files, at the pinned commit.
 fn clone(part: Part, into: &Path, checksums: &BTreeMap<PathBuf, String>) -> Result<PathBuf, Error> {
-    fs::create_dir_all(into).map_err(file(into))?;
+    fs::create_dir_all(into).map_err(Error::file(into))?;
     let git = |arguments: &[&str]| {
         let mut git = Command::new("git");
         command::run(git.arg("-C").arg(into).args(arguments))
@@ -177,17 +190,17 @@ fn clone(part: Part, into: &Path, checksums: &BTreeMap<PathBuf, String>) -> Resu
 
 /// Unpacks the archive of the catalogs, in the layout of the repository.
 fn unpack(archive: &Path, into: &Path) -> Result<PathBuf, Error> {
-    fs::create_dir_all(into).map_err(file(into))?;
+    fs::create_dir_all(into).map_err(Error::file(into))?;
     command::run(Command::new("tar").arg("-C").arg(into).arg("--zstd").arg("-xf").arg(archive))?;
     let sample = into.join("sample");
-    for entry in fs::read_dir(&sample).map_err(file(&sample))?.flatten() {
+    for entry in fs::read_dir(&sample).map_err(Error::file(&sample))?.flatten() {
         let name = entry.file_name();
         let Some((version, package)) = name.to_str().and_then(|it| it.split_once('-')) else {
             continue;
         };
         let folder = into.join(Part::Catalogs.theirs()).join(version);
-        fs::create_dir_all(&folder).map_err(file(&folder))?;
-        fs::rename(entry.path(), folder.join(package)).map_err(file(&folder))?;
+        fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
+        fs::rename(entry.path(), folder.join(package)).map_err(Error::file(&folder))?;
     }
     Ok(into.to_owned())
 }
@@ -197,7 +210,7 @@ fn verify(folder: &Path, checksums: &BTreeMap<PathBuf, String>) -> Result<(), Er
     let mut wrong = Vec::new();
     for (path, wanted) in checksums {
         let path = folder.join(path);
-        let bytes = fs::read(&path).map_err(file(&path))?;
+        let bytes = fs::read(&path).map_err(Error::file(&path))?;
         let digest = hex(&Sha256::digest(&bytes));
         if digest != *wanted {
             wrong.push(format!("\n  {}: SHA-256 {digest}, not {wanted}", path.display()));
@@ -211,7 +224,7 @@ fn verify(folder: &Path, checksums: &BTreeMap<PathBuf, String>) -> Result<(), Er
 
 fn checksums() -> Result<BTreeMap<PathBuf, String>, Error> {
     let path = workspace::root().join(CHECKSUMS);
-    let text = fs::read_to_string(&path).map_err(file(&path))?;
+    let text = fs::read_to_string(&path).map_err(Error::file(&path))?;
     parse(&text).ok_or_else(|| Error::Found(format!("{CHECKSUMS} has an invalid line")))
 }
 
@@ -226,11 +239,6 @@ fn parse(text: &str) -> Option<BTreeMap<PathBuf, String>> {
         (is_below && is_digest && is_part).then(|| (path, digest.to_owned()))
     };
     text.lines().map(line).collect()
-}
-
-fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
-    let path = path.display().to_string();
-    move |source| Error::File { path, source }
 }
 
 #[cfg(test)]

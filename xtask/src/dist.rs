@@ -257,7 +257,7 @@ fn check_symbols(toolchain: &Toolchain, program: &Path) -> Result<(), Error> {
 
 /// Writes the program without its symbols, and returns its size in bytes.
 fn strip(toolchain: &Toolchain, program: &Path, stripped: &Path) -> Result<u64, Error> {
-    let file = |source| Error::File { path: stripped.display().to_string(), source };
+    let file = Error::file(stripped);
     if let Some(folder) = stripped.parent() {
         fs::create_dir_all(folder).map_err(file)?;
     }

@@ -162,8 +162,7 @@ fn run_target(target: &str, programs: &Path, seeds: &Path, seconds: u64) -> Resu
     let artifacts = fuzz.join("artifacts").join(target);
     let logs = place().join("logs");
     for folder in [&corpus, &artifacts, &logs] {
-        fs::create_dir_all(folder)
-            .map_err(|source| Error::File { path: folder.display().to_string(), source })?;
+        fs::create_dir_all(folder).map_err(Error::file(&folder))?;
     }
     let before = entries(&artifacts)?;
     let mut libfuzzer = Command::new(programs.join(target));
@@ -179,15 +178,14 @@ fn run_target(target: &str, programs: &Path, seeds: &Path, seconds: u64) -> Resu
     }
     let log = logs.join(format!("{target}.log"));
     let Run { cpu, code, .. } = run_within(&libfuzzer, &Measure::log(log.clone()))?;
-    let text =
-        fs::read(&log).map_err(|source| Error::File { path: log.display().to_string(), source })?;
+    let text = fs::read(&log).map_err(Error::file(&log))?;
     let findings = entries(&artifacts)?.into_iter().filter(|path| !before.contains(path)).collect();
     let text = String::from_utf8_lossy(&text);
     Ok(Report::read(target, &text, cpu, findings, code == Some(0), log))
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let file = |source| Error::File { path: folder.display().to_string(), source };
+    let file = Error::file(&folder);
     let entries = fs::read_dir(folder).map_err(file)?;
     entries.map(|entry| Ok(entry.map_err(file)?.path())).collect()
 }
@@ -195,7 +193,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
 /// Appends the runs to the earlier ones, and prints how long each target has run in total.
 fn keep(reports: &[Report]) -> Result<(), Error> {
     let path = place().join("runs.jsonl");
-    let file = |source| Error::File { path: path.display().to_string(), source };
+    let file = Error::file(&path);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let at = now.unwrap_or(Duration::ZERO).as_secs();
     let mut kept = fs::File::options().append(true).create(true).open(&path).map_err(file)?;

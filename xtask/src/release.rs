@@ -48,9 +48,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     let toolchains = toolchains(&arguments.architecture)?;
     let folder = workspace::target().join(format!("release-{VERSION}"));
     if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(file(&folder))?;
+        fs::remove_dir_all(&folder).map_err(Error::file(&folder))?;
     }
-    fs::create_dir_all(&folder).map_err(file(&folder))?;
+    fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
 
     let mut built = Vec::new();
     for [unpacker, commands] in &toolchains {
@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
         let name = file_name("unlade", unpacker.architecture);
         let entries = [entries(commands)?, documents.clone()].concat();
         let path = folder.join(format!("{name}.tar.gz"));
-        archive::write(&path, &name, entries).map_err(file(&path))?;
+        archive::write(&path, &name, entries).map_err(Error::file(&path))?;
         archives.push(Archive {
             architecture: unpacker.architecture,
             url: format!("{REPOSITORY}/releases/download/v{VERSION}/{name}.tar.gz"),
@@ -75,10 +75,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     }
     let manifest = folder.join("unlade.yaml");
     fs::write(&manifest, krew::manifest(VERSION, REPOSITORY, &archives))
-        .map_err(file(&manifest))?;
+        .map_err(Error::file(&manifest))?;
     let sums = folder.join("SHA256SUMS");
     let text = checksums(&folder)?;
-    fs::write(&sums, &text).map_err(file(&sums))?;
+    fs::write(&sums, &text).map_err(Error::file(&sums))?;
     println!("\n{}\n{text}", folder.display());
     Ok(())
 }
@@ -135,7 +135,7 @@ fn documents<'a>(built: impl Iterator<Item = &'a Shipped>) -> Result<Vec<Entry>,
     for (shipped, program) in runnable.into_iter().zip(&COMMANDS) {
         let pages = workspace::target().join("shipped/man");
         if pages.exists() {
-            fs::remove_dir_all(&pages).map_err(file(&pages))?;
+            fs::remove_dir_all(&pages).map_err(Error::file(&pages))?;
         }
         command::run(Command::new(&shipped.program).arg("man").arg(&pages))?;
         for path in list(&pages)? {
@@ -157,7 +157,7 @@ fn copy_unpacker(shipped: &Shipped, folder: &Path) -> Result<(), Error> {
     let all =
         [(&shipped.program, ""), (&shipped.licences, ".licences.txt"), (&shipped.bom, ".cdx.json")];
     for (from, end) in all {
-        fs::copy(from, folder.join(format!("{name}{end}"))).map_err(file(from))?;
+        fs::copy(from, folder.join(format!("{name}{end}"))).map_err(Error::file(from))?;
     }
     Ok(())
 }
@@ -182,20 +182,15 @@ fn sha256(path: &Path) -> Result<String, Error> {
 
 /// Returns the paths of the files of a folder, sorted.
 fn list(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let entries = fs::read_dir(folder).map_err(file(folder))?;
-    let paths = entries.map(|entry| Ok(entry.map_err(file(folder))?.path()));
+    let entries = fs::read_dir(folder).map_err(Error::file(folder))?;
+    let paths = entries.map(|entry| Ok(entry.map_err(Error::file(folder))?.path()));
     let mut paths = paths.collect::<Result<Vec<_>, Error>>()?;
     paths.sort();
     Ok(paths)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    fs::read(path).map_err(file(path))
-}
-
-fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
-    let path = path.display().to_string();
-    move |source| Error::File { path, source }
+    fs::read(path).map_err(Error::file(path))
 }
 
 #[cfg(test)]

@@ -111,11 +111,10 @@ impl Suite {
         let mut suite = Self::default();
         let root = workspace::root();
         let mut files = Vec::new();
-        let file = |source| Error::File { path: root.display().to_string(), source };
+        let file = Error::file(&root);
         sources(root, &mut files).map_err(file)?;
         for path in files {
-            let text = fs::read_to_string(&path)
-                .map_err(|source| Error::File { path: path.display().to_string(), source })?;
+            let text = fs::read_to_string(&path).map_err(Error::file(&path))?;
             suite.add(path.strip_prefix(root).unwrap_or(&path), &text);
         }
         Ok(suite)

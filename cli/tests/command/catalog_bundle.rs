@@ -1,12 +1,10 @@
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use sha2::{Digest as _, Sha256};
 use unlade_tests::corpus;
 
-use crate::run::unlade;
+use crate::{corpus::sha256, run::unlade};
 
 /// The crafted bundles that opm renders differently, with the reason.
 const DELIBERATE: &[(&str, &str)] = &[
@@ -58,12 +56,7 @@ fn differences(prefix: &str, folder: impl Fn(&str) -> PathBuf) -> (BTreeSet<Stri
         ];
         for (answer, more) in answers {
             let finished = unlade([&["catalog", "render", path], more].concat());
-            let sha256 = Sha256::digest(&finished.stdout);
-            let sha256 = sha256.iter().fold(String::new(), |mut text, byte| {
-                _ = write!(text, "{byte:02x}");
-                text
-            });
-            let ours = (finished.code == Some(0)).then_some(sha256);
+            let ours = (finished.code == Some(0)).then(|| sha256(finished.stdout.as_bytes()));
             if ours != answer.sha256 {
                 different.insert(name.to_owned());
             }

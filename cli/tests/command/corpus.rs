@@ -1,4 +1,3 @@
-use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -84,8 +83,5 @@ fn digest(text: &Value) -> String {
 
 /// Returns the SHA-256 of `bytes` in hex.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::new(), |mut hex, byte| {
-        write!(hex, "{byte:02x}").unwrap();
-        hex
-    })
+    unlade_text::hex(&Sha256::digest(bytes))
 }

@@ -132,8 +132,7 @@ pub fn zstd(bytes: &[u8]) -> Vec<u8> {
 }
 
 pub fn digest(bytes: &[u8]) -> String {
-    let hash = Sha256::digest(bytes);
-    hash.iter().fold("sha256:".to_owned(), |text, byte| text + &format!("{byte:02x}"))
+    format!("sha256:{}", unlade_text::hex(&Sha256::digest(bytes)))
 }
 
 /// A stored layer, and its tar.

@@ -1,7 +1,5 @@
 //! Compares the answers to all calls with recorded ones.
 
-use std::fmt::Write as _;
-
 use prost::Message;
 use prost_types::value::Kind;
 use serde_json::{Map, Value, json};
@@ -16,6 +14,7 @@ use unlade_server::message::{
     GetAllReplacementsRequest, GetBundleInChannelRequest, GetBundleRequest, GetPackageRequest,
     GetReplacementRequest, ListBundlesRequest, ListPackageRequest, Package, PackageName,
 };
+use unlade_text::hex;
 
 /// A client of the API.
 struct Client(Grpc<Channel>);
@@ -69,11 +68,7 @@ fn error(status: &Status) -> Value {
 }
 
 fn digest(bytes: &[u8]) -> Value {
-    let mut digest = String::new();
-    for byte in Sha256::digest(bytes) {
-        write!(digest, "{byte:02x}").unwrap();
-    }
-    json!({"size": bytes.len(), "sha256": digest})
+    json!({"size": bytes.len(), "sha256": hex(&Sha256::digest(bytes))})
 }
 
 /// Converts a bundle, in the form of `expected`: long texts may be digests there.

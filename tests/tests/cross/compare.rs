@@ -7,10 +7,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::MultiGzDecoder;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use unlade_bundle::annotation::{UPSTREAM, is_reserved};
 use unlade_config_map::{ConfigMap, mark};
 use unlade_loader::{Options, load_config_maps};
+use unlade_tests::corpus::sha256;
 use unlade_tests::peer::{Loaded, Peer};
 use unlade_yaml as yaml;
 
@@ -140,8 +140,4 @@ pub(crate) fn load(config_map: &Value) -> Result<Loaded, String> {
         objects: objects.clone().map(|object| object.text().into_owned()).collect(),
         digests: objects.map(|object| sha256(&object.bytes)).collect(),
     })
-}
-
-fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
 }

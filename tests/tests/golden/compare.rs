@@ -3,10 +3,9 @@
 use std::fmt::Debug;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use sha2::{Digest, Sha256};
 use unlade_bundle::Api;
 use unlade_loader::Loaded;
-use unlade_tests::corpus::{Sample, golden};
+use unlade_tests::corpus::{Sample, golden, sha256};
 
 /// Bundles with several CSVs: upstream's ConfigMap loader takes the last one, its directory reader
 /// the first, so what follows from the CSV is compared with neither.
@@ -125,8 +124,4 @@ fn typed<T>(items: &[T], parts: impl Fn(&T) -> (&String, &String)) -> Vec<golden
         golden::Typed { kind: kind.clone(), value: serde_json::from_str(value).unwrap_or_default() }
     };
     items.iter().map(typed).collect()
-}
-
-fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
 }

@@ -84,12 +84,12 @@ fn grow(unlade: &Path, catalog: &Path, copies: &[usize]) -> Result<(), Error> {
             );
         }
     }
-    fs::remove_file(&path).map_err(|source| file_error(&path, source))
+    fs::remove_file(&path).map_err(Error::file(&path))
 }
 
 /// Writes the copies to one file, and returns its size in megabytes.
 fn write_copies(unlade: &Path, catalog: &Path, n_copies: usize, to: &Path) -> Result<f64, Error> {
-    let file = File::create(to).map_err(|source| file_error(to, source))?;
+    let file = File::create(to).map_err(Error::file(to))?;
     let mut file = BufWriter::new(file);
     let metas = capture(with(unlade, RENDER).arg(catalog))?.stdout;
     for copy in 0..n_copies {
@@ -97,11 +97,11 @@ fn write_copies(unlade: &Path, catalog: &Path, n_copies: usize, to: &Path) -> Re
             let program = "unlade catalog render".to_owned();
             let mut meta = meta.map_err(|source| Error::Answer { program, source })?;
             rename(&mut meta, copy);
-            writeln!(file, "{meta}").map_err(|source| file_error(to, source))?;
+            writeln!(file, "{meta}").map_err(Error::file(to))?;
         }
     }
-    file.flush().map_err(|source| file_error(to, source))?;
-    let metadata = fs::metadata(to).map_err(|source| file_error(to, source))?;
+    file.flush().map_err(Error::file(to))?;
+    let metadata = fs::metadata(to).map_err(Error::file(to))?;
     #[expect(clippy::cast_precision_loss, reason = "fewer bytes than 2^52")]
     Ok(metadata.len() as f64 / 1e6)
 }
@@ -122,8 +122,4 @@ fn rename(meta: &mut Value, copy: usize) {
             append(property.pointer_mut("/value/packageName"));
         }
     }
-}
-
-fn file_error(path: &Path, source: std::io::Error) -> Error {
-    Error::File { path: path.display().to_string(), source }
 }

@@ -117,7 +117,7 @@ struct Row {
 
 fn rows(programs: &Programs, family: &str, size: usize) -> Result<Vec<Row>, Error> {
     let folder = workspace::target().join("hostile");
-    let file = |source| Error::File { path: folder.display().to_string(), source };
+    let file = Error::file(&folder);
     if folder.exists() {
         fs::remove_dir_all(&folder).map_err(file)?;
     }

@@ -63,7 +63,7 @@ pub(crate) fn measure(arguments: &Arguments) -> Result<(), Error> {
     let mut command = Command::new(program);
     command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if let Some(path) = &arguments.log {
-        let file = |source| Error::File { path: path.display().to_string(), source };
+        let file = Error::file(path);
         command.stderr(File::create(path).map_err(file)?);
     }
     let start = Instant::now();

@@ -20,7 +20,7 @@ use unlade_testbed::Settings;
 use super::{Task, alternate, peer, sample, table, with};
 use crate::{
     cluster,
-    command::{self, Error, cargo, is_on_path},
+    command::{Error, is_on_path},
     workspace,
 };
 
@@ -44,9 +44,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Error> {
     let all = sample::all()?;
-    let build = ["build", "--release", "--locked", "--package", "unlade", "--bin", "unlade"];
-    command::run(&mut cargo(build))?;
-    let unlade = workspace::target().join("release/unlade");
+    let unlade = super::release_build()?;
     let opm = peer::build().map(|peers| peers.opm);
     let has_skopeo = is_on_path("skopeo");
     if !has_skopeo {
@@ -107,7 +105,7 @@ struct Registry {
 impl Registry {
     /// Starts an empty registry with its files in `folder`.
     fn start(folder: &Path) -> Result<Self, Error> {
-        let file = |source| Error::File { path: folder.display().to_string(), source };
+        let file = Error::file(folder);
         if folder.exists() {
             std::fs::remove_dir_all(folder).map_err(file)?;
         }

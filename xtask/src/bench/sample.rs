@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{command::Error, corpus};
+use crate::{command::Error, corpus::Part};
 
 /// A bundle of the measurement.
 pub(super) struct Bundle {
@@ -31,7 +31,7 @@ pub(super) fn measured(all: &[Bundle]) -> [usize; 2] {
 
 /// Returns all bundles of the corpus, largest first.
 pub(super) fn all() -> Result<Vec<Bundle>, Error> {
-    let folder = corpus::folder().join("bundles");
+    let folder = Part::Bundles.corpus().join("bundles");
     let mut all = Vec::new();
     for package in entries(&folder)? {
         for version in entries(&package)? {
@@ -61,7 +61,7 @@ fn in_units(size: u64) -> String {
 fn size(path: &Path) -> Result<u64, Error> {
     let mut sum = 0;
     for entry in entries(path)? {
-        let file = |source| Error::File { path: entry.display().to_string(), source };
+        let file = Error::file(&entry);
         let metadata = fs::symlink_metadata(&entry).map_err(file)?;
         sum += if metadata.is_dir() { size(&entry)? } else { metadata.len() };
     }
@@ -69,7 +69,7 @@ fn size(path: &Path) -> Result<u64, Error> {
 }
 
 fn entries(path: &Path) -> Result<Vec<PathBuf>, Error> {
-    let file = |source| Error::File { path: path.display().to_string(), source };
+    let file = Error::file(path);
     let entries = fs::read_dir(path).map_err(file)?;
     entries.map(|entry| Ok(entry.map_err(file)?.path())).collect()
 }

@@ -393,8 +393,7 @@ fn crossings(boundary: &Boundary, package: &Package) -> Result<Vec<String>, Erro
 }
 
 fn find_words(forbidden: &[&str], path: &Path) -> Result<Vec<String>, Error> {
-    let text = fs::read_to_string(workspace::root().join(path))
-        .map_err(|source| Error::File { path: path.display().to_string(), source })?;
+    let text = fs::read_to_string(workspace::root().join(path)).map_err(Error::file(path))?;
     let library = text.split("#[cfg(test)]").next().unwrap_or_default();
     let words = forbidden.iter().filter(|word| {
         library.lines().any(|line| !line.trim_start().starts_with("//") && line.contains(**word))

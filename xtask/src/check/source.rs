@@ -65,6 +65,5 @@ pub(super) fn tracked(folder: &str) -> Result<Vec<PathBuf>, Error> {
 
 /// Reads a text file, whose path is relative to the root.
 pub(super) fn read(path: &Path) -> Result<String, Error> {
-    fs::read_to_string(workspace::root().join(path))
-        .map_err(|source| Error::File { path: path.display().to_string(), source })
+    fs::read_to_string(workspace::root().join(path)).map_err(Error::file(path))
 }

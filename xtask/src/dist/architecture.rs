@@ -174,7 +174,7 @@ impl Toolchain {
     /// Checks for a static C library, by linking an empty program.
     fn static_libc(&self) -> Result<(), Error> {
         let folder = workspace::target().join("shipped");
-        let file = |source| Error::File { path: folder.display().to_string(), source };
+        let file = Error::file(&folder);
         fs::create_dir_all(&folder).map_err(file)?;
         let source = folder.join(format!(".static-{}.c", self.architecture.name()));
         let program = source.with_extension("");

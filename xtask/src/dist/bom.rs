@@ -35,11 +35,7 @@ pub(super) fn write(
     parts: &[Part],
     path: &Path,
 ) -> Result<(), Error> {
-    let file = |path: &Path| {
-        let path = path.display().to_string();
-        move |source| Error::File { path, source }
-    };
-    let bytes = fs::read(built).map_err(file(built))?;
+    let bytes = fs::read(built).map_err(Error::file(built))?;
     check_crates(&bytes, parts)?;
     let bom = bom(program, &bytes, target, parts)?;
     let result = bom.validate_version(SpecVersion::V1_5);
@@ -51,7 +47,7 @@ pub(super) fn write(
         Error::Found(format!("failed to write the bill of materials as JSON: {error}"))
     })?;
     json.push(b'\n');
-    fs::write(path, json).map_err(file(path))
+    fs::write(path, json).map_err(Error::file(path))
 }
 
 fn bom(program: &Program, bytes: &[u8], target: &str, parts: &[Part]) -> Result<Bom, Error> {

@@ -32,7 +32,7 @@ const AUTHORLESS: &str = "Apache-2.0";
 /// Fails if a part has no text.
 pub(super) fn write(program: &Program, parts: &[Part], path: &Path) -> Result<(), Error> {
     let text = text(program.name, parts)?;
-    fs::write(path, text).map_err(|source| Error::File { path: path.display().to_string(), source })
+    fs::write(path, text).map_err(Error::file(path))
 }
 
 fn text(program: &str, parts: &[Part]) -> Result<String, Error> {
@@ -112,7 +112,7 @@ fn named(name: &str) -> Result<String, Error> {
 }
 
 fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Error> {
-    let file = |source| Error::File { path: folder.display().to_string(), source };
+    let file = Error::file(folder);
     for entry in fs::read_dir(folder).map_err(file)? {
         let entry = entry.map_err(file)?;
         let kind = entry.file_type().map_err(file)?;
@@ -138,7 +138,7 @@ fn read(path: &Path) -> Result<String, Error> {
     let mut bytes = Vec::new();
     File::open(path)
         .and_then(|file| file.take(MOST + 1).read_to_end(&mut bytes))
-        .map_err(|source| Error::File { path: path.display().to_string(), source })?;
+        .map_err(Error::file(path))?;
     // A truncated text would look complete.
     if bytes.len() as u64 > MOST {
         return Err(Error::Found(format!("{} is larger than {MOST} bytes", path.display())));

@@ -116,7 +116,7 @@ fn read_version(path: &Path, find: fn(&[u8]) -> Option<String>) -> Result<String
     let mut bytes = Vec::new();
     File::open(path)
         .and_then(|file| file.take(MOST).read_to_end(&mut bytes))
-        .map_err(|source| Error::File { path: path.display().to_string(), source })?;
+        .map_err(Error::file(path))?;
     find(&bytes)
         .ok_or_else(|| Error::Found(format!("{} does not contain its version", path.display())))
 }

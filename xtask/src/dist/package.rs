@@ -30,8 +30,7 @@ pub(super) fn crates(program: &Program, build: &Output, target: &str) -> Result<
     let linked = linked(&build.stdout, target)?;
     let metadata: Metadata = metadata::read(&[target])?;
     let lock = workspace::root().join("Cargo.lock");
-    let lock = fs::read_to_string(&lock)
-        .map_err(|source| Error::File { path: lock.display().to_string(), source })?;
+    let lock = fs::read_to_string(&lock).map_err(Error::file(&lock))?;
     let parts = metadata.parts(&linked, &checksums(&lock))?;
     compare(&parts, &read_tree(program, target)?)?;
     Ok(parts)

@@ -59,7 +59,7 @@ impl Made {
                     Part::Bundles => "bundles (56 MB)",
                     Part::Catalogs => "catalogs (25 MB)",
                 };
-                let folder = corpus::folder();
+                let folder = part.corpus();
                 format!("fetch the published {what} into {}: a minute or two", folder.display())
             }
             Self::Dialect => format!("build a Go program in {cache}: about 20 s"),
