@@ -66,9 +66,13 @@ pub(crate) fn run() -> Result<(), Error> {
 fn check_fuzz_lock_file() -> Result<(), Error> {
     let metadata = ["metadata", "--locked", "--format-version", "1"];
     command::capture(cargo(metadata).args(["--manifest-path", "fuzz/Cargo.toml"])).map_err(
-        |_| {
+        |error| {
             let update = "cargo update --workspace --manifest-path fuzz/Cargo.toml";
-            Error::Found(format!("fuzz/Cargo.lock does not fit the workspace; run `{update}`"))
+            Error::Found(format!(
+                "failed to check fuzz/Cargo.lock: {}; if cargo says that the lock file needs an \
+                 update, run `{update}`",
+                unlade_text::chain(&error)
+            ))
         },
     )?;
     Ok(())

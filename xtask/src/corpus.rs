@@ -2,13 +2,15 @@
 
 use std::{
     collections::BTreeMap,
-    env, fs,
+    env,
+    fs::{self, File},
     path::{Component, Path, PathBuf},
     process::Command,
 };
 
+use ruzstd::decoding::StreamingDecoder;
 use sha2::{Digest, Sha256};
-use unlade_text::hex;
+use unlade_text::{chain, hex};
 
 use crate::{
     command::{self, Error},
@@ -191,7 +193,12 @@ fn clone(part: Part, into: &Path, checksums: &BTreeMap<PathBuf, String>) -> Resu
 /// Unpacks the archive of the catalogs, in the layout of the repository.
 fn unpack(archive: &Path, into: &Path) -> Result<PathBuf, Error> {
     fs::create_dir_all(into).map_err(Error::file(into))?;
-    command::run(Command::new("tar").arg("-C").arg(into).arg("--zstd").arg("-xf").arg(archive))?;
+    let failed = |error: &dyn std::error::Error| {
+        Error::Found(format!("failed to unpack {}: {}", archive.display(), chain(error)))
+    };
+    let bytes = File::open(archive).map_err(Error::file(archive))?;
+    let tar = StreamingDecoder::new(bytes).map_err(|error| failed(&error))?;
+    tar::Archive::new(tar).unpack(into).map_err(|error| failed(&error))?;
     let sample = into.join("sample");
     for entry in fs::read_dir(&sample).map_err(Error::file(&sample))?.flatten() {
         let name = entry.file_name();

@@ -162,7 +162,7 @@ fn run_target(target: &str, programs: &Path, seeds: &Path, seconds: u64) -> Resu
     let artifacts = fuzz.join("artifacts").join(target);
     let logs = place().join("logs");
     for folder in [&corpus, &artifacts, &logs] {
-        fs::create_dir_all(folder).map_err(Error::file(&folder))?;
+        fs::create_dir_all(folder).map_err(Error::file(folder))?;
     }
     let before = entries(&artifacts)?;
     let mut libfuzzer = Command::new(programs.join(target));
@@ -185,7 +185,7 @@ fn run_target(target: &str, programs: &Path, seeds: &Path, seconds: u64) -> Resu
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let file = Error::file(&folder);
+    let file = Error::file(folder);
     let entries = fs::read_dir(folder).map_err(file)?;
     entries.map(|entry| Ok(entry.map_err(file)?.path())).collect()
 }

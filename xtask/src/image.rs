@@ -143,7 +143,7 @@ fn write(images: &[Image], path: &Path, name: &str) -> Result<Written, Error> {
 }
 
 fn lay_out(shipped: &[Shipped], directory: &Path) -> Result<(), Error> {
-    let file = Error::file(&directory);
+    let file = Error::file(directory);
     for shipped in shipped {
         tree::write(&unpacker(shipped, None).image(), directory).map_err(file)?;
     }

@@ -173,7 +173,7 @@ impl Plan {
         if made.is_made(settings) {
             return;
         }
-        if limits.no_install && made != Made::Unpacker {
+        if limits.no_install && !made.is_ours() {
             self.unmet.push((need.name, "--no-install was given".to_owned()));
             return;
         }
@@ -330,7 +330,8 @@ mod tests {
         let cache = tempfile::tempdir().unwrap();
         let settings = settings(cache.path());
         let limits = Limits { no_install: true, no_cluster: true };
-        let plan = Plan::new(&["upstream's programs", "a cluster", "Go"], &limits, &settings);
+        let wanted = ["upstream's programs", "a cluster", "Go", "the static server"];
+        let plan = Plan::new(&wanted, &limits, &settings);
         let unmet: Vec<_> = plan.unmet.iter().map(|(name, why)| (*name, why.as_str())).collect();
         assert_eq!(
             unmet,
@@ -340,7 +341,8 @@ mod tests {
                 ("upstream's programs", "--no-install was given"),
             ]
         );
-        assert_eq!(plan.announcement(&settings), [""; 0]);
+        // Only cargo builds it.
+        assert_eq!(plan.makes, [Made::Server]);
     }
 
     #[test]

@@ -111,7 +111,7 @@ impl Suite {
         let mut suite = Self::default();
         let root = workspace::root();
         let mut files = Vec::new();
-        let file = Error::file(&root);
+        let file = Error::file(root);
         sources(root, &mut files).map_err(file)?;
         for path in files {
             let text = fs::read_to_string(&path).map_err(Error::file(&path))?;

@@ -49,12 +49,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
         return Err(Error::Found(format!("no test name contains {filter:?}")));
     }
     let is_wanted = |test: &&Test| test.is_ordinary() || arguments.all;
-    let wanted = selected.iter().copied().filter(is_wanted).flat_map(Test::needs);
-    let wanted: Vec<_> = wanted.map(String::as_str).collect();
+    let mut wanted: Vec<_> = selected.iter().copied().filter(is_wanted).collect();
 
     let settings = Settings::from_env()?;
     let Arguments { no_install, no_cluster, .. } = *arguments;
-    let mut plan = Plan::new(&wanted, &Limits { no_install, no_cluster }, &settings);
+    let limits = Limits { no_install, no_cluster };
+    let plan = |tests: &[&Test]| Plan::new(&needs(tests), &limits, &settings);
+    let all = plan(&wanted);
+    // Nothing is built for a test that lacks something else.
+    wanted.retain(|test| test.needs().iter().all(|need| all.meets(need)));
+    let mut plan = plan(&wanted);
+    plan.unmet = all.unmet;
     announce(&plan, &settings);
     let refused = |plan: &Plan| arguments.require_all && !plan.unmet.is_empty();
     if refused(&plan) {
@@ -73,6 +78,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     let outcome = run_tests(arguments, &plan, testbed, &skipped);
     report(arguments, &plan, &left_out, n_slow(&selected, arguments.all));
     outcome
+}
+
+fn needs<'t>(tests: &[&'t Test]) -> Vec<&'t str> {
+    tests.iter().flat_map(|test| test.needs()).map(String::as_str).collect()
 }
 
 /// Announces what will be done on this machine before it is done.

@@ -26,7 +26,9 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// time, the tag of the catalog's image moves, and OLM replaces the pod because it polls the
 /// registry.
 pub(crate) fn serve(stage: &Stage, namespace: &Namespace<'_>, packages: &[String]) {
-    let image = stage.cluster.push(&image(&packages.join("\n"), &[]), "olm/served:1");
+    // No other test may move this tag.
+    let tag = format!("olm/{}:1", namespace.name());
+    let image = stage.cluster.push(&image(&packages.join("\n"), &[]), &tag);
     let (repository, _) = image.split_once('@').unwrap();
     let mut source = source(&json!({"catalogDir": "/configs"}), &format!("{repository}:1"));
     source["spec"]["updateStrategy"] = json!({"registryPoll": {"interval": "10s"}});

@@ -130,16 +130,21 @@ impl Registry {
         let process = command
             .spawn()
             .map_err(|source| Error::Start { program: program.display().to_string(), source })?;
-        let registry = Self { process, address };
+        let mut registry = Self { process, address };
         let begin = Instant::now();
-        while TcpStream::connect(&registry.address).is_err() {
-            if begin.elapsed() > START {
+        loop {
+            let is_accepting = TcpStream::connect(&registry.address).is_ok();
+            // Another program can have taken the port.
+            let has_ended = registry.process.try_wait().map_err(file)?.is_some();
+            if has_ended || begin.elapsed() > START {
                 let log = folder.join("log");
                 return Err(Error::Found(format!("the registry did not start: {}", log.display())));
             }
+            if is_accepting {
+                return Ok(registry);
+            }
             thread::sleep(Duration::from_millis(50));
         }
-        Ok(registry)
     }
 
     /// Builds the image of a bundle, pushes it, and returns its name.
