@@ -6,8 +6,10 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use unlade_testbed::registry::{Answer, Fault, FaultyRepository, LOGIN};
+use unlade_tests::manifest::Overlay;
 
 use crate::finished::Finished;
+use crate::right;
 use crate::stage::Stage;
 
 /// A private image, and a file with the login for it.
@@ -57,6 +59,39 @@ fn cluster_cli_a_private_bundle_is_launched_with_nothing_but_a_login() {
         assert_eq!(secrets(stage), "", "the Secret is deleted");
         let all = format!("{}{}", launched.stdout, launched.stderr);
         assert!(!all.contains(LOGIN.1), "{all}");
+    });
+}
+
+#[test]
+#[ignore = "needs a testbed"]
+fn cluster_cli_the_component_for_logins_has_the_rights_for_a_login() {
+    Stage::open("cli-login-rights", |stage| {
+        let private = Private::new(stage, "private-rights", LOGIN.1);
+        let user = format!("system:serviceaccount:{}:unlade-launcher", stage.namespace.name());
+        let apply = |components: &[&str]| {
+            let kustomization = json!({
+                "namespace": stage.namespace.name(),
+                "resources": ["manifests/launcher"],
+                "components": components,
+            });
+            let overlay = Overlay::new(&kustomization.to_string());
+            stage.kubectl(&["apply", "--kustomize", overlay.path()]);
+        };
+        let launch = || {
+            let flags = ["--pull-secret-from-login", "--authfile", &private.authfile];
+            let launch = ["launch", &private.image, "--as", &user];
+            stage.unlade(launch.into_iter().chain(flags))
+        };
+        apply(&[]);
+        right::wait_until_allowed(stage, "list", "pods", &user);
+        let refused = launch();
+        assert!(refused.stderr.contains("secrets"), "{}", refused.stderr);
+
+        apply(&["manifests/launcher/login"]);
+        right::wait_until_allowed(stage, "delete", "secrets", &user);
+        let launched = launch();
+        assert!(launched.success().contains("hello-operator.v0.2.0"), "{}", launched.stderr);
+        assert_eq!(secrets(stage), "", "the Secret is deleted");
     });
 }
 

@@ -158,13 +158,14 @@ fn each_right_is_needed(
     });
     let list = json!({"apiVersion": "v1", "kind": "List", "items": objects.collect::<Value>()});
     stage.cluster.kubectl().apply(&list).unwrap();
-    wait_until_allowed(stage, &cases.last().unwrap().account());
+    let user = |case: &Case| format!("system:serviceaccount:{namespace}:{}", case.account());
+    wait_until_allowed(stage, "list", "pods", &user(cases.last().unwrap()));
 
     let queue = Mutex::new(cases.iter());
     let wrong = Mutex::new(Vec::new());
     let work = || {
         while let Some(case) = { queue.lock().unwrap_or_else(PoisonError::into_inner).next() } {
-            let user = format!("system:serviceaccount:{namespace}:{}", case.account());
+            let user = user(case);
             let begun = Instant::now();
             let (code, output) = case.usage.run(stage, &case.name, &user, flags);
             println!(
@@ -203,11 +204,10 @@ fn prepared(stage: &Stage<'_>) -> Vec<Value> {
 }
 
 /// Permissions take effect a moment after they are granted, in the same order.
-fn wait_until_allowed(stage: &Stage<'_>, account: &str) {
-    let user = format!("system:serviceaccount:{}:{account}", stage.namespace.name());
+pub(crate) fn wait_until_allowed(stage: &Stage<'_>, verb: &str, resource: &str, user: &str) {
     let end = Instant::now() + PATIENCE;
-    while stage.namespace.kubectl(["auth", "can-i", "list", "pods", "--as", &user]).is_err() {
-        assert!(Instant::now() < end, "{user} has no permissions");
+    while stage.namespace.kubectl(["auth", "can-i", verb, resource, "--as", user]).is_err() {
+        assert!(Instant::now() < end, "{user} may not {verb} {resource}");
     }
 }
 
@@ -270,7 +270,8 @@ fn cluster_cli_a_token_of_the_manifests_account_is_enough() {
         let token = stage.kubectl(&["create", "token", "unlade-launcher"]);
         let folder = tempfile::tempdir().unwrap();
         let kubeconfig = crate::check::kubeconfig(stage, folder.path(), token.trim());
-        wait_until_allowed(stage, "unlade-launcher");
+        let user = format!("system:serviceaccount:{}:unlade-launcher", stage.namespace.name());
+        wait_until_allowed(stage, "list", "pods", &user);
         let image = stage.push("right");
         let checked = stage.unlade(["check", &image, "-o", "json", "--kubeconfig", &kubeconfig]);
         let checked: Value = serde_json::from_str(&checked.success()).unwrap();
