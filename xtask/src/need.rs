@@ -30,8 +30,8 @@ pub(crate) struct Need {
 
 /// How a need can be met.
 enum Supply {
-    /// A program, from the Debian package of the same name.
-    Package,
+    /// A program of the same name, from this Debian package.
+    Package(&'static str),
     /// The machine allows it or does not.
     Machine(fn() -> bool),
     /// `cargo xtask test` builds or fetches it.
@@ -79,13 +79,17 @@ const NEEDS: [Need; 19] = [
         hint: "install busybox-static, and Go or python3 with pip, which can install Go",
         supply: Supply::Made(Made::Olm),
     },
-    Need { name: "strace", hint: "install strace", supply: Supply::Package },
-    Need { name: "valgrind", hint: "install valgrind", supply: Supply::Package },
-    Need { name: "skopeo", hint: "install skopeo", supply: Supply::Package },
-    Need { name: "umoci", hint: "install umoci", supply: Supply::Package },
-    Need { name: "busybox", hint: "install busybox", supply: Supply::Package },
-    Need { name: "python3", hint: "install python3", supply: Supply::Package },
-    Need { name: "buildah", hint: "install buildah", supply: Supply::Package },
+    Need { name: "strace", hint: "install strace", supply: Supply::Package("strace") },
+    Need { name: "valgrind", hint: "install valgrind", supply: Supply::Package("valgrind") },
+    Need { name: "skopeo", hint: "install skopeo", supply: Supply::Package("skopeo") },
+    Need { name: "umoci", hint: "install umoci", supply: Supply::Package("umoci") },
+    Need {
+        name: "busybox",
+        hint: "install busybox-static",
+        supply: Supply::Package("busybox-static"),
+    },
+    Need { name: "python3", hint: "install python3", supply: Supply::Package("python3") },
+    Need { name: "buildah", hint: "install buildah", supply: Supply::Package("buildah") },
     Need { name: "root", hint: "run it as root", supply: Supply::Machine(is_root) },
     Need {
         name: "namespaces",
@@ -135,8 +139,8 @@ impl Plan {
         let mut plan = Self::default();
         for need in NEEDS.iter().filter(|need| wanted.contains(&need.name)) {
             match need.supply {
-                Supply::Package if command::is_on_path(need.name) => {}
-                Supply::Package => plan.install(need, &[need.name], limits),
+                Supply::Package(_) if command::is_on_path(need.name) => {}
+                Supply::Package(package) => plan.install(need, &[package], limits),
                 Supply::Machine(is_met) if is_met() => {}
                 Supply::Machine(_) => plan.unmet.push((need.name, need.hint.to_owned())),
                 Supply::Made(made) => plan.make(need, made, limits, settings),
@@ -246,7 +250,7 @@ impl Plan {
                 }
             }
         }
-        for need in NEEDS.iter().filter(|need| matches!(need.supply, Supply::Package)) {
+        for need in NEEDS.iter().filter(|need| matches!(need.supply, Supply::Package(_))) {
             let is_missing = self.packages.contains(&need.name) && !command::is_on_path(need.name);
             if is_missing {
                 self.unmet.push((need.name, need.hint.to_owned()));
@@ -261,7 +265,7 @@ impl Plan {
             let is_for = match need.supply {
                 Supply::Made(other) => other == made,
                 Supply::Cluster => made == Made::TestbedPrograms,
-                Supply::Package | Supply::Machine(_) => false,
+                Supply::Package(_) | Supply::Machine(_) => false,
             };
             if is_for {
                 self.unmet.push((need.name, why.to_owned()));
