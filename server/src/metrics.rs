@@ -73,7 +73,7 @@ impl Metrics {
         registry.register_with_unit("grpc_server_handling", help, Unit::Seconds, seconds.clone());
         let own = registry.sub_registry_with_prefix("unlade_server");
         let (sent, running) = (Counter::default(), Gauge::default());
-        let help = "Bytes of responses that were handed to connections";
+        let help = "Bytes of responses to calls that were handed to connections";
         own.register_with_unit("sent", help, Unit::Bytes, sent.clone());
         let help = "Calls whose responses the clients have not yet received, without health checks";
         own.register("running_calls", help, running.clone());

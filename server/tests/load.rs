@@ -15,6 +15,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{self, Instant, sleep, timeout};
 use tonic::Code;
+use unlade_server::Options;
 use unlade_server::message::GetBundleRequest;
 
 use crate::frame::{Frame, HEADERS_OF_GET_BUNDLE, HEADERS_OF_LIST_BUNDLES, PREFACE, kind};
@@ -37,6 +38,15 @@ async fn calls_beyond_the_limit_are_refused_and_later_ones_are_not() {
     drop(running_calls);
     // The server learns of the cancelled calls a little later.
     timeout(WAIT, async { while client.package("tea").await.is_err() {} }).await.unwrap();
+}
+
+#[tokio::test]
+async fn limits_can_be_larger_than_what_can_be_counted() {
+    let change = |options: &mut Options| {
+        (options.connections, options.calls) = (usize::MAX, usize::MAX);
+    };
+    let running = Running::start(&catalog(1), change).await;
+    assert_eq!(running.client().await.package("tea").await.unwrap().name, "tea");
 }
 
 /// Returns a catalog with one bundle that is larger than the windows of a narrow client.

@@ -9,19 +9,21 @@ mod port;
 #[path = "load/running.rs"]
 mod running;
 
-use std::fs;
+use std::{fs, mem};
 
 use futures::future::join_all;
 use http_body_util::Empty;
 use hyper::Request;
 use hyper::header::HeaderValue;
 use tempfile::TempDir;
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
 use tonic::Code;
 use unlade_server::Options;
 use unlade_text::hex;
 
 use crate::port::{FILES, Running, send};
-use crate::running::{Client, catalog};
+use crate::running::{Client, catalog, count, within};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_are_counted_by_method_and_code() {
@@ -60,6 +62,20 @@ async fn calls_are_counted_by_method_and_code() {
         "unlade_server_running_calls 0".to_owned(),
     ];
     running.wait_for_metrics(&lines.each_ref().map(String::as_str)).await;
+}
+
+#[tokio::test]
+async fn metrics_are_served_until_the_last_call_has_ended() {
+    let mut running = Running::start(&[("a", &catalog(2_000))], |_| {}).await;
+    let mut client = Client::with_narrow_streams(running.grpc).await;
+    let mut stream = client.list_bundles().await.unwrap();
+    mem::replace(&mut running.stop, oneshot::channel().0).send(()).unwrap();
+    let refused = async { while TcpStream::connect(running.http).await.is_ok() {} };
+    within(refused).await;
+    running.wait_for_metrics(&["unlade_server_running_calls 1"]).await;
+    assert_eq!(count(&mut stream).await.unwrap(), 2_000);
+    within(running.serving).await.unwrap().unwrap();
+    assert!(TcpStream::connect(running.metrics).await.is_err());
 }
 
 #[tokio::test]

@@ -23,6 +23,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use futures::future::{join_all, try_join_all};
+use rustix::process::{Resource, Rlimit, getrlimit};
 use serde_json::Value;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
@@ -192,6 +193,36 @@ fn metrics_and_the_http_api_are_served_where_the_arguments_say() {
         assert!(response.contains(part), "{response}");
     }
     assert_eq!(server.terminate(), Some(0));
+}
+
+#[test]
+fn failures_to_accept_a_connection_are_logged_until_they_end() {
+    let stage = Stage::new(CATALOG);
+    let mut server = Running::start(&stage, &["--metrics-addr=localhost:0"]);
+    let metrics = server.wait_for("serving metrics")["address"].as_str().unwrap().to_owned();
+    server.wait_for("serving the catalog");
+    let old = getrlimit(Resource::Nofile);
+    let old = server.limit_files(Rlimit { current: Some(0), ..old });
+    let mut connection = std::net::TcpStream::connect(metrics).unwrap();
+    let logged = server.wait_for("failed to accept a connection");
+    assert_eq!(logged["error"], "Too many open files (os error 24)");
+    server.limit_files(old);
+    connection.set_read_timeout(Some(WAIT)).unwrap();
+    write!(connection, "GET /metrics HTTP/1.0\r\n\r\n").unwrap();
+    let mut response = String::new();
+    connection.read_to_string(&mut response).unwrap();
+    assert!(response.starts_with("HTTP/1.0 200 OK\r\n"), "{response}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn libraries_write_nothing_to_the_debug_log() {
+    let stage = Stage::new(CATALOG);
+    let mut server = Running::start(&stage, &["--debug"]);
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, server.port()));
+    Client::with_narrow_streams(address).await.package("tea").await.unwrap();
+    server.signal();
+    server.wait_for("stopping");
+    assert_eq!(server.end(), (Some(0), String::new()));
 }
 
 #[test]

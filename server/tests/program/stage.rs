@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::Value;
 use tempfile::{TempDir, tempfile};
 use wait_timeout::ChildExt as _;
@@ -126,6 +126,11 @@ impl Running {
     /// Sends SIGTERM.
     pub(crate) fn signal(&self) {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
+    }
+
+    /// Changes the limit of open files, and returns the old one.
+    pub(crate) fn limit_files(&self, limit: Rlimit) -> Rlimit {
+        prlimit(Some(Pid::from_child(&self.child)), Resource::Nofile, limit).unwrap()
     }
 
     /// Sends SIGTERM, and returns the exit code.
