@@ -178,7 +178,12 @@ impl Server {
         let http = http.map(|(listener, metas)| {
             let mut is_serving = is_serving.clone();
             let stopped = async move { _ = is_serving.wait_for(|is_serving| !is_serving).await };
-            http::serve(listener, catalogd::router(metas), limit, stopped, cut.clone())
+            let api = catalogd::router(metas);
+            let api = match measured.as_ref() {
+                Some((_, metrics)) => Arc::clone(metrics).count(api),
+                None => api,
+            };
+            http::serve(listener, api, limit, stopped, cut.clone())
         });
         // The metrics can be read until the last call has ended.
         let (running, ended) = oneshot::channel::<()>();

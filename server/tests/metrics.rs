@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test: what fails here fails the test")]
 
-#[expect(dead_code, reason = "shared with the tests of the HTTP API")]
 #[path = "http/port.rs"]
 mod port;
 #[expect(dead_code, reason = "shared with the tests under load")]
@@ -76,6 +75,17 @@ async fn metrics_are_served_until_the_last_call_has_ended() {
     assert_eq!(count(&mut stream).await.unwrap(), 2_000);
     within(running.serving).await.unwrap().unwrap();
     assert!(TcpStream::connect(running.metrics).await.is_err());
+}
+
+#[tokio::test]
+async fn requests_to_the_http_api_are_counted_by_code() {
+    let running = Running::start(&FILES, |_| {}).await;
+    for path in ["/api/v1/all", "/api/v1/metas", "/api/v1/metas?limit=1", "/api/v2"] {
+        running.request(path, &[]).await;
+    }
+    let lines = [(200, 2), (400, 1), (404, 1)]
+        .map(|(code, n)| format!("http_requests_total{{code=\"{code}\"}} {n}"));
+    running.wait_for_metrics(&lines.each_ref().map(String::as_str)).await;
 }
 
 #[tokio::test]
