@@ -4,31 +4,19 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::{env, fs};
 
-use tonic_build::manual::{Builder, Method, Service};
-
-/// The methods of `api.Registry`: the name, the type of the request, and whether the response is a
-/// stream.
-const REGISTRY: [(&str, &str, bool); 10] = [
-    ("ListPackages", "ListPackageRequest", true),
-    ("GetPackage", "GetPackageRequest", false),
-    ("GetBundle", "GetBundleRequest", false),
-    ("GetBundleForChannel", "GetBundleInChannelRequest", false),
-    ("GetChannelEntriesThatReplace", "GetAllReplacementsRequest", true),
-    ("GetBundleThatReplaces", "GetReplacementRequest", false),
-    ("GetChannelEntriesThatProvide", "GetAllProvidersRequest", true),
-    ("GetLatestChannelEntriesThatProvide", "GetLatestProvidersRequest", true),
-    ("GetDefaultBundleThatProvides", "GetDefaultProviderRequest", false),
-    ("ListBundles", "ListBundlesRequest", true),
-];
-/// The methods of `api.ExperimentalRegistry`.
-const EXPERIMENTAL: [(&str, &str, bool); 1] =
-    [("ExperimentalListPackageCustomSchemas", "ExperimentalListPackageCustomSchemasRequest", true)];
+use prost_types::ServiceDescriptorProto;
+use tonic_build::manual::{Builder, Method, Service, ServiceBuilder};
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=proto");
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let descriptors = protox::compile(["proto/registry.proto"], ["proto"])?;
-    fs::write(out.join("descriptors.bin"), protox_bytes(&descriptors))?;
+    fs::write(out.join("descriptors.bin"), encode(&descriptors))?;
+    let services: Vec<_> = descriptors
+        .file
+        .iter()
+        .flat_map(|file| file.service.iter().map(|it| service(file.package(), it)))
+        .collect();
     let mut messages = prost_build::Config::new();
     // The cache for opm contains bundles as JSON.
     for name in ["Bundle", "GroupVersionKind", "Dependency", "Property", "Deprecation"] {
@@ -36,31 +24,29 @@ fn main() -> Result<(), Box<dyn Error>> {
         messages.type_attribute(format!("api.{name}"), serialize);
     }
     messages.compile_fds(descriptors)?;
-    // The responses are written by hand, so the methods do not have the types of their responses.
-    let services = [service("Registry", &REGISTRY), service("ExperimentalRegistry", &EXPERIMENTAL)];
     Builder::new().build_client(false).compile(&services);
     Ok(())
 }
 
-fn protox_bytes(descriptors: &impl prost::Message) -> Vec<u8> {
+fn encode(descriptors: &impl prost::Message) -> Vec<u8> {
     descriptors.encode_to_vec()
 }
 
-fn service(name: &str, methods: &[(&str, &str, bool)]) -> Service {
-    let mut service = Service::builder().package("api").name(name);
-    for (name, input, is_stream) in methods {
-        let mut method = Method::builder()
-            .name(to_snake_case(name))
-            .route_name(*name)
+/// Describes a service. The responses are written by hand, so its methods do not have the types of
+/// their responses.
+fn service(package: &str, service: &ServiceDescriptorProto) -> Service {
+    let methods = service.method.iter().map(|method| {
+        let input = method.input_type().rsplit('.').next().unwrap_or_default();
+        let built = Method::builder()
+            .name(to_snake_case(method.name()))
+            .route_name(method.name())
             .input_type(format!("crate::message::{input}"))
             .output_type("crate::codec::Message")
             .codec_path("crate::codec::Codec");
-        if *is_stream {
-            method = method.server_streaming();
-        }
-        service = service.method(method.build());
-    }
-    service.build()
+        if method.server_streaming() { built.server_streaming() } else { built }.build()
+    });
+    let described = Service::builder().package(package).name(service.name());
+    methods.fold(described, ServiceBuilder::method).build()
 }
 
 /// Converts the name of a method to that of a function.

@@ -8,7 +8,7 @@ use std::path::Path;
 use unlade_oci::build::{Data, Entry, Image, Kind};
 
 /// Writes the files, directories and links of all layers into a new directory, with their modes;
-/// they belong to the user of this process.
+/// they belong to the user of this process. Of several with the same path, the last one remains.
 ///
 /// # Errors
 ///
@@ -34,8 +34,13 @@ fn write_entry(entry: &Entry, directory: &Path) -> io::Result<()> {
             fs::set_permissions(&path, Permissions::from_mode(0o755))?;
         }
     }
+    // An upper layer replaces what a lower one has. Writing to a link would change its target.
+    if path.symlink_metadata().is_ok_and(|old| !old.is_dir()) {
+        fs::remove_file(&path)?;
+    }
     match &entry.kind {
         Kind::Link(target) => return symlink(target, &path),
+        Kind::Directory if path.is_dir() => {}
         Kind::Directory => fs::create_dir(&path)?,
         Kind::File(Data::Bytes(bytes)) => fs::write(&path, bytes)?,
         Kind::File(Data::Path(file)) => fs::copy(file, &path).map(|_| ())?,
@@ -66,5 +71,28 @@ mod tests {
         assert_eq!(modes, [0o755, 0o755, 0o644, 0o755]);
         assert_eq!(fs::read_link(tree.join("bin/it")).unwrap(), Path::new("../program"));
         assert!(write(&image, &tree).is_err());
+    }
+
+    #[test]
+    fn an_upper_layer_replaces_files_and_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut image = Image::from_scratch("linux/amd64".parse().unwrap());
+        image.layers.push(Layer::new([
+            Entry::file("program", "x"),
+            Entry::link("bin/it", "../program"),
+            Entry::link("bin/other", "../program"),
+            Entry::directory("tmp"),
+        ]));
+        image.layers.push(Layer::new([
+            Entry::link("bin/it", "../server"),
+            Entry::file("bin/other", "y"),
+            Entry::directory("tmp").with_mode(0o1777),
+        ]));
+        let tree = folder.path().join("tree");
+        write(&image, &tree).unwrap();
+        assert_eq!(fs::read_link(tree.join("bin/it")).unwrap(), Path::new("../server"));
+        assert_eq!(fs::read(tree.join("program")).unwrap(), b"x");
+        assert!(tree.join("bin/other").symlink_metadata().unwrap().is_file());
+        assert_eq!(tree.join("tmp").metadata().unwrap().permissions().mode() & 0o7777, 0o1777);
     }
 }

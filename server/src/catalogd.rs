@@ -8,7 +8,9 @@ use std::time::SystemTime;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
-use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG};
+use axum::http::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, VARY,
+};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware;
 use axum::response::{IntoResponse as _, Response};
@@ -54,10 +56,11 @@ pub(crate) fn router(metas: Metas) -> Router {
 }
 
 /// Marks the tag of a compressed response as weak, because its bytes are not those of the others with
-/// this tag (RFC 9110, section 8.8.3.3).
+/// this tag (RFC 9110, section 8.8.3.3). A 304 can be about such a response, so its tag is weak too.
 async fn weaken(mut response: Response) -> Response {
+    let is_not_modified = response.status() == StatusCode::NOT_MODIFIED;
     let headers = response.headers_mut();
-    if headers.contains_key(CONTENT_ENCODING)
+    if (is_not_modified || headers.contains_key(CONTENT_ENCODING))
         && let Some(tag) = headers.get(ETAG)
         && let Ok(weak) = HeaderValue::from_bytes(&[b"W/", tag.as_bytes()].concat())
     {
@@ -66,6 +69,8 @@ async fn weaken(mut response: Response) -> Response {
     response
 }
 
+/// A `HEAD` request gets the headers of `GET`, also for a range, as from Go's `ServeContent`, which
+/// catalogd uses. RFC 9110, section 14.2, defines ranges for `GET` only.
 async fn all(State(served): State<Served>, headers: HeaderMap) -> Response {
     let len = served.metas.len();
     if let Some(status) = served.check(&headers) {
@@ -151,9 +156,10 @@ impl Served {
     fn range(&self, headers: &HeaderMap) -> Option<Range<u64>> {
         let len = self.metas.len();
         let ranges = headers.typed_get::<headers::Range>()?;
-        let modified = LastModified::from(self.modified);
         let condition = headers.typed_get::<IfRange>();
-        if condition.is_some_and(|it| it.is_modified(Some(&self.etag), Some(&modified))) {
+        // Only the tag tells the compressed bytes from the others. Both have the same time, and so can
+        // another catalog of another server.
+        if condition.is_some_and(|it| it.is_modified(Some(&self.etag), None)) {
             return None;
         }
         let mut ranges = ranges.satisfiable_ranges(len);
@@ -179,6 +185,8 @@ impl Served {
 
     fn respond(&self, status: StatusCode, body: Body) -> Response {
         let mut response = (status, body).into_response();
+        // The layer for the compression would add it to compressed responses only.
+        response.headers_mut().insert(VARY, ACCEPT_ENCODING.into());
         response.headers_mut().typed_insert(self.etag.clone());
         response.headers_mut().typed_insert(LastModified::from(self.modified));
         response

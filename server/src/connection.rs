@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use futures::channel::oneshot::Receiver;
-use futures::future::{FutureExt as _, Shared};
+use futures::future::{FusedFuture as _, FutureExt as _, Shared};
 use futures::stream::{self, Stream};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
@@ -15,8 +15,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep};
 use tonic::transport::server::Connected;
 
-/// The time in which a client must send [`PREFACE`] bytes. After that, keepalive finds silent
-/// clients.
+/// The time in which a client must send [`PREFACE`] bytes, over HTTP/1.1 too. After that, keepalive
+/// finds silent clients of HTTP/2, and [`http`](crate::http) has limits of its own.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The number of bytes with which every HTTP/2 connection begins.
@@ -53,13 +53,21 @@ pub(crate) fn accept(
     limit: usize,
     cut: Cut,
 ) -> impl Stream<Item = io::Result<Connection>> {
-    let permits = Arc::new(Semaphore::new(limit));
+    let permits = Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS)));
     stream::unfold((listener, permits, cut), async |(listener, permits, cut)| {
         let permit = Arc::clone(&permits).acquire_owned().await.ok()?;
+        let mut is_failing = false;
         let stream = loop {
             match listener.accept().await {
                 Ok((stream, _)) => break stream,
-                Err(_) => sleep(PAUSE).await,
+                Err(error) => {
+                    // One message for all failures in a row.
+                    if !is_failing {
+                        tracing::warn!(%error, "failed to accept a connection");
+                    }
+                    is_failing = true;
+                    sleep(PAUSE).await;
+                }
             }
         };
         // Small responses must not wait for each other. If this fails, the connection is broken, and
@@ -78,6 +86,18 @@ pub(crate) fn accept(
     })
 }
 
+impl Connection {
+    /// Returns an error after the cut. Every poll checks it: after its last response, HTTP does not read
+    /// any more.
+    fn check(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        // A shared future panics if it is polled after its end.
+        if self.cut.is_terminated() || self.cut.poll_unpin(context).is_ready() {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        Ok(())
+    }
+}
+
 impl Connected for Connection {
     type ConnectInfo = ();
 
@@ -90,10 +110,7 @@ impl AsyncRead for Connection {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        // HTTP always waits for the next bytes of the client, so this is called after the cut too.
-        if self.cut.poll_unpin(context).is_ready() {
-            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
-        }
+        self.check(context)?;
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         let Some(silence) = &mut self.silence else { return read };
@@ -115,6 +132,7 @@ impl AsyncWrite for Connection {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        self.check(context)?;
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
@@ -123,6 +141,7 @@ impl AsyncWrite for Connection {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.check(context)?;
         Pin::new(&mut self.stream).poll_write_vectored(context, slices)
     }
 
@@ -131,10 +150,12 @@ impl AsyncWrite for Connection {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.check(context)?;
         Pin::new(&mut self.stream).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.check(context)?;
         ready!(Pin::new(&mut self.stream).poll_shutdown(context))?;
         // If the socket was closed while the client still sends, such as the sizes of its windows, the
         // system would reset the connection, and the client would lose what it has not yet read.
@@ -150,5 +171,39 @@ impl AsyncWrite for Connection {
             }
         }
         Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::channel::oneshot;
+    use futures::{StreamExt as _, pin_mut};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::time::timeout;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn everything_fails_at_once_after_the_cut() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (sender, cut) = oneshot::channel();
+        let connections = accept(listener, usize::MAX, cut.shared());
+        pin_mut!(connections);
+        let mut connection = connections.next().await.unwrap().unwrap();
+        drop(sender);
+        // The second round polls a future that has ended.
+        for _ in 0..2 {
+            let ends = [
+                connection.read(&mut [0]).await.map(drop),
+                connection.write(&[0]).await.map(drop),
+                connection.flush().await,
+                timeout(LINGER / 2, connection.shutdown()).await.unwrap(),
+            ];
+            for end in ends {
+                assert_eq!(end.unwrap_err().kind(), io::ErrorKind::ConnectionAborted);
+            }
+        }
+        drop(client);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,11 @@ impl Span {
     /// Returns the length in bytes.
     pub(crate) fn len(self) -> usize {
         self.1 as usize
+    }
+
+    /// Returns the positions of the bytes.
+    pub(crate) fn range(self) -> Range<u64> {
+        self.0..self.0.saturating_add(self.1.into())
     }
 
     /// Checks whether the part is in the first `len` bytes.

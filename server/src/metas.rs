@@ -1,7 +1,7 @@
 //! [`Metas`]: the metas of a catalog as JSON lines.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write as _};
+use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
@@ -14,6 +14,7 @@ use sha2::{Digest as _, Sha256};
 use unlade_catalog::Meta;
 use unlade_catalog_directory as directory;
 
+use crate::content::{self, Content};
 use crate::load::{self, Error, Place};
 use crate::server::Options;
 
@@ -24,8 +25,7 @@ const CHUNK: u64 = 64 << 10;
 /// their names are in memory.
 #[derive(Debug)]
 pub struct Metas {
-    file: File,
-    len: u64,
+    content: Content,
     sections: Vec<Section>,
     digest: [u8; 32],
 }
@@ -65,10 +65,10 @@ impl Metas {
     /// Writes the metas to `file`, which is empty.
     fn write(path: &Path, file: File, limits: &directory::Limits) -> Result<Self, Error> {
         let writing = Mutex::new(Writing {
-            writer: BufWriter::with_capacity(1 << 20, file),
+            writer: content::Writer::new(file),
             hash: Sha256::new(),
             sections: Vec::new(),
-            written: Ok(0),
+            written: Ok(()),
         });
         let reading = directory::read_each(path, limits, |meta, _| {
             writing.lock().unwrap_or_else(PoisonError::into_inner).add(meta);
@@ -76,14 +76,13 @@ impl Metas {
         load::check(reading.problems)?;
         let Writing { writer, hash, sections, written } =
             writing.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let len = written.map_err(Error::Write)?;
-        let file = writer.into_inner().map_err(|error| Error::Write(error.into_error()))?;
-        Ok(Self { file, len, sections, digest: hash.finalize().into() })
+        let content = written.and_then(|()| writer.finish()).map_err(Error::Write)?;
+        Ok(Self { content, sections, digest: hash.finalize().into() })
     }
 
     /// Returns the number of bytes of all metas.
     pub(crate) fn len(&self) -> u64 {
-        self.len
+        self.content.file().1
     }
 
     /// Returns the SHA-256 of all metas.
@@ -121,7 +120,7 @@ impl Metas {
             }
             let end = part.end.min(part.start + CHUNK);
             let mut piece = vec![0; usize::try_from(end - part.start).unwrap_or_default()];
-            let read = metas.file.read_exact_at(&mut piece, part.start);
+            let read = metas.content.file().0.read_exact_at(&mut piece, part.start);
             part.start = end;
             Some((read.map(|()| piece.into()), (metas, parts, part)))
         };
@@ -131,21 +130,26 @@ impl Metas {
 }
 
 struct Writing {
-    writer: BufWriter<File>,
+    writer: content::Writer,
     hash: Sha256,
     sections: Vec<Section>,
-    /// The number of bytes, or the first failure.
-    written: io::Result<u64>,
+    /// The first failure.
+    written: io::Result<()>,
 }
 
 impl Writing {
     fn add(&mut self, meta: Meta) {
-        let Ok(start) = self.written else { return };
+        if self.written.is_err() {
+            return;
+        }
         let line = meta.blob() + "\n";
-        self.written = self.writer.write_all(line.as_bytes()).map(|()| start + line.len() as u64);
-        let Ok(end) = self.written else { return };
-        self.hash.update(&line);
-        let Meta { schema, package, name, .. } = meta;
-        self.sections.push(Section { schema, package, name, bytes: start..end });
+        match self.writer.append(&line) {
+            Ok(span) => {
+                self.hash.update(&line);
+                let Meta { schema, package, name, .. } = meta;
+                self.sections.push(Section { schema, package, name, bytes: span.range() });
+            }
+            Err(error) => self.written = Err(error),
+        }
     }
 }

@@ -8,6 +8,8 @@ use std::time::Instant;
 
 use axum::Router;
 use axum::http::header::CONTENT_TYPE;
+use axum::middleware;
+use axum::response::Response as HttpResponse;
 use axum::routing::get;
 use futures::future::{BoxFuture, FutureExt as _};
 use http_body_util::BodyExt as _;
@@ -44,6 +46,7 @@ pub(crate) struct Metrics {
     methods: HashMap<String, Method>,
     handled: Family<Handled, Counter>,
     seconds: Family<Method, Histogram, fn() -> Histogram>,
+    requests: Family<Answered, Counter>,
     sent: Counter,
     running: Gauge,
 }
@@ -61,6 +64,11 @@ struct Handled {
     grpc_code: Arc<String>,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Answered {
+    code: u32,
+}
+
 impl Metrics {
     /// Describes a server with this cache and this catalog.
     pub(crate) fn new(cache: &CacheState, digest: Option<&[u8; 32]>) -> Self {
@@ -71,9 +79,12 @@ impl Metrics {
         let seconds = Family::new_with_constructor(histogram);
         let help = "Time until the response was handed to the connection";
         registry.register_with_unit("grpc_server_handling", help, Unit::Seconds, seconds.clone());
+        let requests = Family::default();
+        let help = "Requests to the HTTP API whose responses have begun";
+        registry.register("http_requests", help, requests.clone());
         let own = registry.sub_registry_with_prefix("unlade_server");
         let (sent, running) = (Counter::default(), Gauge::default());
-        let help = "Bytes of responses that were handed to connections";
+        let help = "Bytes of responses to calls that were handed to connections";
         own.register_with_unit("sent", help, Unit::Bytes, sent.clone());
         let help = "Calls whose responses the clients have not yet received, without health checks";
         own.register("running_calls", help, running.clone());
@@ -90,7 +101,7 @@ impl Metrics {
             let help = "The SHA-256 of the paths and the bytes of the catalog";
             own.register("catalog", help, Info::new([("sha256", hex(digest))]));
         }
-        Self { registry, methods: methods(), handled, seconds, sent, running }
+        Self { registry, methods: methods(), handled, seconds, requests, sent, running }
     }
 
     fn method(&self, path: &str) -> Method {
@@ -106,6 +117,15 @@ impl Metrics {
         // Writing to a string cannot fail.
         _ = text::encode(&mut encoded, &self.registry);
         encoded
+    }
+
+    /// Counts the requests to the HTTP API by the codes of their responses.
+    pub(crate) fn count(self: Arc<Self>, api: Router) -> Router {
+        api.layer(middleware::map_response(move |response: HttpResponse| {
+            let code = response.status().as_u16().into();
+            self.requests.get_or_create(&Answered { code }).inc();
+            std::future::ready(response)
+        }))
     }
 
     /// Serves the metrics under `/metrics`. `calls` are the free places of `limit` running calls.

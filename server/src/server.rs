@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::channel::oneshot;
-use futures::future::{self, Either, FutureExt as _};
+use futures::future::{self, Either, FutureExt as _, OptionFuture};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::sleep;
@@ -165,6 +165,7 @@ impl Server {
         let Listeners { grpc, metrics, http } = listeners.into();
         let Options { connections: limit, calls: max_calls, grace, .. } = self.options;
         let (serving, mut is_serving) = watch::channel(true);
+        let max_calls = max_calls.min(Semaphore::MAX_PERMITS);
         let calls = Arc::new(Semaphore::new(max_calls));
         let measured = metrics
             .map(|listener| (listener, Arc::new(Metrics::new(&self.cache, self.digest.as_ref()))));
@@ -174,15 +175,22 @@ impl Server {
         // The connections are tasks of their own. They end with this method, even if it is cancelled.
         let (_connected, cut) = oneshot::channel();
         let cut = cut.shared();
-        let metrics =
-            measured.map(|(listener, metrics)| (listener, metrics.router(calls, max_calls)));
-        let http = http.map(|(listener, metas)| (listener, catalogd::router(metas)));
-        let others = metrics.into_iter().chain(http).map(|(listener, router)| {
+        let http = http.map(|(listener, metas)| {
             let mut is_serving = is_serving.clone();
             let stopped = async move { _ = is_serving.wait_for(|is_serving| !is_serving).await };
-            http::serve(listener, router, limit, stopped, cut.clone()).map(Ok)
+            let api = catalogd::router(metas);
+            let api = match measured.as_ref() {
+                Some((_, metrics)) => Arc::clone(metrics).count(api),
+                None => api,
+            };
+            http::serve(listener, api, limit, stopped, cut.clone())
         });
-        let others = future::try_join_all(others);
+        // The metrics can be read until the last call has ended.
+        let (running, ended) = oneshot::channel::<()>();
+        let metrics = measured.map(|(listener, metrics)| {
+            let router = metrics.router(calls, max_calls);
+            http::serve(listener, router, limit, ended.map(drop), cut.clone())
+        });
         let connections = connection::accept(grpc, limit, cut.clone());
         let shutdown = async move {
             shutdown.await;
@@ -190,20 +198,25 @@ impl Server {
             serving.send_replace(false);
             drop(serving);
         };
-        let serving = tonic::transport::Server::builder()
+        let grpc = tonic::transport::Server::builder()
             .http2_keepalive_interval(Some(KEEPALIVE))
             .http2_max_pending_accept_reset_streams(Some(MAX_RESETS))
             .http2_max_local_error_reset_streams(Some(MAX_RESETS))
             .max_concurrent_streams(MAX_STREAMS)
             .serve_with_incoming_shutdown(service, connections, shutdown);
-        let serving = future::try_join(serving, others);
+        let grpc = async {
+            let served = grpc.await;
+            drop(running);
+            served
+        };
+        let serving = future::join3(grpc, OptionFuture::from(http), OptionFuture::from(metrics));
         let end = async {
             // It fails when the sender is dropped, which is the end too.
             _ = is_serving.wait_for(|is_serving| !is_serving).await;
             sleep(grace).await;
         };
         match future::select(pin!(serving), pin!(end)).await {
-            Either::Left((served, _)) => Ok(served.map(|_| ())?),
+            Either::Left(((served, ..), _)) => Ok(served?),
             Either::Right(_) => {
                 tracing::warn!("calls were cut, because the grace period has ended");
                 Ok(())

@@ -6,6 +6,9 @@
     reason = "a test: what fails here fails the test"
 )]
 
+#[path = "load/tea.rs"]
+mod tea;
+
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -16,10 +19,7 @@ use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 use unlade_server::{CacheState, Options, Server};
 
-const CATALOG: &str = "schema: olm.package\nname: tea\ndefaultChannel: stable\n---\n\
-    schema: olm.channel\nname: stable\npackage: tea\nentries: [{name: tea.v1}]\n---\n\
-    schema: olm.bundle\nname: tea.v1\npackage: tea\nimage: registry.example/tea:1\n\
-    properties:\n- {type: olm.package, value: {packageName: tea, version: 1.0.0}}\n";
+use crate::tea::CATALOG;
 
 const OTHER: &str = "it belongs to another catalog or to another version of unlade";
 

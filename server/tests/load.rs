@@ -13,12 +13,13 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::time::{Instant, timeout};
-use tonic::{Code, Status};
+use tokio::time::{self, Instant, sleep, timeout};
+use tonic::Code;
+use unlade_server::Options;
 use unlade_server::message::GetBundleRequest;
 
 use crate::frame::{Frame, HEADERS_OF_GET_BUNDLE, HEADERS_OF_LIST_BUNDLES, PREFACE, kind};
-use crate::running::{Running, WAIT, catalog};
+use crate::running::{Running, WAIT, catalog, count, within};
 
 /// The number of bundles. A stream of all of them is larger than the buffers of a connection.
 const N_BUNDLES: usize = 2_000;
@@ -37,6 +38,15 @@ async fn calls_beyond_the_limit_are_refused_and_later_ones_are_not() {
     drop(running_calls);
     // The server learns of the cancelled calls a little later.
     timeout(WAIT, async { while client.package("tea").await.is_err() {} }).await.unwrap();
+}
+
+#[tokio::test]
+async fn limits_can_be_larger_than_what_can_be_counted() {
+    let change = |options: &mut Options| {
+        (options.connections, options.calls) = (usize::MAX, usize::MAX);
+    };
+    let running = Running::start(&catalog(1), change).await;
+    assert_eq!(running.client().await.package("tea").await.unwrap().name, "tea");
 }
 
 /// Returns a catalog with one bundle that is larger than the windows of a narrow client.
@@ -80,10 +90,16 @@ async fn responses_that_only_the_connection_still_holds_count_as_calls() {
             if !is_refused {
                 break;
             }
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            sleep(Duration::from_millis(10)).await;
         }
         if is_refused {
-            return;
+            // The calls end when the client reads.
+            let read = async { while connection.read(&mut [0; 4096]).await.unwrap() > 0 {} };
+            let answered = async { while client.package("tea").await.is_err() {} };
+            tokio::select! {
+                () = read => panic!("the connection was closed"),
+                () = within(answered) => return,
+            }
         }
     }
     panic!("75 MB of responses wait for a client, and do not count");
@@ -131,11 +147,7 @@ async fn connections_that_are_cut_leave_nothing_behind() {
     let list = async {
         loop {
             if let Ok(mut stream) = client.list_bundles().await {
-                let mut count = 0;
-                while stream.message().await.unwrap().is_some() {
-                    count += 1;
-                }
-                break count;
+                break count(&mut stream).await.unwrap();
             }
         }
     };
@@ -187,14 +199,18 @@ async fn malformed_frames_end_only_their_connection() {
     }
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_client_that_sends_nothing_is_disconnected() {
     let running = Running::start(&catalog(1), |_| {}).await;
     let mut connection = TcpStream::connect(running.address).await.unwrap();
     connection.write_all(PREFACE.get(..20).unwrap()).await.unwrap();
-    // Time passes at once while all tasks wait. A timeout here could end before the server does.
+    // Time passes at once while all tasks wait.
+    time::pause();
+    sleep(Duration::from_secs(10)).await;
+    time::resume();
     let mut answer = Vec::new();
-    _ = connection.read_to_end(&mut answer).await;
+    // The server closes the connection: it ends, or is reset.
+    _ = within(connection.read_to_end(&mut answer)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -202,32 +218,26 @@ async fn running_calls_end_when_the_server_stops_and_new_ones_do_not_begin() {
     let running = Running::start(&catalog(N_BUNDLES), |_| {}).await;
     let mut client = running.narrow_client().await;
     let mut stream = client.list_bundles().await.unwrap();
-    assert!(stream.message().await.unwrap().is_some());
+    assert!(within(stream.message()).await.unwrap().is_some());
     let serving = running.stop();
-    let mut count = 1;
-    while stream.message().await.unwrap().is_some() {
-        count += 1;
-    }
-    assert_eq!(count, N_BUNDLES);
+    assert_eq!(1 + count(&mut stream).await.unwrap(), N_BUNDLES);
     timeout(WAIT, serving).await.unwrap().unwrap().unwrap();
     assert!(client.package("tea").await.is_err());
 }
 
-/// Time passes at once while all tasks wait, so the server has exactly its grace period.
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_reader_that_stops_is_cut_at_the_end_of_the_grace_period() {
     let grace = Duration::from_secs(20);
     let running = Running::start(&catalog(N_BUNDLES), |options| options.grace = grace).await;
     let mut stream = running.narrow_client().await.list_bundles().await.unwrap();
-    assert!(stream.message().await.unwrap().is_some());
+    assert!(within(stream.message()).await.unwrap().is_some());
+    // Time passes at once while all tasks wait, so the server has exactly its grace period.
+    time::pause();
     let stopped = Instant::now();
-    timeout(WAIT, running.stop()).await.unwrap().unwrap().unwrap();
+    within(running.stop()).await.unwrap().unwrap();
     let elapsed = stopped.elapsed();
+    time::resume();
     // The clock of tokio has a resolution of one millisecond.
     assert!((grace..grace + Duration::from_millis(10)).contains(&elapsed), "{elapsed:?}");
-    let rest = async {
-        while stream.message().await?.is_some() {}
-        Ok::<_, Status>(())
-    };
-    assert!(timeout(WAIT, rest).await.unwrap().is_err(), "the call was not cut");
+    assert!(count(&mut stream).await.is_err(), "the call was not cut");
 }

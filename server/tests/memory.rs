@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use std::{fs, iter};
 
-use futures::future::join_all;
+use futures::future::{join_all, try_join_all};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 use tokio::time::{interval, timeout};
 
 use crate::frame::{Frame, HEADERS_OF_LIST_BUNDLES, PREFACE, kind};
-use crate::running::{Running, WAIT, catalog};
+use crate::running::{Running, WAIT, catalog, count};
 
 /// The number of bundles. A stream of all of them is larger than the window of a narrow stream.
 const N_BUNDLES: usize = 2_000;
@@ -62,14 +62,7 @@ async fn a_thousand_streams_at_a_time_are_all_complete() {
     let mut streams: Vec<_> = streams.into_iter().map(Result::unwrap).collect();
     assert_eq!(streams.len(), 1_000);
     // All calls have begun, and none has ended.
-    let counts = streams.iter_mut().map(async |stream| {
-        let mut count = 0;
-        while stream.message().await.unwrap().is_some() {
-            count += 1;
-        }
-        count
-    });
-    let counts = join_all(counts).await;
+    let counts = try_join_all(streams.iter_mut().map(count)).await.unwrap();
     assert!(counts.iter().all(|count| *count == N_BUNDLES), "{counts:?}");
 }
 
@@ -149,7 +142,7 @@ async fn ten_minutes_of_mixed_calls_leave_the_memory_flat() {
                 let mut client = running.client().await;
                 for _ in 0..10 {
                     let mut bundles = client.list_bundles().await.unwrap();
-                    while bundles.message().await.unwrap().is_some() {}
+                    assert_eq!(count(&mut bundles).await.unwrap(), N_BUNDLES);
                     assert_eq!(client.package("tea").await.unwrap().name, "tea");
                     client.package("coffee").await.unwrap_err();
                     // These calls end before their responses are read.

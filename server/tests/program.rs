@@ -10,132 +10,27 @@
 #[expect(dead_code, reason = "shared with the tests under load")]
 #[path = "load/running.rs"]
 mod running;
+#[path = "program/stage.rs"]
+mod stage;
+#[path = "load/tea.rs"]
+mod tea;
 
-use std::ffi::OsStr;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Command, Output};
 
 use futures::future::{join_all, try_join_all};
+use rustix::process::{Resource, Rlimit, getrlimit};
 use serde_json::Value;
-use tempfile::TempDir;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
-use tonic::{Status, Streaming};
-use unlade_server::message::Bundle;
 
-use crate::running::{Client, WAIT, catalog};
-
-const CATALOG: &str = "schema: olm.package\nname: tea\ndefaultChannel: stable\n---\n\
-    schema: olm.channel\nname: stable\npackage: tea\nentries: [{name: tea.v1}]\n---\n\
-    schema: olm.bundle\nname: tea.v1\npackage: tea\nimage: registry.example/tea:1\n\
-    properties:\n- {type: olm.package, value: {packageName: tea, version: 1.0.0}}\n";
-
-struct Stage(TempDir);
-
-impl Stage {
-    fn new(catalog: &str) -> Self {
-        let folder = TempDir::new().unwrap();
-        fs::create_dir(folder.path().join("catalog")).unwrap();
-        fs::write(folder.path().join("catalog/catalog.yaml"), catalog).unwrap();
-        Self(folder)
-    }
-
-    fn path(&self, path: &str) -> PathBuf {
-        self.0.path().join(path)
-    }
-
-    /// Runs the program on the catalog, which it must not serve.
-    fn run(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_unlade-server"));
-        command.arg(self.path("catalog")).arg("--cache-dir").arg(self.path("cache"));
-        command.arg("--termination-log").arg(self.path("termination-log"));
-        command.args(arguments).output().unwrap()
-    }
-
-    fn names(&self, folder: &str) -> Vec<String> {
-        let name = |path: PathBuf| path.file_name().and_then(OsStr::to_str).unwrap().to_owned();
-        let entries = fs::read_dir(self.path(folder)).unwrap();
-        let mut names: Vec<_> = entries.map(|entry| name(entry.unwrap().path())).collect();
-        names.sort();
-        names
-    }
-}
-
-/// A server, which ends with this value.
-struct Running {
-    child: Child,
-    log: BufReader<ChildStderr>,
-}
-
-impl Running {
-    fn start(stage: &Stage, arguments: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_unlade-server"));
-        command.arg(stage.path("catalog")).args(["--port=0", "--log-format=json"]).args(arguments);
-        command.args(["--termination-log", "/dev/null"]).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let log = BufReader::new(child.stderr.take().unwrap());
-        Self { child, log }
-    }
-
-    /// Waits until the server logs this message, and returns its fields.
-    fn wait_for(&mut self, message: &str) -> Value {
-        let mut line = String::new();
-        while self.log.read_line(&mut line).unwrap() > 0 {
-            let logged: Value = serde_json::from_str(&line).unwrap();
-            if logged["fields"]["message"] == message {
-                return logged["fields"].clone();
-            }
-            line.clear();
-        }
-        panic!("the server does not log {message:?}: {:?}", self.child.wait());
-    }
-
-    /// Waits until the server listens, and returns its port.
-    fn port(&mut self) -> u16 {
-        let port = self.wait_for("serving the catalog")["port"].as_u64().unwrap();
-        port.try_into().unwrap()
-    }
-
-    fn signal(&self) {
-        let command = format!("kill -TERM {}", self.child.id());
-        assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success());
-    }
-
-    /// Sends SIGTERM, and returns the exit code.
-    fn terminate(&mut self) -> Option<i32> {
-        self.signal();
-        self.child.wait().unwrap().code()
-    }
-
-    /// Waits until the server ends, and returns its exit code and the rest of its log.
-    fn end(&mut self) -> (Option<i32>, String) {
-        let mut log = String::new();
-        self.log.read_to_string(&mut log).unwrap();
-        (self.child.wait().unwrap().code(), log)
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-/// Links the program to another name.
-fn link(stage: &Stage, name: &str) -> Command {
-    let path = stage.path(name);
-    symlink(env!("CARGO_BIN_EXE_unlade-server"), &path).unwrap();
-    Command::new(path)
-}
-
-fn log(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
+use crate::running::{Client, WAIT, catalog, count, within};
+use crate::stage::{Running, Stage, link, log, run};
+use crate::tea::CATALOG;
 
 #[test]
 fn an_image_can_be_built_with_caches_for_this_server_and_for_opm() {
@@ -183,10 +78,10 @@ fn a_catalog_that_opm_could_not_cache_is_cached_for_this_server_with_a_warning()
 fn only_a_cache_of_opm_is_replaced() {
     // The catalog itself is named like a part of a cache.
     let stage = Stage::new(CATALOG);
-    let run = |stage: &Stage, catalog: &str| {
+    let build = |stage: &Stage, catalog: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_unlade-server"));
         command.arg(stage.path(catalog)).arg("--cache-dir").arg(stage.path(""));
-        command.args(["--cache-only", "--termination-log="]).output().unwrap()
+        run(command.args(["--cache-only", "--termination-log="]))
     };
     let refused = |output: &Output| {
         assert_eq!(output.status.code(), Some(1), "{}", log(output));
@@ -194,24 +89,24 @@ fn only_a_cache_of_opm_is_replaced() {
         assert!(log(output).ends_with(message), "{}", log(output));
     };
     fs::rename(stage.path("catalog"), stage.path("cache")).unwrap();
-    refused(&run(&stage, "cache"));
+    refused(&build(&stage, "cache"));
     fs::write(stage.path("cache/packages.json"), "{}").unwrap();
     fs::write(stage.path("cache/.indexignore"), "packages.json\n").unwrap();
     fs::write(stage.path("digest"), "").unwrap();
-    refused(&run(&stage, "cache"));
+    refused(&build(&stage, "cache"));
     let names = [".indexignore", "catalog.yaml", "packages.json"];
     assert_eq!(stage.names("cache"), names);
     // A folder that is not a cache, and a file without a cache.
     fs::rename(stage.path("cache"), stage.path("catalog")).unwrap();
-    refused(&run(&stage, "catalog"));
+    refused(&build(&stage, "catalog"));
     assert!(stage.path("digest").exists());
     fs::remove_file(stage.path("digest")).unwrap();
     fs::create_dir(stage.path("cache")).unwrap();
     fs::write(stage.path("cache/packages.json"), "{}").unwrap();
-    refused(&run(&stage, "catalog"));
+    refused(&build(&stage, "catalog"));
     // Both together are a cache.
     fs::write(stage.path("digest"), "").unwrap();
-    let output = run(&stage, "catalog");
+    let output = build(&stage, "catalog");
     assert!(output.status.success(), "{}", log(&output));
     assert_eq!(stage.names("cache"), ["packages.json", "tea_stable_tea.v1.json"]);
 }
@@ -246,12 +141,15 @@ fn a_signal_ends_the_program_while_it_reads_the_catalog() {
     let stage = Stage::new(&[CATALOG.to_owned()].into_iter().chain(more).collect::<String>());
     let mut server = Running::start(&stage, &["--debug"]);
     server.wait_for("reading the catalog");
-    assert_eq!(server.terminate(), Some(0));
+    server.signal();
+    let (code, log) = server.end();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(!log.contains("serving the catalog"), "{log}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_signal_under_load_lets_running_calls_end_and_refuses_connections() {
-    const N_BUNDLES: usize = 2_000;
+    const N_BUNDLES: usize = 1_000;
     let stage = Stage::new(&catalog(N_BUNDLES));
     let mut server = Running::start(&stage, &[]);
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, server.port()));
@@ -259,22 +157,18 @@ async fn a_signal_under_load_lets_running_calls_end_and_refuses_connections() {
     let calls = clients.iter().flat_map(|client| (0..50).map(|_| client.clone()));
     let begin = async |mut client: Client| {
         let mut stream = client.list_bundles().await?;
-        stream.message().await.map(|first| (stream, usize::from(first.is_some())))
+        within(stream.message()).await.map(|first| (stream, usize::from(first.is_some())))
     };
-    let streams = timeout(WAIT, try_join_all(calls.map(begin))).await.unwrap().unwrap();
+    let mut streams = try_join_all(calls.map(begin)).await.unwrap();
     assert_eq!(streams.len(), 200);
     // No stream can have ended, because the windows have no room for all bundles.
     server.signal();
     server.wait_for("stopping");
     let refused = async { while TcpStream::connect(address).await.is_ok() {} };
     assert!(timeout(WAIT, refused).await.is_ok(), "new connections are accepted");
-    let read = async |(mut stream, mut count): (Streaming<Bundle>, usize)| {
-        while stream.message().await?.is_some() {
-            count += 1;
-        }
-        Ok::<_, Status>(count)
-    };
-    let counts = timeout(WAIT, try_join_all(streams.into_iter().map(read))).await.unwrap().unwrap();
+    let counts =
+        streams.iter_mut().map(async |(stream, n)| count(stream).await.map(|rest| *n + rest));
+    let counts = try_join_all(counts).await.unwrap();
     assert!(counts.iter().all(|count| *count == N_BUNDLES), "{counts:?}");
     // The log would say that the grace period has ended.
     assert_eq!(server.end(), (Some(0), String::new()));
@@ -291,6 +185,7 @@ fn metrics_and_the_http_api_are_served_where_the_arguments_say() {
     ] {
         let address = server.wait_for(message)["address"].as_str().unwrap().to_owned();
         let mut connection = std::net::TcpStream::connect(address).unwrap();
+        connection.set_read_timeout(Some(WAIT)).unwrap();
         write!(connection, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
         let mut response = String::new();
         connection.read_to_string(&mut response).unwrap();
@@ -298,6 +193,36 @@ fn metrics_and_the_http_api_are_served_where_the_arguments_say() {
         assert!(response.contains(part), "{response}");
     }
     assert_eq!(server.terminate(), Some(0));
+}
+
+#[test]
+fn failures_to_accept_a_connection_are_logged_until_they_end() {
+    let stage = Stage::new(CATALOG);
+    let mut server = Running::start(&stage, &["--metrics-addr=localhost:0"]);
+    let metrics = server.wait_for("serving metrics")["address"].as_str().unwrap().to_owned();
+    server.wait_for("serving the catalog");
+    let old = getrlimit(Resource::Nofile);
+    let old = server.limit_files(Rlimit { current: Some(0), ..old });
+    let mut connection = std::net::TcpStream::connect(metrics).unwrap();
+    let logged = server.wait_for("failed to accept a connection");
+    assert_eq!(logged["error"], "Too many open files (os error 24)");
+    server.limit_files(old);
+    connection.set_read_timeout(Some(WAIT)).unwrap();
+    write!(connection, "GET /metrics HTTP/1.0\r\n\r\n").unwrap();
+    let mut response = String::new();
+    connection.read_to_string(&mut response).unwrap();
+    assert!(response.starts_with("HTTP/1.0 200 OK\r\n"), "{response}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn libraries_write_nothing_to_the_debug_log() {
+    let stage = Stage::new(CATALOG);
+    let mut server = Running::start(&stage, &["--debug"]);
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, server.port()));
+    Client::with_narrow_streams(address).await.package("tea").await.unwrap();
+    server.signal();
+    server.wait_for("stopping");
+    assert_eq!(server.end(), (Some(0), String::new()));
 }
 
 #[test]
@@ -336,7 +261,7 @@ fn the_log_can_be_json() {
 fn a_full_disk_prevents_a_cache_and_leaves_nothing() {
     let stage = Stage::new(&format!("{CATALOG}---\nschema: example.com/{}\n", "x".repeat(100_000)));
     fs::create_dir(stage.path("cache")).unwrap();
-    let run = |folder: &Path, size: &str| {
+    let build = |folder: &Path, size: &str| {
         let script = format!(
             "mount -t tmpfs -o size={size} none \"$1\"; shift; \
              if \"$@\"; then echo exit 0; else echo exit $?; fi; ls {}",
@@ -346,13 +271,13 @@ fn a_full_disk_prevents_a_cache_and_leaves_nothing() {
         command.args(["--mount", "--map-root-user", "sh", "-ec", &script, "sh"]).arg(folder);
         command.arg(env!("CARGO_BIN_EXE_unlade-server")).arg(stage.path("catalog"));
         command.args(["--cache-only", "--cache-format", "unlade", "--cache-dir"]).arg(folder);
-        let output = command.arg("--termination-log").arg("/dev/null").output().unwrap();
+        let output = run(command.arg("--termination-log").arg("/dev/null"));
         (String::from_utf8_lossy(&output.stdout).into_owned(), log(&output))
     };
-    let (found, log) = run(&stage.path("cache"), "64k");
+    let (found, log) = build(&stage.path("cache"), "64k");
     assert_eq!(found, "exit 1\n", "{log}");
     assert!(log.contains("No space left on device"), "{log}");
-    let (found, log) = run(&stage.path("cache"), "1m");
+    let (found, log) = build(&stage.path("cache"), "1m");
     assert_eq!(found, "exit 0\nunlade.v1\n", "{log}");
 }
 
@@ -362,7 +287,7 @@ fn the_probe_reports_whether_a_server_is_healthy() {
     let mut server = Running::start(&stage, &[]);
     let mut probe = link(&stage, "grpc_health_probe");
     let address = format!("-addr=:{}", server.port());
-    let output = probe.args([&address, "-rpc-timeout=1m", "-connect-timeout=1m"]).output().unwrap();
+    let output = run(probe.args([&address, "-rpc-timeout=1m", "-connect-timeout=1m"]));
     assert_eq!((output.status.code(), log(&output).as_str()), (Some(0), "status: SERVING\n"));
     assert_eq!(server.terminate(), Some(0));
     // Nobody listens at this address, and no other program gets it.
@@ -370,28 +295,26 @@ fn the_probe_reports_whether_a_server_is_healthy() {
     unused.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = format!("-addr={}", unused.local_addr().unwrap());
     let mut probe = Command::new(stage.path("grpc_health_probe"));
-    let output = probe.args([&address, "-connect-timeout=1m"]).output().unwrap();
+    let output = run(probe.args([&address, "-connect-timeout=1m"]));
     assert_eq!(output.status.code(), Some(2), "{}", log(&output));
     assert!(log(&output).starts_with("error: failed to connect service"), "{}", log(&output));
     // A server that accepts connections and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("-addr={}", silent.local_addr().unwrap());
     let mut probe = Command::new(stage.path("grpc_health_probe"));
-    let output = probe.args([&address, "-connect-timeout=1m"]).output().unwrap();
+    let output = run(probe.args([&address, "-connect-timeout=1m"]));
     assert_eq!(output.status.code(), Some(3), "{}", log(&output));
     assert_eq!(log(&output), "timeout: health rpc did not complete within 1s\n");
-    let output = Command::new(stage.path("grpc_health_probe")).arg("-tls").output().unwrap();
+    let output = run(Command::new(stage.path("grpc_health_probe")).arg("-tls"));
     assert_eq!(output.status.code(), Some(1));
 }
 
 #[test]
 fn by_the_name_opm_it_serves_and_leaves_the_rest_to_the_unpacker() {
     let stage = Stage::new(CATALOG);
-    let output = link(&stage, "opm")
-        .args(["serve", "--cache-only", "--termination-log", "/dev/null"])
-        .arg(stage.path("catalog"))
-        .output()
-        .unwrap();
+    let mut opm = link(&stage, "opm");
+    opm.args(["serve", "--cache-only", "--termination-log", "/dev/null"]);
+    let output = run(opm.arg(stage.path("catalog")));
     assert!(output.status.success(), "{}", log(&output));
     let own = stage.path("unlade-server");
     fs::copy(env!("CARGO_BIN_EXE_unlade-server"), &own).unwrap();
@@ -399,8 +322,7 @@ fn by_the_name_opm_it_serves_and_leaves_the_rest_to_the_unpacker() {
     symlink(&own, stage.path("opm")).unwrap();
     fs::write(stage.path("unlade-unpacker"), "#!/bin/sh\necho \"unpacker: $*\"\n").unwrap();
     fs::set_permissions(stage.path("unlade-unpacker"), fs::Permissions::from_mode(0o755)).unwrap();
-    let output = Command::new(stage.path("opm")).args(["alpha", "bundle", "extract"]).output();
-    let output = output.unwrap();
+    let output = run(Command::new(stage.path("opm")).args(["alpha", "bundle", "extract"]));
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(text, "unpacker: alpha bundle extract\n", "{}", log(&output));
 }

@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test: what fails here fails the test")]
 
+#[path = "load/tea.rs"]
+mod tea;
+
 use std::fs;
 use std::time::Duration;
 
@@ -22,10 +25,10 @@ use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 use unlade_catalog::Rule;
 use unlade_server::{LoadError, Options, ServeError, Server};
 
-const VALID: &str = "schema: olm.package\nname: tea\ndefaultChannel: stable\n---\n\
-    schema: olm.channel\nname: stable\npackage: tea\nentries: [{name: tea.v1}]\n---\n\
-    schema: olm.bundle\nname: tea.v1\npackage: tea\nimage: registry.example/tea:1\n\
-    properties:\n- {type: olm.package, value: {packageName: tea, version: 1.0.0}}\n";
+use crate::tea::CATALOG;
+
+/// The time after which a test fails instead of waiting.
+const WAIT: Duration = Duration::from_mins(1);
 
 fn load(text: &str) -> Result<Server, LoadError> {
     let folder = TempDir::new().unwrap();
@@ -40,7 +43,7 @@ struct Running {
 }
 
 async fn start() -> Running {
-    let server = load(VALID).unwrap();
+    let server = load(CATALOG).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let (stop, stopped) = oneshot::channel();
@@ -61,7 +64,7 @@ async fn a_client_that_watches_the_health_learns_of_the_end_and_does_not_prevent
     let mut client = HealthClient::new(channel);
     let mut states = client.watch(request("Registry")).await.unwrap().into_inner();
     let mut next = async || {
-        let state = timeout(Duration::from_mins(1), states.message()).await.unwrap().unwrap();
+        let state = timeout(WAIT, states.message()).await.unwrap().unwrap();
         state.map(|state| state.status())
     };
     assert_eq!(next().await, Some(ServingStatus::Serving));
@@ -69,7 +72,7 @@ async fn a_client_that_watches_the_health_learns_of_the_end_and_does_not_prevent
     assert_eq!(next().await, Some(ServingStatus::NotServing));
     assert_eq!(next().await, None);
     drop(client);
-    timeout(Duration::from_mins(1), serving).await.unwrap().unwrap().unwrap();
+    timeout(WAIT, serving).await.unwrap().unwrap().unwrap();
 }
 
 #[tokio::test]
@@ -77,7 +80,8 @@ async fn every_service_is_healthy() {
     let running = start().await;
     let mut client = HealthClient::new(running.channel);
     for service in ["", "api.Registry", "Registry", "nonsense"] {
-        let response = client.check(request(service)).await.unwrap().into_inner();
+        let response = timeout(WAIT, client.check(request(service))).await.unwrap();
+        let response = response.unwrap().into_inner();
         assert_eq!(response.status(), ServingStatus::Serving, "{service}");
     }
 }
@@ -90,8 +94,11 @@ async fn reflection_lists_the_services() {
         host: String::new(),
         message_request: Some(MessageRequest::ListServices(String::new())),
     };
-    let responses = client.server_reflection_info(stream::iter([request])).await.unwrap();
-    let response = responses.into_inner().message().await.unwrap().unwrap();
+    let list = async {
+        let responses = client.server_reflection_info(stream::iter([request])).await?;
+        responses.into_inner().message().await
+    };
+    let response = timeout(WAIT, list).await.unwrap().unwrap().unwrap();
     let Some(MessageResponse::ListServicesResponse(list)) = response.message_response else {
         panic!("{response:?}");
     };
@@ -103,7 +110,7 @@ async fn reflection_lists_the_services() {
 
 #[test]
 fn an_invalid_catalog_is_not_served() {
-    let error = load(&VALID.replace("version: 1.0.0", "version: v1")).unwrap_err();
+    let error = load(&CATALOG.replace("version: 1.0.0", "version: v1")).unwrap_err();
     let LoadError::Invalid { problems } = &error else { panic!("{error:?}") };
     assert_eq!(problems[0].rule, Rule::Version);
     assert!(error.to_string().starts_with("the catalog is invalid: catalog.yaml:15: "), "{error}");

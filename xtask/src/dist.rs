@@ -170,7 +170,7 @@ pub(crate) fn build_for(program: &Program, toolchain: &Toolchain) -> Result<Ship
     // The messages name the compiled crates.
     build.arg("--message-format=json-render-diagnostics");
     // Separated by the ASCII unit separator, because paths may contain spaces.
-    build.env("CARGO_ENCODED_RUSTFLAGS", flags().join("\u{1f}"));
+    build.env("CARGO_ENCODED_RUSTFLAGS", flags(program.libc).join("\u{1f}"));
     toolchain.set_compiler(&mut build);
     eprintln!("\n> {}", command::describe(&build));
     let messages = capture(&mut build)?;
@@ -209,9 +209,14 @@ pub(crate) fn build_for(program: &Program, toolchain: &Toolchain) -> Result<Ship
 /// Returns the flags of rustc for a static program that does not contain the paths of the sources,
 /// so that two machines build the same bytes. Panic messages would contain these paths, and the
 /// linker's build id would be a digest of symbols that contain them.
-fn flags() -> Vec<String> {
+fn flags(libc: Libc) -> Vec<String> {
     let constant = ["-Ctarget-feature=+crt-static", "-Clink-arg=-Wl,--build-id=none"];
     let mut flags: Vec<_> = constant.map(str::to_owned).into();
+    if libc == Libc::Glibc {
+        // Relocations would be 4 % of the program. glibc understands the short form since
+        // 2.36, and linkers that do not know it ignore the option.
+        flags.push("-Clink-arg=-Wl,-z,pack-relative-relocs".to_owned());
+    }
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| env::home_dir().map(|home| home.join(".cargo")));
     let places = [(home, "/cargo"), (Some(workspace::root().to_owned()), "/unlade")];

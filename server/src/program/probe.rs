@@ -1,17 +1,21 @@
 //! `grpc_health_probe`: asks a server whether it is healthy, with the flags, messages and exit codes
 //! of the program of that name. OLM runs it as the probe of a catalog's pod.
 
+use std::error::Error;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use hyper_util::rt::TokioIo;
+use hyper::client::conn::http2::{self, SendRequest};
+use hyper::header::{HeaderValue, USER_AGENT};
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpStream;
 use tokio::runtime::Builder;
 use tokio::time::timeout;
-use tonic::transport::{Channel, Endpoint};
+use tonic::body::Body;
+use tonic::codegen::http::{self, Uri};
 use tonic::{Code, Request};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
@@ -113,11 +117,20 @@ pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
 
 async fn check(args: &Args) -> Result<(), Failure> {
     let start = Instant::now();
-    let channel = timeout(args.connect_timeout, connect(args)).await;
-    let channel =
-        channel.map_err(|_| Failure::ConnectTimeout(args.addr, args.connect_timeout))??;
+    let failed = |error: &dyn Error| Failure::Connect(args.addr, unlade_text::chain(error));
+    let origin: Uri = format!("http://{}", args.addr).parse().map_err(|error| failed(&error))?;
+    let user_agent = HeaderValue::from_str(&args.user_agent).map_err(|error| failed(&error))?;
+    let sender = timeout(args.connect_timeout, connect(args.addr)).await;
+    let mut sender = sender
+        .map_err(|_| Failure::ConnectTimeout(args.addr, args.connect_timeout))?
+        .map_err(|error| failed(&*error))?;
     let connected = Instant::now();
-    let mut client = HealthClient::new(channel).max_decoding_message_size(MAX_RESPONSE);
+    let service = tower::service_fn(move |mut request: http::Request<Body>| {
+        request.headers_mut().insert(USER_AGENT, user_agent.clone());
+        sender.send_request(request)
+    });
+    let client = HealthClient::with_origin(service, origin);
+    let mut client = client.max_decoding_message_size(MAX_RESPONSE);
     let request = Request::new(HealthCheckRequest { service: args.service.clone() });
     let response = timeout(args.rpc_timeout, client.check(request)).await;
     let response = response.map_err(|_| Failure::RpcTimeout(args.rpc_timeout))?;
@@ -136,19 +149,14 @@ async fn check(args: &Args) -> Result<(), Failure> {
     }
 }
 
-async fn connect(args: &Args) -> Result<Channel, Failure> {
-    let failed =
-        |error: &dyn std::error::Error| Failure::Connect(args.addr, unlade_text::chain(error));
-    let endpoint = Endpoint::from_shared(format!("http://{}", args.addr))
-        .and_then(|endpoint| endpoint.user_agent(args.user_agent.clone()))
-        .map_err(|error| failed(&error))?;
-    // The address is known, so no name is resolved: a static glibc would load foreign code for that.
-    let address = args.addr;
-    let connector =
-        tower::service_fn(
-            move |_| async move { TcpStream::connect(address).await.map(TokioIo::new) },
-        );
-    endpoint.connect_with_connector(connector).await.map_err(|error| failed(&error))
+/// Connects without the channels of tonic, which reconnect, balance and queue. They would add 80 kB to
+/// the program.
+async fn connect(address: SocketAddr) -> Result<SendRequest<Body>, Box<dyn Error>> {
+    let stream = TokioIo::new(TcpStream::connect(address).await?);
+    let (sender, connection) = http2::handshake(TokioExecutor::new(), stream).await?;
+    // If the connection fails, so does the call.
+    tokio::spawn(connection);
+    Ok(sender)
 }
 
 /// Adds the second dash: the original accepts `-addr` as well as `--addr`.

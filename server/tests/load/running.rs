@@ -4,11 +4,14 @@ use std::fs;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use prost::Message;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use tonic::client::Grpc;
+use tonic::codec::Codec;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status, Streaming};
@@ -25,6 +28,20 @@ pub(crate) const WAIT: Duration = Duration::from_mins(1);
 
 /// The number of bytes that the server may send before a narrow client reads them, as HTTP/2 defines it.
 const WINDOW: u32 = 65_535;
+
+/// Waits for the end of a future, and fails if it takes longer than [`WAIT`].
+pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
+    timeout(WAIT, future).await.unwrap()
+}
+
+/// Returns the number of messages until the end of a stream.
+pub(crate) async fn count(stream: &mut Streaming<Bundle>) -> Result<usize, Status> {
+    let mut count = 0;
+    while within(stream.message()).await?.is_some() {
+        count += 1;
+    }
+    Ok(count)
+}
 
 /// Returns a catalog with one channel of bundles that have 200 bytes each.
 pub(crate) fn catalog(n_bundles: usize) -> String {
@@ -83,8 +100,9 @@ impl Running {
     }
 
     pub(crate) async fn check_health(&self) {
-        let mut client = HealthClient::new(endpoint(self.address).connect().await.unwrap());
-        client.check(HealthCheckRequest { service: String::new() }).await.unwrap();
+        let channel = within(endpoint(self.address).connect()).await.unwrap();
+        let mut client = HealthClient::new(channel);
+        within(client.check(HealthCheckRequest { service: String::new() })).await.unwrap();
     }
 
     /// Stops the server, and returns its end.
@@ -98,12 +116,13 @@ fn endpoint(address: SocketAddr) -> Endpoint {
     Channel::from_shared(format!("http://{address}")).unwrap()
 }
 
+/// A client, whose calls must be answered within [`WAIT`].
 #[derive(Clone)]
 pub(crate) struct Client(Grpc<Channel>);
 
 impl Client {
     async fn connect(endpoint: Endpoint) -> Self {
-        Self(Grpc::new(endpoint.connect().await.unwrap()))
+        Self(Grpc::new(within(endpoint.connect()).await.unwrap()))
     }
 
     pub(crate) async fn with_narrow_streams(address: SocketAddr) -> Self {
@@ -113,38 +132,60 @@ impl Client {
     }
 
     pub(crate) async fn list_bundles(&mut self) -> Result<Streaming<Bundle>, Status> {
-        let codec = ProstCodec::<ListBundlesRequest, Bundle>::default();
-        self.0.ready().await.unwrap();
-        let path = PathAndQuery::from_static("/api.Registry/ListBundles");
-        let request = Request::new(ListBundlesRequest {});
-        Ok(self.0.server_streaming(request, path, codec).await?.into_inner())
+        self.begin("/api.Registry/ListBundles", ListBundlesRequest {}).await
     }
 
     /// Calls `GetBundle`, and does not read the response after its headers.
     pub(crate) async fn begin_bundle(&mut self) -> Result<Streaming<Bundle>, Status> {
-        let codec = ProstCodec::<GetBundleRequest, Bundle>::default();
-        self.0.ready().await.unwrap();
-        let path = PathAndQuery::from_static("/api.Registry/GetBundle");
         let (pkg_name, channel_name) = ("tea".to_owned(), "c".to_owned());
         let csv_name = "b0".to_owned();
-        let request = Request::new(GetBundleRequest { pkg_name, channel_name, csv_name });
-        Ok(self.0.server_streaming(request, path, codec).await?.into_inner())
+        let request = GetBundleRequest { pkg_name, channel_name, csv_name };
+        self.begin("/api.Registry/GetBundle", request).await
     }
 
     pub(crate) async fn package(&mut self, name: &str) -> Result<Package, Status> {
         let codec = ProstCodec::<GetPackageRequest, Package>::default();
-        self.0.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
-        let path = PathAndQuery::from_static("/api.Registry/GetPackage");
-        let request = Request::new(GetPackageRequest { name: name.to_owned() });
-        Ok(self.0.unary(request, path, codec).await?.into_inner())
+        let request = GetPackageRequest { name: name.to_owned() };
+        self.unary("/api.Registry/GetPackage", request, codec).await
     }
 
     /// Calls a method with the bytes of a message.
     pub(crate) async fn raw(&mut self, method: &str, message: &[u8]) -> Result<(), Status> {
-        self.0.ready().await.unwrap();
-        let path: PathAndQuery = format!("/api.{method}").parse().unwrap();
-        self.0.unary(Request::new(message.to_vec()), path, RawCodec).await?;
-        Ok(())
+        self.unary(&format!("/api.{method}"), message.to_vec(), RawCodec).await
+    }
+
+    /// Calls a method, and returns its response as a stream, which is not yet read.
+    async fn begin<I>(
+        &mut self,
+        path: &'static str,
+        message: I,
+    ) -> Result<Streaming<Bundle>, Status>
+    where
+        I: Message + 'static,
+    {
+        let codec = ProstCodec::<I, Bundle>::default();
+        let path = PathAndQuery::from_static(path);
+        within(self.ready()).await?;
+        let call = self.0.server_streaming(Request::new(message), path, codec);
+        Ok(within(call).await?.into_inner())
+    }
+
+    async fn unary<C>(
+        &mut self,
+        path: &str,
+        message: C::Encode,
+        codec: C,
+    ) -> Result<C::Decode, Status>
+    where
+        C: Codec<Encode: Send + Sync + 'static, Decode: Send + Sync + 'static>,
+    {
+        within(self.ready()).await?;
+        let call = self.0.unary(Request::new(message), path.parse().unwrap(), codec);
+        Ok(within(call).await?.into_inner())
+    }
+
+    async fn ready(&mut self) -> Result<(), Status> {
+        self.0.ready().await.map_err(|error| Status::unavailable(error.to_string()))
     }
 }
 
@@ -152,7 +193,7 @@ impl Client {
 #[derive(Default)]
 struct RawCodec;
 
-impl tonic::codec::Codec for RawCodec {
+impl Codec for RawCodec {
     type Encode = Vec<u8>;
     type Decode = ();
     type Encoder = Self;

@@ -1,9 +1,13 @@
 //! Compares the answers to all calls with recorded ones.
 
+use std::time::Duration;
+
+use futures::TryStreamExt as _;
 use prost::Message;
 use prost_types::value::Kind;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
+use tokio::time::timeout;
 use tonic::client::Grpc;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::Channel;
@@ -15,6 +19,9 @@ use unlade_server::message::{
     GetReplacementRequest, ListBundlesRequest, ListPackageRequest, Package, PackageName,
 };
 use unlade_text::hex;
+
+/// The time after which a call fails instead of waiting.
+const WAIT: Duration = Duration::from_mins(2);
 
 /// A client of the API.
 struct Client(Grpc<Channel>);
@@ -33,16 +40,15 @@ impl Client {
         I: Message + Default + 'static,
         O: Message + Default + 'static,
     {
-        self.0.ready().await.unwrap();
         let path: PathAndQuery = format!("/api.{method}").parse().unwrap();
         let codec = ProstCodec::<I, O>::default();
-        // A unary method sends a stream of one message.
-        let mut stream = self.0.server_streaming(request, path, codec).await?.into_inner();
-        let mut messages = Vec::new();
-        while let Some(message) = stream.message().await? {
-            messages.push(message);
-        }
-        Ok(messages)
+        let answer = async {
+            self.0.ready().await.unwrap();
+            // A unary method sends a stream of one message.
+            let stream = self.0.server_streaming(request, path, codec).await?.into_inner();
+            stream.try_collect().await
+        };
+        timeout(WAIT, answer).await.unwrap()
     }
 }
 

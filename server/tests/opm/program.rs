@@ -56,11 +56,12 @@ impl Running {
         let end = Instant::now() + PATIENCE;
         while TcpStream::connect(("127.0.0.1", self.port)).await.is_err() {
             let exit = self.child.try_wait().unwrap();
-            if exit.is_some() || Instant::now() > end {
+            let is_late = Instant::now() > end;
+            if exit.is_some() || is_late {
                 let mut log = String::new();
                 self.log.rewind().unwrap();
                 self.log.read_to_string(&mut log).unwrap();
-                if exit.is_some() && log.contains("address already in use") {
+                if exit.is_some() && !is_late && log.contains("address already in use") {
                     self.log.set_len(0).unwrap();
                     (self.child, self.port) = start(&mut self.command);
                     continue;
