@@ -1,8 +1,12 @@
 //! Measures the server beside `opm serve`: its start, its memory, and its answers.
 //!
 //! ```console
-//! $ cargo bench --package unlade-server -- CATALOG [ROUNDS] [SECONDS]
+//! $ cargo xtask image --server
+//! $ UNLADE_SERVER=target/shipped/unlade-server-amd64 \
+//!     cargo bench --package unlade-server -- CATALOG [ROUNDS] [SECONDS]
 //! ```
+//!
+//! Without `UNLADE_SERVER`, it measures the program that Cargo builds for benchmarks.
 //!
 //! The programs run alternately. CPU time and memory are those of the server's process.
 
@@ -52,8 +56,10 @@ fn main() {
     let (n_rounds, n_seconds) = (number(0, 3), number(1, 60));
     let settings = Settings::from_env().unwrap();
     let olm = Olm::prepare(&settings.cache, &mut |line| eprintln!("{line}")).unwrap();
+    let built = env!("CARGO_BIN_EXE_unlade-server").into();
+    let ours = env::var_os("UNLADE_SERVER").unwrap_or(built);
     let programs = [
-        Program { path: env!("CARGO_BIN_EXE_unlade-server").into(), arguments: &[] },
+        Program { path: ours.into(), arguments: &[] },
         Program { path: olm.program("opm"), arguments: &["serve", "--pprof-addr="] },
     ];
     let runtime = Runtime::new().unwrap();
