@@ -248,9 +248,9 @@ impl<'a> Copy<'a> {
         };
         let blobs: Vec<_> = blobs.filter(is_new).collect();
         let copy = |blob: &&Descriptor, turn: &Turn<'_>| self.blob(blob, turn);
-        let copied = parallel::each(&blobs, self.store.max_readers(), copy)?;
+        let copied = parallel::each(&blobs, self.store.max_readers(), copy);
         for (blob, is_copied) in blobs.iter().zip(copied) {
-            if is_copied {
+            if is_copied? {
                 self.copied.blobs += 1;
                 self.copied.size += blob.size();
             } else {

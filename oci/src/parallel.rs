@@ -5,20 +5,16 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// Calls `work` for each item, in up to `limit` threads, and returns the results in the order of the
-/// items.
+/// items, up to and including the first failure.
 ///
 /// The calls start in this order. After a failure, no call starts for a later item, and the
-/// [`Turn`] of such an item ends; those for earlier items continue. So the error does not depend on
+/// [`Turn`] of such an item ends; those for earlier items continue. So the results do not depend on
 /// the speed of the threads.
-///
-/// # Errors
-///
-/// Returns the error of the first item for which `work` fails.
 pub fn each<T: Sync, R: Send, E: Send>(
     items: &[T],
     limit: usize,
     work: impl Fn(&T, &Turn<'_>) -> Result<R, E> + Sync,
-) -> Result<Vec<R>, E> {
+) -> Vec<Result<R, E>> {
     let (next, failed) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
     let results = Mutex::new(Vec::with_capacity(items.len()));
     let run = || {
@@ -42,6 +38,8 @@ pub fn each<T: Sync, R: Send, E: Send>(
     });
     let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
     results.sort_by_key(|(at, _)| *at);
+    // Later items may have been complete before the failure.
+    results.truncate(failed.into_inner().saturating_add(1));
     results.into_iter().map(|(_, result)| result).collect()
 }
 
@@ -82,28 +80,29 @@ mod tests {
             running.0 -= 1;
             Ok::<_, ()>(item * 10)
         });
-        assert_eq!(results, Ok(vec![10, 20, 30, 40, 50, 60]));
+        assert_eq!(results, [10, 20, 30, 40, 50, 60].map(Ok));
         assert_eq!(count.into_inner().unwrap().1, 3);
-        assert_eq!(each(&[0; 0], 3, |_, _| Err::<(), _>(())), Ok(vec![]));
+        assert_eq!(each(&[0; 0], 3, |_, _| Err::<(), _>(())), []);
     }
 
     #[test]
-    fn the_first_item_that_fails_is_reported_although_a_later_one_is_faster() {
+    fn results_end_with_the_first_item_that_fails_although_a_later_one_is_faster() {
         let (late, early) = mpsc::sync_channel(1);
         let early = Mutex::new(early);
-        let result = each(&[0, 1, 2, 3], 2, |item, turn| match item {
-            0 => {
+        let results = each(&[0, 1, 2, 3, 4], 2, |item, turn| match item {
+            0 | 2 => Ok(()),
+            1 => {
                 let wait = Duration::from_secs(20);
-                early.lock().unwrap().recv_timeout(wait).expect("the second item has failed");
+                early.lock().unwrap().recv_timeout(wait).expect("a later item has failed");
                 assert!(!turn.is_over());
                 Err(*item)
             }
-            1 => {
+            3 => {
                 late.send(()).unwrap();
                 Err(*item)
             }
             _ => panic!("item {item} starts after a failure"),
         });
-        assert_eq!(result, Err::<Vec<()>, _>(0));
+        assert_eq!(results, [Ok(()), Err(1)]);
     }
 }

@@ -35,7 +35,7 @@ pub const RULES: usize = 1_000;
 pub const LOGINS: u64 = 1 << 20;
 
 /// The limits of a client. Each has a default and can be changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Limits {
     /// The time without a byte after which a connection is given up ([`IDLE`]).

@@ -18,7 +18,7 @@ const FOLDERS: [&str; 2] = ["/etc/containers/certs.d", "/etc/docker/certs.d"];
 /// The settings for verifying registries, and for identifying the client.
 ///
 /// The default trusts the authorities of this machine, and reads no files.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Tls {
     /// Whether to accept any certificate, and registries without TLS. A login can then be sent
     /// unencrypted, and to anyone.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 use unlade_oci::build::{Compression, Entry, Image, Layer, write, write_index};
-use unlade_registry::{Limits, Options, read};
+use unlade_registry::{Image as Found, Limits, Options};
 
 use crate::server::{Answer, Ask, Server};
 
@@ -129,7 +129,8 @@ pub(crate) fn pull_as(
     name: &str,
     options: &Options,
 ) -> Result<unlade_oci::Image, unlade_oci::Error> {
-    read(&format!("docker://{name}").parse().unwrap(), &unlade_oci::Options::default(), options)
+    let source = format!("docker://{name}").parse().unwrap();
+    Found::open(source, options)?.read(&unlade_oci::Options::default())
 }
 
 /// Returns the error of a registry, and the messages of all causes.

@@ -1,13 +1,13 @@
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use unlade_oci::build::{Entry, Layer, write};
 use unlade_oci::copy::{Copied, Error, Options};
 use unlade_oci::limit::TRANSFERS;
 use unlade_registry::{Cache, Credentials, Login, Progress, copy};
 
+use crate::crowd::Crowd;
 use crate::fixture::{Fixture, bundle, plain, pull};
 use crate::push::{puts, registry};
 use crate::server::{Answer, Ask, Server};
@@ -26,36 +26,6 @@ fn many_layers() -> Fixture {
     let output = format!("oci:{}", folder.path().join("x").display());
     write(&image, &output.parse().unwrap()).unwrap();
     Fixture::from_layout(&folder.path().join("x"))
-}
-
-/// Counts what happens at the same time.
-#[derive(Default)]
-struct Crowd {
-    /// The number now, and the largest number so far.
-    count: Mutex<(usize, usize)>,
-    changed: Condvar,
-    is_over: AtomicBool,
-}
-
-impl Crowd {
-    /// Returns when `size` callers have been here at the same time, or after 20 seconds. Then nobody
-    /// waits any more.
-    fn meet(&self, size: usize) {
-        let mut count = self.count.lock().unwrap();
-        count.0 += 1;
-        count.1 = count.1.max(count.0);
-        self.changed.notify_all();
-        let few = |(_, most): &mut (usize, usize)| *most < size;
-        let wait = if self.is_over.load(Ordering::SeqCst) { 0 } else { 20 };
-        let wait = Duration::from_secs(wait);
-        let (mut count, waited) = self.changed.wait_timeout_while(count, wait, few).unwrap();
-        self.is_over.fetch_or(waited.timed_out(), Ordering::SeqCst);
-        count.0 -= 1;
-    }
-
-    fn most(&self) -> usize {
-        self.count.lock().unwrap().1
-    }
 }
 
 fn is_blob(ask: &Ask) -> bool {
