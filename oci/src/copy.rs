@@ -7,7 +7,7 @@ mod disk;
 
 use std::collections::HashSet;
 use std::error::Error as StdError;
-use std::io::{self, Read};
+use std::io::Read;
 
 use oci_spec::image::{Descriptor, Digest, ImageIndex, ImageManifest};
 use unlade_text::excerpt;
@@ -231,7 +231,7 @@ impl<'a> Copy<'a> {
     }
 
     fn manifest(&mut self, descriptor: &Descriptor, depth: usize) -> Result<(), Error> {
-        if !self.done.insert((Kind::Manifest, descriptor.digest().clone())) {
+        if !self.add(Kind::Manifest, descriptor)? {
             return Ok(());
         }
         let part = Part::of(Kind::Manifest, descriptor);
@@ -241,12 +241,14 @@ impl<'a> Copy<'a> {
     }
 
     /// Copies the blobs of an image that were not copied yet.
-    fn blobs<'d>(&mut self, blobs: impl Iterator<Item = &'d Descriptor>) -> Result<(), Error> {
-        // Another manifest can list the same layer as one that can be distributed.
-        let is_new = |blob: &&Descriptor| {
-            !is_elsewhere(blob) && self.done.insert((Kind::Blob, blob.digest().clone()))
-        };
-        let blobs: Vec<_> = blobs.filter(is_new).collect();
+    fn blobs<'d>(&mut self, all: impl Iterator<Item = &'d Descriptor>) -> Result<(), Error> {
+        let mut blobs = Vec::new();
+        for blob in all {
+            // Another manifest can list the same layer as one that can be distributed.
+            if !is_elsewhere(blob) && self.add(Kind::Blob, blob)? {
+                blobs.push(blob);
+            }
+        }
         let copy = |blob: &&Descriptor, turn: &Turn<'_>| self.blob(blob, turn);
         let copied = parallel::each(&blobs, self.store.max_readers(), copy);
         for (blob, is_copied) in blobs.iter().zip(copied) {
@@ -260,6 +262,18 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
+    /// Adds a part to those that are copied, and counts it in the budget. Returns whether it is new.
+    fn add(&mut self, kind: Kind, part: &Descriptor) -> Result<bool, Error> {
+        let digest = part.digest();
+        if !self.done.insert((kind, digest.clone())) {
+            return Ok(false);
+        }
+        let counted = self.budget.count_name(digest.as_ref().as_bytes());
+        let fails = |source| store::Error::Read { name: blob_path(digest), source };
+        counted.map_err(fails).map_err(manifest::Error::from)?;
+        Ok(true)
+    }
+
     /// Copies a blob. Returns whether the destination did not have it.
     fn blob(&self, descriptor: &Descriptor, turn: &Turn<'_>) -> Result<bool, Error> {
         let digest = descriptor.digest();
@@ -268,30 +282,24 @@ impl<'a> Copy<'a> {
         }
         let name = blob_path(digest);
         let fails = |source| manifest::Error::Blob { blob: digest.to_string(), source };
+        let read = |source| {
+            let name = name.clone();
+            manifest::Error::from(store::Error::Read { name, source })
+        };
         let inner = self.store.open_part(&Part::of(Kind::Blob, descriptor));
-        let inner = Wanted { inner: inner.map_err(manifest::Error::from)?, turn };
+        let inner = turn.reader(inner.map_err(manifest::Error::from)?);
         let mut reader = Verified::new(inner, digest, Some(descriptor.size())).map_err(fails)?;
         let taken = self.destination.blob(descriptor, &mut reader);
-        // If the blob is damaged, report that instead of an error that results from the damage.
-        let read = |source| manifest::Error::from(store::Error::Read { name, source });
-        reader.finish().map_err(read)?.map_err(fails)?;
-        taken.map_err(Error::Destination)?;
-        Ok(true)
-    }
-}
-
-/// A reader of a blob that fails once the blob is not needed, because another one failed.
-struct Wanted<'t, R> {
-    inner: R,
-    turn: &'t Turn<'t>,
-}
-
-impl<R: Read> Read for Wanted<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.turn.is_over() {
-            return Err(io::Error::other("another blob was not copied"));
+        // If the blob is damaged, report that instead of an error that results from the damage. But
+        // do not read the rest of a blob that the destination has no place for.
+        if let Err(error) = taken {
+            if reader.is_over() {
+                reader.finish().map_err(read)?.map_err(fails)?;
+            }
+            return Err(Error::Destination(error));
         }
-        self.inner.read(buffer)
+        reader.finish().map_err(read)?.map_err(fails)?;
+        Ok(true)
     }
 }
 

@@ -1,5 +1,6 @@
 //! [`each`]: work on several items at the same time.
 
+use std::io::{self, Read};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -56,6 +57,26 @@ impl Turn<'_> {
     pub fn is_over(&self) -> bool {
         self.at > self.failed.load(Ordering::Relaxed)
     }
+
+    /// Returns a reader of `inner` that fails once the turn is over.
+    pub fn reader<R: Read>(&self, inner: R) -> impl Read {
+        Wanted { inner, turn: self }
+    }
+}
+
+/// A reader whose bytes are needed only as long as no earlier item has failed.
+struct Wanted<'t, R> {
+    inner: R,
+    turn: &'t Turn<'t>,
+}
+
+impl<R: Read> Read for Wanted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.turn.is_over() {
+            return Err(io::Error::other("an earlier part failed"));
+        }
+        self.inner.read(buffer)
+    }
 }
 
 #[cfg(test)]
@@ -83,6 +104,16 @@ mod tests {
         assert_eq!(results, [10, 20, 30, 40, 50, 60].map(Ok));
         assert_eq!(count.into_inner().unwrap().1, 3);
         assert_eq!(each(&[0; 0], 3, |_, _| Err::<(), _>(())), []);
+    }
+
+    #[test]
+    fn a_reader_ends_with_the_turn_of_its_item() {
+        let failed = AtomicUsize::new(usize::MAX);
+        let turn = Turn { at: 1, failed: &failed };
+        let mut reader = turn.reader(io::repeat(0));
+        reader.read_exact(&mut [0]).unwrap();
+        failed.store(0, Ordering::Relaxed);
+        reader.read_exact(&mut [0]).unwrap_err();
     }
 
     #[test]

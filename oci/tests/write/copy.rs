@@ -1,10 +1,11 @@
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 
 use serde_json::{Value, json};
 use unlade_oci::build::{self, Compression, Layer, write_index};
-use unlade_oci::copy::{Copied, Error, Options, copy, to_disk};
-use unlade_oci::{Options as ReadOptions, Reference, read};
+use unlade_oci::copy::{Copied, Destination, Error, Failure, Options, copy, to_disk};
+use unlade_oci::{Descriptor, Options as ReadOptions, Reference, read};
 
 use crate::fixture::*;
 use crate::peer::run;
@@ -297,4 +298,51 @@ fn an_image_of_a_docker_archive_gets_a_manifest() {
     let [docker, copy] = [docker, copy].map(|name| read(&name.parse().unwrap(), &options).unwrap());
     assert_eq!(docker.id, copy.id);
     assert_eq!(docker.reading, copy.reading);
+}
+
+/// A destination that cannot store blobs.
+struct Full;
+
+impl Destination for Full {
+    fn has(&self, _: &Descriptor) -> Result<bool, Failure> {
+        Ok(false)
+    }
+
+    fn blob(&self, _: &Descriptor, reader: &mut dyn Read) -> Result<(), Failure> {
+        reader.read_exact(&mut [0]).unwrap();
+        Err("the disk is full".into())
+    }
+
+    fn manifest(&self, _: &Descriptor, _: &[u8], _: bool) -> Result<(), Failure> {
+        Err("a blob is missing".into())
+    }
+}
+
+#[test]
+fn a_destination_that_fails_is_reported_before_the_rest_of_the_blob_is_read() {
+    let place = Place::new();
+    let (_, source) = place.write(&image([Layer::new(bundle())]), "oci");
+    let copied = copy(&source.parse().unwrap(), &Full, &Options::default());
+    assert!(matches!(copied, Err(Error::Destination(_))), "{copied:?}");
+    // A blob that is damaged further on is not read to its end, either.
+    for blob in fs::read_dir(place.path().join("image/blobs/sha256")).unwrap() {
+        let path = blob.unwrap().path();
+        let mut bytes = fs::read(&path).unwrap();
+        if !String::from_utf8_lossy(&bytes).contains("image.config") {
+            *bytes.last_mut().unwrap() ^= 1;
+            fs::write(&path, bytes).unwrap();
+        }
+    }
+    let copied = copy(&source.parse().unwrap(), &Full, &Options::default());
+    assert!(matches!(copied, Err(Error::Destination(_))), "{copied:?}");
+}
+
+#[test]
+fn the_number_of_parts_of_a_copy_is_limited() {
+    let place = Place::new();
+    let (source, _) = index(&place);
+    let mut options = all();
+    options.limits.names = 800;
+    let error = copy_to(&source, &in_place(&place, "oci", "copy"), &options).unwrap_err();
+    assert!(error.is_limit(), "{error:?}");
 }
