@@ -207,8 +207,6 @@ impl Manifest {
             expect(layer, is_layer, "a layer")?;
             stored.push((blob_path(layer.digest()), Some((layer.digest().clone(), layer.size()))));
         }
-        let blobs = [descriptor].into_iter().chain(manifest.layers());
-        store.prepare(&blobs.map(|blob| Part::of(Kind::Blob, blob)).collect::<Vec<_>>());
         let file = blob_path(descriptor.digest());
         let configuration =
             read_document(store, &Part::of(Kind::Blob, descriptor), budget.limits.json)?;

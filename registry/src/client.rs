@@ -1,7 +1,7 @@
 //! [`Client`]: requests to one repository, with authentication, redirects, retries and limits.
 
 use std::io::Read;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use secrecy::{ExposeSecret, SecretString};
 use unlade_name::ImageReference;
@@ -38,8 +38,10 @@ pub(crate) struct Client {
 struct Authorization {
     /// The value of the header `Authorization`.
     value: Option<SecretString>,
-    /// How many times the client has logged in.
+    /// How many times the client has tried to log in.
     logins: usize,
+    /// Why the last login failed, for the threads that waited for it.
+    failure: Option<Arc<Error>>,
 }
 
 /// A request without a body.
@@ -140,21 +142,28 @@ impl Client {
         self.access.origin.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns how many times the client has logged in.
+    /// Returns how many times the client has tried to log in.
     pub(crate) fn logins(&self) -> usize {
         self.authorization().logins
     }
 
-    /// Gets what the challenge of the registry asks for, unless another thread has done so since
+    /// Gets what the challenge of the registry asks for, unless another thread has tried so since
     /// there were `logins`. Other requests wait meanwhile.
     pub(crate) fn log_in(&self, headers: &HeaderMap, logins: usize) -> Result<(), Error> {
         let mut authorization = self.authorization();
-        if authorization.logins == logins
-            && let Some(value) = access::authorize(self, &self.access, headers)?
-        {
-            *authorization = Authorization { value: Some(value), logins: logins + 1 };
+        if authorization.logins == logins {
+            authorization.logins += 1;
+            authorization.failure = None;
+            match access::authorize(self, &self.access, headers) {
+                Ok(Some(value)) => authorization.value = Some(value),
+                Ok(None) => {}
+                Err(error) => authorization.failure = Some(Arc::new(error)),
+            }
         }
-        Ok(())
+        match &authorization.failure {
+            Some(failure) => Err(Error::Shared(Arc::clone(failure))),
+            None => Ok(()),
+        }
     }
 
     fn authorization(&self) -> MutexGuard<'_, Authorization> {
@@ -233,7 +242,7 @@ impl Client {
         let agent = self.agent_for(url);
         let request = agent.configure_request(request);
         let request = request
-            .timeout_send_body(Some(self.limits.time_for(size)))
+            .timeout_send_body(Some(self.limits.time_for_upload(size)))
             .timeout_recv_body(Some(self.limits.patience))
             .build();
         agent.run(request).map_err(Error::http(what()))

@@ -207,8 +207,9 @@ impl Origin for Remote {
         let Ok((_, _, client)) = self.chosen() else { return };
         let Some(cache) = &client.cache else { return };
         let transfers = self.max_readers();
-        // A single transfer is as fast when the blob is used.
-        if transfers == 1 {
+        // Blobs that are not kept would be read twice. A single transfer is as fast when the blob is
+        // used.
+        if transfers == 1 || !cache.is_usable() {
             return;
         }
         let mut left = cache.max_size() / self.readers as u64;
@@ -222,9 +223,15 @@ impl Origin for Remote {
             }
         }
         // An error ends this. The reader of the image meets it again, and reports it.
-        _ = parallel::each(&wanted, transfers, |part, _| {
-            let mut blob = self.open(part)?;
-            io::copy(&mut blob, &mut io::sink()).map_err(Box::<dyn StdError + Send + Sync>::from)
+        _ = parallel::each(&wanted, transfers, |part, turn| {
+            let mut blob = turn.reader(self.open(part)?);
+            let mut buffer = vec![0; 16 << 10];
+            while !cache.has_failed() {
+                if blob.read(&mut buffer)? == 0 {
+                    return Ok(());
+                }
+            }
+            Err(Box::<dyn StdError + Send + Sync>::from("the blob is not kept"))
         });
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
@@ -149,7 +150,10 @@ fn find(error: unlade_oci::Error) -> Option<unlade_registry::Error> {
     else {
         return None;
     };
-    source.downcast().ok().map(|error| *error)
+    match *source.downcast().ok()? {
+        unlade_registry::Error::Shared(error) => Arc::into_inner(error),
+        error => Some(error),
+    }
 }
 
 /// Returns the digest of `bytes`.
