@@ -14,7 +14,9 @@ use unlade_text::excerpt;
 
 use crate::budget::{Budget, is_exceeded};
 use crate::layout::Found;
-use crate::manifest::{self, blob_path, is_index, is_manifest, parse, read_document, shape};
+use crate::manifest::{
+    self, blob_path, check_layers, is_foreign, is_index, is_manifest, parse, read_document, shape,
+};
 use crate::origin::{Kind, Origin, Part};
 use crate::parallel::{self, Turn};
 use crate::store::Store;
@@ -215,11 +217,7 @@ impl<'a> Copy<'a> {
             }
         } else if is_manifest(media_type) {
             let manifest: ImageManifest = parse(bytes, &name)?;
-            let count = manifest.layers().len();
-            if count > self.budget.limits.layers {
-                let limit = self.budget.limits.layers;
-                return Err(manifest::Error::Layers { count, limit }.into());
-            }
+            check_layers(manifest.layers().len(), &self.budget.limits)?;
             self.blobs([manifest.config()].into_iter().chain(manifest.layers()))?;
         } else {
             let (digest, media_type) = (digest.to_string(), excerpt::shorten(media_type));
@@ -303,9 +301,7 @@ impl<'a> Copy<'a> {
     }
 }
 
-/// Checks whether a layer is not distributable. Archives and registries do not contain it.
+/// Checks whether a layer is stored somewhere else. Archives and registries do not contain it.
 fn is_elsewhere(descriptor: &Descriptor) -> bool {
-    let media_type = descriptor.media_type().as_ref();
-    let is_foreign = media_type.contains(".nondistributable.") || media_type.contains(".foreign.");
-    is_foreign && descriptor.urls().as_ref().is_some_and(|urls| !urls.is_empty())
+    is_foreign(descriptor) && descriptor.urls().as_ref().is_some_and(|urls| !urls.is_empty())
 }

@@ -1,6 +1,7 @@
 use std::fs;
 use std::io::Read;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
 use unlade_oci::build::{self, Compression, Layer, write_index};
@@ -184,6 +185,19 @@ fn nothing_is_copied_to_a_layout_without_a_valid_index() {
         assert!(text.contains("failed to read") && text.contains("index.json"), "{text}");
         assert_eq!(place_names(&layout).len(), before);
     }
+    let index = layout.join("index.json");
+    let refused = || {
+        let result = to_disk(&output, |_| panic!("the image is read"));
+        unlade_text::chain(&result.unwrap_err())
+    };
+    fs::write(&index, " ".repeat((4 << 20) + 1)).unwrap();
+    let text = refused();
+    assert!(text.contains("it has more than 4194304 bytes"), "{text}");
+    fs::remove_file(&index).unwrap();
+    assert!(Command::new("mkfifo").arg(&index).status().unwrap().success());
+    // Opening a FIFO would wait for a writer.
+    let text = refused();
+    assert!(text.contains("it is not a regular file"), "{text}");
 }
 
 /// Stores a document in a layout, and returns its descriptor.
