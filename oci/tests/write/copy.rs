@@ -360,3 +360,17 @@ fn the_number_of_parts_of_a_copy_is_limited() {
     let error = copy_to(&source, &in_place(&place, "oci", "copy"), &options).unwrap_err();
     assert!(error.is_limit(), "{error:?}");
 }
+
+#[test]
+fn what_a_killed_process_left_is_deleted_but_not_what_another_one_uses() {
+    let place = Place::new();
+    let (_, source) = place.write(&image([Layer::new(bundle())]), "oci");
+    let folders = ["left", "used"].map(|name| place.path().join(format!(".unlade-image-{name}")));
+    for folder in &folders {
+        fs::create_dir_all(folder.join("image")).unwrap();
+    }
+    let lock = fs::File::open(&folders[1]).unwrap();
+    lock.lock().unwrap();
+    copy_to(&source, &in_place(&place, "oci", "copy"), &Options::default()).unwrap();
+    assert_eq!(folders.map(|folder| folder.exists()), [false, true]);
+}
