@@ -136,7 +136,7 @@ impl Error {
     }
 
     /// Finds an error of a registry among the causes of another error, such as that of
-    /// [`read`](crate::read).
+    /// [`Image::read`](crate::Image::read).
     pub fn find<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e Self> {
         iter::successors(Some(error), |error| error.source())
             .find_map(|error| {

@@ -41,7 +41,7 @@ fn watch_on_terminal(mut command: Command, mut watch: impl FnMut(&str)) -> (Opti
     let process = Pid::from_child(&child);
     let (ended, end) = mpsc::channel::<()>();
     let deadline = thread::spawn(move || {
-        if end.recv_timeout(Duration::from_secs(60)) == Err(RecvTimeoutError::Timeout) {
+        if end.recv_timeout(Duration::from_mins(1)) == Err(RecvTimeoutError::Timeout) {
             kill_process(process, Signal::KILL).unwrap();
         }
     });
