@@ -13,7 +13,7 @@ pub(crate) use self::{
     live::{Line, Live},
     many::{LaunchProgress, LaunchStatus, Progresses},
     plain::{line, timed_line},
-    transfer::Transfers,
+    transfer::{Transfers, note},
 };
 use crate::screen::Palette;
 

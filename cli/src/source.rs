@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use unlade_oci::{self as oci, Platform, Source};
+use unlade_registry::Image;
 
 use crate::error::Error;
 
@@ -28,7 +29,7 @@ pub(crate) struct Opened {
 #[derive(Debug)]
 pub(crate) struct Catalog {
     pub(crate) path: PathBuf,
-    _temporary: Option<TempDir>,
+    temporary: Option<TempDir>,
 }
 
 /// Parses a source. `-` is standard input, and a plain path that does not exist can be the name of an
@@ -46,6 +47,13 @@ pub(crate) fn open(text: OsString) -> Result<Opened, Error> {
     Ok(Opened { source, temporary: None })
 }
 
+impl Opened {
+    /// Prepares to read the source as an image.
+    pub(crate) fn image(&self, images: &Images) -> Result<Image, Error> {
+        image(self.source.clone(), images)
+    }
+}
+
 /// How images are read.
 #[derive(Debug)]
 pub(crate) struct Images {
@@ -57,44 +65,52 @@ pub(crate) struct Images {
 #[derive(Debug)]
 pub(crate) enum Found {
     Catalog(Catalog),
-    Bundle(Opened),
+    Bundle(Box<Image>),
 }
 
 /// Finds a catalog: a directory, a file, standard input (`-`), or a catalog image, whose catalog is
 /// written to a temporary directory. The result can be read like any directory.
 pub(crate) fn open_catalog(text: &OsStr, images: &Images) -> Result<Catalog, Error> {
-    match find_catalog(text, images)? {
-        Found::Catalog(catalog) => Ok(catalog),
-        Found::Bundle(Opened { source, .. }) => {
+    let opened = open(text.to_owned())?;
+    match find_catalog(&opened, images)? {
+        Found::Catalog(Catalog { path, temporary }) => {
+            Ok(Catalog { path, temporary: temporary.or(opened.temporary) })
+        }
+        Found::Bundle(image) => {
             let label = CATALOG_LABEL.to_owned();
             let error = oci::Error::Extract(oci::extract::Error::Label { label });
-            Err(Error::Image { name: source.to_string(), source: error })
+            Err(Error::Image { name: image.source().to_string(), source: error })
         }
     }
 }
 
 /// Finds a catalog as [`open_catalog`] does. An image without the label of a catalog counts as the
-/// image of a bundle.
-pub(crate) fn find_catalog(text: &OsStr, images: &Images) -> Result<Found, Error> {
-    let opened = open(text.to_owned())?;
+/// image of a bundle. A catalog on standard input exists only as long as `opened`.
+pub(crate) fn find_catalog(opened: &Opened, images: &Images) -> Result<Found, Error> {
     if let Source::Path(path) = &opened.source
         && !is_image(path)
     {
-        let path = path.clone();
-        return Ok(Found::Catalog(Catalog { path, _temporary: opened.temporary }));
+        return Ok(Found::Catalog(Catalog { path: path.clone(), temporary: None }));
     }
+    let image = opened.image(images)?;
     let folder = create_temporary()?;
     let platform = images.platform.clone();
     let options = oci::Options { platform, ..oci::Options::default() };
-    let into = folder.path();
-    let source = &opened.source;
-    match unlade_registry::extract(source, CATALOG_LABEL, into, &options, &images.registry) {
+    match image.extract(CATALOG_LABEL, folder.path(), &options) {
         Ok(extracted) => {
-            Ok(Found::Catalog(Catalog { path: extracted.path, _temporary: Some(folder) }))
+            Ok(Found::Catalog(Catalog { path: extracted.path, temporary: Some(folder) }))
         }
-        Err(oci::Error::Extract(oci::extract::Error::Label { .. })) => Ok(Found::Bundle(opened)),
-        Err(error) => Err(Error::Image { name: source.to_string(), source: error }),
+        Err(oci::Error::Extract(oci::extract::Error::Label { .. })) => {
+            Ok(Found::Bundle(image.into()))
+        }
+        Err(source) => Err(Error::Image { name: image.source().to_string(), source }),
     }
+}
+
+/// Prepares to read the image that `source` names.
+pub(crate) fn image(source: Source, images: &Images) -> Result<Image, Error> {
+    let name = source.to_string();
+    Image::open(source, &images.registry).map_err(|source| Error::Image { name, source })
 }
 
 /// Checks whether the file or directory at `path` is an image, and not a catalog.

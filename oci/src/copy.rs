@@ -7,14 +7,16 @@ mod disk;
 
 use std::collections::HashSet;
 use std::error::Error as StdError;
-use std::io::{self, Read};
+use std::io::Read;
 
 use oci_spec::image::{Descriptor, Digest, ImageIndex, ImageManifest};
 use unlade_text::excerpt;
 
 use crate::budget::{Budget, is_exceeded};
 use crate::layout::Found;
-use crate::manifest::{self, blob_path, is_index, is_manifest, parse, read_document, shape};
+use crate::manifest::{
+    self, blob_path, check_layers, is_foreign, is_index, is_manifest, parse, read_document, shape,
+};
 use crate::origin::{Kind, Origin, Part};
 use crate::parallel::{self, Turn};
 use crate::store::Store;
@@ -215,11 +217,7 @@ impl<'a> Copy<'a> {
             }
         } else if is_manifest(media_type) {
             let manifest: ImageManifest = parse(bytes, &name)?;
-            let count = manifest.layers().len();
-            if count > self.budget.limits.layers {
-                let limit = self.budget.limits.layers;
-                return Err(manifest::Error::Layers { count, limit }.into());
-            }
+            check_layers(manifest.layers().len(), &self.budget.limits)?;
             self.blobs([manifest.config()].into_iter().chain(manifest.layers()))?;
         } else {
             let (digest, media_type) = (digest.to_string(), excerpt::shorten(media_type));
@@ -231,7 +229,7 @@ impl<'a> Copy<'a> {
     }
 
     fn manifest(&mut self, descriptor: &Descriptor, depth: usize) -> Result<(), Error> {
-        if !self.done.insert((Kind::Manifest, descriptor.digest().clone())) {
+        if !self.add(Kind::Manifest, descriptor)? {
             return Ok(());
         }
         let part = Part::of(Kind::Manifest, descriptor);
@@ -241,16 +239,18 @@ impl<'a> Copy<'a> {
     }
 
     /// Copies the blobs of an image that were not copied yet.
-    fn blobs<'d>(&mut self, blobs: impl Iterator<Item = &'d Descriptor>) -> Result<(), Error> {
-        // Another manifest can list the same layer as one that can be distributed.
-        let is_new = |blob: &&Descriptor| {
-            !is_elsewhere(blob) && self.done.insert((Kind::Blob, blob.digest().clone()))
-        };
-        let blobs: Vec<_> = blobs.filter(is_new).collect();
+    fn blobs<'d>(&mut self, all: impl Iterator<Item = &'d Descriptor>) -> Result<(), Error> {
+        let mut blobs = Vec::new();
+        for blob in all {
+            // Another manifest can list the same layer as one that can be distributed.
+            if !is_elsewhere(blob) && self.add(Kind::Blob, blob)? {
+                blobs.push(blob);
+            }
+        }
         let copy = |blob: &&Descriptor, turn: &Turn<'_>| self.blob(blob, turn);
-        let copied = parallel::each(&blobs, self.store.max_readers(), copy)?;
+        let copied = parallel::each(&blobs, self.store.max_readers(), copy);
         for (blob, is_copied) in blobs.iter().zip(copied) {
-            if is_copied {
+            if is_copied? {
                 self.copied.blobs += 1;
                 self.copied.size += blob.size();
             } else {
@@ -258,6 +258,18 @@ impl<'a> Copy<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Adds a part to those that are copied, and counts it in the budget. Returns whether it is new.
+    fn add(&mut self, kind: Kind, part: &Descriptor) -> Result<bool, Error> {
+        let digest = part.digest();
+        if !self.done.insert((kind, digest.clone())) {
+            return Ok(false);
+        }
+        let counted = self.budget.count_name(digest.as_ref().as_bytes());
+        let fails = |source| store::Error::Read { name: blob_path(digest), source };
+        counted.map_err(fails).map_err(manifest::Error::from)?;
+        Ok(true)
     }
 
     /// Copies a blob. Returns whether the destination did not have it.
@@ -268,36 +280,28 @@ impl<'a> Copy<'a> {
         }
         let name = blob_path(digest);
         let fails = |source| manifest::Error::Blob { blob: digest.to_string(), source };
+        let read = |source| {
+            let name = name.clone();
+            manifest::Error::from(store::Error::Read { name, source })
+        };
         let inner = self.store.open_part(&Part::of(Kind::Blob, descriptor));
-        let inner = Wanted { inner: inner.map_err(manifest::Error::from)?, turn };
+        let inner = turn.reader(inner.map_err(manifest::Error::from)?);
         let mut reader = Verified::new(inner, digest, Some(descriptor.size())).map_err(fails)?;
         let taken = self.destination.blob(descriptor, &mut reader);
-        // If the blob is damaged, report that instead of an error that results from the damage.
-        let read = |source| manifest::Error::from(store::Error::Read { name, source });
+        // If the blob is damaged, report that instead of an error that results from the damage. But
+        // do not read the rest of a blob that the destination has no place for.
+        if let Err(error) = taken {
+            if reader.is_over() {
+                reader.finish().map_err(read)?.map_err(fails)?;
+            }
+            return Err(Error::Destination(error));
+        }
         reader.finish().map_err(read)?.map_err(fails)?;
-        taken.map_err(Error::Destination)?;
         Ok(true)
     }
 }
 
-/// A reader of a blob that fails once the blob is not needed, because another one failed.
-struct Wanted<'t, R> {
-    inner: R,
-    turn: &'t Turn<'t>,
-}
-
-impl<R: Read> Read for Wanted<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.turn.is_over() {
-            return Err(io::Error::other("another blob was not copied"));
-        }
-        self.inner.read(buffer)
-    }
-}
-
-/// Checks whether a layer is not distributable. Archives and registries do not contain it.
+/// Checks whether a layer is stored somewhere else. Archives and registries do not contain it.
 fn is_elsewhere(descriptor: &Descriptor) -> bool {
-    let media_type = descriptor.media_type().as_ref();
-    let is_foreign = media_type.contains(".nondistributable.") || media_type.contains(".foreign.");
-    is_foreign && descriptor.urls().as_ref().is_some_and(|urls| !urls.is_empty())
+    is_foreign(descriptor) && descriptor.urls().as_ref().is_some_and(|urls| !urls.is_empty())
 }

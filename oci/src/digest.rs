@@ -74,13 +74,20 @@ pub(crate) struct Verified<R> {
     count: u64,
     expected: Digest,
     size: Option<u64>,
+    /// Whether the inner reader has ended or failed.
+    is_over: bool,
 }
 
 impl<R: Read> Verified<R> {
     /// Creates a reader that expects the digest `expected` of `inner`, and optionally its size.
     pub(crate) fn new(inner: R, expected: &Digest, size: Option<u64>) -> Result<Self, Error> {
         let hasher = Hasher::new(expected.algorithm())?;
-        Ok(Self { inner, hasher, count: 0, expected: expected.clone(), size })
+        Ok(Self { inner, hasher, count: 0, expected: expected.clone(), size, is_over: false })
+    }
+
+    /// Checks whether all bytes were read, or reading has failed.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over || self.size.is_some_and(|size| self.count >= size)
     }
 
     /// Reads the rest, and compares the digest and the size.
@@ -99,7 +106,9 @@ impl<R: Read> Read for Verified<R> {
         // One byte more than expected is enough to detect a difference.
         let left =
             self.size.map_or(u64::MAX, |size| size.saturating_add(1).saturating_sub(self.count));
-        let n = self.inner.by_ref().take(left).read(buffer)?;
+        let read = self.inner.by_ref().take(left).read(buffer);
+        self.is_over = matches!(read, Ok(0)) || read.is_err();
+        let n = read?;
         self.hasher.update(buffer.get(..n).unwrap_or_default());
         self.count += n as u64;
         Ok(n)

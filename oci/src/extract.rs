@@ -20,6 +20,7 @@ use crate::manifest::Manifest;
 use crate::path::{self, Path};
 use crate::store::Store;
 use crate::tape::{self, Entry, Kind};
+use crate::whiteout::Whiteout;
 use crate::{Digest, Options, Origin, Source, dir, limit};
 
 /// An error that prevents a directory of an image from being written to disk.
@@ -194,26 +195,27 @@ impl Extraction<'_> {
             .ok_or_else(|| entry_error(&entry.path, "leads out of the image"))?;
         let directory = path::parent(&path).unwrap_or_default();
         let name = path::name(&path);
-        if name == b".wh..wh..opq" {
-            if self.is_wanted(directory) {
-                self.budget.count_name(directory)?;
-                self.tree.hide_beneath(directory.to_owned());
+        match Whiteout::parse(name) {
+            None => {}
+            Some(Whiteout::Opaque) => {
+                if self.is_wanted(directory) {
+                    self.budget.count_name(directory)?;
+                    self.tree.hide_beneath(directory.to_owned());
+                }
+                return Ok(());
             }
-            return Ok(());
-        }
-        if name.starts_with(b".wh..wh.") {
-            return Ok(());
-        }
-        if let Some(hidden) = name.strip_prefix(b".wh.") {
-            if matches!(hidden, b"" | b"." | b"..") {
+            Some(Whiteout::Internal) => return Ok(()),
+            Some(Whiteout::Invalid) => {
                 return Err(entry_error(&path, "is a whiteout that does not name a file"));
             }
-            let hidden = path::join(directory, hidden);
-            if self.is_wanted(&hidden) {
-                self.budget.count_name(&hidden)?;
-                self.tree.hide(hidden);
+            Some(Whiteout::Of(hidden)) => {
+                let hidden = path::join(directory, hidden);
+                if self.is_wanted(&hidden) {
+                    self.budget.count_name(&hidden)?;
+                    self.tree.hide(hidden);
+                }
+                return Ok(());
             }
-            return Ok(());
         }
         if !self.is_wanted(&path) || path.is_empty() {
             return Ok(());

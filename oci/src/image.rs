@@ -239,23 +239,26 @@ fn unpack(
 
 /// Calls `take` with the name and the tar of each layer, lowest first, and verifies the layer. If
 /// this fails, the bytes that `take` has read must not be used.
-pub(crate) fn each_layer(
+pub(crate) fn each_layer<'l>(
     store: &Store<'_>,
-    layers: &[Layer],
+    layers: &'l [Layer],
     budget: &Budget,
     mut take: impl FnMut(&str, &mut dyn Read) -> Result<(), Error>,
 ) -> Result<(), Error> {
+    let stored = layers.iter().filter_map(|layer| layer.stored.as_ref());
+    let part =
+        |(digest, size): &'l (Digest, u64)| Part { kind: Kind::Blob, digest, size: Some(*size) };
+    store.prepare(&stored.map(part).collect::<Vec<_>>());
     for layer in layers {
         let name = match &layer.stored {
             Some((digest, _)) => digest.to_string(),
             None => excerpt::shorten(&layer.file),
         };
-        let Some((digest, size)) = &layer.stored else {
+        let Some(stored @ (digest, size)) = &layer.stored else {
             take_tar(store.open(&layer.file)?, layer, budget, &name, &mut take)?;
             continue;
         };
-        let part = Part { kind: Kind::Blob, digest, size: Some(*size) };
-        let reader = store.open_part(&part)?;
+        let reader = store.open_part(&part(stored))?;
         let blob = |source| Error::Blob { layer: name.clone(), source };
         let mut reader = Verified::new(reader, digest, Some(*size)).map_err(blob)?;
         let taken = take_tar(&mut reader, layer, budget, &name, &mut take);

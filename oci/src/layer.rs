@@ -9,13 +9,7 @@ use crate::limit;
 use crate::path::{self, Path};
 use crate::tape::{self, Entry, Kind};
 use crate::tree::{Interest, Node, Tree, Wanted};
-
-/// The prefix of a file that removes a file of a lower layer (image-spec, layer.md).
-const WHITEOUT: &[u8] = b".wh.";
-/// The name of a file that removes everything of lower layers in its directory.
-const OPAQUE: &[u8] = b".wh..wh..opq";
-/// The prefix of internal files of AUFS, which engines skip.
-const AUFS: &[u8] = b".wh..wh.";
+use crate::whiteout::Whiteout;
 
 /// An error that prevents a layer from being applied.
 #[derive(Debug, thiserror::Error)]
@@ -126,22 +120,23 @@ impl<'a> Stack<'a> {
     fn remove(&mut self, path: &[u8]) -> Result<bool, Error> {
         let name = path::name(path);
         let directory = path::parent(path).unwrap_or_default();
-        if name == OPAQUE {
-            if directory.is_empty() || self.tree.interest(directory) == Interest::Whole {
-                self.tree.remove_beneath(directory, self.layer);
+        match Whiteout::parse(name) {
+            None => return Ok(false),
+            Some(Whiteout::Opaque) => {
+                if directory.is_empty() || self.tree.interest(directory) == Interest::Whole {
+                    self.tree.remove_beneath(directory, self.layer);
+                }
             }
-            return Ok(true);
-        }
-        if name.starts_with(AUFS) {
-            return Ok(true);
-        }
-        let Some(hidden) = name.strip_prefix(WHITEOUT) else { return Ok(false) };
-        if matches!(hidden, b"" | b"." | b"..") {
-            return Err(Error::Whiteout { path: path::display(path) });
-        }
-        let hidden = path::join(directory, hidden);
-        if self.tree.interest(&hidden) == Interest::Whole {
-            self.tree.remove(&hidden, self.layer);
+            Some(Whiteout::Internal) => {}
+            Some(Whiteout::Invalid) => {
+                return Err(Error::Whiteout { path: path::display(path) });
+            }
+            Some(Whiteout::Of(hidden)) => {
+                let hidden = path::join(directory, hidden);
+                if self.tree.interest(&hidden) == Interest::Whole {
+                    self.tree.remove(&hidden, self.layer);
+                }
+            }
         }
         Ok(true)
     }

@@ -39,6 +39,7 @@ pub mod reference;
 pub mod store;
 pub mod tape;
 mod tree;
+mod whiteout;
 
 pub use extract::{extract, extract_from};
 pub use image::{Error, Image, Options, read, read_from, read_tar};

@@ -198,7 +198,7 @@ impl Manifest {
         let mut stored = Vec::with_capacity(manifest.layers().len());
         for layer in manifest.layers() {
             let media_type = layer.media_type().as_ref();
-            if media_type.contains(".nondistributable.") || media_type.contains(".foreign.") {
+            if is_foreign(layer) {
                 return Err(Error::Foreign {
                     digest: layer.digest().to_string(),
                     media_type: excerpt::shorten(media_type),
@@ -207,8 +207,6 @@ impl Manifest {
             expect(layer, is_layer, "a layer")?;
             stored.push((blob_path(layer.digest()), Some((layer.digest().clone(), layer.size()))));
         }
-        let blobs = [descriptor].into_iter().chain(manifest.layers());
-        store.prepare(&blobs.map(|blob| Part::of(Kind::Blob, blob)).collect::<Vec<_>>());
         let file = blob_path(descriptor.digest());
         let configuration =
             read_document(store, &Part::of(Kind::Blob, descriptor), budget.limits.json)?;
@@ -233,9 +231,7 @@ impl Manifest {
                 configuration: diff_ids.len(),
             });
         }
-        if stored.len() > limits.layers {
-            return Err(Error::Layers { count: stored.len(), limit: limits.layers });
-        }
+        check_layers(stored.len(), limits)?;
         let layers = stored.into_iter().zip(diff_ids);
         let known = |text: Option<String>| text.unwrap_or_else(|| "unknown".to_owned());
         let labels = configuration.config.and_then(|config| config.labels).unwrap_or_default();
@@ -257,6 +253,18 @@ impl Manifest {
                 .collect(),
         })
     }
+}
+
+/// Checks the number of layers of an image.
+pub(crate) fn check_layers(count: usize, limits: &Limits) -> Result<(), Error> {
+    let limit = limits.layers;
+    if count > limit { Err(Error::Layers { count, limit }) } else { Ok(()) }
+}
+
+/// Checks whether a layer is not distributable.
+pub(crate) fn is_foreign(layer: &Descriptor) -> bool {
+    let media_type = layer.media_type().as_ref();
+    media_type.contains(".nondistributable.") || media_type.contains(".foreign.")
 }
 
 /// Returns the path of a blob in an image layout.

@@ -1,24 +1,21 @@
 //! [`each`]: work on several items at the same time.
 
+use std::io::{self, Read};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// Calls `work` for each item, in up to `limit` threads, and returns the results in the order of the
-/// items.
+/// items, up to and including the first failure.
 ///
 /// The calls start in this order. After a failure, no call starts for a later item, and the
-/// [`Turn`] of such an item ends; those for earlier items continue. So the error does not depend on
+/// [`Turn`] of such an item ends; those for earlier items continue. So the results do not depend on
 /// the speed of the threads.
-///
-/// # Errors
-///
-/// Returns the error of the first item for which `work` fails.
 pub fn each<T: Sync, R: Send, E: Send>(
     items: &[T],
     limit: usize,
     work: impl Fn(&T, &Turn<'_>) -> Result<R, E> + Sync,
-) -> Result<Vec<R>, E> {
+) -> Vec<Result<R, E>> {
     let (next, failed) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
     let results = Mutex::new(Vec::with_capacity(items.len()));
     let run = || {
@@ -42,6 +39,8 @@ pub fn each<T: Sync, R: Send, E: Send>(
     });
     let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
     results.sort_by_key(|(at, _)| *at);
+    // Later items may have been complete before the failure.
+    results.truncate(failed.into_inner().saturating_add(1));
     results.into_iter().map(|(_, result)| result).collect()
 }
 
@@ -57,6 +56,26 @@ impl Turn<'_> {
     /// Checks whether an earlier item has failed, so that the result of this one is not needed.
     pub fn is_over(&self) -> bool {
         self.at > self.failed.load(Ordering::Relaxed)
+    }
+
+    /// Returns a reader of `inner` that fails once the turn is over.
+    pub fn reader<R: Read>(&self, inner: R) -> impl Read {
+        Wanted { inner, turn: self }
+    }
+}
+
+/// A reader whose bytes are needed only as long as no earlier item has failed.
+struct Wanted<'t, R> {
+    inner: R,
+    turn: &'t Turn<'t>,
+}
+
+impl<R: Read> Read for Wanted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.turn.is_over() {
+            return Err(io::Error::other("an earlier part failed"));
+        }
+        self.inner.read(buffer)
     }
 }
 
@@ -82,28 +101,39 @@ mod tests {
             running.0 -= 1;
             Ok::<_, ()>(item * 10)
         });
-        assert_eq!(results, Ok(vec![10, 20, 30, 40, 50, 60]));
+        assert_eq!(results, [10, 20, 30, 40, 50, 60].map(Ok));
         assert_eq!(count.into_inner().unwrap().1, 3);
-        assert_eq!(each(&[0; 0], 3, |_, _| Err::<(), _>(())), Ok(vec![]));
+        assert_eq!(each(&[0; 0], 3, |_, _| Err::<(), _>(())), []);
     }
 
     #[test]
-    fn the_first_item_that_fails_is_reported_although_a_later_one_is_faster() {
+    fn a_reader_ends_with_the_turn_of_its_item() {
+        let failed = AtomicUsize::new(usize::MAX);
+        let turn = Turn { at: 1, failed: &failed };
+        let mut reader = turn.reader(io::repeat(0));
+        reader.read_exact(&mut [0]).unwrap();
+        failed.store(0, Ordering::Relaxed);
+        reader.read_exact(&mut [0]).unwrap_err();
+    }
+
+    #[test]
+    fn results_end_with_the_first_item_that_fails_although_a_later_one_is_faster() {
         let (late, early) = mpsc::sync_channel(1);
         let early = Mutex::new(early);
-        let result = each(&[0, 1, 2, 3], 2, |item, turn| match item {
-            0 => {
+        let results = each(&[0, 1, 2, 3, 4], 2, |item, turn| match item {
+            0 | 2 => Ok(()),
+            1 => {
                 let wait = Duration::from_secs(20);
-                early.lock().unwrap().recv_timeout(wait).expect("the second item has failed");
+                early.lock().unwrap().recv_timeout(wait).expect("a later item has failed");
                 assert!(!turn.is_over());
                 Err(*item)
             }
-            1 => {
+            3 => {
                 late.send(()).unwrap();
                 Err(*item)
             }
             _ => panic!("item {item} starts after a failure"),
         });
-        assert_eq!(result, Err::<Vec<()>, _>(0));
+        assert_eq!(results, [Ok(()), Err(1)]);
     }
 }

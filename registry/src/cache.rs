@@ -190,6 +190,17 @@ impl Repository {
         found.is_ok_and(|found| found.is_file() && found.len() == size)
     }
 
+    /// Checks whether a blob can be stored, and reports the problem if not.
+    pub(crate) fn is_usable(&self) -> bool {
+        let created = self.create().map_err(|error| self.cache.note(&error));
+        created.is_ok() && !self.has_failed()
+    }
+
+    /// Checks whether a problem was found, so that blobs may not be stored.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.cache.0.is_reported.load(Ordering::Relaxed)
+    }
+
     /// Returns the maximum size of a blob in the cache, in bytes.
     pub(crate) fn max_size(&self) -> u64 {
         self.cache.0.limit / SHARE

@@ -1,45 +1,34 @@
 //! [`Client`]: requests to one repository, with authentication, redirects, retries and limits.
 
 use std::io::Read;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use secrecy::{ExposeSecret, SecretString};
 use unlade_name::ImageReference;
-use unlade_oci::limit::TRANSFERS;
 use ureq::http::header::{
     ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, LOCATION, RANGE,
 };
 use ureq::http::{HeaderMap, Request, Response, StatusCode, Uri};
-use ureq::tls::TlsConfig;
-use ureq::unversioned::transport::DefaultConnector;
-use ureq::{Agent, Body, Proxy, SendBody};
+use ureq::{Agent, Body, SendBody};
 
 use crate::access::{self, Access};
-use crate::address::Guard;
 use crate::cache::Repository;
 use crate::configuration::Endpoint;
+use crate::connection::Connection;
 use crate::error::words;
-use crate::limit::{ANSWER, HEADERS, REDIRECTS};
+use crate::limit::{ANSWER, REDIRECTS};
 use crate::retry::{Retry, asked_pause, is_transient};
-use crate::tls::Configs;
 use crate::{Error, Limits, Options, Progress};
 
 /// The client of one repository.
 #[derive(Debug)]
 pub(crate) struct Client {
-    agent: Agent,
-    /// The agent for hosts that the registry names. It does not present the certificate of the
-    /// client.
-    others: Agent,
+    connection: Connection,
     pub(crate) image: ImageReference,
     pub(crate) limits: Limits,
-    pub(crate) guard: Guard,
     /// The place for the blobs of the repository.
     pub(crate) cache: Option<Repository>,
     pub(crate) progress: Option<Progress>,
-    /// Whether the registry has no TLS. For an insecure registry, this is not known before the
-    /// first request.
-    is_plain: OnceLock<bool>,
     access: Access,
     authorization: Mutex<Authorization>,
 }
@@ -49,8 +38,10 @@ pub(crate) struct Client {
 struct Authorization {
     /// The value of the header `Authorization`.
     value: Option<SecretString>,
-    /// How many times the client has logged in.
+    /// How many times the client has tried to log in.
     logins: usize,
+    /// Why the last login failed, for the threads that waited for it.
+    failure: Option<Arc<Error>>,
 }
 
 /// A request without a body.
@@ -74,61 +65,20 @@ impl Client {
         actions: &'static str,
         options: &Options,
     ) -> Result<Self, Error> {
-        let image = &endpoint.image;
-        let uri = format!("https://{}", image.host());
-        let uri: Uri = uri.parse().map_err(|_| Error::Reference { image: image.to_string() })?;
-        let limits = options.limits.clone();
+        let image = endpoint.image.clone();
         let insecure = endpoint.insecure || options.tls.insecure;
-        let tls = options.tls.configs(image.registry(), insecure);
-        let registry = || image.registry().to_owned();
-        let Configs { registry: own, others } =
-            tls.map_err(|source| Error::Tls { registry: registry(), source })?;
-        let proxy = if options.plain_http { None } else { Proxy::try_from_env() };
-        let guard = Guard::new(&uri, proxy.as_ref().map(Proxy::uri));
-        let agent = |tls: TlsConfig| {
-            let config = Agent::config_builder()
-                .http_status_as_error(false)
-                // `Client::follow` follows them.
-                .max_redirects(0)
-                .max_redirects_will_error(false)
-                // A token server without TLS would receive the password unencrypted.
-                .https_only(!options.plain_http && !insecure)
-                .proxy(proxy.clone())
-                .tls_config(tls)
-                .user_agent(concat!("unlade/", env!("CARGO_PKG_VERSION")))
-                .max_response_header_size(HEADERS)
-                .max_idle_connections_per_host(TRANSFERS)
-                .timeout_resolve(Some(limits.idle))
-                .timeout_connect(Some(limits.idle))
-                .timeout_recv_response(Some(limits.patience))
-                .timeout_per_read(Some(limits.idle))
-                .timeout_per_write(Some(limits.idle))
-                .build();
-            Agent::with_parts(config, DefaultConnector::default(), guard.clone())
-        };
-        let (agent, others) = (agent(own), agent(others));
+        let connection = options.connections.connect(&image, insecure, options)?;
         let login = endpoint.login(&options.login);
-        let access = Access { actions, login, origin: Mutex::default() };
-        let authorization = Mutex::default();
-        let is_plain = OnceLock::new();
-        if options.plain_http || !insecure {
-            _ = is_plain.set(options.plain_http);
-        }
-        let image = image.clone();
         let is_unverified = options.plain_http || insecure;
         let cache = options.cache.as_ref().map(|cache| cache.repository(&image, is_unverified));
-        let progress = options.progress.clone();
         Ok(Self {
-            agent,
-            others,
+            connection,
             image,
-            limits,
-            guard,
+            limits: options.limits.clone(),
             cache,
-            progress,
-            is_plain,
-            access,
-            authorization,
+            progress: options.progress.clone(),
+            access: Access { actions, login, origin: Mutex::default() },
+            authorization: Mutex::default(),
         })
     }
 
@@ -136,8 +86,9 @@ impl Client {
     /// no TLS, finds out whether it has.
     fn base(&self) -> String {
         let base = |scheme| format!("{scheme}://{}", self.image.host());
-        let is_plain = self.is_plain.get_or_init(|| {
-            let answers = |scheme| self.agent.get(format!("{}/v2/", base(scheme))).call();
+        let Connection { agent, is_plain, .. } = &self.connection;
+        let is_plain = is_plain.get_or_init(|| {
+            let answers = |scheme| agent.get(format!("{}/v2/", base(scheme))).call();
             // A timeout does not show that the registry has no TLS, so it does not count.
             let is_wrong = |error| matches!(error, ureq::Error::Io(_) | ureq::Error::Tls(_));
             answers("https").is_err_and(is_wrong) && answers("http").is_ok()
@@ -191,21 +142,28 @@ impl Client {
         self.access.origin.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns how many times the client has logged in.
+    /// Returns how many times the client has tried to log in.
     pub(crate) fn logins(&self) -> usize {
         self.authorization().logins
     }
 
-    /// Gets what the challenge of the registry asks for, unless another thread has done so since
+    /// Gets what the challenge of the registry asks for, unless another thread has tried so since
     /// there were `logins`. Other requests wait meanwhile.
     pub(crate) fn log_in(&self, headers: &HeaderMap, logins: usize) -> Result<(), Error> {
         let mut authorization = self.authorization();
-        if authorization.logins == logins
-            && let Some(value) = access::authorize(self, &self.access, headers)?
-        {
-            *authorization = Authorization { value: Some(value), logins: logins + 1 };
+        if authorization.logins == logins {
+            authorization.logins += 1;
+            authorization.failure = None;
+            match access::authorize(self, &self.access, headers) {
+                Ok(Some(value)) => authorization.value = Some(value),
+                Ok(None) => {}
+                Err(error) => authorization.failure = Some(Arc::new(error)),
+            }
         }
-        Ok(())
+        match &authorization.failure {
+            Some(failure) => Err(Error::Shared(Arc::clone(failure))),
+            None => Ok(()),
+        }
     }
 
     fn authorization(&self) -> MutexGuard<'_, Authorization> {
@@ -238,7 +196,7 @@ impl Client {
     pub(crate) fn check(&self, url: &str, what: &str) -> Result<(), Error> {
         let uri = url.parse().unwrap_or_default();
         let forbidden = |source| Error::Forbidden { what: what.to_owned(), source };
-        self.guard.check_literal(&uri).map_err(forbidden)
+        self.connection.guard.check_literal(&uri).map_err(forbidden)
     }
 
     /// Checks whether `url` is at the registry, which receives the login. Other hosts do not.
@@ -284,7 +242,7 @@ impl Client {
         let agent = self.agent_for(url);
         let request = agent.configure_request(request);
         let request = request
-            .timeout_send_body(Some(self.limits.time_for(size)))
+            .timeout_send_body(Some(self.limits.time_for_upload(size)))
             .timeout_recv_body(Some(self.limits.patience))
             .build();
         agent.run(request).map_err(Error::http(what()))
@@ -293,7 +251,7 @@ impl Client {
     /// Returns the agent for `url`. Only the one for the registry itself presents the certificate of
     /// the client.
     pub(crate) fn agent_for(&self, url: &str) -> &Agent {
-        if self.is_here(url) { &self.agent } else { &self.others }
+        if self.is_here(url) { &self.connection.agent } else { &self.connection.others }
     }
 
     fn request(&self, method: &str, url: &str) -> ureq::http::request::Builder {

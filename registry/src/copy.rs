@@ -1,9 +1,9 @@
 //! [`copy()`]: copies an image between registries, files and directories.
 
 use unlade_oci::copy::{self, Copied, Destination, Error};
-use unlade_oci::{Source, build, manifest, store};
+use unlade_oci::{Source, build};
 
-use crate::{Options, Remote, push::Push};
+use crate::{Options, push::Push, source::remote};
 
 /// Copies the image in `source` to `destination`, each in a registry, a file or a directory, as
 /// [`unlade_oci::copy`] does. `from` is the connection to the registry of the source, and `to` that
@@ -21,13 +21,7 @@ pub fn copy(
     (from, to): (&Options, &Options),
 ) -> Result<Copied, Error> {
     let copy_to = |destination: &dyn Destination| match source {
-        Source::Remote(image) => match Remote::new(image, from) {
-            Ok(remote) => copy::copy_from(&remote, destination, options),
-            Err(error) => {
-                let (name, source) = (image.to_string(), error.into());
-                Err(manifest::Error::Store(store::Error::Origin { name, source }).into())
-            }
-        },
+        Source::Remote(image) => copy::copy_from(&remote(image, from)?, destination, options),
         source => copy::copy(source, destination, options),
     };
     match destination {

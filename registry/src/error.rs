@@ -1,6 +1,6 @@
 //! [`Error`]: why an image could not be read from a registry, or written to it.
 
-use std::{io, iter};
+use std::{io, iter, sync::Arc};
 
 use unlade_text::excerpt;
 
@@ -118,6 +118,9 @@ pub enum Error {
         /// The cause.
         source: credential::Error,
     },
+    /// A login failed that several threads were waiting for.
+    #[error(transparent)]
+    Shared(Arc<Self>),
 }
 
 impl Error {
@@ -133,19 +136,25 @@ impl Error {
     }
 
     /// Finds an error of a registry among the causes of another error, such as that of
-    /// [`read`](crate::read).
+    /// [`Image::read`](crate::Image::read).
     pub fn find<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e Self> {
-        iter::successors(Some(error), |error| error.source()).find_map(|error| {
-            // An `io::Error` hides the error that it was created from.
-            let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-            error.downcast_ref().or_else(|| inner.and_then(|inner| inner.downcast_ref()))
-        })
+        iter::successors(Some(error), |error| error.source())
+            .find_map(|error| {
+                // An `io::Error` hides the error that it was created from.
+                let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+                error.downcast_ref().or_else(|| inner.and_then(|inner| inner.downcast_ref()))
+            })
+            .map(|error| match error {
+                Self::Shared(error) => error,
+                error => error,
+            })
     }
 
     /// Checks whether one of the limits was exceeded.
     pub fn is_limit(&self) -> bool {
         match self {
             Self::Mirrors { source, .. } => source.is_limit(),
+            Self::Shared(error) => error.is_limit(),
             error => matches!(error, Self::TooLarge { .. }),
         }
     }
@@ -159,6 +168,7 @@ impl Error {
                 _ => false,
             },
             Self::Body { source, .. } => is_transient(source),
+            Self::Shared(error) => error.is_transient(),
             _ => false,
         }
     }
@@ -178,6 +188,7 @@ impl Error {
                 Some("a registry may not name a host in a nearer network than its own".to_owned())
             }
             Self::Mirrors { source, .. } => source.hint(),
+            Self::Shared(error) => error.hint(),
             Self::Http { source, .. } => match &**source {
                 ureq::Error::Io(error) if error.to_string().contains("corrupt message") => {
                     Some("use --plain-http if the registry has no TLS".to_owned())

@@ -31,7 +31,7 @@ pub struct Explanation {
 ///
 /// Returns an error if a file with rules or logins cannot be read, or if the registry is blocked.
 pub fn explain(image: &ImageReference, options: &Options) -> Result<Vec<Explanation>, Error> {
-    let endpoints = options.configuration.read()?.endpoints(image)?;
+    let endpoints = options.rules()?.endpoints(image)?;
     endpoints.into_iter().map(|endpoint| explain_endpoint(endpoint, options)).collect()
 }
 
@@ -43,7 +43,7 @@ fn explain_endpoint(mut endpoint: Endpoint, options: &Options) -> Result<Explana
     let fails = |source| Error::Login { registry: registry.to_owned(), source };
     let login = found.map_err(fails)?.map(|found| found.origin);
     let certificates = options.tls.folder(registry);
-    let answer = Remote::at(&endpoint, options).and_then(|remote| {
+    let answer = Remote::from_places(std::slice::from_ref(&endpoint), options).and_then(|remote| {
         let root = remote.root().map_err(|error| match error.downcast::<Error>() {
             Ok(error) => *error,
             Err(error) => Error::Image(error),

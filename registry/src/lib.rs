@@ -1,7 +1,7 @@
 //! Reads and writes images in registries: the OCI distribution API, with the logins of podman and
 //! docker.
 //!
-//! [`read`] reads the bundle in an image like [`unlade_oci::read`], also from a registry.
+//! An [`Image`] is read like those of [`unlade_oci`], also from a registry.
 //! [`copy()`] copies an image from one place to another, and [`push()`] copies one into a registry.
 //!
 //! Registries are untrusted. Everything that they send has a [limit], everything that has a
@@ -9,10 +9,10 @@
 //! server that this registry names.
 //!
 //! ```no_run
-//! use unlade_registry::{Options, read};
+//! use unlade_registry::{Image, Options};
 //!
 //! let source = "docker://registry.example/bundles/etcd:0.9.4".parse()?;
-//! let image = read(&source, &Default::default(), &Options::default())?;
+//! let image = Image::open(source, &Options::default())?.read(&Default::default())?;
 //! println!("{} files", image.reading.content.files().len());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -23,6 +23,7 @@ mod blob;
 pub mod cache;
 mod client;
 pub mod configuration;
+mod connection;
 mod copy;
 pub mod credential;
 mod error;
@@ -38,8 +39,13 @@ mod retry;
 mod source;
 pub mod tls;
 
+use std::sync::Arc;
+
+use configuration::Rules;
+
 pub use cache::Cache;
 pub use configuration::Configuration;
+pub use connection::Connections;
 pub use copy::copy;
 pub use credential::{Credentials, Login};
 pub use error::Error;
@@ -48,7 +54,7 @@ pub use limit::Limits;
 pub use progress::{Progress, Transfer};
 pub use pull::Remote;
 pub use push::push;
-pub use source::{extract, locate, read};
+pub use source::{Image, locate};
 pub use tls::Tls;
 
 /// The connection to a registry.
@@ -69,4 +75,17 @@ pub struct Options {
     pub progress: Option<Progress>,
     /// The limits for everything that a registry sends.
     pub limits: Limits,
+    /// The connections that clients share.
+    pub connections: Connections,
+    /// The number of images that are read at the same time, with 0 for one. They share the
+    /// [`TRANSFERS`](unlade_oci::limit::TRANSFERS), and the part of the cache that is filled in
+    /// advance.
+    pub readers: usize,
+}
+
+impl Options {
+    /// Returns the rules for registries.
+    pub(crate) fn rules(&self) -> Result<Arc<Rules>, configuration::Error> {
+        self.connections.rules(&self.configuration)
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use unlade_oci::limit::TRANSFERS;
+
 /// The maximum size of an answer that is neither a document nor a blob, in bytes: tokens and error
 /// messages.
 pub const ANSWER: u64 = 1 << 20;
@@ -35,7 +37,7 @@ pub const RULES: usize = 1_000;
 pub const LOGINS: u64 = 1 << 20;
 
 /// The limits of a client. Each has a default and can be changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Limits {
     /// The time without a byte after which a connection is given up ([`IDLE`]).
@@ -72,8 +74,31 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// Returns the time for an upload of `size` bytes. In contrast to an answer, an upload is not
+    /// continued after a timeout, so it has the time that it needs if the other [`TRANSFERS`] use
+    /// the same line.
+    pub(crate) fn time_for_upload(&self, size: u64) -> Duration {
+        self.time_for(size.saturating_mul(TRANSFERS as u64))
+    }
+
     /// Returns the time for an answer of `size` bytes.
     pub(crate) fn time_for(&self, size: u64) -> Duration {
         self.patience.saturating_add(Duration::from_secs(size / self.rate.max(1))).min(self.longest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_upload_has_time_for_the_others_on_the_same_line() {
+        let limits = Limits::default();
+        let [own, all] = [limits.time_for(RATE * 10), limits.time_for_upload(RATE * 10)];
+        assert_eq!(
+            (own, all),
+            (PATIENCE + Duration::from_secs(10), PATIENCE + Duration::from_mins(1))
+        );
+        assert_eq!(limits.time_for_upload(u64::MAX), LONGEST);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::error::Error as StdError;
 use std::io::{self, Read};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use unlade_name::{ImageReference, image::DEFAULT_TAG};
 use unlade_oci::limit::TRANSFERS;
@@ -38,7 +38,11 @@ pub struct Remote {
     clients: Vec<Client>,
     /// The document at the root, with its bytes, and the client that read it.
     root: OnceLock<(Root, Vec<u8>, usize)>,
+    /// The manifest that was read last, for an image that is read twice.
+    last: Mutex<Option<(Digest, Vec<u8>)>>,
     limit: u64,
+    /// The number of images that are read at the same time.
+    readers: usize,
 }
 
 impl Remote {
@@ -49,16 +53,20 @@ impl Remote {
     /// Returns an error if the reference does not lead to a valid address, if a file with rules or
     /// certificates cannot be read, or if the registry is blocked.
     pub fn new(image: &ImageReference, options: &Options) -> Result<Self, Error> {
-        let endpoints = options.configuration.read()?.endpoints(image)?;
-        let clients = endpoints.iter().map(|endpoint| Client::new(endpoint, "pull", options));
-        let clients = clients.collect::<Result<_, _>>()?;
-        Ok(Self { clients, root: OnceLock::new(), limit: unlade_oci::limit::JSON })
+        let endpoints = options.rules()?.endpoints(image)?;
+        Self::from_places(&endpoints, options)
     }
 
-    /// Prepares to read an image from one place only.
-    pub(crate) fn at(endpoint: &Endpoint, options: &Options) -> Result<Self, Error> {
-        let clients = vec![Client::new(endpoint, "pull", options)?];
-        Ok(Self { clients, root: OnceLock::new(), limit: unlade_oci::limit::JSON })
+    /// Prepares to read an image from the first of these places that has it.
+    pub(crate) fn from_places(places: &[Endpoint], options: &Options) -> Result<Self, Error> {
+        let clients = places.iter().map(|endpoint| Client::new(endpoint, "pull", options));
+        Ok(Self {
+            clients: clients.collect::<Result<_, _>>()?,
+            root: OnceLock::new(),
+            last: Mutex::default(),
+            limit: unlade_oci::limit::JSON,
+            readers: options.readers.max(1),
+        })
     }
 
     /// Returns the name of the image at the place from which it is read: a mirror, or the registry
@@ -161,8 +169,15 @@ impl Origin for Remote {
                 if root.digest == *digest {
                     return Ok(Box::new(bytes));
                 }
-                let what = format!("manifest {digest}");
-                let (_, bytes) = self.document(client, digest.as_ref(), &what)?;
+                let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
+                let known = last().as_ref().filter(|(of, _)| of == digest).cloned();
+                let (_, bytes) = if let Some(known) = known {
+                    known
+                } else {
+                    let what = format!("manifest {digest}");
+                    let (_, bytes) = self.document(client, digest.as_ref(), &what)?;
+                    last().insert((digest.clone(), bytes)).clone()
+                };
                 Ok(Box::new(io::Cursor::new(bytes)))
             }
             Kind::Blob => {
@@ -191,7 +206,13 @@ impl Origin for Remote {
     fn prepare(&self, parts: &[Part<'_>]) {
         let Ok((_, _, client)) = self.chosen() else { return };
         let Some(cache) = &client.cache else { return };
-        let mut left = cache.max_size();
+        let transfers = self.max_readers();
+        // Blobs that are not kept would be read twice. A single transfer is as fast when the blob is
+        // used.
+        if transfers == 1 || !cache.is_usable() {
+            return;
+        }
+        let mut left = cache.max_size() / self.readers as u64;
         let mut seen = HashSet::new();
         let mut wanted = Vec::new();
         for part in parts {
@@ -202,9 +223,19 @@ impl Origin for Remote {
             }
         }
         // An error ends this. The reader of the image meets it again, and reports it.
-        _ = parallel::each(&wanted, TRANSFERS, |part, _| {
-            let mut blob = self.open(part)?;
-            io::copy(&mut blob, &mut io::sink()).map_err(Box::<dyn StdError + Send + Sync>::from)
+        _ = parallel::each(&wanted, transfers, |part, turn| {
+            let mut blob = turn.reader(self.open(part)?);
+            let mut buffer = vec![0; 16 << 10];
+            while !cache.has_failed() {
+                if blob.read(&mut buffer)? == 0 {
+                    return Ok(());
+                }
+            }
+            Err(Box::<dyn StdError + Send + Sync>::from("the blob is not kept"))
         });
+    }
+
+    fn max_readers(&self) -> usize {
+        (TRANSFERS / self.readers).max(1)
     }
 }

@@ -42,7 +42,7 @@ impl Push {
         if image.is_digest() || !names_registry(image) {
             return Err(Error::Reference { image: image.to_string() });
         }
-        let endpoint = options.configuration.read()?.destination(image)?;
+        let endpoint = options.rules()?.destination(image)?;
         let client = Client::new(&endpoint, "pull,push", options)?;
         // An upload cannot be sent again after a challenge, so ask for the challenge first.
         let url = client.root();

@@ -18,7 +18,7 @@ const FOLDERS: [&str; 2] = ["/etc/containers/certs.d", "/etc/docker/certs.d"];
 /// The settings for verifying registries, and for identifying the client.
 ///
 /// The default trusts the authorities of this machine, and reads no files.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Tls {
     /// Whether to accept any certificate, and registries without TLS. A login can then be sent
     /// unencrypted, and to anyone.
@@ -84,8 +84,8 @@ impl Tls {
 
     /// Returns the folder with the certificates for `registry`, if one exists.
     pub fn folder(&self, registry: &str) -> Option<PathBuf> {
-        // The name of a registry has no slash, but it may be `..`.
-        let is_name = !registry.is_empty() && !registry.starts_with('.');
+        // The name of a registry is not a path, but this function is public.
+        let is_name = !registry.is_empty() && !registry.starts_with('.') && !registry.contains('/');
         let mut folders = self.folders.iter().map(|folder| folder.join(registry));
         folders.find(|folder| is_name && folder.is_dir())
     }

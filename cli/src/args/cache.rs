@@ -7,7 +7,7 @@ use clap::{Args as Group, Subcommand, ValueEnum};
 use unlade_registry::cache;
 
 use super::Size;
-use crate::error;
+use crate::progress;
 
 /// Where blobs of registries are kept on this machine.
 #[derive(Debug, Clone, Group)]
@@ -46,7 +46,7 @@ impl CachePlace {
         }
         let limit = u64::try_from(self.blob_cache_size.0).unwrap_or(u64::MAX);
         Some(cache::Cache::new(self.folder.folder()?, limit, |problem| {
-            error::note(&format!("warning: {problem}; images are read without it"));
+            progress::note(&format!("warning: {problem}; images are read without it"));
         }))
     }
 }

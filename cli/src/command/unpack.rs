@@ -6,6 +6,7 @@ use unlade_bundle::Reading;
 use unlade_config_map::encode;
 use unlade_loader::{self as loader, Loaded, Strictness};
 use unlade_oci::{self as oci, Source};
+use unlade_registry::Image;
 
 use crate::{
     args::{Format, Unpack},
@@ -39,7 +40,7 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
     let mut images = Images { platform, registry: registry.options()? };
     let transfers = Transfers::start(screen, quiet);
     images.registry.progress = transfers.progress();
-    let result = read(source, &limits, &images);
+    let result = opened.image(&images).and_then(|image| read(&image, &limits, &images));
     drop(transfers);
     let (reading, image_digest) = result?;
     // The bundle is loaded too, to report what the loader would drop before the ConfigMap is on a
@@ -94,19 +95,19 @@ fn default_format(screen: &Screen) -> Format {
 
 /// Reads a bundle. For an image, also returns its digest.
 pub(super) fn read(
-    source: &Source,
+    image: &Image,
     limits: &unlade_bundle::Limits,
     images: &Images,
 ) -> Result<(Reading, Option<String>), Error> {
-    match source {
+    match image.source() {
         Source::Path(path) if is_bundle_directory(path) => unlade_directory::read(path, limits)
             .map(|reading| (reading, None))
             .map_err(|source| Error::Directory { path: path.display().to_string(), source }),
-        image => {
+        source => {
             let platform = images.platform.clone();
             let mut options = oci::Options { platform, ..oci::Options::default() };
             options.limits.content = limits.clone();
-            match unlade_registry::read(image, &options, &images.registry) {
+            match image.read(&options) {
                 Ok(image) => {
                     let digest = image.digest.map(|digest| digest.to_string());
                     Ok((image.reading, digest))
@@ -116,7 +117,7 @@ pub(super) fn read(
                     let failed = |source| Error::Image { name: path.display().to_string(), source };
                     Ok((reading.map_err(failed)?, None))
                 }
-                Err(source) => Err(Error::Image { name: image.to_string(), source }),
+                Err(error) => Err(Error::Image { name: source.to_string(), source: error }),
             }
         }
     }

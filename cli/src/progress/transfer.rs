@@ -9,11 +9,22 @@ use std::time::{Duration, Instant};
 use unlade_registry::{Progress, Transfer};
 
 use super::{Line, Live, TURN, seconds, spinner};
-use crate::{screen::Screen, summary::size_of};
+use crate::{error, screen::Screen, summary::size_of};
 
 /// The length of the part of a digest that is shown, in characters. It is enough to find a layer in
 /// a manifest.
 const DIGEST: usize = 19;
+
+/// The notes that wait until the lines have disappeared; `None` if no lines are shown.
+static WAITING: Mutex<Option<Vec<String>>> = Mutex::new(None);
+
+/// Writes a line to standard error once no transfers are shown, because they would overwrite it.
+pub(crate) fn note(text: &str) {
+    match &mut *WAITING.lock().unwrap_or_else(PoisonError::into_inner) {
+        Some(waiting) => waiting.push(text.to_owned()),
+        None => error::note(text),
+    }
+}
 
 /// Shows transfers on a terminal, in a thread, until it is dropped. Then the lines disappear.
 #[derive(Debug)]
@@ -48,6 +59,7 @@ impl Transfers {
     pub(crate) fn start(screen: &Screen, is_quiet: bool) -> Self {
         let Some(width) = screen.live.filter(|_| !is_quiet) else { return Self(None) };
         let rows = Arc::<Mutex<Rows>>::default();
+        *WAITING.lock().unwrap_or_else(PoisonError::into_inner) = Some(Vec::new());
         let (stop, stopped) = mpsc::channel::<()>();
         let shown = Arc::clone(&rows);
         let draw = move || {
@@ -83,12 +95,18 @@ impl Drop for Drawing {
             // A panic of the thread was already reported.
             _ = thread.join();
         }
+        let waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner).take();
+        waiting.into_iter().flatten().for_each(|text| error::note(&text));
     }
 }
 
 fn draw(rows: &Mutex<Rows>, live: &mut Live<impl Write>, elapsed: Duration, turn: usize) {
     let rows = rows.lock().unwrap_or_else(PoisonError::into_inner);
-    let lines = if rows.is_empty() { Vec::new() } else { rows.lines(elapsed, turn) };
+    // Drawing nothing would erase the line in which a credential helper asks for a password.
+    if rows.is_empty() {
+        return;
+    }
+    let lines = rows.lines(elapsed, turn);
     drop(rows);
     _ = live.draw(&lines);
 }
@@ -129,5 +147,17 @@ impl Rows {
             Line::new(&format!("  {digest}  {percent:>3} % of {}", size_of(*size)))
         };
         [Line::new(&head)].into_iter().chain(self.running.iter().map(row)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_written_before_the_first_transfer() {
+        let mut text = Vec::new();
+        draw(&Mutex::default(), &mut Live::new(&mut text, 80), Duration::ZERO, 0);
+        assert_eq!(text, b"");
     }
 }

@@ -17,6 +17,8 @@ mod bundle;
 mod catalog;
 /// `unlade catalog render` of bundles.
 mod catalog_bundle;
+/// `unlade catalog render` of several images in a registry.
+mod catalog_images;
 /// `unlade catalog render` and `migrate`.
 mod catalog_render;
 /// The commands that talk to clusters, without a cluster.
@@ -25,6 +27,9 @@ mod cluster;
 mod copy;
 /// Every bundle of the corpus, through pipes.
 mod corpus;
+/// Requests that happen at the same time.
+#[path = "../../../registry/tests/registry/crowd.rs"]
+mod crowd;
 /// Failures, and how they are reported.
 mod failure;
 #[path = "../finished/mod.rs"]

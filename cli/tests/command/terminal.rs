@@ -4,9 +4,12 @@ use std::io::Read as _;
 use std::os::unix::ffi::OsStringExt as _;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use unlade_tests::example;
@@ -35,6 +38,13 @@ fn watch_on_terminal(mut command: Command, mut watch: impl FnMut(&str)) -> (Opti
     let terminal = OpenOptions::new().read(true).write(true).open(name).unwrap();
     let stdio = || Stdio::from(terminal.try_clone().unwrap());
     let mut child = command.stdin(stdio()).stdout(stdio()).stderr(stdio()).spawn().unwrap();
+    let process = Pid::from_child(&child);
+    let (ended, end) = mpsc::channel::<()>();
+    let deadline = thread::spawn(move || {
+        if end.recv_timeout(Duration::from_mins(1)) == Err(RecvTimeoutError::Timeout) {
+            kill_process(process, Signal::KILL).unwrap();
+        }
+    });
     // Reading ends once no process has the terminal open.
     drop((command, terminal));
     let (mut screen, mut shown, mut buffer) = (File::from(screen), Vec::new(), [0; 1 << 12]);
@@ -51,6 +61,8 @@ fn watch_on_terminal(mut command: Command, mut watch: impl FnMut(&str)) -> (Opti
         watch(&String::from_utf8_lossy(&shown));
     }
     let code = child.wait().unwrap().code();
+    drop(ended);
+    deadline.join().unwrap();
     (code, String::from_utf8(shown).unwrap().replace("\r\n", "\n"))
 }
 
@@ -116,8 +128,8 @@ fn load_does_not_wait_for_someone_to_type_a_config_map() {
 }
 
 /// Copies an image from a registry that pauses in the middle of the layer until the terminal shows
-/// `awaited`, for 20 seconds at most. Returns the digest of the image, and what the terminal shows.
-fn copy_with_a_pause(switches: &[&str], awaited: &'static str) -> (String, String) {
+/// all texts in `awaited`, for 20 seconds at most. Returns the digest of the image, and what the terminal shows.
+fn copy_with_a_pause(switches: &[&str], awaited: &'static [&'static str]) -> (String, String) {
     let folder = tempfile::tempdir().unwrap();
     let digest = layout(Bundle::new().path(), &folder.path().join("layout"));
     let (root, blobs) = (digest.clone(), folder.path().join("layout/blobs"));
@@ -138,7 +150,9 @@ fn copy_with_a_pause(switches: &[&str], awaited: &'static str) -> (String, Strin
             // The client requests the rest.
             let (text, changed) = (shown.0.lock().unwrap(), &shown.1);
             let wait = Duration::from_secs(20);
-            drop(changed.wait_timeout_while(text, wait, |text| !text.contains(awaited)));
+            drop(changed.wait_timeout_while(text, wait, |text| {
+                !awaited.iter().all(|awaited| text.contains(awaited))
+            }));
         }
         answer
     });
@@ -156,7 +170,7 @@ fn copy_with_a_pause(switches: &[&str], awaited: &'static str) -> (String, Strin
 
 #[test]
 fn the_progress_of_a_copy_is_shown_and_disappears() {
-    let (digest, text) = copy_with_a_pause(&[], "  50 % of ");
+    let (digest, text) = copy_with_a_pause(&[], &["  50 % of ", " 1 blob transferred, "]);
     assert!(text.contains("  50 % of "), "{text:?}");
     assert!(text.contains(" 1 blob transferred, "), "{text:?}");
     let (_, end) = text.rsplit_once("transferred").unwrap();
@@ -164,7 +178,18 @@ fn the_progress_of_a_copy_is_shown_and_disappears() {
 }
 
 #[test]
+fn a_warning_during_a_copy_comes_after_the_progress() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let place = format!("--blob-cache-dir={}", file.path().display());
+    let (digest, text) =
+        copy_with_a_pause(&["--blob-cache-size=1Mi", &place], &[" 1 blob transferred, "]);
+    let (_, end) = text.rsplit_once("A\u{1b}[J").unwrap();
+    assert!(end.starts_with("warning: failed to use the cache "), "{text:?}");
+    assert!(end.ends_with(&format!("; images are read without it\n{digest}\n")), "{text:?}");
+}
+
+#[test]
 fn a_quiet_copy_shows_only_the_digest() {
-    let (digest, text) = copy_with_a_pause(&["--quiet"], "");
+    let (digest, text) = copy_with_a_pause(&["--quiet"], &[]);
     assert_eq!(text, format!("{digest}\n"));
 }

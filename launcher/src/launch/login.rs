@@ -57,6 +57,10 @@ impl Launch<'_> {
         let created = self.create_job(job).await;
         match &created {
             Ok(Created::Own(job)) => self.hand_over(&name, secret.uid(), job).await,
+            // The Job may exist although its creation was not confirmed, and its pod needs the Secret.
+            Err(failure) if failure.is_transient => {
+                warn!(%failure, secret = name, "the Secret stays until its owner is deleted");
+            }
             // Nobody uses the Secret.
             _ => self.withdraw_login().await,
         }

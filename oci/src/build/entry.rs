@@ -3,11 +3,7 @@
 use std::path::{Path as FilePath, PathBuf};
 
 use super::Error;
-
-/// The prefix of a file that removes a file of a lower layer (image-spec, layer.md).
-const WHITEOUT: &str = ".wh.";
-/// The name of a file that removes everything of lower layers in its directory.
-const OPAQUE: &str = ".wh..wh..opq";
+use crate::whiteout::{OPAQUE, PREFIX};
 
 /// An entry of a layer. Its parent directories need no entries: those that are missing are written
 /// with mode 0755.
@@ -116,7 +112,7 @@ impl Place {
         {
             return Err(refused());
         }
-        if parts.iter().any(|part| part.starts_with(WHITEOUT)) {
+        if parts.iter().any(|part| part.starts_with(PREFIX)) {
             return Err(Error::Whiteout { path: path.to_owned() });
         }
         Ok(Self(parts))
@@ -134,8 +130,8 @@ impl Place {
     /// Returns the path of the whiteout that removes this path.
     pub(super) fn whiteout(&self) -> String {
         match self.0.split_last() {
-            Some((name, [])) => format!("{WHITEOUT}{name}"),
-            Some((name, above)) => format!("{}/{WHITEOUT}{name}", above.join("/")),
+            Some((name, [])) => format!("{PREFIX}{name}"),
+            Some((name, above)) => format!("{}/{PREFIX}{name}", above.join("/")),
             None => String::new(),
         }
     }

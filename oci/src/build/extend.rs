@@ -1,7 +1,5 @@
 //! [`extend`]: adds layers to an existing image.
 
-use std::fs::File;
-use std::io::{self, Read as _};
 use std::path::Path as FilePath;
 
 use oci_spec::image::{Descriptor, Digest, ImageIndex, ImageManifest, MediaType};
@@ -13,7 +11,7 @@ use super::{Config, Error, Layer, Written, WrittenImage};
 use crate::document::Document;
 use crate::layout::INDEX;
 use crate::manifest::{blob_path, is_index, is_manifest, parse};
-use crate::{Platform, limit};
+use crate::{Platform, limit, store::input};
 
 /// The operating system of entries of an index that are not images, such as attestations of buildx.
 const UNKNOWN: &str = "unknown";
@@ -202,14 +200,7 @@ fn read<T: Document>(directory: &FilePath, name: &str) -> Result<T, Error> {
 
 fn read_bytes(directory: &FilePath, name: &str) -> Result<Vec<u8>, Error> {
     let path = directory.join(name);
-    let fails = |source| Error::Input { path: path.clone(), source };
-    let mut bytes = Vec::new();
-    let file = File::open(&path).map_err(fails)?;
-    file.take(limit::JSON + 1).read_to_end(&mut bytes).map_err(fails)?;
-    if bytes.len() as u64 > limit::JSON {
-        return Err(fails(io::Error::other(format!("it has more than {} bytes", limit::JSON))));
-    }
-    Ok(bytes)
+    input::read(&path, limit::JSON).map_err(|source| Error::Input { path, source })
 }
 
 fn refused(problem: &str) -> Error {

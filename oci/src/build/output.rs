@@ -15,6 +15,9 @@ use super::{Error, Written, WrittenImage, document};
 use crate::layout::{CONTAINERD_NAME, INDEX, MARKER, REF_NAME};
 use crate::{Reference, Select, Transport};
 
+/// The beginning of the names of temporary directories.
+const STAGE: &str = ".unlade-image-";
+
 /// Calls `fill` to add blobs, and writes `output` with the root descriptor that it returns.
 pub(super) fn write_staged(
     output: &Reference,
@@ -64,14 +67,49 @@ pub(crate) fn is_filled(path: &FilePath) -> bool {
 
 /// Creates a temporary directory next to `path`, because renaming works only within one file
 /// system.
-pub(crate) fn stage(path: &FilePath) -> io::Result<TempDir> {
+pub(crate) fn stage(path: &FilePath) -> io::Result<Stage> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     stage_in(parent.unwrap_or(FilePath::new(".")))
 }
 
-/// Creates a temporary directory in `directory`.
-pub(crate) fn stage_in(directory: &FilePath) -> io::Result<TempDir> {
-    tempfile::Builder::new().prefix(".unlade-image-").tempdir_in(directory)
+/// Creates a temporary directory in `directory`, and deletes those that killed processes left there.
+pub(crate) fn stage_in(directory: &FilePath) -> io::Result<Stage> {
+    delete_abandoned(directory);
+    loop {
+        let folder = tempfile::Builder::new().prefix(STAGE).tempdir_in(directory)?;
+        // Some file systems do not support locks. Other processes cannot lock it there, either.
+        let lock = File::open(folder.path()).and_then(|lock| lock.lock().map(|()| lock)).ok();
+        // Another process may have deleted it before it was locked.
+        if folder.path().is_dir() {
+            return Ok(Stage { folder, _lock: lock });
+        }
+    }
+}
+
+/// A temporary directory, which is locked as long as it is used.
+pub(crate) struct Stage {
+    folder: TempDir,
+    _lock: Option<File>,
+}
+
+impl Stage {
+    pub(crate) fn path(&self) -> &FilePath {
+        self.folder.path()
+    }
+}
+
+/// Deletes the temporary directories that nobody has locked. What cannot be deleted stays.
+fn delete_abandoned(directory: &FilePath) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let is_stage = entry.file_name().as_encoded_bytes().starts_with(STAGE.as_bytes())
+            && entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_stage
+            && let Ok(lock) = File::open(entry.path())
+            && lock.try_lock().is_ok()
+        {
+            _ = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 /// Returns the entry of `index.json` for the image or index under its name.

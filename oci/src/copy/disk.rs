@@ -14,7 +14,7 @@ use super::{Copied, Destination, Error, Failure};
 use crate::build::{self, document, output};
 use crate::layout::{INDEX, MARKER, REF_NAME};
 use crate::manifest::{blob_path, parse};
-use crate::{Reference, Transport, dir, limit};
+use crate::{Reference, Transport, dir, limit, store::input};
 
 /// Creates the image in the file or directory `output` from the blobs and manifests that `copy`
 /// stores.
@@ -213,9 +213,7 @@ impl Disk {
 fn read_index(path: &Path) -> Result<Value, build::Error> {
     let index = path.join(INDEX);
     let fails = |source| build::Error::Input { path: index.clone(), source };
-    let mut bytes = Vec::new();
-    let file = File::open(&index).map_err(fails)?;
-    file.take(limit::JSON + 1).read_to_end(&mut bytes).map_err(fails)?;
+    let bytes = input::read(&index, limit::JSON).map_err(fails)?;
     parse::<ImageIndex>(&bytes, INDEX).map_err(|error| fails(io::Error::other(error)))?;
     Ok(serde_json::from_slice(&bytes)?)
 }

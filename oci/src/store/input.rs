@@ -41,6 +41,17 @@ pub(crate) fn open(path: &Path) -> io::Result<Option<Input>> {
     Ok(Some(Input { file: Arc::new(file), size, stored }))
 }
 
+/// Reads the whole file `path`, which must be a regular file of at most `limit` bytes.
+pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let file = open(path)?.ok_or_else(|| io::Error::other("it is not a regular file"))?;
+    let mut bytes = Vec::new();
+    file.bytes(0, limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(io::Error::other(format!("it has more than {limit} bytes")));
+    }
+    Ok(bytes)
+}
+
 impl Input {
     /// Returns a reader for `size` bytes from `offset`, or fewer at the end of the file.
     pub(crate) fn bytes(&self, offset: u64, size: u64) -> Bytes {

@@ -1,10 +1,12 @@
 use std::fs;
+use std::io::Read;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
 use unlade_oci::build::{self, Compression, Layer, write_index};
-use unlade_oci::copy::{Copied, Error, Options, copy, to_disk};
-use unlade_oci::{Options as ReadOptions, Reference, read};
+use unlade_oci::copy::{Copied, Destination, Error, Failure, Options, copy, to_disk};
+use unlade_oci::{Descriptor, Options as ReadOptions, Reference, read};
 
 use crate::fixture::*;
 use crate::peer::run;
@@ -183,6 +185,19 @@ fn nothing_is_copied_to_a_layout_without_a_valid_index() {
         assert!(text.contains("failed to read") && text.contains("index.json"), "{text}");
         assert_eq!(place_names(&layout).len(), before);
     }
+    let index = layout.join("index.json");
+    let refused = || {
+        let result = to_disk(&output, |_| panic!("the image is read"));
+        unlade_text::chain(&result.unwrap_err())
+    };
+    fs::write(&index, " ".repeat((4 << 20) + 1)).unwrap();
+    let text = refused();
+    assert!(text.contains("it has more than 4194304 bytes"), "{text}");
+    fs::remove_file(&index).unwrap();
+    assert!(Command::new("mkfifo").arg(&index).status().unwrap().success());
+    // Opening a FIFO would wait for a writer.
+    let text = refused();
+    assert!(text.contains("it is not a regular file"), "{text}");
 }
 
 /// Stores a document in a layout, and returns its descriptor.
@@ -297,4 +312,65 @@ fn an_image_of_a_docker_archive_gets_a_manifest() {
     let [docker, copy] = [docker, copy].map(|name| read(&name.parse().unwrap(), &options).unwrap());
     assert_eq!(docker.id, copy.id);
     assert_eq!(docker.reading, copy.reading);
+}
+
+/// A destination that cannot store blobs.
+struct Full;
+
+impl Destination for Full {
+    fn has(&self, _: &Descriptor) -> Result<bool, Failure> {
+        Ok(false)
+    }
+
+    fn blob(&self, _: &Descriptor, reader: &mut dyn Read) -> Result<(), Failure> {
+        reader.read_exact(&mut [0]).unwrap();
+        Err("the disk is full".into())
+    }
+
+    fn manifest(&self, _: &Descriptor, _: &[u8], _: bool) -> Result<(), Failure> {
+        Err("a blob is missing".into())
+    }
+}
+
+#[test]
+fn a_destination_that_fails_is_reported_before_the_rest_of_the_blob_is_read() {
+    let place = Place::new();
+    let (_, source) = place.write(&image([Layer::new(bundle())]), "oci");
+    let copied = copy(&source.parse().unwrap(), &Full, &Options::default());
+    assert!(matches!(copied, Err(Error::Destination(_))), "{copied:?}");
+    // A blob that is damaged further on is not read to its end, either.
+    for blob in fs::read_dir(place.path().join("image/blobs/sha256")).unwrap() {
+        let path = blob.unwrap().path();
+        let mut bytes = fs::read(&path).unwrap();
+        if !String::from_utf8_lossy(&bytes).contains("image.config") {
+            *bytes.last_mut().unwrap() ^= 1;
+            fs::write(&path, bytes).unwrap();
+        }
+    }
+    let copied = copy(&source.parse().unwrap(), &Full, &Options::default());
+    assert!(matches!(copied, Err(Error::Destination(_))), "{copied:?}");
+}
+
+#[test]
+fn the_number_of_parts_of_a_copy_is_limited() {
+    let place = Place::new();
+    let (source, _) = index(&place);
+    let mut options = all();
+    options.limits.names = 800;
+    let error = copy_to(&source, &in_place(&place, "oci", "copy"), &options).unwrap_err();
+    assert!(error.is_limit(), "{error:?}");
+}
+
+#[test]
+fn what_a_killed_process_left_is_deleted_but_not_what_another_one_uses() {
+    let place = Place::new();
+    let (_, source) = place.write(&image([Layer::new(bundle())]), "oci");
+    let folders = ["left", "used"].map(|name| place.path().join(format!(".unlade-image-{name}")));
+    for folder in &folders {
+        fs::create_dir_all(folder.join("image")).unwrap();
+    }
+    let lock = fs::File::open(&folders[1]).unwrap();
+    lock.lock().unwrap();
+    copy_to(&source, &in_place(&place, "oci", "copy"), &Options::default()).unwrap();
+    assert_eq!(folders.map(|folder| folder.exists()), [false, true]);
 }

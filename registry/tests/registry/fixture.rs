@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 use unlade_oci::build::{Compression, Entry, Image, Layer, write, write_index};
-use unlade_registry::{Limits, Options, read};
+use unlade_registry::{Image as Found, Limits, Options};
 
 use crate::server::{Answer, Ask, Server};
 
@@ -129,7 +130,8 @@ pub(crate) fn pull_as(
     name: &str,
     options: &Options,
 ) -> Result<unlade_oci::Image, unlade_oci::Error> {
-    read(&format!("docker://{name}").parse().unwrap(), &unlade_oci::Options::default(), options)
+    let source = format!("docker://{name}").parse().unwrap();
+    Found::open(source, options)?.read(&unlade_oci::Options::default())
 }
 
 /// Returns the error of a registry, and the messages of all causes.
@@ -148,7 +150,10 @@ fn find(error: unlade_oci::Error) -> Option<unlade_registry::Error> {
     else {
         return None;
     };
-    source.downcast().ok().map(|error| *error)
+    match *source.downcast().ok()? {
+        unlade_registry::Error::Shared(error) => Arc::into_inner(error),
+        error => Some(error),
+    }
 }
 
 /// Returns the digest of `bytes`.

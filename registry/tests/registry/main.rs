@@ -10,6 +10,8 @@
 mod access;
 /// Copies of images.
 mod copy;
+/// Requests that happen at the same time.
+mod crowd;
 /// A bundle image, as a registry serves it.
 mod fixture;
 /// Answers that no good registry gives.

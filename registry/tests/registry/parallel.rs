@@ -1,13 +1,13 @@
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use unlade_oci::build::{Entry, Layer, write};
 use unlade_oci::copy::{Copied, Error, Options};
 use unlade_oci::limit::TRANSFERS;
-use unlade_registry::{Cache, Credentials, Login, Progress, copy};
+use unlade_registry::{Cache, Credentials, Error as Refusal, Image, Login, Progress, copy};
 
+use crate::crowd::Crowd;
 use crate::fixture::{Fixture, bundle, plain, pull};
 use crate::push::{puts, registry};
 use crate::server::{Answer, Ask, Server};
@@ -28,46 +28,16 @@ fn many_layers() -> Fixture {
     Fixture::from_layout(&folder.path().join("x"))
 }
 
-/// Counts what happens at the same time.
-#[derive(Default)]
-struct Crowd {
-    /// The number now, and the largest number so far.
-    count: Mutex<(usize, usize)>,
-    changed: Condvar,
-    is_over: AtomicBool,
-}
-
-impl Crowd {
-    /// Returns when `size` callers have been here at the same time, or after 20 seconds. Then nobody
-    /// waits any more.
-    fn meet(&self, size: usize) {
-        let mut count = self.count.lock().unwrap();
-        count.0 += 1;
-        count.1 = count.1.max(count.0);
-        self.changed.notify_all();
-        let few = |(_, most): &mut (usize, usize)| *most < size;
-        let wait = if self.is_over.load(Ordering::SeqCst) { 0 } else { 20 };
-        let wait = Duration::from_secs(wait);
-        let (mut count, waited) = self.changed.wait_timeout_while(count, wait, few).unwrap();
-        self.is_over.fetch_or(waited.timed_out(), Ordering::SeqCst);
-        count.0 -= 1;
-    }
-
-    fn most(&self) -> usize {
-        self.count.lock().unwrap().1
-    }
-}
-
 fn is_blob(ask: &Ask) -> bool {
     ask.method == "GET" && ask.path.contains("/blobs/")
 }
 
-/// Starts a server that answers requests for blobs when as many as are allowed have arrived.
+/// Starts a server that answers requests for layers when as many as are allowed have arrived.
 fn crowded(fixture: &Fixture) -> (Server, Arc<Crowd>) {
     let (fixture, crowd) = (fixture.clone(), Arc::<Crowd>::default());
     let counted = Arc::clone(&crowd);
     let server = Server::start(move |_, ask| {
-        if is_blob(ask) {
+        if fixture.layers.iter().any(|layer| ask.path.ends_with(layer)) {
             counted.meet(TRANSFERS);
         }
         fixture.answer(ask)
@@ -122,7 +92,7 @@ fn the_first_bad_layer_is_reported_although_a_later_one_is_faster() {
 }
 
 #[test]
-fn a_bundle_is_read_with_all_blobs_at_the_same_time_if_they_can_be_kept() {
+fn a_bundle_is_read_with_all_layers_at_the_same_time_if_they_can_be_kept() {
     let fixture = many_layers();
     let (server, crowd) = crowded(&fixture);
     let folder = tempfile::tempdir().unwrap();
@@ -152,6 +122,35 @@ fn blobs_are_not_read_in_advance_if_they_would_fill_the_cache() {
 }
 
 #[test]
+fn nothing_is_read_in_advance_if_the_cache_cannot_keep_it() {
+    let fixture = many_layers();
+    let server = Server::start(move |_, ask| fixture.answer(ask));
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let problems: Arc<AtomicUsize> = Arc::default();
+    let count = Arc::clone(&problems);
+    let cache = Cache::new(file.path(), 1 << 20, move |_| _ = count.fetch_add(1, Ordering::SeqCst));
+    pull(&server, &unlade_registry::Options { cache: Some(cache), ..plain() }).unwrap();
+    assert_eq!(server.asks_for("/blobs/").len(), LAYERS + 1, "each blob is read once");
+    assert_eq!(problems.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn no_layer_of_an_image_that_is_refused_is_read_in_advance() {
+    let fixture = many_layers();
+    let server = Server::start(move |_, ask| fixture.answer(ask));
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::new(folder.path(), 1 << 20, |problem| panic!("{problem}"));
+    let cached = unlade_registry::Options { cache: Some(cache), ..plain() };
+    let source = format!("docker://{}/bundles/etcd:v1", server.address).parse().unwrap();
+    let image = Image::open(source, &cached).unwrap();
+    let mut options = unlade_oci::Options::default();
+    image.extract("no label", folder.path(), &options).unwrap_err();
+    options.limits.layers = LAYERS - 1;
+    image.read(&options).unwrap_err();
+    assert_eq!(server.asks_for("/blobs/").len(), 1, "only the configuration is read");
+}
+
+#[test]
 fn requests_at_the_same_time_log_in_once() {
     let fixture = many_layers();
     let logins = Arc::new(AtomicUsize::new(0));
@@ -177,6 +176,34 @@ fn requests_at_the_same_time_log_in_once() {
     let source = format!("docker://{}/bundles/etcd:v1", server.address).parse().unwrap();
     let output = format!("oci:{}", folder.path().join("x").display()).parse().unwrap();
     copy(&source, &output, &Options::default(), (&options, &plain())).unwrap();
+    assert_eq!(logins.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn a_login_that_fails_is_not_repeated_by_other_threads() {
+    let fixture = many_layers();
+    let logins = Arc::new(AtomicUsize::new(0));
+    let (count, crowd) = (Arc::clone(&logins), Crowd::default());
+    let server = Server::start(move |address, ask| {
+        if ask.path.starts_with("/token") {
+            return match count.fetch_add(1, Ordering::SeqCst) {
+                0 => Answer::body("{\"token\":\"t1\"}"),
+                _ => Answer::new(403),
+            };
+        }
+        if ask.header("authorization").is_some() && !is_blob(ask) {
+            return fixture.answer(ask);
+        }
+        if is_blob(ask) {
+            crowd.meet(TRANSFERS);
+        }
+        Answer::bearer(address)
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let error = copy_to(&server, &format!("oci:{}", folder.path().join("x").display()));
+    let error = error.unwrap_err();
+    let found = Refusal::find(&error).unwrap();
+    assert!(matches!(found, Refusal::Denied { what, .. } if what.contains("/token")), "{found:?}");
     assert_eq!(logins.load(Ordering::SeqCst), 2);
 }
 

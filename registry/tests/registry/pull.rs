@@ -1,6 +1,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use unlade_registry::Error;
+use unlade_oci::{Origin as _, extract, limit::TRANSFERS};
+use unlade_registry::{Error, Image, Options, Remote};
 
 use crate::fixture::{Fixture, plain, pull, pull_as, refusal};
 use crate::server::{Answer, Server};
@@ -39,7 +40,7 @@ fn the_image_of_the_platform_is_read_from_an_index() {
         let platform = Some(format!("linux/{architecture}").parse().unwrap());
         let options = unlade_oci::Options { platform, ..unlade_oci::Options::default() };
         let source = format!("docker://{}/bundles/etcd:v1", server.address).parse().unwrap();
-        let image = unlade_registry::read(&source, &options, &plain()).unwrap();
+        let image = Image::open(source, &plain()).unwrap().read(&options).unwrap();
         assert_eq!(image.platform.architecture, architecture);
         let file = &image.reading.content.files()[0];
         assert!(String::from_utf8_lossy(&file.bytes).contains(architecture));
@@ -140,4 +141,35 @@ fn redirects_of_blobs_are_followed() {
     });
     pull(&server, &plain()).unwrap();
     assert_eq!(storage.asks().len(), 2);
+}
+
+#[test]
+fn an_image_that_is_read_twice_has_one_manifest_and_one_connection() {
+    let fixture = Fixture::index();
+    let server = Server::start(move |_, ask| fixture.answer(ask));
+    let options = plain();
+    let source = format!("docker://{}/bundles/etcd:v1", server.address).parse().unwrap();
+    let image = Image::open(source, &options).unwrap();
+    let platform = Some("linux/amd64".parse().unwrap());
+    let select = unlade_oci::Options { platform, ..unlade_oci::Options::default() };
+    let folder = tempfile::tempdir().unwrap();
+    let refused = image.extract("no label", folder.path(), &select).unwrap_err();
+    let is_unlabelled = matches!(refused, unlade_oci::Error::Extract(extract::Error::Label { .. }));
+    assert!(is_unlabelled, "{refused:?}");
+    image.read(&select).unwrap();
+    let manifests = server.asks_for("/manifests/");
+    assert_eq!(manifests.len(), 2, "the index and a manifest: {manifests:?}");
+
+    // The next image has another client, but the same connection.
+    pull(&server, &options).unwrap();
+    assert_eq!(server.connections(), 1);
+}
+
+#[test]
+fn images_that_are_read_at_the_same_time_share_the_transfers() {
+    let image = "registry.example/bundles/etcd:v1".parse().unwrap();
+    for (readers, expected) in [(0, 6), (1, 6), (2, 3), (4, 1), (TRANSFERS, 1), (100, 1)] {
+        let remote = Remote::new(&image, &Options { readers, ..plain() }).unwrap();
+        assert_eq!(remote.max_readers(), expected, "{readers}");
+    }
 }

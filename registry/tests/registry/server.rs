@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -92,6 +93,7 @@ impl Answer {
 pub(crate) struct Server {
     pub(crate) address: String,
     asks: Arc<Mutex<Vec<Ask>>>,
+    connections: Arc<AtomicUsize>,
 }
 
 impl Server {
@@ -118,9 +120,12 @@ impl Server {
         let address = listener.local_addr().unwrap().to_string();
         let asks: Arc<Mutex<Vec<Ask>>> = Arc::default();
         let both = Arc::new((open, answer));
+        let connections: Arc<AtomicUsize> = Arc::default();
         let (host, kept) = (address.clone(), Arc::clone(&asks));
+        let count = Arc::clone(&connections);
         thread::spawn(move || {
             for stream in listener.incoming() {
+                count.fetch_add(1, Ordering::SeqCst);
                 let (host, kept, both) = (host.clone(), Arc::clone(&kept), Arc::clone(&both));
                 thread::spawn(move || {
                     let mut stream = both.0(stream.unwrap());
@@ -134,12 +139,17 @@ impl Server {
                 });
             }
         });
-        Self { address, asks }
+        Self { address, asks, connections }
     }
 
     /// Returns the requests so far.
     pub(crate) fn asks(&self) -> Vec<Ask> {
         self.asks.lock().unwrap().clone()
+    }
+
+    /// Returns the number of connections so far.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
     }
 
     /// Returns the requests whose path contains `part`.

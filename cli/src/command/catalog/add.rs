@@ -20,7 +20,8 @@ pub(super) fn run(args: Add, screen: &Screen) -> Result<(), Error> {
     let images = args.images.resolve()?;
     let options = bundle::Options { migration, image_template: args.image.clone(), images };
     let opened = source::open(args.bundle)?;
-    let (rendered, loaded) = bundle::render_with(&opened.source, &options, screen)?;
+    let image = opened.image(&options.images)?;
+    let (rendered, loaded) = bundle::render_with(&image, &options, screen)?;
     let bundle = loaded.bundle;
     let meta = Meta::from_json(&rendered.json, &Limits::default().document).map_err(Error::Meta)?;
     let (package, name) = (meta.package.clone(), meta.name.clone());

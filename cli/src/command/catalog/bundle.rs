@@ -6,9 +6,15 @@ use unlade_bundle::{Content, Directory, File, Reading, Reason, csv, property};
 use unlade_catalog::render::{self, Migration, Rendered, Source};
 use unlade_loader::{self as loader, Loaded};
 use unlade_oci::Source as Location;
+use unlade_registry::Image;
 use unlade_yaml::{self as yaml, json::Tree};
 
-use crate::{command::unpack, error::Error, screen::Screen, source::Images};
+use crate::{
+    command::unpack,
+    error::Error,
+    screen::Screen,
+    source::{self, Images},
+};
 
 /// Checks whether `path` is a bundle directory: a directory with the two folders of a bundle, which
 /// are not links (operator-registry `isBundle`).
@@ -31,26 +37,24 @@ pub(super) fn render_image(
     options: &Options,
     screen: &Screen,
 ) -> Result<Rendered, Error> {
-    render(&format!("docker://{image}").parse()?, options, screen)
+    let image = source::image(format!("docker://{image}").parse()?, &options.images)?;
+    render(&image, options, screen)
 }
 
 /// Renders the bundle in a directory or an image.
-pub(super) fn render(
-    source: &Location,
-    options: &Options,
-    screen: &Screen,
-) -> Result<Rendered, Error> {
-    render_with(source, options, screen).map(|(rendered, _)| rendered)
+pub(super) fn render(image: &Image, options: &Options, screen: &Screen) -> Result<Rendered, Error> {
+    render_with(image, options, screen).map(|(rendered, _)| rendered)
 }
 
 /// Renders the bundle in a directory or an image, and returns it as OLM loads it too.
 pub(super) fn render_with(
-    source: &Location,
+    image: &Image,
     options: &Options,
     screen: &Screen,
 ) -> Result<(Rendered, Loaded), Error> {
+    let source = image.source();
     let limits = unlade_bundle::Limits::default();
-    let (mut reading, _) = unpack::read(source, &limits, &options.images)?;
+    let (mut reading, _) = unpack::read(image, &limits, &options.images)?;
     let name = source.to_string();
     let options_of_load = loader::Options { limits, ..loader::Options::default() };
     let load = |reading: &Reading| {

@@ -4,8 +4,9 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::Path;
 
-use unlade_catalog::{Form, Problem};
+use unlade_catalog::{Form, Problem, render::Rendered};
 use unlade_catalog_directory::{Error as Catalog, Limits, Renderer, Sorted};
+use unlade_oci::{limit::TRANSFERS, parallel};
 use unlade_text as text;
 
 use super::{bundle, judge, note_problems};
@@ -14,32 +15,68 @@ use crate::{
     error::{self, Error},
     output,
     screen::Screen,
-    source::{self, Found},
+    source::{self, Found, Opened},
 };
 
 pub(super) fn run(args: Render, screen: &Screen) -> Result<(), Error> {
     let Render { references, output, migrations, image_template, images } = args;
     let form = output.into();
     let migration = migrations.into();
-    let options = bundle::Options { migration, image_template, images: images.resolve()? };
+    let mut options = bundle::Options { migration, image_template, images: images.resolve()? };
+    options.images.registry.readers = references.len().min(TRANSFERS);
     let mut renderer = Renderer::new(form, migration, &Limits::default());
+    // Standard input is read before the threads start. An error counts at its position, which ends
+    // the list.
+    let (mut opened, mut refused) = (Vec::new(), Ok(()));
     for reference in &references {
-        let bundle = if bundle::is_directory(Path::new(reference)) {
-            source::open(reference.clone())?
-        } else {
-            match source::find_catalog(reference, &options.images)? {
-                Found::Bundle(image) => image,
-                Found::Catalog(catalog) => {
-                    add(&mut renderer, &catalog, reference, screen)?;
-                    continue;
+        match source::open(reference.clone()) {
+            Ok(source) => opened.push((reference, source)),
+            Err(error) => {
+                refused = Err(error);
+                break;
+            }
+        }
+    }
+    for batch in opened.chunks(TRANSFERS) {
+        let parts = parallel::each(batch, TRANSFERS, |(reference, opened), _| {
+            read(reference, opened, &options, screen)
+        });
+        for ((reference, _), part) in batch.iter().zip(parts) {
+            match part? {
+                Part::Catalog(catalog) => add(&mut renderer, &catalog, reference, screen)?,
+                Part::Bundle(bundle) => {
+                    let name = reference.to_string_lossy();
+                    report(&renderer.add_json(&name, &bundle.json)?, &name, screen)?;
                 }
             }
-        };
-        let bundle = bundle::render(&bundle.source, &options, screen)?;
-        let name = reference.to_string_lossy();
-        report(&renderer.add_json(&name, &bundle.json)?, &name, screen)?;
+        }
     }
+    refused?;
     write(renderer.finish(), form, screen)
+}
+
+/// What a reference leads to.
+enum Part {
+    Catalog(source::Catalog),
+    Bundle(Rendered),
+}
+
+/// Finds a catalog, or renders a bundle.
+fn read(
+    reference: &OsStr,
+    opened: &Opened,
+    options: &bundle::Options,
+    screen: &Screen,
+) -> Result<Part, Error> {
+    let bundle = if bundle::is_directory(Path::new(reference)) {
+        opened.image(&options.images)?.into()
+    } else {
+        match source::find_catalog(opened, &options.images)? {
+            Found::Bundle(image) => image,
+            Found::Catalog(catalog) => return Ok(Part::Catalog(catalog)),
+        }
+    };
+    bundle::render(&bundle, options, screen).map(Part::Bundle)
 }
 
 /// Adds the catalog that `reference` names to `renderer`.

@@ -122,3 +122,22 @@ fn a_login_is_never_shown() {
     assert!(!shown.contains(encoded.trim_matches('"')), "{shown}");
     assert!(shown.contains("-1-login") && shown.contains(".dockerconfigjson"), "{shown}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_secret_stays_if_the_job_may_exist() {
+    // The Job is created, but every response is lost.
+    let deleted: Arc<Mutex<usize>> = Arc::default();
+    let count = Arc::clone(&deleted);
+    let server = Server::new(|_, _| {}).disturbed(move |arrival| {
+        let (method, path) = (arrival.method, arrival.path);
+        if *method == http::Method::DELETE && path.contains("/secrets/") {
+            *count.lock().unwrap() += 1;
+        }
+        let is_creation = *method == http::Method::POST && path.contains("/jobs");
+        let lost = || Canned::status(504, "Timeout", "request timed out");
+        (is_creation && !path.contains("dryRun")).then(|| Disturbance::AnswerAfterDoing(lost()))
+    });
+    Launcher::new(server.client(), options()).launch(&request()).await.unwrap_err();
+    assert_eq!((server.count("secrets"), server.count("jobs")), (1, 1));
+    assert_eq!(*deleted.lock().unwrap(), 0);
+}

@@ -1,0 +1,151 @@
+//! [`Connections`]: what the clients of one registry share.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use unlade_name::ImageReference;
+use unlade_oci::limit::TRANSFERS;
+use ureq::http::Uri;
+use ureq::tls::TlsConfig;
+use ureq::unversioned::transport::DefaultConnector;
+use ureq::{Agent, Proxy};
+
+use crate::address::Guard;
+use crate::configuration::{self, Configuration, Rules};
+use crate::limit::HEADERS;
+use crate::tls::Configs;
+use crate::{Error, Limits, Options, Tls};
+
+/// The open connections to registries, and the rules that were read. Clones share them, so several
+/// images of one registry need one handshake for each connection.
+#[derive(Debug, Clone, Default)]
+pub struct Connections(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    connections: Mutex<HashMap<Key, Connection>>,
+    rules: Mutex<Option<(Configuration, Arc<Rules>)>>,
+}
+
+/// Everything on which a connection depends.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Key {
+    registry: String,
+    insecure: bool,
+    plain_http: bool,
+    tls: Tls,
+    limits: Limits,
+}
+
+/// The connections to one registry, and to the hosts that it names.
+#[derive(Debug, Clone)]
+pub(crate) struct Connection {
+    pub(crate) agent: Agent,
+    /// The agent for hosts that the registry names. It does not present the certificate of the
+    /// client.
+    pub(crate) others: Agent,
+    pub(crate) guard: Guard,
+    /// Whether the registry has no TLS. For an insecure registry, this is not known before the
+    /// first request.
+    pub(crate) is_plain: Arc<OnceLock<bool>>,
+}
+
+impl Connections {
+    /// Returns the connection to the registry of `image`.
+    pub(crate) fn connect(
+        &self,
+        image: &ImageReference,
+        insecure: bool,
+        options: &Options,
+    ) -> Result<Connection, Error> {
+        let key = Key {
+            registry: image.registry().to_owned(),
+            insecure,
+            plain_http: options.plain_http,
+            tls: options.tls.clone(),
+            limits: options.limits.clone(),
+        };
+        let mut connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(connection) = connections.get(&key) {
+            return Ok(connection.clone());
+        }
+        let connection = Connection::new(image, insecure, options)?;
+        connections.insert(key, connection.clone());
+        Ok(connection)
+    }
+
+    /// Returns the rules of `configuration`, whose files are read once.
+    pub(crate) fn rules(
+        &self,
+        configuration: &Configuration,
+    ) -> Result<Arc<Rules>, configuration::Error> {
+        let mut known = self.0.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, rules)) = known.as_ref().filter(|(from, _)| from == configuration) {
+            return Ok(Arc::clone(rules));
+        }
+        let rules = Arc::new(configuration.read()?);
+        *known = Some((configuration.clone(), Arc::clone(&rules)));
+        Ok(rules)
+    }
+}
+
+impl Connection {
+    fn new(image: &ImageReference, insecure: bool, options: &Options) -> Result<Self, Error> {
+        let uri = format!("https://{}", image.host());
+        let uri: Uri = uri.parse().map_err(|_| Error::Reference { image: image.to_string() })?;
+        let limits = &options.limits;
+        let registry = || image.registry().to_owned();
+        let tls = options.tls.configs(image.registry(), insecure);
+        let Configs { registry: own, others } =
+            tls.map_err(|source| Error::Tls { registry: registry(), source })?;
+        let proxy = if options.plain_http { None } else { Proxy::try_from_env() };
+        let guard = Guard::new(&uri, proxy.as_ref().map(Proxy::uri));
+        let agent = |tls: TlsConfig| {
+            let config = Agent::config_builder()
+                .http_status_as_error(false)
+                // `Client::follow` follows them.
+                .max_redirects(0)
+                .max_redirects_will_error(false)
+                // A token server without TLS would receive the password unencrypted.
+                .https_only(!options.plain_http && !insecure)
+                .proxy(proxy.clone())
+                .tls_config(tls)
+                .user_agent(concat!("unlade/", env!("CARGO_PKG_VERSION")))
+                .max_response_header_size(HEADERS)
+                .max_idle_connections_per_host(TRANSFERS)
+                // The other hosts are usually a token server and a server with blobs.
+                .max_idle_connections(2 * TRANSFERS)
+                .timeout_resolve(Some(limits.idle))
+                .timeout_connect(Some(limits.idle))
+                .timeout_recv_response(Some(limits.patience))
+                .timeout_per_read(Some(limits.idle))
+                .timeout_per_write(Some(limits.idle))
+                .build();
+            Agent::with_parts(config, DefaultConnector::default(), guard.clone())
+        };
+        let (agent, others) = (agent(own), agent(others));
+        let is_plain = OnceLock::new();
+        if options.plain_http || !insecure {
+            _ = is_plain.set(options.plain_http);
+        }
+        Ok(Self { agent, others, guard, is_plain: Arc::new(is_plain) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rules_for_registries_are_read_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, other] = ["a.conf", "b.conf"].map(|name| folder.path().join(name));
+        std::fs::write(&file, "unqualified-search-registries = ['a.example']").unwrap();
+        let options = Options { configuration: Configuration::file(&file), ..Options::default() };
+        let first = options.rules().unwrap();
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(options.clone().rules().unwrap(), first);
+        let configuration = Configuration::file(&other);
+        options.connections.rules(&configuration).unwrap_err();
+    }
+}
