@@ -43,7 +43,7 @@ pub(crate) enum Error {
         source: oci::Error,
     },
     /// The rules or the login for a registry were not read, or it is blocked.
-    #[error("failed to find out from where {image} is read")]
+    #[error("failed to determine where to read {image} from")]
     Registry {
         image: String,
         #[source]
@@ -60,7 +60,7 @@ pub(crate) enum Error {
     #[error(transparent)]
     Cache(#[from] unlade_registry::cache::Error),
     /// Neither an argument nor the environment names the folder of the cache.
-    #[error("the folder of the cache is unknown")]
+    #[error("failed to determine the cache directory")]
     NoCacheFolder,
     /// No login exists for a registry.
     #[error("no login for {registry} is stored on this machine")]

@@ -35,7 +35,7 @@ pub trait Destination: Sync {
     ///
     /// # Errors
     ///
-    /// Returns an error if this cannot be found out.
+    /// Returns an error if this cannot be determined.
     fn has(&self, blob: &Descriptor) -> Result<bool, Failure>;
 
     /// Stores a configuration or a layer. The bytes are verified after they are read.

@@ -33,7 +33,7 @@ const STALE: Duration = Duration::from_hours(1);
 ///
 /// A blob belongs to the repository from which it was read. Several processes can use the folder at
 /// the same time: a blob appears when it is complete, and its digest is verified each time. If the
-/// blobs are larger than the limit, the blobs that were not used for the longest time are deleted.
+/// blobs exceed the limit, the least recently used ones are deleted.
 #[derive(Debug, Clone)]
 pub struct Cache(Arc<Shared>);
 
@@ -90,7 +90,7 @@ impl Cache {
         }))
     }
 
-    /// Lists the blobs; those that were not used for the longest time come first.
+    /// Lists the blobs, the least recently used ones first.
     ///
     /// # Errors
     ///
@@ -101,8 +101,7 @@ impl Cache {
         Ok(entries)
     }
 
-    /// Deletes the blobs that were not used for the longest time, until the others are at most
-    /// `keep` bytes large.
+    /// Deletes the least recently used blobs, until the others have at most `keep` bytes in total.
     ///
     /// # Errors
     ///
@@ -136,7 +135,7 @@ impl Cache {
     }
 
     /// Returns the place for the blobs of a repository. Blobs that were read without TLS are
-    /// separate, because anybody can have sent the manifest that names them.
+    /// separate, because anyone could have sent the manifest that names them.
     pub(crate) fn repository(&self, image: &ImageReference, is_insecure: bool) -> Repository {
         let trust = if is_insecure { entry::INSECURE } else { entry::SECURE };
         // Neither the registry nor a repository has a part that begins with a dot or an underscore.

@@ -1,4 +1,4 @@
-//! [`explain`]: from where an image would be read, and how.
+//! [`explain`]: where an image would be read from, and how.
 
 use std::path::PathBuf;
 

@@ -222,7 +222,7 @@ impl Origin for Remote {
                 wanted.push(part);
             }
         }
-        // An error ends this. The reader of the image meets it again, and reports it.
+        // The first error stops this. The reader of the image encounters it again, and reports it.
         _ = parallel::each(&wanted, transfers, |part, turn| {
             let mut blob = turn.reader(self.open(part)?);
             let mut buffer = vec![0; 16 << 10];

@@ -47,7 +47,7 @@ pub enum Error {
         /// What it should contain, with an article.
         expected: &'static str,
     },
-    /// A certificate of the client has no key, or a key has no certificate.
+    /// A client certificate has no key, or a key has no certificate.
     #[error("{} does not exist, but {} needs it", missing.display(), present.display())]
     Pair {
         /// The missing file.
@@ -68,7 +68,7 @@ pub enum Error {
 pub(crate) struct Configs {
     /// The configuration for the registry.
     pub(crate) registry: TlsConfig,
-    /// The configuration for the hosts that it names, without a certificate of the client.
+    /// The configuration for the hosts that it names, without a client certificate.
     pub(crate) others: TlsConfig,
 }
 
@@ -161,7 +161,7 @@ fn read_certificates(path: &Path) -> Result<Vec<Certificate<'static>>, Error> {
     if certificates.is_empty() { Err(invalid()) } else { Ok(certificates) }
 }
 
-/// Reads a certificate of the client, and its key.
+/// Reads a client certificate, and its key.
 fn read_client(path: &Path) -> Result<ClientCert, Error> {
     let key = path.with_extension("key");
     expect(key.clone(), path)?;

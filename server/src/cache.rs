@@ -1,4 +1,4 @@
-//! [`Cache`]: a file that spares parsing a catalog.
+//! [`Cache`]: a file that makes parsing a catalog unnecessary.
 //!
 //! | part | bytes |
 //! |---|---|
@@ -40,7 +40,7 @@ const MAX_TEXT: usize = 64 << 20;
 /// responses.
 const MEANING: u32 = 1;
 
-/// What became of the cache of a catalog.
+/// The state of the cache of a catalog after loading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CacheState {
@@ -149,8 +149,8 @@ impl Cache {
         Ok(Index::new(records, Content::new(file, texts)))
     }
 
-    /// Creates the file of a new cache. Another process that writes a cache at the same time, or
-    /// serves from the one that it wrote, is not disturbed.
+    /// Creates the file of a new cache. This does not affect another process that is writing a
+    /// cache, or that serves from the one that it wrote.
     pub(crate) fn create(&self) -> io::Result<File> {
         fs::create_dir_all(&self.folder)?;
         let path = self.folder.join(PARTIAL);

@@ -21,8 +21,8 @@ const MAX_HEAD: usize = 64 << 10;
 /// connection. The first bytes must arrive [earlier](connection). There is no keepalive.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The time after which a connection ends, even if the client still reads. Without it, clients that do
-/// not read would keep all others out.
+/// The time after which a connection ends, even if the client still reads. Without it, clients that
+/// do not read could occupy all connections.
 const LIFETIME: Duration = Duration::from_mins(10);
 
 /// Answers requests until `stopped` ends, and then until the running requests have ended. It accepts
@@ -46,7 +46,7 @@ pub(crate) async fn serve(
         .for_each(|connection| {
             let serving = builder.serve_connection(TokioIo::new(connection), service.clone());
             let serving = timeout(LIFETIME, graceful.watch(serving));
-            // A connection that fails ends alone.
+            // A connection that fails does not affect the others.
             tokio::spawn(future::select(Box::pin(serving), cut.clone()));
             future::ready(())
         })

@@ -31,7 +31,7 @@ pub enum Error {
     #[error("failed to read the catalog")]
     TooLarge(#[from] TooLarge),
     /// The texts of the catalog cannot be written to any place.
-    #[error("failed to write the texts of the catalog")]
+    #[error("failed to store the content of the catalog")]
     Write(#[source] io::Error),
 }
 
@@ -79,7 +79,8 @@ pub(crate) struct Loaded {
     pub(crate) digest: Option<[u8; 32]>,
 }
 
-/// Loads the catalog at `path`. A cache that does not fit or cannot be written is not an error.
+/// Loads the catalog at `path`. A cache that does not match the catalog or cannot be written is not
+/// an error.
 pub(crate) fn load(path: &Path, options: &Options) -> Result<Loaded, Error> {
     let digest = || directory::digest(path, &options.limits);
     let without_cache = |cache| {

@@ -1,6 +1,6 @@
-//! `unlade-server`: serves a catalog. By the name `opm`, it does so for `opm serve`, and lets
-//! `unlade-unpacker` do everything else; by the name `grpc_health_probe`, it asks a server whether it
-//! is healthy.
+//! `unlade-server`: serves a catalog. If it is called as `opm`, it handles `opm serve`, and passes
+//! all other commands to `unlade-unpacker`. If it is called as `grpc_health_probe`, it checks the
+//! health of a server.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -37,8 +37,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Replaces this process by `unlade-unpacker`, which has the other commands of opm. It returns only
-/// if that fails.
+/// Replaces this process with `unlade-unpacker`, which has the other commands of opm. It returns
+/// only if that fails.
 fn become_unpacker(arguments: &[OsString]) -> io::Error {
     let program = match env::current_exe() {
         Ok(own) => own.with_file_name("unlade-unpacker"),

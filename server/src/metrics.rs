@@ -74,7 +74,7 @@ impl Metrics {
     pub(crate) fn new(cache: &CacheState, digest: Option<&[u8; 32]>) -> Self {
         let mut registry = Registry::default();
         let handled = Family::default();
-        registry.register("grpc_server_handled", "Calls that ended", handled.clone());
+        registry.register("grpc_server_handled", "RPCs completed on the server", handled.clone());
         let histogram: fn() -> Histogram = || Histogram::new(SECONDS);
         let seconds = Family::new_with_constructor(histogram);
         let help = "Time until the response was handed to the connection";
@@ -96,7 +96,7 @@ impl Metrics {
             ("state", cache.to_string()),
             ("reason", unlade_text::line(reason).to_string()),
         ]);
-        own.register("cache", "What became of the cache at the start", state);
+        own.register("cache", "The state of the cache at startup", state);
         if let Some(digest) = digest {
             let help = "The SHA-256 of the paths and the bytes of the catalog";
             own.register("catalog", help, Info::new([("sha256", hex(digest))]));

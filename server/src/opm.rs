@@ -44,7 +44,7 @@ pub enum Error {
         source: io::Error,
     },
     /// What is in the place of the cache must not be deleted.
-    #[error("failed to replace {}: it is not a cache of opm; delete it yourself", .0.display())]
+    #[error("failed to replace {}: it is not an opm cache; move or delete it first", .0.display())]
     Foreign(PathBuf),
     /// The format cannot represent the catalog: the names of the package, the channel and the bundle
     /// are parts of the name of a file.

@@ -47,7 +47,7 @@ const MAX_REQUEST: usize = 64 << 10;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// The folder of the cache. It is created if it does not exist. A cache that does not fit the
+    /// The folder of the cache. It is created if it does not exist. A cache that does not match the
     /// catalog, that is damaged, or that cannot be read or written is never an error.
     pub cache: Option<PathBuf>,
     /// The folder for a temporary file with the texts of the catalog, if there is no cache. If it
@@ -105,7 +105,7 @@ pub enum ServeError {
     #[error("failed to serve the catalog")]
     Transport(#[from] tonic::transport::Error),
     /// The descriptors of the API could not be registered.
-    #[error("failed to offer reflection")]
+    #[error("failed to set up the reflection service")]
     Reflection(#[from] tonic_reflection::server::Error),
 }
 
@@ -146,7 +146,7 @@ impl Server {
         opm::write(&self.index, catalog, folder)
     }
 
-    /// Returns what became of the cache.
+    /// Returns the state of the cache.
     pub fn cache(&self) -> &CacheState {
         &self.cache
     }
@@ -218,7 +218,7 @@ impl Server {
         match future::select(pin!(serving), pin!(end)).await {
             Either::Left(((served, ..), _)) => Ok(served?),
             Either::Right(_) => {
-                tracing::warn!("calls were cut, because the grace period has ended");
+                tracing::warn!("terminated the calls that did not end within the grace period");
                 Ok(())
             }
         }

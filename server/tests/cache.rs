@@ -222,7 +222,7 @@ fn a_cache_of_opm_is_left_alone() {
 }
 
 #[test]
-fn a_writer_that_was_killed_does_not_matter() {
+fn the_unfinished_cache_of_a_killed_writer_is_replaced() {
     let stage = Stage::new();
     fs::create_dir(stage.path("cache")).unwrap();
     fs::write(stage.path("cache/unlade.v1.partial"), vec![b'x'; 1 << 20]).unwrap();
@@ -232,7 +232,7 @@ fn a_writer_that_was_killed_does_not_matter() {
 }
 
 #[test]
-fn another_writer_is_not_disturbed() {
+fn another_writer_is_not_affected() {
     let stage = Stage::new();
     fs::create_dir(stage.path("cache")).unwrap();
     let partial = stage.path("cache/unlade.v1.partial");

@@ -155,7 +155,7 @@ async fn connections_that_are_cut_leave_nothing_behind() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_that_are_too_large_or_no_messages_are_refused() {
+async fn requests_that_are_too_large_or_not_messages_are_refused() {
     let running = Running::start(&catalog(1), |_| {}).await;
     let mut client = running.client().await;
     let error = client.package(&"x".repeat(65 << 10)).await.unwrap_err();

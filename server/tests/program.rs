@@ -85,7 +85,7 @@ fn only_a_cache_of_opm_is_replaced() {
     };
     let refused = |output: &Output| {
         assert_eq!(output.status.code(), Some(1), "{}", log(output));
-        let message = "it is not a cache of opm; delete it yourself\n";
+        let message = "it is not an opm cache; move or delete it first\n";
         assert!(log(output).ends_with(message), "{}", log(output));
     };
     fs::rename(stage.path("catalog"), stage.path("cache")).unwrap();
@@ -310,7 +310,7 @@ fn the_probe_reports_whether_a_server_is_healthy() {
 }
 
 #[test]
-fn by_the_name_opm_it_serves_and_leaves_the_rest_to_the_unpacker() {
+fn as_opm_it_serves_and_passes_other_commands_to_the_unpacker() {
     let stage = Stage::new(CATALOG);
     let mut opm = link(&stage, "opm");
     opm.args(["serve", "--cache-only", "--termination-log", "/dev/null"]);

@@ -32,8 +32,8 @@ pub(crate) struct CachePlace {
 #[derive(Debug, Clone, Group)]
 #[command(next_help_heading = "Cache")]
 pub(crate) struct CacheFolder {
-    /// Folder for blobs of registries; the default is unlade/blobs in XDG_CACHE_HOME or ~/.cache
-    #[arg(long, value_name = "FOLDER", env = "UNLADE_CACHE_DIR", hide_env_values = true)]
+    /// Directory for cached blobs; the default is unlade/blobs in XDG_CACHE_HOME or ~/.cache
+    #[arg(long, value_name = "DIRECTORY", env = "UNLADE_CACHE_DIR", hide_env_values = true)]
     #[arg(hide_short_help = true)]
     blob_cache_dir: Option<PathBuf>,
 }
@@ -61,12 +61,12 @@ impl CacheFolder {
     }
 }
 
-/// List and delete the blobs of registries that are kept on this machine
+/// List and delete the registry blobs that are cached on this machine
 ///
 /// `unpack`, `copy` and `catalog` keep the configurations and layers that they read from registries.
 /// A blob is used again only for the same repository, after the registry has returned a manifest
-/// that names it, and only if its digest still matches. If the blobs are larger than the limit,
-/// those that were not used for the longest time are deleted.
+/// that names it, and only if its digest still matches. If the blobs exceed the limit, the least
+/// recently used ones are deleted.
 #[derive(Debug, Group)]
 pub(crate) struct Cache {
     #[command(subcommand)]
@@ -92,10 +92,10 @@ pub(crate) struct CacheList {
 
 /// Delete the blobs
 ///
-/// A command that is reading a blob is not disturbed.
+/// Commands that are reading a blob are not affected.
 #[derive(Debug, Group)]
 pub(crate) struct CachePrune {
-    /// Keep the blobs that were used last, up to this size
+    /// Keep the most recently used blobs, up to this total size
     #[arg(long, value_name = "SIZE", default_value = "0")]
     pub(crate) keep: Size,
 

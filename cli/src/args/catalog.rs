@@ -168,7 +168,7 @@ pub(crate) struct Diff {
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output: DiffOutput,
 
-    /// Fail with exit code 1 if the catalogs differ, and with a higher one if they were not compared
+    /// Exit with code 1 if the catalogs differ, and with a higher code if they cannot be compared
     #[arg(long)]
     pub(crate) exit_code: bool,
 
@@ -190,8 +190,8 @@ pub(crate) enum DiffOutput {
 
 /// Write only some packages, channels and versions of a catalog
 ///
-/// The catalog must be valid, and so is the result: entries that an upgrade graph needs are kept, and
-/// reported on standard error. What the bundles depend on is kept too.
+/// The catalog must be valid. The result is valid too: the command also keeps the entries that the
+/// upgrade graphs need and the dependencies of the bundles, and reports them on standard error.
 #[derive(Debug, Group)]
 pub(crate) struct Filter {
     /// The directory of the catalog, a single file, or a catalog image; `-` means standard input
@@ -212,7 +212,7 @@ pub(crate) struct Filter {
     #[arg(long, conflicts_with = "choices", value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Leave out what the bundles depend on
+    /// Do not keep the dependencies of the bundles
     #[arg(long)]
     pub(crate) no_dependencies: bool,
 
@@ -290,7 +290,7 @@ pub(crate) struct Dockerfile {
     #[arg(long, hide = true, conflicts_with = "base_image", value_name = "IMAGE")]
     pub(crate) binary_image: Option<String>,
 
-    /// Labels of the image; of several with the same key, the last one is used
+    /// Labels to add to the image; if a key is given more than once, the last value is used
     #[arg(short = 'l', long, value_delimiter = ',', value_name = "KEY=VALUE")]
     pub(crate) extra_labels: Vec<Pair>,
 }

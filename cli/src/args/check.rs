@@ -37,8 +37,8 @@ pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) connection: Connection,
 
-    /// Check from where this machine reads an image, and with which rules, certificates and login;
-    /// no cluster is needed
+    /// Check which mirrors and which registry this machine reads an image from, and which rules,
+    /// certificates and login apply; no cluster is needed
     ///
     /// Requests the manifest from each mirror and from the registry itself, as `unpack`, `catalog`
     /// and `copy` do. The exit code is 1 if none of them returns the image.

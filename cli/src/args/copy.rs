@@ -13,8 +13,8 @@ use crate::error::Error;
 ///
 /// Reads and writes registries, image layouts and archives without a container engine. Manifests
 /// are copied byte by byte, so a signature or a reference with a digest stays valid. Blobs that the
-/// destination already has are not copied again. The result appears when it is complete. Writes the
-/// digest of the image to standard output.
+/// destination already has are not copied again. The image becomes visible only when the copy is
+/// complete. Writes the digest of the image to standard output.
 #[derive(Debug, Group)]
 pub(crate) struct Copy {
     /// The image to copy

@@ -86,14 +86,14 @@ pub(crate) struct RegistryClient {
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     authfile: Option<PathBuf>,
 
-    /// File with certificates of authorities that are trusted besides those of this machine
+    /// PEM file with CA certificates to trust in addition to those of this machine
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     ca_file: Option<PathBuf>,
 
-    /// Whether the registry must have TLS, and a certificate that is trusted
+    /// Whether to require TLS and a trusted certificate
     ///
-    /// With `false`, any certificate and a registry without TLS is accepted. A login can then be
-    /// sent unencrypted, and to anyone.
+    /// With `false`, the command accepts any certificate, and registries without TLS. It may then
+    /// send a login unencrypted, and to anyone.
     #[arg(
         long,
         value_name = "BOOL",

@@ -71,7 +71,7 @@ impl Transfers {
                 draw(&shown, &mut live, start.elapsed(), turn);
                 turn += 1;
             }
-            // Progress that cannot be shown is no reason to fail.
+            // A command does not fail because its progress cannot be shown.
             _ = live.clear();
         };
         // Without a thread, nothing is shown.

@@ -119,7 +119,7 @@ fn a_file_comes_before_a_registry_of_the_same_name() {
 }
 
 #[test]
-fn a_check_tells_from_where_an_image_is_read_and_shows_no_password() {
+fn a_check_reports_where_an_image_is_read_from_and_shows_no_password() {
     let folder = tempfile::tempdir().unwrap();
     let bundle = Bundle::new();
     let root = layout(bundle.path(), &folder.path().join("layout"));
@@ -213,7 +213,7 @@ fn a_cache_that_is_turned_off_is_still_listed_and_pruned() {
     };
     for name in ["list", "prune"] {
         let stderr = Finished::from(run(name).output().unwrap()).failure(2);
-        assert!(stderr.contains("the folder of the cache is unknown"), "{stderr}");
+        assert!(stderr.contains("failed to determine the cache directory"), "{stderr}");
         assert!(stderr.contains("hint: set UNLADE_CACHE_DIR or HOME"), "{stderr}");
         let output = run(name).env("UNLADE_CACHE_DIR", folder.path()).output().unwrap();
         Finished::from(output).success();

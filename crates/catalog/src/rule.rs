@@ -85,7 +85,7 @@ pub enum Rule {
     UnknownField,
     /// A meta has no package, so it is lost when the catalog is rendered.
     LostMeta,
-    /// A bundle requires a package in something that is not a range of versions, or no package.
+    /// A bundle requires a package with an invalid version range, or does not name the package.
     Requirement,
     /// An API that a bundle provides or requires has no group, version or kind.
     Api,
@@ -377,7 +377,7 @@ const TABLE: &[(Rule, &str, &str, &str)] = &[
     (
         Rule::Requirement,
         "requirement",
-        "A bundle requires a package in an invalid range of versions, or requires no package",
+        "A bundle requires a package with an invalid version range, or does not name the package",
         "use a package and a range such as >=1.0.0 <2.0.0",
     ),
     (

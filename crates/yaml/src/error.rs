@@ -132,7 +132,7 @@ pub(super) fn too_large(limit: usize) -> Error {
 
 /// Creates the error for a text that would be larger than `limit` when it is written.
 pub(super) fn output_too_large(limit: usize) -> Error {
-    Error::TooLarge { what: "the text that is written", limit }
+    Error::TooLarge { what: "the output", limit }
 }
 
 fn line_prefix(line: u64) -> String {

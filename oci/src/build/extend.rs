@@ -31,7 +31,7 @@ const UNKNOWN: &str = "unknown";
 pub fn extend(directory: &FilePath, config: &Config, layers: &[Layer]) -> Result<Written, Error> {
     let index: ImageIndex = read(directory, INDEX)?;
     let [root] = index.manifests().as_slice() else {
-        return Err(refused("it is not one image or index"));
+        return Err(refused("it does not contain exactly one image or index"));
     };
     let mut blobs = Blobs::new(directory.to_owned())?;
     let layers =
@@ -122,7 +122,7 @@ impl Extension<'_> {
         }
         root.extend(self.layers.iter().map(|(_, diff_id)| json!(diff_id.to_string())));
         let history = configuration.get_mut("history").and_then(Value::as_array_mut);
-        // Tools refuse a history that has not one entry for each layer.
+        // Tools refuse a history that does not have exactly one entry for each layer.
         if let Some(history) = history.filter(|history| !history.is_empty()) {
             history.extend(self.layers.iter().map(|_| json!({"created_by": "unlade"})));
         }

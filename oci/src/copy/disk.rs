@@ -19,9 +19,9 @@ use crate::{Reference, Transport, dir, limit, store::input};
 /// Creates the image in the file or directory `output` from the blobs and manifests that `copy`
 /// stores.
 ///
-/// The result appears when it is complete. An existing archive is replaced, and so is an existing
-/// directory of the transport `dir:`. An existing image layout keeps its images; an image with the
-/// same name loses the name. The blobs of a layout that already exist are not read.
+/// The image becomes visible only when it is complete. An existing archive is replaced, and so is
+/// an existing directory of the transport `dir:`. An existing image layout keeps its images; an
+/// image with the same name loses the name. The blobs of a layout that already exist are not read.
 ///
 /// # Errors
 ///

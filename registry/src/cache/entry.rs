@@ -36,7 +36,7 @@ pub struct Entry {
     pub(super) is_temporary: bool,
 }
 
-/// Lists all blobs and temporary files; those that were not used for the longest time come first.
+/// Lists all blobs and temporary files, the least recently used ones first.
 /// Other files are ignored.
 pub(super) fn list(folder: &Path) -> Result<Vec<Entry>, Error> {
     let mut entries = Vec::new();

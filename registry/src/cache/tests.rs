@@ -74,7 +74,7 @@ fn a_damaged_or_incomplete_blob_is_never_returned() {
 }
 
 #[test]
-fn the_blobs_that_were_not_used_for_the_longest_time_are_deleted() {
+fn the_least_recently_used_blobs_are_deleted() {
     let folder = tempfile::tempdir().unwrap();
     let (cache, _) = cache(folder.path(), 1000);
     let repository = cache.repository(&image("a.example/x:1"), false);

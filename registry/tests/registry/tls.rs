@@ -100,7 +100,7 @@ fn any_certificate_and_none_is_accepted_on_request_only() {
 }
 
 #[test]
-fn a_certificate_of_the_client_is_presented_to_the_registry_only() {
+fn a_client_certificate_is_presented_only_to_the_registry() {
     let client = pair();
     let (tls, certificate) = tls_for(&client);
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Measures the server beside `opm serve`: its start, its memory, and its answers.
+//! Measures the server, compared with `opm serve`: its start, its memory, and its answers.
 //!
 //! ```console
 //! $ cargo xtask image --server

@@ -18,7 +18,7 @@ pub(crate) struct Sample {
     pub(crate) peak: f64,
 }
 
-/// A running server. It ends with this value.
+/// A running server, which is stopped when this value is dropped.
 pub(crate) struct Served {
     child: Child,
     start: Instant,

@@ -28,11 +28,11 @@ pub(crate) struct Args {
     #[arg(long, value_parser = address::parse_local, value_name = "ADDRESS")]
     pub(crate) metrics_addr: Option<SocketAddr>,
 
-    /// Also serve the HTTP API of catalogd at this address; the catalog is read once more for it
+    /// Also serve the HTTP API of catalogd at this address; this reads the catalog a second time
     #[arg(long, value_parser = address::parse_local, value_name = "ADDRESS")]
     pub(crate) http_addr: Option<SocketAddr>,
 
-    /// The file for the reason of a failure, which Kubernetes shows
+    /// The file to write the reason for a failure to; Kubernetes shows it in the pod status
     #[arg(
         short,
         long,
@@ -42,10 +42,10 @@ pub(crate) struct Args {
     )]
     termination_log: PathBuf,
 
-    /// The folder of the cache; a cache that does not fit the catalog is not used
+    /// The directory of the cache; a cache that does not match the catalog is not used
     #[arg(
         long,
-        value_name = "FOLDER",
+        value_name = "DIRECTORY",
         value_parser = OsStringValueParser::new().map(PathBuf::from)
     )]
     cache_dir: Option<PathBuf>,
@@ -62,7 +62,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = LogFormat::Text, value_name = "FORMAT")]
     pub(crate) log_format: LogFormat,
 
-    /// Log more
+    /// Log debug messages
     #[arg(long)]
     pub(crate) debug: bool,
 
@@ -84,7 +84,7 @@ impl Args {
         self.cache_dir.as_deref().filter(|folder| !folder.as_os_str().is_empty())
     }
 
-    /// Returns the file for the reason of a failure. An empty one means none, as for opm.
+    /// Returns the file for the reason for a failure. An empty one means none, as for opm.
     pub(crate) fn termination_log(&self) -> Option<&Path> {
         Some(&*self.termination_log).filter(|file| !file.as_os_str().is_empty())
     }

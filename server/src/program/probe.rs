@@ -1,4 +1,4 @@
-//! `grpc_health_probe`: asks a server whether it is healthy, with the flags, messages and exit codes
+//! `grpc_health_probe`: checks the health of a server, with the flags, messages and exit codes
 //! of the program of that name. OLM runs it as the probe of a catalog's pod.
 
 use std::error::Error;
@@ -26,7 +26,7 @@ use super::address;
 /// The maximum size of a response, in bytes.
 const MAX_RESPONSE: usize = 1 << 16;
 
-/// Ask a gRPC server whether it is healthy
+/// Check the health of a gRPC server
 ///
 /// The flags are those of `grpc_health_probe`; TLS is not supported. Exit codes: 0 if the server is
 /// healthy, 1 for invalid arguments, 2 if there is no connection, 3 if the call fails, 4 if the

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_mins(2);
 
 pub(crate) struct Opm(PathBuf);
 
-/// A running `opm serve`, which ends with this value.
+/// A running `opm serve`, which is stopped when this value is dropped.
 pub(crate) struct Running {
     command: Command,
     child: Child,

@@ -19,7 +19,7 @@ use crate::running::WAIT;
 /// A folder with a catalog.
 pub(crate) struct Stage(TempDir);
 
-/// A server, which ends with this value.
+/// A server, which is stopped when this value is dropped.
 pub(crate) struct Running {
     child: Child,
     /// The lines of its log.

@@ -170,7 +170,7 @@ impl Registry {
 
 impl Drop for Registry {
     fn drop(&mut self) {
-        // It can have ended already.
+        // It may already have ended.
         _ = self.process.kill();
         _ = self.process.wait();
     }

@@ -40,7 +40,7 @@ pub(crate) struct Build {
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) cache_dir: Option<PathBuf>,
 
-    /// Labels of the image; of several with the same key, the last one is used
+    /// Labels to add to the image; if a key is given more than once, the last value is used
     #[arg(short = 'l', long, value_delimiter = ',', value_name = "KEY=VALUE")]
     pub(crate) extra_labels: Vec<Pair>,
 

@@ -23,7 +23,7 @@ pub(crate) struct Add {
     #[arg(value_name = "BUNDLE")]
     pub(crate) bundle: OsString,
 
-    /// Add the bundle to this channel; the default are the channels that the bundle names
+    /// Add the bundle to this channel; by default, to the channels that the bundle names
     #[arg(short, long = "channel", value_delimiter = ',', value_name = "CHANNEL", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) channels: Vec<String>,
 

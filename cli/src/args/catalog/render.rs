@@ -83,7 +83,7 @@ pub(crate) struct Migrations {
 pub(crate) enum Level {
     /// Replace nothing
     None,
-    /// Replace the objects of bundles with images by an `olm.csv.metadata` property
+    /// In bundles that have an image, replace the objects with an `olm.csv.metadata` property
     #[value(name = "bundle-object-to-csv-metadata")]
     CsvMetadata,
 }

@@ -72,7 +72,7 @@ pub(super) fn run(args: Build, screen: &Screen) -> Result<(), Error> {
     output::print_lines([copied.digest.to_string()]).map_err(Error::Output)
 }
 
-/// Lists the entries of a cache. Links and devices do not belong into a cache.
+/// Lists the entries of a cache. Refuses links and devices, which a cache must not contain.
 fn list_cache(root: &Path) -> io::Result<Vec<Cached>> {
     let mut entries = Vec::new();
     let mut folders = vec![(String::new(), 0)];
@@ -94,7 +94,7 @@ fn list_cache(root: &Path) -> io::Result<Vec<Cached>> {
                 let mode = metadata.permissions().mode() & 0o777;
                 entries.push(Cached { path, file: Some(entry.path()), mode });
             } else {
-                return Err(failed("it does not belong to a cache"));
+                return Err(failed("a cache must not contain it"));
             }
         }
     }

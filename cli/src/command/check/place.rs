@@ -1,4 +1,4 @@
-//! `unlade check --registry`: from where this machine reads an image.
+//! `unlade check --registry`: where this machine reads an image from.
 
 use std::fmt::Write as _;
 
@@ -72,7 +72,7 @@ fn details(place: &Explanation) -> Vec<String> {
     };
     let tls = match (place.plain_http, endpoint.insecure) {
         (true, _) => Some("connected without TLS".to_owned()),
-        (false, true) => Some("any certificate is accepted, and a registry without TLS".to_owned()),
+        (false, true) => Some("certificates are not verified, and TLS is optional".to_owned()),
         (false, false) => None,
     };
     let certificates = place.certificates.as_ref();

@@ -1,4 +1,4 @@
-//! What is wrong with the values of properties that `opm` accepts without looking at them.
+//! Checks the values of properties that `opm` accepts unchecked.
 
 use unlade_bundle::{
     constraint,

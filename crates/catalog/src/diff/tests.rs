@@ -134,7 +134,7 @@ fn a_package_that_was_added_is_listed_with_its_channels_and_bundles() {
 }
 
 #[test]
-fn of_duplicates_the_first_one_is_compared() {
+fn the_first_of_several_duplicates_is_compared() {
     let text = "---\n{schema: olm.bundle, package: p, name: b, image: one}\n---\n\
                 {schema: olm.bundle, package: p, name: b, image: two}";
     let snapshot = snapshot(text);

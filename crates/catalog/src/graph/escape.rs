@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn usual_names_remain_as_they_are() {
+    fn ordinary_names_are_not_escaped() {
         let name = "foo-operator.v1.0.0-rc.1+build";
         assert_eq!(mermaid_label(name), name);
         assert_eq!(mermaid_id(name), name);
