@@ -79,3 +79,25 @@ impl<'e> Sources<'e> {
         sources.iter().copied().find(|source| !kept.contains(source))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_budget_for_entries_and_edges_all_entries_are_added() {
+        let chain = ["d", "c", "b", "a", ""];
+        let entries = chain.array_windows().map(|[name, replaces]| Entry {
+            name: (*name).to_owned(),
+            replaces: (*replaces).to_owned(),
+            ..Entry::default()
+        });
+        let entries: Vec<_> = entries.collect();
+        // Each of the two steps looks at four entries and three edges.
+        for (mut budget, expected) in [(14, vec!["b"]), (13, vec!["b", "d"]), (6, vec!["d", "b"])] {
+            let mut kept = BTreeSet::from(["a", "c"]);
+            let added = complete(&entries, |_| 0, &mut kept, &mut budget);
+            assert_eq!(added, expected);
+        }
+    }
+}

@@ -19,8 +19,9 @@ use crate::{
 /// The maximum length of a chain of dependencies.
 const MAX_DEPTH: usize = 1_000;
 
-/// The maximum number of entries and edges at which completing the graphs of channels looks.
-pub(super) const MAX_STEPS: usize = 20_000_000;
+/// The maximum number of entries and edges at which completing the graphs of channels looks. Each look
+/// takes some tenths of a microsecond.
+pub(super) const MAX_LOOKS: usize = 5_000_000;
 
 /// What remains of a catalog.
 #[derive(Debug, Clone)]

@@ -9,7 +9,7 @@ use super::{
     choice::{Channels, Choice, Versions as Wanted},
     closure::complete,
     need::{Need, Needs},
-    plan::{Error, MAX_STEPS, Plan},
+    plan::{Error, MAX_LOOKS, Plan},
 };
 use crate::{
     Catalog,
@@ -42,7 +42,7 @@ pub(super) struct Planner<'c> {
     /// What comparing versions with ranges may still cost.
     budget: Budget,
     /// The number of entries and edges at which completing graphs may still look.
-    steps: usize,
+    looks: usize,
     adjustments: BTreeSet<String>,
 }
 
@@ -110,7 +110,7 @@ impl<'c> Planner<'c> {
             changed: BTreeSet::new(),
             met: HashSet::new(),
             budget: Budget::default(),
-            steps: MAX_STEPS,
+            looks: MAX_LOOKS,
             adjustments: BTreeSet::new(),
         }
     }
@@ -190,7 +190,7 @@ impl<'c> Planner<'c> {
             let Some(channel) = self.channels.get(&(package, name)) else { continue };
             let mut names = self.wanted.remove(&(package, name)).unwrap_or_default();
             let rank = |name: &str| self.versions.get(&(package, name)).rank;
-            let added = complete(&channel.entries, rank, &mut names, &mut self.steps);
+            let added = complete(&channel.entries, rank, &mut names, &mut self.looks);
             self.wanted.insert((package, name), names);
             for entry in added {
                 self.keep(package, entry);

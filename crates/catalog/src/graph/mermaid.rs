@@ -152,11 +152,13 @@ impl<'c> Writer<'c> {
             self.styled.push(id.clone());
         }
         let catalog_versions = Rc::clone(&self.versions);
-        let ranked: Vec<_> =
-            entries.iter().map(|entry| catalog_versions.get(entry.name.as_str())).collect();
-        let versions: Vec<_> = ranked.iter().map(|it| &it.version).collect();
-        let mut sorted: Vec<_> = ranked.iter().zip(entries).collect();
-        sorted.sort_by_key(|(it, _)| Reverse(it.rank));
+        let get = |entry: &Entry| catalog_versions.get(entry.name.as_str());
+        // Most channels have no ranges, and need only the ranks.
+        let has_ranges = entries.iter().any(|entry| !entry.skip_range.is_empty());
+        let versions: Vec<_> =
+            entries.iter().filter(|_| has_ranges).map(|entry| &get(entry).version).collect();
+        let mut sorted: Vec<_> = entries.iter().map(|entry| (get(entry).rank, entry)).collect();
+        sorted.sort_by_key(|(rank, _)| Reverse(*rank));
         let mut names_skipped = HashSet::new();
         for (_, entry) in sorted {
             self.entry(&id, entry, (entries, &versions), &mut names_skipped, &mut text)?;

@@ -125,8 +125,9 @@ fn a_substitute_takes_the_place_of_its_base() {
 #[test]
 fn errors_show_the_beginnings_of_long_names() {
     let long = "a".repeat(10_000);
-    let semver =
-        |images: &str| format!("schema: olm.semver\nstable: {{bundles: [{images}]}}\n? {long}\n: 1");
+    let semver = |images: &str| {
+        format!("schema: olm.semver\nstable: {{bundles: [{images}]}}\n? {long}\n: 1")
+    };
     let two = |first: &str, second: &str| {
         let images = [first, second].map(|image| format!("{{image: '{image}'}}")).join(",");
         format!("schema: olm.semver\nfast: {{bundles: [{images}]}}")
