@@ -36,7 +36,9 @@ impl<K: Eq + Hash> Versions<K> {
         let is_equal =
             |a: &&mut Ranked, b: &&mut Ranked| a.version.cmp_precedence(&b.version).is_eq();
         for (rank, equal) in sorted.chunk_by_mut(is_equal).enumerate() {
-            equal.iter_mut().for_each(|it| it.rank = rank);
+            for it in equal {
+                it.rank = rank;
+            }
         }
         Self { by_name, zero }
     }

@@ -29,9 +29,7 @@ pub(super) const FAMILIES: &[Family] = &[
             },
             "",
         )
-    })
-    // In smaller inputs, the bundles are most of the size, and the skips are most of the cost.
-    .from(64 << 10),
+    }),
     family("skips-of-unknown", |n| {
         let skips: Vec<_> = (0..n / 9).map(|n| format!("\"s{n}\"")).collect();
         let skips = format!(r#""name":"b0","skips":[{}]"#, skips.join(","));
