@@ -14,7 +14,7 @@
 //! assert_eq!(graph::check(&entries), Ok(()));
 //! ```
 
-mod budget;
+pub(crate) mod budget;
 pub mod diagram;
 pub mod dot;
 mod escape;

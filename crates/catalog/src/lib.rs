@@ -42,6 +42,7 @@ mod rule;
 mod served;
 mod shape;
 pub mod template;
+mod version;
 mod write;
 
 pub use catalog::Catalog;

@@ -24,7 +24,7 @@ use std::error;
 use std::io::Read;
 
 use unlade_bundle::typed;
-use unlade_text::excerpt;
+use unlade_text::excerpt::shorten;
 use unlade_yaml::{
     self as yaml, Documents,
     json::{Kind as Type, Tree, Value},
@@ -51,7 +51,7 @@ pub enum Kind {
     Substitutes,
 }
 
-/// The reason why a template cannot be rendered.
+/// The reason why a template cannot be rendered. The message shows only the beginnings of long names.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -65,7 +65,7 @@ pub enum Error {
     #[error("the template is neither YAML nor JSON")]
     Syntax(#[source] yaml::Error),
     /// The document does not have the schema of a template.
-    #[error("the schema {schema:?} is not the schema of {expected}")]
+    #[error("the schema {:?} is not the schema of {expected}", shorten(.schema))]
     Schema {
         /// The schema. Empty if the document has no schema.
         schema: String,
@@ -73,7 +73,7 @@ pub enum Error {
         expected: &'static str,
     },
     /// A field has a value of the wrong type, or is unknown and not allowed.
-    #[error("{path} {problem}")]
+    #[error("{} {problem}", shorten(.path))]
     Field {
         /// The path of the field.
         path: String,
@@ -89,10 +89,10 @@ pub enum Error {
         problem: String,
     },
     /// A bundle in a basic template has more fields than a name and an image.
-    #[error("the bundle {0:?} may have only an image and a name")]
+    #[error("the bundle {:?} may have only an image and a name", shorten(.0))]
     BundleFields(String),
     /// A bundle was not rendered.
-    #[error("failed to render the bundle {image}")]
+    #[error("failed to render the bundle {}", shorten(.image))]
     Bundle {
         /// Its image.
         image: String,
@@ -101,7 +101,7 @@ pub enum Error {
         source: Box<dyn error::Error + Send + Sync>,
     },
     /// The JSON of a rendered bundle is not a meta.
-    #[error("the bundle {image} was not rendered as a valid bundle")]
+    #[error("the bundle {} was not rendered as a valid bundle", shorten(.image))]
     Rendered {
         /// Its image.
         image: String,
@@ -110,7 +110,7 @@ pub enum Error {
         source: Unnamed,
     },
     /// A bundle does not have exactly one valid `olm.package` property.
-    #[error("the bundle {name}: {problem}")]
+    #[error("the bundle {}: {problem}", shorten(.name))]
     Package {
         /// The name of the bundle.
         name: String,
@@ -122,12 +122,14 @@ pub enum Error {
     NoBundles,
     /// The preferred kind of channel is unknown, or is not generated.
     #[error(
-        "the defaultChannelTypePreference {0:?} is neither minor nor major, or is not generated"
+        "the defaultChannelTypePreference {:?} is neither minor nor major, or is not generated",
+        shorten(.0)
     )]
     Preference(String),
     /// Bundles belong to two packages.
     #[error(
-        "the bundle {name} belongs to the package {package}, but other bundles belong to {other}"
+        "the bundle {} belongs to the package {}, but other bundles belong to {}",
+        shorten(.name), shorten(.package), shorten(.other)
     )]
     Packages {
         /// The name of the bundle.
@@ -138,16 +140,20 @@ pub enum Error {
         other: String,
     },
     /// Two bundles of a channel have the same name.
-    #[error("the bundle {0} occurs twice")]
+    #[error("the bundle {} occurs twice", shorten(.0))]
     Duplicate(String),
     /// Two versions in a channel differ only in their build metadata, so they have no order.
-    #[error("the versions {0} and {1} differ only in their build metadata")]
+    #[error(
+        "the versions {} and {} differ only in their build metadata", shorten(.0), shorten(.1)
+    )]
     Build(String, String),
     /// The catalog in a template, or the rendered catalog, is invalid.
     #[error("the catalog is invalid: {0}")]
     Invalid(Problem),
     /// A bundle cannot take the place of another.
-    #[error("{substitute:?} cannot take the place of {base:?}: {problem}")]
+    #[error(
+        "{:?} cannot take the place of {:?}: {problem}", shorten(.substitute), shorten(.base)
+    )]
     Substitution {
         /// The image that takes the place.
         substitute: String,
@@ -308,7 +314,7 @@ fn parse(image: &str, json: &str, limits: &Limits) -> Result<Meta, Error> {
 /// Returns the value of the only `olm.package` property of a bundle: the package, the version and the
 /// release.
 fn package(bundle: &Meta) -> Result<(String, ::semver::Version, String), Error> {
-    let failed = |problem: String| Error::Package { name: excerpt::shorten(&bundle.name), problem };
+    let failed = |problem: String| Error::Package { name: bundle.name.clone(), problem };
     let properties = crate::meta::items(bundle.value(), "properties");
     let is_package = |it: &Value<'_>| text(*it, "type") == unlade_bundle::property::PACKAGE;
     let values: Vec<_> = properties.filter(is_package).collect();

@@ -134,7 +134,9 @@ pub fn write(entry: Entry, input: &[u8], folder: &Path) -> io::Result<Vec<Run>> 
 fn commands(entry: Entry) -> &'static [&'static [&'static str]] {
     match entry {
         Entry::Catalog => &[&["validate"]],
-        Entry::Filter => &[&["filter", "-p", "tea"], &["filter", "-p", "p0"]],
+        Entry::Filter => {
+            &[&["filter", "-p", "tea"], &["filter", "-p", "tea@>=1.0.0"], &["filter", "-p", "p0"]]
+        }
         Entry::Graph => &[&["graph", "--marks"], &["graph", "-o", "dot"], &["graph", "-o", "svg"]],
         Entry::Render => &[
             &["render", "-o", "yaml"],

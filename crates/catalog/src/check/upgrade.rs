@@ -19,18 +19,22 @@ pub(crate) fn check<'c>(
     bundles: impl Iterator<Item = &'c Bundle>,
     problems: &mut Problems,
 ) {
-    let version =
-        |bundle: &'c Bundle| Some((&*bundle.name, version::parse(&bundle.plain_version).ok()?));
-    let versions: HashMap<&str, Version> = bundles.filter_map(version).collect();
+    let core = |bundle: &'c Bundle| {
+        let text = &*bundle.plain_version;
+        let Version { major, minor, patch, .. } = version::parse(text).ok()?;
+        Some((&*bundle.name, ((major, minor, patch), text)))
+    };
+    let versions: HashMap<&str, _> = bundles.filter_map(core).collect();
     for channel in channels {
         for (index, entry) in channel.entries.iter().enumerate() {
-            let Some(own) = versions.get(entry.name.as_str()) else { continue };
-            let core = |version: &Version| (version.major, version.minor, version.patch);
-            let Some(other) = versions.get(entry.replaces.as_str()) else { continue };
-            if core(other) <= core(own) {
+            let Some((own, own_text)) = versions.get(entry.name.as_str()) else { continue };
+            let Some((other, other_text)) = versions.get(entry.replaces.as_str()) else { continue };
+            if other <= own {
                 continue;
             }
-            let (shown, target) = (shorten(&entry.name), shorten(&entry.replaces));
+            // A version may have megabytes, and a message is made for each entry.
+            let [shown, own, target, other] =
+                [&*entry.name, own_text, &*entry.replaces, other_text].map(shorten);
             let message = format!(
                 "entry {shown} ({own}) replaces {target} ({other}), which has a higher version"
             );

@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use unlade_bundle::version::Version;
-
 use crate::{
     graph::{Fault, find_fault},
     record::Entry,
@@ -13,18 +11,20 @@ use crate::{
 const MAX_ADDED: usize = 1_000;
 
 /// Adds entries to `kept` until the graph is valid, the lowest versions first. `entries` are those of
-/// a valid channel, and `kept` has at least one of them. Returns the names that were added. Each step
-/// looks at all entries, and takes their number from `budget`; without a budget, all are kept.
+/// a valid channel, and `kept` has at least one of them. `rank` returns the rank of the version of an
+/// entry. Returns the names that were added. Each step looks at all entries and edges, and takes their
+/// number from `budget`; without a budget, all are kept.
 pub(super) fn complete<'e>(
     entries: &'e [Entry],
-    version: impl Fn(&str) -> Version,
+    rank: impl Fn(&str) -> usize,
     kept: &mut BTreeSet<&'e str>,
     budget: &mut usize,
 ) -> Vec<&'e str> {
     let mut added = Vec::new();
     let mut sources = None;
+    let size: usize = entries.iter().map(|entry| 1 + entry.targets().count()).sum();
     while added.len() < MAX_ADDED
-        && let Some(rest) = budget.checked_sub(entries.len())
+        && let Some(rest) = budget.checked_sub(size)
     {
         *budget = rest;
         let part = entries.iter().filter(|entry| kept.contains(entry.name.as_str()));
@@ -34,7 +34,7 @@ pub(super) fn complete<'e>(
             Fault::NoHead => part.map(|entry| entry.name.as_str()).collect(),
         };
         // Most channels are valid, and need no index.
-        let sources = sources.get_or_insert_with(|| Sources::new(entries, &version));
+        let sources = sources.get_or_insert_with(|| Sources::new(entries, &rank));
         // Connect the lowest versions first, so that few higher versions are added.
         let connected = loose
             .into_iter()
@@ -60,11 +60,9 @@ struct Sources<'e> {
 }
 
 impl<'e> Sources<'e> {
-    fn new(entries: &'e [Entry], version: impl Fn(&str) -> Version) -> Self {
-        let mut sorted: Vec<_> = entries.iter().map(|it| (version(&it.name), it)).collect();
-        sorted.sort_by(|(a, left), (b, right)| {
-            a.cmp_precedence(b).then_with(|| left.name.cmp(&right.name))
-        });
+    fn new(entries: &'e [Entry], rank: impl Fn(&str) -> usize) -> Self {
+        let mut sorted: Vec<_> = entries.iter().map(|it| (rank(&it.name), it)).collect();
+        sorted.sort_by_key(|(rank, entry)| (*rank, &entry.name));
         let (mut ranks, mut by_target) = (HashMap::new(), HashMap::<_, Vec<_>>::new());
         for (rank, (_, entry)) in sorted.into_iter().enumerate() {
             ranks.insert(entry.name.as_str(), rank);
@@ -79,5 +77,27 @@ impl<'e> Sources<'e> {
     fn find(&self, name: &str, kept: &BTreeSet<&str>) -> Option<&'e str> {
         let sources = self.by_target.get(name)?;
         sources.iter().copied().find(|source| !kept.contains(source))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_budget_for_entries_and_edges_all_entries_are_added() {
+        let chain = ["d", "c", "b", "a", ""];
+        let entries = chain.array_windows().map(|[name, replaces]| Entry {
+            name: (*name).to_owned(),
+            replaces: (*replaces).to_owned(),
+            ..Entry::default()
+        });
+        let entries: Vec<_> = entries.collect();
+        // Each of the two steps looks at four entries and three edges.
+        for (mut budget, expected) in [(14, vec!["b"]), (13, vec!["b", "d"]), (6, vec!["d", "b"])] {
+            let mut kept = BTreeSet::from(["a", "c"]);
+            let added = complete(&entries, |_| 0, &mut kept, &mut budget);
+            assert_eq!(added, expected);
+        }
     }
 }

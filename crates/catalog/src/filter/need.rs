@@ -16,8 +16,11 @@ pub(super) type Key = (String, String);
 /// What the bundles of a catalog provide and require.
 #[derive(Debug, Clone, Default)]
 pub struct Needs {
-    pub(super) required: BTreeMap<Key, BTreeSet<Need>>,
-    pub(super) providers: BTreeMap<Api, BTreeSet<Key>>,
+    /// The bundles and what they require. A bundle that appears several times has several items.
+    pub(super) bundles: Vec<(Key, BTreeSet<Need>)>,
+    /// The indices of the bundles that provide an API. A name may have megabytes, and a bundle may
+    /// provide thousands of APIs.
+    pub(super) providers: BTreeMap<Api, BTreeSet<usize>>,
 }
 
 /// Something that a bundle requires.
@@ -41,12 +44,13 @@ impl Needs {
         if meta.schema != BUNDLE {
             return;
         }
-        let key = (meta.package.clone(), meta.name.clone());
+        let mut required = BTreeSet::new();
         for property in items(meta.value(), "properties") {
             let Some(value) = field(property, "value") else { continue };
             let need = match text(property, "type").as_str() {
                 "olm.gvk" => {
-                    self.providers.entry(Api::new(value)).or_default().insert(key.clone());
+                    let index = self.bundles.len();
+                    self.providers.entry(Api::new(value)).or_default().insert(index);
                     continue;
                 }
                 "olm.gvk.required" => Need::Api(Api::new(value)),
@@ -56,8 +60,9 @@ impl Needs {
                 "olm.constraint" => Need::Constraint,
                 _ => continue,
             };
-            self.required.entry(key.clone()).or_default().insert(need);
+            required.insert(need);
         }
+        self.bundles.push(((meta.package.clone(), meta.name.clone()), required));
     }
 }
 

@@ -11,14 +11,17 @@ use super::{
     need::{Key, Needs},
     planner::Planner,
 };
-use crate::{BUNDLE, CHANNEL, Catalog, DEPRECATIONS, Meta, PACKAGE, Unnamed};
+use crate::{
+    BUNDLE, CHANNEL, Catalog, DEPRECATIONS, Meta, PACKAGE, Unnamed, graph::MAX_WORK,
+    version::Versions,
+};
 
 /// The maximum length of a chain of dependencies.
 const MAX_DEPTH: usize = 1_000;
 
-/// The maximum number of comparisons of a version with a range. Each range that a bundle requires is
-/// compared with the versions of a package.
-pub(super) const MAX_COMPARISONS: usize = 20_000_000;
+/// The maximum number of entries and edges at which completing the graphs of channels looks. Each look
+/// takes some tenths of a microsecond.
+pub(super) const MAX_LOOKS: usize = 5_000_000;
 
 /// What remains of a catalog.
 #[derive(Debug, Clone)]
@@ -53,7 +56,10 @@ pub enum Error {
     #[error("the dependencies are nested more than {MAX_DEPTH} levels deep")]
     Depth,
     /// The ranges of the dependencies would have to be compared with too many versions.
-    #[error("the dependencies need more than {MAX_COMPARISONS} comparisons of versions")]
+    #[error(
+        "comparing the versions with the ranges of the dependencies needs more than {MAX_WORK} units \
+         of work"
+    )]
     Work,
 }
 
@@ -67,15 +73,18 @@ impl Plan {
     /// # Errors
     ///
     /// Returns an error if a choice does not exist or contains no version, or if the dependencies
-    /// form too long a chain.
+    /// form too long a chain or need too many comparisons.
     pub fn new(catalog: &Catalog, needs: &Needs, choices: &[Choice]) -> Result<Self, Error> {
-        let mut planner = Planner::new(catalog);
+        let versions = Versions::new(catalog.bundles.iter().map(|bundle| {
+            ((bundle.package.as_str(), bundle.name.as_str()), bundle.plain_version.as_str())
+        }));
+        let mut planner = Planner::new(catalog, &versions, needs);
         for choice in choices {
             planner.choose(choice)?;
         }
         for _ in 0..MAX_DEPTH {
             planner.complete_changed();
-            if !planner.add_dependencies(needs)? {
+            if !planner.add_dependencies()? {
                 return Ok(planner.finish());
             }
         }

@@ -2,48 +2,80 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use unlade_bundle::version::{self, Range, Version};
+use unlade_bundle::version::Version;
 use unlade_text::excerpt::shorten;
 
 use super::{
-    choice::{Channels, Choice, Versions},
+    choice::{Channels, Choice, Versions as Wanted},
     closure::complete,
     need::{Need, Needs},
-    plan::{Error, MAX_COMPARISONS, Plan},
+    plan::{Error, MAX_LOOKS, Plan},
 };
 use crate::{
-    Catalog, graph,
+    Catalog,
+    graph::{self, budget::Budget},
     record::{Channel, Package},
+    version::{Ranked, Versions},
 };
 
 /// A package, and the name of a bundle or a channel in it.
-type Name<'c> = (&'c str, &'c str);
+pub(super) type Name<'c> = (&'c str, &'c str);
 
 /// A valid catalog, and the part of it that is wanted.
 pub(super) struct Planner<'c> {
     packages: BTreeMap<&'c str, (&'c Package, Vec<&'c Channel>)>,
     channels: HashMap<Name<'c>, &'c Channel>,
-    versions: HashMap<(&'c str, &'c str), Version>,
-    /// The channels of each bundle.
-    places: BTreeMap<Name<'c>, Vec<&'c Channel>>,
+    versions: &'c Versions<Name<'c>>,
+    needs: &'c Needs,
+    /// The bundles that are in a channel, sorted by package and name.
+    candidates: Vec<Candidate<'c>>,
+    /// The index of the candidate for each bundle of the needs.
+    by_need: Vec<Option<usize>>,
     /// The wanted entries of each channel.
-    wanted: BTreeMap<(&'c str, &'c str), BTreeSet<&'c str>>,
-    /// The bundles of the wanted entries.
-    kept: BTreeSet<Name<'c>>,
-    /// The kept bundles whose dependencies were not followed yet.
-    new: Vec<Name<'c>>,
+    wanted: BTreeMap<Name<'c>, BTreeSet<&'c str>>,
+    /// The indices of the kept candidates whose dependencies were not followed yet.
+    new: Vec<usize>,
     /// The channels with entries that were added since their graphs were completed.
     changed: BTreeSet<Name<'c>>,
     /// The needs that kept bundles meet.
     met: HashSet<&'c Need>,
-    n_comparisons: usize,
-    /// The number of entries at which completing graphs may still look.
-    budget: usize,
+    /// What comparing versions with ranges may still cost.
+    budget: Budget,
+    /// The number of entries and edges at which completing graphs may still look.
+    looks: usize,
     adjustments: BTreeSet<String>,
 }
 
+/// A bundle that is in a channel.
+///
+/// It has everything that is needed to choose among many bundles for many needs, because finding a
+/// bundle by its name takes time that grows with the name.
+struct Candidate<'c> {
+    package: &'c str,
+    name: &'c str,
+    /// The default channel of the package if the bundle is in it, and otherwise its first channel.
+    channel: &'c str,
+    is_in_default: bool,
+    version: &'c Version,
+    rank: usize,
+    required: Option<&'c BTreeSet<Need>>,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    LeftOut,
+    /// Kept since the last time that dependencies were followed.
+    New,
+    Kept,
+}
+
 impl<'c> Planner<'c> {
-    pub(super) fn new(catalog: &'c Catalog) -> Self {
+    pub(super) fn new(
+        catalog: &'c Catalog,
+        versions: &'c Versions<Name<'c>>,
+        needs: &'c Needs,
+    ) -> Self {
         let mut packages: BTreeMap<_, _> = catalog
             .packages
             .iter()
@@ -57,36 +89,30 @@ impl<'c> Planner<'c> {
         // Of several channels with a name, the first one counts.
         let named = |channel: &'c Channel| ((&*channel.package, &*channel.name), channel);
         let channels = catalog.channels.iter().rev().map(named).collect();
-        let version = |text: &str| version::parse(text).unwrap_or(Version::new(0, 0, 0));
-        let versions = catalog.bundles.iter().map(|bundle| {
-            ((bundle.package.as_str(), bundle.name.as_str()), version(&bundle.plain_version))
-        });
-        let versions = versions.collect();
-        let mut places: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        for channel in &catalog.channels {
-            for entry in &channel.entries {
-                let key = (channel.package.as_str(), entry.name.as_str());
-                places.entry(key).or_default().push(channel);
+        let mut candidates = candidates(&packages, versions);
+        let mut by_need = Vec::new();
+        for ((package, name), required) in &needs.bundles {
+            let found = find(&candidates, (package, name));
+            by_need.push(found);
+            if let Some(candidate) = found.and_then(|index| candidates.get_mut(index)) {
+                candidate.required = Some(required);
             }
         }
         Self {
             packages,
             channels,
             versions,
-            places,
+            needs,
+            candidates,
+            by_need,
             wanted: BTreeMap::new(),
-            kept: BTreeSet::new(),
             new: Vec::new(),
             changed: BTreeSet::new(),
             met: HashSet::new(),
-            n_comparisons: 0,
-            budget: MAX_COMPARISONS,
+            budget: Budget::default(),
+            looks: MAX_LOOKS,
             adjustments: BTreeSet::new(),
         }
-    }
-
-    fn version(&self, package: &str, name: &str) -> Version {
-        self.versions.get(&(package, name)).cloned().unwrap_or(Version::new(0, 0, 0))
     }
 
     pub(super) fn choose(&mut self, choice: &Choice) -> Result<(), Error> {
@@ -111,13 +137,15 @@ impl<'c> Planner<'c> {
         for channel in channels.clone().iter().filter(is_chosen) {
             let names = channel.entries.iter().map(|entry| entry.name.as_str());
             let heads = match choice.versions {
-                Versions::Head => graph::heads(&channel.entries),
+                Wanted::Head => graph::heads(&channel.entries),
                 _ => Vec::new(),
             };
             let is_in_range = |name: &&str| match &choice.versions {
-                Versions::All => true,
-                Versions::Head => heads.contains(name),
-                Versions::Range(range) => range.matches(&self.version(package, name)),
+                Wanted::All => true,
+                Wanted::Head => heads.contains(name),
+                Wanted::Range(range) => {
+                    range.matches(&self.versions.get(&(package, *name)).version)
+                }
             };
             let names: Vec<_> = names.filter(is_in_range).collect();
             if names.is_empty() {
@@ -141,11 +169,19 @@ impl<'c> Planner<'c> {
         let is_new = self.wanted.entry((package, channel)).or_default().insert(name);
         if is_new {
             self.changed.insert((package, channel));
-            if self.kept.insert((package, name)) {
-                self.new.push((package, name));
-            }
+            self.keep(package, name);
         }
         is_new
+    }
+
+    /// Keeps a bundle.
+    fn keep(&mut self, package: &str, name: &str) {
+        let Some(index) = find(&self.candidates, (package, name)) else { return };
+        let Some(candidate) = self.candidates.get_mut(index) else { return };
+        if candidate.state == State::LeftOut {
+            candidate.state = State::New;
+            self.new.push(index);
+        }
     }
 
     /// Adds the entries without which the graphs of the changed channels would be invalid.
@@ -153,15 +189,11 @@ impl<'c> Planner<'c> {
         for (package, name) in std::mem::take(&mut self.changed) {
             let Some(channel) = self.channels.get(&(package, name)) else { continue };
             let mut names = self.wanted.remove(&(package, name)).unwrap_or_default();
-            let mut budget = self.budget;
-            let version = |name: &str| self.version(package, name);
-            let added = complete(&channel.entries, version, &mut names, &mut budget);
-            self.budget = budget;
+            let rank = |name: &str| self.versions.get(&(package, name)).rank;
+            let added = complete(&channel.entries, rank, &mut names, &mut self.looks);
             self.wanted.insert((package, name), names);
             for entry in added {
-                if self.kept.insert((package, entry)) {
-                    self.new.push((package, entry));
-                }
+                self.keep(package, entry);
                 let (name, entry) = (shorten(name), shorten(entry));
                 self.adjustments.insert(format!(
                     "entry {entry} remains in channel {name} of package {package}: its graph would \
@@ -173,15 +205,20 @@ impl<'c> Planner<'c> {
 
     /// Adds what the bundles require that are new since the last call. Returns whether anything was
     /// added. A need that is met stays met, because nothing is removed.
-    pub(super) fn add_dependencies(&mut self, needs: &'c Needs) -> Result<bool, Error> {
+    pub(super) fn add_dependencies(&mut self) -> Result<bool, Error> {
         let mut new = std::mem::take(&mut self.new);
         new.sort_unstable();
+        for index in &new {
+            if let Some(candidate) = self.candidates.get_mut(*index) {
+                candidate.state = State::Kept;
+            }
+        }
         let mut has_added = false;
-        let (mut added, mut chosen) = (HashSet::new(), HashMap::new());
-        for (package, bundle) in new {
-            let key = (package.to_owned(), bundle.to_owned());
-            for need in needs.required.get(&key).into_iter().flatten() {
-                let by = shorten(bundle);
+        let mut chosen = HashMap::new();
+        for index in new {
+            let Some(candidate) = self.candidates.get(index) else { continue };
+            let by = shorten(candidate.name);
+            for need in candidate.required.into_iter().flatten() {
                 if *need == Need::Constraint {
                     let note = format!("bundle {by} has a constraint, which is not followed");
                     self.adjustments.insert(note);
@@ -193,28 +230,28 @@ impl<'c> Planner<'c> {
                 let choice = if let Some(choice) = chosen.get(need) {
                     *choice
                 } else {
-                    let fitting = self.fitting(need, needs)?;
-                    if fitting.iter().any(|it| self.kept.contains(it) && !added.contains(it)) {
+                    let fitting = self.fitting(need)?;
+                    if fitting.iter().any(|it| it.state == State::Kept) {
                         // A bundle that remains anyway is enough.
                         self.met.insert(need);
                         continue;
                     }
-                    *chosen.entry(need).or_insert(self.choose_best(&fitting))
+                    let best = choose_best(&fitting);
+                    let choice = best.map(|best| (best.package, best.channel, best.name));
+                    chosen.insert(need, choice);
+                    choice
                 };
+                let described = shorten(&need.describe());
                 if let Some((package, channel, name)) = choice {
-                    if !self.kept.contains(&(package, name)) {
-                        added.insert((package, name));
-                    }
                     has_added |= self.want(package, channel, name);
                     let (name, channel) = (shorten(name), shorten(channel));
                     self.adjustments.insert(format!(
                         "bundle {name} of package {package} remains in channel {channel}: bundle \
-                         {by} requires {}",
-                        shorten(&need.describe())
+                         {by} requires {described}"
                     ));
                 } else {
-                    let need = shorten(&need.describe());
-                    let note = format!("bundle {by} requires {need}, which no bundle provides");
+                    let note =
+                        format!("bundle {by} requires {described}, which no bundle provides");
                     self.adjustments.insert(note);
                 }
             }
@@ -223,51 +260,27 @@ impl<'c> Planner<'c> {
     }
 
     /// Returns the bundles that meet a need, sorted. A range that is invalid contains no version.
-    fn fitting(&mut self, need: &'c Need, needs: &'c Needs) -> Result<Vec<Name<'c>>, Error> {
-        let mut fitting: Vec<_> = match need {
-            Need::Constraint => Vec::new(),
+    fn fitting(&mut self, need: &Need) -> Result<Vec<&Candidate<'c>>, Error> {
+        match need {
+            Need::Constraint => Ok(Vec::new()),
             Need::Api(api) => {
-                let keys = needs.providers.get(api).into_iter().flatten();
-                keys.map(|(package, name)| (package.as_str(), name.as_str())).collect()
+                let providers = self.needs.providers.get(api).into_iter().flatten();
+                let mut indices: Vec<_> =
+                    providers.filter_map(|index| *self.by_need.get(*index)?).collect();
+                indices.sort_unstable();
+                Ok(indices.into_iter().filter_map(|index| self.candidates.get(index)).collect())
             }
             Need::Package(package, range) => {
-                let Ok(range) = range.parse::<Range>() else { return Ok(Vec::new()) };
-                let names = self.places.range((package.as_str(), "")..);
-                let names = names.map(|(key, _)| *key).take_while(|(it, _)| it == package);
-                let names: Vec<_> = names.collect();
-                self.n_comparisons += names.len();
-                if self.n_comparisons > MAX_COMPARISONS {
-                    return Err(Error::Work);
-                }
-                let is_in_range =
-                    |(package, name): &(&str, &str)| range.matches(&self.version(package, name));
-                names.into_iter().filter(is_in_range).collect()
-            }
-        };
-        fitting.retain(|key| self.places.contains_key(key));
-        Ok(fitting)
-    }
-
-    /// Returns the highest version of the first package, in its default channel if that has any.
-    fn choose_best(&self, keys: &[Name<'c>]) -> Option<(&'c str, &'c str, &'c str)> {
-        let mut best: Option<(bool, Version, (&str, &str, &str))> = None;
-        for &(package, name) in keys {
-            let Some((meta, _)) = self.packages.get(package) else { continue };
-            for channel in self.places.get(&(package, name)).into_iter().flatten() {
-                let is_default = channel.name == meta.default_channel;
-                let version = self.version(package, name);
-                let is_better = best.as_ref().is_none_or(|(was_default, other, (first, ..))| {
-                    (is_default && !*was_default)
-                        || (is_default == *was_default
-                            && *first == package
-                            && version.cmp_precedence(other).is_gt())
-                });
-                if is_better {
-                    best = Some((is_default, version, (&meta.name, &channel.name, name)));
-                }
+                let start = self.candidates.partition_point(|it| it.package < package.as_str());
+                let rest = self.candidates.get(start..).unwrap_or_default();
+                let end = rest.partition_point(|it| it.package == package);
+                let all = rest.get(..end).unwrap_or_default();
+                let versions: Vec<_> = all.iter().map(|it| it.version).collect();
+                let is_in_range = self.budget.compare(range, &versions).map_err(|_| Error::Work)?;
+                let pairs = all.iter().zip(is_in_range);
+                Ok(pairs.filter(|(_, is_in_range)| *is_in_range).map(|(it, _)| it).collect())
             }
         }
-        best.map(|(.., found)| found)
     }
 
     pub(super) fn finish(mut self) -> Plan {
@@ -278,20 +291,15 @@ impl<'c> Planner<'c> {
                 .filter(|channel| self.wanted.contains_key(&(*name, channel.name.as_str())))
                 .collect();
             let is_default = |channel: &&&&Channel| channel.name == package.default_channel;
-            let head = |channel: &Channel| {
+            let head = |channel: &&&&Channel| {
                 let kept = self.wanted.get(&(*name, channel.name.as_str()));
                 let entries = channel
                     .entries
                     .iter()
                     .filter(|entry| kept.is_some_and(|kept| kept.contains(entry.name.as_str())));
-                graph::heads(entries).first().map(|head| self.version(name, head))
+                graph::heads(entries).first().map(|head| self.versions.get(&(*name, *head)).rank)
             };
-            let highest = || {
-                kept.iter().max_by(|a, b| match (head(a), head(b)) {
-                    (Some(a), Some(b)) => a.cmp_precedence(&b),
-                    (a, b) => a.is_some().cmp(&b.is_some()),
-                })
-            };
+            let highest = || kept.iter().max_by_key(head);
             let Some(default) = kept.iter().find(is_default).or_else(highest) else { continue };
             if default.name != package.default_channel {
                 let [new, old] = [&default.name, &package.default_channel].map(|it| shorten(it));
@@ -302,8 +310,8 @@ impl<'c> Planner<'c> {
             default_channels.insert((*name).to_owned(), default.name.clone());
         }
         let own = |text: &str| text.to_owned();
-        let bundles = self.kept.into_iter().map(|(package, name)| (own(package), own(name)));
-        let bundles = bundles.collect();
+        let kept = self.candidates.iter().filter(|it| it.state != State::LeftOut);
+        let bundles = kept.map(|it| (own(it.package), own(it.name))).collect();
         let channels = self.wanted.into_iter().map(|((package, channel), names)| {
             ((own(package), own(channel)), names.into_iter().map(own).collect())
         });
@@ -314,4 +322,61 @@ impl<'c> Planner<'c> {
             adjustments: self.adjustments.into_iter().collect(),
         }
     }
+}
+
+/// Returns the bundles that are in a channel, sorted by package and name.
+fn candidates<'c>(
+    packages: &BTreeMap<&'c str, (&'c Package, Vec<&'c Channel>)>,
+    versions: &'c Versions<Name<'c>>,
+) -> Vec<Candidate<'c>> {
+    let mut candidates = Vec::new();
+    for (package, (meta, channels)) in packages {
+        let mut by_name: BTreeMap<&str, (&str, bool)> = BTreeMap::new();
+        for channel in channels {
+            let place = (channel.name.as_str(), channel.name == meta.default_channel);
+            for entry in &channel.entries {
+                let best = by_name.entry(&entry.name).or_insert(place);
+                if place.1 {
+                    *best = place;
+                }
+            }
+        }
+        candidates.extend(by_name.into_iter().map(|(name, (channel, is_in_default))| {
+            let Ranked { version, rank } = versions.get(&(*package, name));
+            let (required, state) = (None, State::LeftOut);
+            Candidate {
+                package,
+                name,
+                channel,
+                is_in_default,
+                version,
+                rank: *rank,
+                required,
+                state,
+            }
+        }));
+    }
+    candidates
+}
+
+/// Returns the index of a bundle.
+fn find(candidates: &[Candidate<'_>], name: Name<'_>) -> Option<usize> {
+    candidates.binary_search_by(|it| (it.package, it.name).cmp(&name)).ok()
+}
+
+/// Chooses among the bundles that meet a need, sorted: the first package that has one in its default
+/// channel, or else the first package, and the highest version of these.
+fn choose_best<'a, 'c>(fitting: &[&'a Candidate<'c>]) -> Option<&'a Candidate<'c>> {
+    let mut best: Option<&Candidate<'c>> = None;
+    for &it in fitting {
+        let is_better = best.is_none_or(|best| match (it.is_in_default, best.is_in_default) {
+            (true, false) => true,
+            (false, true) => false,
+            _ => it.package == best.package && it.rank > best.rank,
+        });
+        if is_better {
+            best = Some(it);
+        }
+    }
+    best
 }

@@ -1,4 +1,5 @@
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::*;
@@ -246,4 +247,86 @@ fn an_image_set_selects_as_oc_mirror_does() {
     let two = set("{catalog: x}, {catalog: docker://z}").unwrap();
     assert!(matches!(two.choices("y", &catalog), Err(ImageSetError::Catalog { .. })));
     assert_eq!(two.choices("z", &catalog).unwrap().len(), 3);
+}
+
+/// A package: its channels, the first of which is the default, and the numbers of the versions in them.
+type Shape<'s> = (&'s str, &'s [(&'s str, &'s [u32])]);
+
+/// Filters a catalog, so that the package a remains. `more` returns further properties of a bundle.
+fn keep_a(packages: &[Shape<'_>], more: impl Fn(&str, u32) -> String) -> Result<Plan, Error> {
+    let mut text = String::new();
+    for (package, channels) in packages {
+        let default = channels[0].0;
+        _ = writeln!(
+            text,
+            "---\n{{schema: olm.package, name: {package}, defaultChannel: {default}}}"
+        );
+        for (channel, versions) in *channels {
+            let entry = |at: usize| match versions.get(at + 1) {
+                Some(next) => {
+                    format!("{{name: {package}.v{}, replaces: {package}.v{next}}}", versions[at])
+                }
+                None => format!("{{name: {package}.v{}}}", versions[at]),
+            };
+            let entries: Vec<_> = (0..versions.len()).map(entry).collect();
+            let entries = entries.join(", ");
+            _ = writeln!(
+                text,
+                "---\n{{schema: olm.channel, package: {package}, name: {channel}, entries: [{entries}]}}"
+            );
+        }
+        let versions: BTreeSet<_> = channels.iter().flat_map(|(_, versions)| *versions).collect();
+        text.extend(versions.into_iter().map(|n| bundle(package, *n, &more(package, *n))));
+    }
+    let limits = Limits::default();
+    let (mut catalog, needs) = (Catalog::default(), RefCell::new(Needs::default()));
+    catalog.add(File::read_with("c.yaml", text.as_bytes(), &limits, |meta, _| {
+        needs.borrow_mut().add(&meta);
+    }));
+    assert_eq!(catalog.validate(), []);
+    Plan::new(&catalog, &needs.into_inner(), &["a".parse().unwrap()])
+}
+
+const A: Shape<'_> = ("a", &[("s", &[1])]);
+
+/// Returns the property of a bundle that requires versions of the package b.
+fn requirement(range: &str) -> String {
+    let value = format!("{{packageName: b, versionRange: '{range}'}}");
+    format!(", {{type: olm.package.required, value: {value}}}")
+}
+
+#[test]
+fn a_dependency_comes_from_the_first_package_that_has_it_in_its_default_channel() {
+    let b: &[(&str, &[u32])] = &[("s", &[2, 1]), ("t", &[9, 2]), ("u", &[9])];
+    let catalog = [A, ("b", b), ("c", &[("s", &[5, 4])])];
+    // `lowest` is the lowest version that provides the API.
+    for (lowest, expected) in [
+        (1, "bundle b.v2 of package b remains in channel s"),
+        (3, "bundle c.v5 of package c remains in channel s"),
+        (6, "bundle b.v9 of package b remains in channel t"),
+    ] {
+        let plan = keep_a(&catalog, |package, version| match package {
+            "a" => ", {type: olm.gvk.required, value: {group: g, version: v1, kind: K}}".to_owned(),
+            _ if version >= lowest => {
+                ", {type: olm.gvk, value: {group: g, version: v1, kind: K}}".to_owned()
+            }
+            _ => String::new(),
+        });
+        let adjustments = plan.unwrap().adjustments;
+        let expected = format!("{expected}: bundle a.v1 requires API K g/v1");
+        assert!(adjustments.contains(&expected), "{adjustments:#?}");
+    }
+}
+
+#[test]
+fn comparisons_with_long_ranges_are_limited() {
+    let versions: Vec<_> = (0..1_000).rev().collect();
+    let plan = |range: &str| {
+        let own = requirement(range);
+        let more = |package: &str, _| if package == "a" { own.clone() } else { String::new() };
+        keep_a(&[A, ("b", &[("s", &versions)])], more).map(|plan| plan.adjustments.len())
+    };
+    assert_eq!(plan("<1.0.0"), Ok(1));
+    let long = "<0.0.0 || ".repeat(220_000) + "<1.0.0";
+    assert_eq!(plan(&long), Err(Error::Work));
 }

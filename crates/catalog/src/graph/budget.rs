@@ -17,7 +17,7 @@ pub const MAX_TEXT: usize = 16 << 20;
 pub const MAX_WORK: usize = 2 << 30;
 
 /// What the graphs may still cost.
-pub(super) struct Budget {
+pub(crate) struct Budget {
     edges: Counter,
     text: Counter,
     work: Counter,
@@ -44,7 +44,7 @@ impl Budget {
 
     /// Returns whether the versions are in the range with the text `text`. For a range that is invalid,
     /// and so contains none, the list is empty: every entry can have one.
-    pub(super) fn compare(
+    pub(crate) fn compare(
         &mut self,
         text: &str,
         versions: &[&Version],

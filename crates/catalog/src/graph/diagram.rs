@@ -1,17 +1,21 @@
 //! [`Diagram`]: the graphs of a catalog with marks, for programs that draw them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, btree_map};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet, HashMap, btree_map},
+};
 
 use super::{
     budget::Budget,
     heads,
-    selection::{Error, Selection, Versions, select},
+    selection::{Error, Selection, select, versions},
     skipped, stranded,
 };
 use crate::{
     BUNDLE, CHANNEL,
     catalog::Catalog,
     record::{Channel, Entry},
+    version::Versions,
 };
 
 /// The graphs of the selected channels.
@@ -96,7 +100,7 @@ impl Diagram {
         selection: &Selection<'_>,
         mut budget: Budget,
     ) -> Result<Self, Error> {
-        let versions = Versions::new(catalog);
+        let versions = versions(catalog);
         let mut channels = select(catalog, selection, &versions)?;
         channels.sort_by(|a, b| (&a.package, &a.name).cmp(&(&b.package, &b.name)));
         let mut deprecated: HashMap<_, BTreeSet<_>> = HashMap::new();
@@ -137,7 +141,7 @@ impl Edge {
     }
 }
 
-fn nodes(channel: &Channel, versions: &Versions<'_>, deprecated: &BTreeSet<&str>) -> Vec<Node> {
+fn nodes(channel: &Channel, versions: &Versions<&str>, deprecated: &BTreeSet<&str>) -> Vec<Node> {
     let entries = &channel.entries;
     let (skipped, heads) = (skipped(entries), BTreeSet::from_iter(heads(entries)));
     let stranded = BTreeSet::from_iter(stranded(entries));
@@ -145,8 +149,8 @@ fn nodes(channel: &Channel, versions: &Versions<'_>, deprecated: &BTreeSet<&str>
     let targets = entries.iter().flat_map(Entry::targets);
     let names: BTreeSet<_> = own.iter().copied().chain(targets).collect();
     // Finding the version of a name takes longer than the comparison of two.
-    let mut names: Vec<_> = names.into_iter().map(|name| (versions.get(name), name)).collect();
-    names.sort_by(|(a, _), (b, _)| b.cmp_precedence(a));
+    let mut names: Vec<_> = names.into_iter().map(|name| (versions.get(name).rank, name)).collect();
+    names.sort_by_key(|(rank, _)| Reverse(*rank));
     let node = |(_, name): (_, &str)| Node {
         name: name.to_owned(),
         is_head: heads.contains(name),
@@ -162,10 +166,11 @@ fn nodes(channel: &Channel, versions: &Versions<'_>, deprecated: &BTreeSet<&str>
 fn edges(
     channel: &Channel,
     nodes: &[Node],
-    versions: &Versions<'_>,
+    versions: &Versions<&str>,
     budget: &mut Budget,
 ) -> Result<Vec<Edge>, Error> {
-    let own_versions: Vec<_> = nodes.iter().map(|node| versions.get(&node.name)).collect();
+    let own_versions: Vec<_> =
+        nodes.iter().map(|node| &versions.get(node.name.as_str()).version).collect();
     let indices: HashMap<_, _> =
         nodes.iter().enumerate().map(|(index, node)| (node.name.as_str(), index)).collect();
     let mut edges: BTreeMap<(usize, usize), Edge> = BTreeMap::new();

@@ -12,6 +12,7 @@
 //! ```
 
 use std::{
+    cmp::Reverse,
     collections::{BTreeMap, BTreeSet, HashSet},
     fmt::{self, Write as _},
     rc::Rc,
@@ -23,13 +24,14 @@ use super::{
     budget::Budget,
     escape::{mermaid_id, mermaid_label, mermaid_range},
     heads,
-    selection::{Error, Selection, Versions, select},
+    selection::{Error, Selection, select, versions},
     skipped, stranded,
 };
 use crate::{
     BUNDLE, CHANNEL, PACKAGE,
     catalog::Catalog,
     record::{Channel, Entry},
+    version::Versions,
 };
 
 /// What the text shows besides the edges and the deprecations.
@@ -67,7 +69,7 @@ pub(super) fn write_with_budget(
     style: Style,
     budget: Budget,
 ) -> Result<String, Error> {
-    let versions = Versions::new(catalog);
+    let versions = versions(catalog);
     let channels = select(catalog, selection, &versions)?;
     let mut writer = Writer::new(catalog, versions, style, budget);
     for channel in &channels {
@@ -80,7 +82,7 @@ pub(super) fn write_with_budget(
 const CLASSES: [&str; 5] = ["deprecated", "deprecatedskipped", "head", "skipped", "stranded"];
 
 struct Writer<'c> {
-    versions: Rc<Versions<'c>>,
+    versions: Rc<Versions<&'c str>>,
     deprecated: Deprecated<'c>,
     style: Style,
     budget: Budget,
@@ -118,7 +120,12 @@ impl<'c> Deprecated<'c> {
 }
 
 impl<'c> Writer<'c> {
-    fn new(catalog: &'c Catalog, versions: Versions<'c>, style: Style, budget: Budget) -> Self {
+    fn new(
+        catalog: &'c Catalog,
+        versions: Versions<&'c str>,
+        style: Style,
+        budget: Budget,
+    ) -> Self {
         Self {
             versions: Rc::new(versions),
             deprecated: Deprecated::new(catalog),
@@ -145,10 +152,13 @@ impl<'c> Writer<'c> {
             self.styled.push(id.clone());
         }
         let catalog_versions = Rc::clone(&self.versions);
+        let get = |entry: &Entry| catalog_versions.get(entry.name.as_str());
+        // Most channels have no ranges, and need only the ranks.
+        let has_ranges = entries.iter().any(|entry| !entry.skip_range.is_empty());
         let versions: Vec<_> =
-            entries.iter().map(|entry| catalog_versions.get(&entry.name)).collect();
-        let mut sorted: Vec<_> = versions.iter().zip(entries).collect();
-        sorted.sort_by(|(a, _), (b, _)| b.cmp_precedence(a));
+            entries.iter().filter(|_| has_ranges).map(|entry| &get(entry).version).collect();
+        let mut sorted: Vec<_> = entries.iter().map(|entry| (get(entry).rank, entry)).collect();
+        sorted.sort_by_key(|(rank, _)| Reverse(*rank));
         let mut names_skipped = HashSet::new();
         for (_, entry) in sorted {
             self.entry(&id, entry, (entries, &versions), &mut names_skipped, &mut text)?;

@@ -1,14 +1,14 @@
 //! [`Selection`]: which part of the graphs is drawn.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
-use unlade_bundle::version::{self, Range, Version};
+use unlade_bundle::version::Range;
 use unlade_text::excerpt;
 
 use crate::{
     catalog::Catalog,
     record::{Channel, Entry},
+    version::Versions,
 };
 
 /// The part of the graphs that is drawn. The fields have the meaning of the options of
@@ -49,39 +49,20 @@ pub enum Error {
     },
 }
 
-/// The versions of all bundles by their names. As in upstream, the first bundle with a name is
+/// Returns the versions of all bundles by their names. As in upstream, the first bundle with a name is
 /// used, whatever its package is.
-pub(super) struct Versions<'c> {
-    by_name: HashMap<&'c str, Version>,
-    zero: Version,
+pub(super) fn versions(catalog: &Catalog) -> Versions<&str> {
+    Versions::new(catalog.bundles.iter().map(|it| (it.name.as_str(), it.plain_version.as_str())))
 }
-
-impl<'c> Versions<'c> {
-    pub(super) fn new(catalog: &'c Catalog) -> Self {
-        let mut by_name = HashMap::new();
-        for bundle in &catalog.bundles {
-            let version = || version::parse(&bundle.plain_version).unwrap_or(ZERO);
-            by_name.entry(bundle.name.as_str()).or_insert_with(version);
-        }
-        Self { by_name, zero: ZERO }
-    }
-
-    /// Returns the version of a bundle. As in upstream, it is 0.0.0 if the bundle does not exist.
-    pub(super) fn get(&self, name: &str) -> &Version {
-        self.by_name.get(name).unwrap_or(&self.zero)
-    }
-}
-
-const ZERO: Version = Version::new(0, 0, 0);
 
 /// Returns the selected channels with their selected entries, sorted by the names of the channels
 /// (operator-registry `alpha/declcfg/write.go`, `filterChannel`).
 pub(super) fn select<'c>(
     catalog: &'c Catalog,
     selection: &Selection<'_>,
-    versions: &Versions<'_>,
+    versions: &Versions<&str>,
 ) -> Result<Vec<Cow<'c, Channel>>, Error> {
-    if let Some(name) = selection.minimum.filter(|name| !versions.by_name.contains_key(name)) {
+    if let Some(name) = selection.minimum.filter(|name| !versions.contains(*name)) {
         return Err(Error::UnknownMinimum(name.to_owned()));
     }
     let has_minimum = |channel: &&Channel| {
@@ -108,9 +89,9 @@ pub(super) fn select<'c>(
 
 /// Removes the edges of an entry to versions below that of `minimum`. Returns whether the entry is
 /// to be drawn.
-fn cut(entry: &mut Entry, minimum: &str, versions: &Versions<'_>) -> bool {
+fn cut(entry: &mut Entry, minimum: &str, versions: &Versions<&str>) -> bool {
     let floor = versions.get(minimum);
-    let is_above = |name: &str| versions.get(name).cmp_precedence(floor).is_ge();
+    let is_above = |name: &str| versions.get(name).rank >= floor.rank;
     let had_edges = has_edges(entry);
     if entry.name == minimum {
         *entry = Entry { name: std::mem::take(&mut entry.name), ..Entry::default() };
@@ -120,7 +101,7 @@ fn cut(entry: &mut Entry, minimum: &str, versions: &Versions<'_>) -> bool {
         entry.replaces.clear();
     }
     entry.skips.retain(|name| is_above(name));
-    if !entry.skip_range.parse::<Range>().is_ok_and(|range| range.matches(floor)) {
+    if !entry.skip_range.parse::<Range>().is_ok_and(|range| range.matches(&floor.version)) {
         entry.skip_range.clear();
     }
     has_edges(entry) || (!had_edges && is_above(&entry.name))

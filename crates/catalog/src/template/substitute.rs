@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use semver::{BuildMetadata, Prerelease, Version};
 use unlade_bundle::typed::field;
+use unlade_text::excerpt::shorten;
 use unlade_yaml::json::Value;
 
 use super::{Bundles, Error, catalog, check, entries, package, parse, validate};
@@ -77,7 +78,8 @@ pub(super) fn render(
         for channel in &mut catalog.channels {
             substitute(&mut channel.entries, &base, &bundle.name);
         }
-        catalog.add(File::read(&image, rendered.json.as_bytes(), limits));
+        // The name of the file is a part of each message.
+        catalog.add(File::read(&shorten(&image), rendered.json.as_bytes(), limits));
         rendered_metas.push(rendered.json);
         bundles.entry(bundle.name.clone()).or_insert(bundle);
         let entries = catalog.channels.iter().flat_map(|channel| &channel.entries);
@@ -153,7 +155,7 @@ fn version_of(bundle: &Meta, limits: &Limits) -> Result<(Version, Option<Prerele
         (None, Ok(release)) => Ok((version, Some(release))),
         _ => Err(Error::Package {
             name: bundle.name.clone(),
-            problem: format!("{release:?} is not a release"),
+            problem: format!("{:?} is not a release", shorten(&release)),
         }),
     }
 }

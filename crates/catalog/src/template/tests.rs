@@ -123,6 +123,44 @@ fn a_substitute_takes_the_place_of_its_base() {
 }
 
 #[test]
+fn errors_show_the_beginnings_of_long_names() {
+    let long = "a".repeat(10_000);
+    let semver = |images: &str| {
+        format!("schema: olm.semver\nstable: {{bundles: [{images}]}}\n? {long}\n: 1")
+    };
+    let two = |first: &str, second: &str| {
+        let images = [first, second].map(|image| format!("{{image: '{image}'}}")).join(",");
+        format!("schema: olm.semver\nfast: {{bundles: [{images}]}}")
+    };
+    let basic = |fields: &str| {
+        format!("schema: olm.template.basic\nentries: [{{schema: olm.bundle, {fields}}}]")
+    };
+    let substitution = |base: &str, name: &str| {
+        let substitutions = format!("substitutions: [{{base: {base}, name: '{name}'}}]");
+        format!("schema: olm.template.substitutes\nentries:{ENTRIES}{substitutions}")
+    };
+    for (text, expected) in [
+        (format!("schema: {long}"), "is not the schema of a template"),
+        (semver(""), "is unknown"),
+        (format!("schema: olm.semver\ndefaultChannelTypePreference: {long}"), "is not generated"),
+        (two(&long, ""), "failed to render the bundle aaa"),
+        (two(&format!("{long}\":1.0.0"), ""), "was not rendered as a valid bundle"),
+        (two(&format!("a:{long}"), ""), "the bundle a.vaaa"),
+        (two(&format!("{long}:1.0.0"), "b:1.0.0"), "the bundle b.v1.0.0 belongs to the package b"),
+        (two(&format!("a:1.0.0+{long}"), "a:1.0.0"), "differ only in their build metadata"),
+        (basic(&format!("name: {long}, package: a")), "may have only an image and a name"),
+        (substitution(&long, "a:1.1.0"), "the bundle is not in the catalog"),
+        (substitution("a.v1.0.0", &format!("a:0.0.1-{long}")), "its version is not higher"),
+        (substitution("a.v1.0.0", &format!("A{long}:2.0.0")), "the catalog is invalid"),
+    ] {
+        let error = rendered(&text).unwrap_err().to_string();
+        assert!(error.contains(expected) && error.len() < 1_300, "{expected}: {error}");
+    }
+    let duplicate = Error::Duplicate(long.clone()).to_string();
+    assert!(duplicate.len() < 400, "{duplicate}");
+}
+
+#[test]
 fn a_template_has_at_most_a_thousand_substitutions() {
     // Each is refused before the next, so the limit must be checked first.
     let text = format!(

@@ -34,6 +34,12 @@ pub(super) const FAMILIES: &[Family] = &[
     family("cycle", |n| {
         channel(&count(n, |n| format!("- {{name: e{n}, replaces: e{}}}\n", n + 1)))
     }),
+    family("downgrades-to-a-long-version", |n| {
+        let long = bundle(0, "").replace("1.0.0", &format!("9.0.0-{}", "a".repeat(n / 2)));
+        let bundles = long + &bundle(1, "");
+        let entries = repeat("- {name: b1, replaces: b0}\n", n / 2);
+        [bundles.into_bytes(), b"---\n".to_vec(), channel(&entries)].concat()
+    }),
     family("skips", |n| {
         channel(&format!("- {{name: e, skips: [{}]}}\n", count(n, |n| format!("s{n},"))))
     }),
@@ -75,7 +81,9 @@ pub(super) const FAMILIES: &[Family] = &[
             repeat("{},", n / 2)
         )
         .into()
-    }),
+    })
+    // The size from which the text of the graphs passes its limit.
+    .from(16 << 10),
     family("long-name", |n| PACKAGE.replace("tea", &repeat("a", n)).into()),
     family("nested", |n| {
         format!("schema: x\nvalue: {}\n", "[".repeat(n.min(9_000)) + &repeat("a,", n)).into()

@@ -54,6 +54,30 @@ pub(super) const FAMILIES: &[Family] = &[
         let bundles: String = (0..count).map(|n| bundle("tea", n, "")).collect();
         (package("tea", "c0") + &channels + &bundles).into()
     }),
+    family("long-version-in-channels", |n| {
+        let channel = |n| single("tea", &format!("c{n}"), "{\"name\":\"b0\"}");
+        let channels: String = (0..=n / 180).map(channel).collect();
+        let version = format!("1.0.11-{}", "a".repeat(n / 2));
+        (package("tea", "c0") + &channels + &versioned("tea", 0, &version, "")).into()
+    }),
+    family("dotted-versions-in-channels", |n| {
+        // A range that leaves out the default channel compares the heads of the others.
+        let default = single("tea", "c", "{\"name\":\"b9\"}") + &bundle("tea", 9, "");
+        let entries = format!("{{{}}},{{{}}}", named(0), replaces(1, "").replace("b2", "b0"));
+        let channel = |n| single("tea", &format!("c{n}"), &entries);
+        let channels: String = (0..=n / 330).map(channel).collect();
+        let version = |last: usize| format!("1.0.11-{}{last}", repeat("a.", n / 4));
+        let bundle = |n| versioned("tea", n, &version(n), "");
+        (package("tea", "c") + &default + &channels + &bundle(0) + &bundle(1)).into()
+    }),
+    family("gaps-in-a-channel", |n| {
+        // Ranges leave out each twentieth entry of the chain.
+        let count = n / 240 + 1;
+        let entries: Vec<_> = (0..count).map(|n| format!("{{{}}}", replaces(n, ""))).collect();
+        let version = |n| if n % 20 == 10 { format!("0.0.{n}") } else { format!("1.0.11-{n}") };
+        let bundles: String = (0..count).map(|n| versioned("tea", n, &version(n), "")).collect();
+        (package("tea", "c") + &single("tea", "c", &entries.join(",")) + &bundles).into()
+    }),
     family("valid-packages", |n| packages(n / 330, |_| String::new())),
     family("deprecated", |n| {
         let count = n / 310;
@@ -74,6 +98,20 @@ pub(super) const FAMILIES: &[Family] = &[
     family("dependencies-of-all", |n| {
         let count = usize::isqrt(n / 90);
         packages(count, |_| (0..count).map(|n| required(&format!("p{n}"))).collect())
+    }),
+    family("ranges-of-a-bundle-in-many-channels", |n| {
+        let ranges = (0..n / 190).map(|n| required_range("pot", &format!(">=0.0.{n}")));
+        let channel = |n| single("pot", &format!("c{n}"), "{\"name\":\"b0\"}");
+        let channels: String = (0..=n / 180).map(channel).collect();
+        (requiring(&ranges.collect::<String>()) + &channels + &bundle("pot", 0, "")).into()
+    }),
+    family("long-required-range", |n| {
+        let range = repeat("<1.0.0 || ", n / 2) + "<1.0.0";
+        let count = n / 500 + 1;
+        let entries: Vec<_> = (0..count).map(|n| format!("{{{}}}", replaces(n, ""))).collect();
+        let bundles: String = (0..count).map(|n| bundle("pot", n, "")).collect();
+        let channel = single("pot", "c0", &entries.join(","));
+        (requiring(&required_range("pot", &range)) + &channel + &bundles).into()
     }),
     family("same-api", |n| {
         packages(n / 510, |_| [api("olm.gvk"), api("olm.gvk.required")].concat())
@@ -110,6 +148,17 @@ pub(super) const FAMILIES: &[Family] = &[
         let bundle = |n| bundle("tea", n, "").replacen("\"b", &format!("\"{name}"), 1);
         let bundles: String = (0..count.max(1)).map(bundle).collect();
         (package("tea", "c") + &single("tea", "c", &entries.join(",")) + &bundles).into()
+    })
+    .from(16 << 10),
+    family("apis-of-a-long-name", |n| {
+        let each = |n| {
+            let kind = if n % 2 == 0 { "olm.gvk" } else { "olm.gvk.required" };
+            api(kind).replace("\"C\"", &format!("\"C{n}\""))
+        };
+        let bundle = bundle("tea", 0, &(0..n / 160).map(each).collect::<String>());
+        let text =
+            package("tea", "c") + &single("tea", "c", &format!("{{{}}}", named(0))) + &bundle;
+        text.replace("\"b0\"", &format!("\"{}\"", "b".repeat(n / 4))).into()
     }),
     family("names-that-are-paths", |n| {
         let text = String::from_utf8(channel(n / 290, |n| replaces(n, ""), "")).unwrap_or_default();
@@ -119,7 +168,8 @@ pub(super) const FAMILIES: &[Family] = &[
         let other =
             |n| format!("{{\"schema\":\"example.com/s{n}\",\"package\":\"tea\",\"v\":{n}}}\n");
         channel(1, named, &(0..n / 55).map(other).collect::<String>())
-    }),
+    })
+    .from(16 << 10),
     family("other-schema-deep", |n| {
         let deep = ["[".repeat(9_000.min(n / 4)), "]".repeat(9_000.min(n / 4))].concat();
         let other = format!("{{\"schema\":\"x\",\"package\":\"tea\",\"v\":{deep}}}\n");
@@ -143,7 +193,11 @@ fn single(package: &str, name: &str, entries: &str) -> String {
 
 /// Returns a bundle named after its number, with further properties.
 fn bundle(package: &str, n: usize, properties: &str) -> String {
-    let value = format!(r#"{{"packageName":"{package}","version":"1.0.{n}"}}"#);
+    versioned(package, n, &format!("1.0.{n}"), properties)
+}
+
+fn versioned(package: &str, n: usize, version: &str, properties: &str) -> String {
+    let value = format!(r#"{{"packageName":"{package}","version":"{version}"}}"#);
     format!(
         "{{\"schema\":\"olm.bundle\",\"name\":\"b{n}\",\"package\":\"{package}\",\"image\":\"r.example/b:{n}\",\
          \"properties\":[{{\"type\":\"olm.package\",\"value\":{value}}}{properties}]}}\n"
@@ -182,8 +236,19 @@ fn replaces(n: usize, more: &str) -> String {
     format!(r#""name":"b{n}","replaces":"b{}"{more}"#, n + 1)
 }
 
+/// Returns the package "tea" with one bundle that has these properties, and the package "pot" without
+/// its channels and bundles.
+fn requiring(properties: &str) -> String {
+    let tea = single("tea", "c", &format!("{{{}}}", named(0))) + &bundle("tea", 0, properties);
+    package("tea", "c") + &tea + &package("pot", "c0")
+}
+
 fn required(package: &str) -> String {
-    let value = format!(r#"{{"packageName":"{package}","versionRange":">=1.0.0"}}"#);
+    required_range(package, ">=1.0.0")
+}
+
+fn required_range(package: &str, range: &str) -> String {
+    let value = format!(r#"{{"packageName":"{package}","versionRange":"{range}"}}"#);
     format!(r#",{{"type":"olm.package.required","value":{value}}}"#)
 }
 

@@ -1,10 +1,10 @@
 //! Templates of catalogs, manifests that become bundles of catalogs, and requests to the server.
 
-use super::{FROM_BOUNDED, Family, count, repeat};
+use super::{Family, count, repeat};
 use crate::Entry;
 
 /// The size from which the skipped names of a template pass their limit.
-const FROM_SKIPS: usize = 64 << 10;
+const FROM_SKIPS: usize = 32 << 10;
 
 const fn template(name: &'static str, generate: fn(usize) -> Vec<u8>) -> Family {
     Family::new(Entry::Template, name, generate)
@@ -43,8 +43,7 @@ pub(super) const FAMILIES: &[Family] = &[
         let chain: String = (0..count).map(entry).collect();
         let substitution = |n| format!("- {{name: 'r.example/b:2.0.{n}', base: b{n}}}\n");
         substitutes(&chain, count, &(0..count.min(900)).map(substitution).collect::<String>())
-    })
-    .from(FROM_BOUNDED),
+    }),
     template("substitutions-of-one-another", |n| {
         let substitution = |n| {
             let base = if n == 0 { "b0".to_owned() } else { format!("tea.v2.0.{}", n - 1) };
@@ -52,8 +51,7 @@ pub(super) const FAMILIES: &[Family] = &[
         };
         let count = (n / 50).min(900);
         substitutes("{name: b0}", 1, &(0..count).map(substitution).collect::<String>())
-    })
-    .from(FROM_SKIPS),
+    }),
     template("too-many-substitutions", |n| {
         substitutes("{name: b0}", 1, &repeat("- {name: 'r.example/b:2.0.0', base: b0}\n", n))
     }),
