@@ -27,7 +27,7 @@ pub(super) fn file(input: &[u8]) {
 
 /// The size up to which a written meta is read again, in bytes. It is below the sizes of which the costs
 /// are compared, so that no meta is read again at some of them only.
-const REREAD: usize = 4 << 10;
+const REREAD: usize = 1 << 10;
 
 /// The size up to which graphs are drawn from an entry on too, in bytes.
 const CHECKED: usize = 64 << 10;
