@@ -8,12 +8,14 @@ use std::path::Path;
 use unlade_oci::build::{Data, Entry, Image, Kind};
 
 /// Writes the files, directories and links of all layers into a new directory, with their modes;
-/// they belong to the user of this process. Of several with the same path, the last one remains.
+/// they belong to the user of this process. A later entry replaces
+/// a file or a link with the same path.
 ///
 /// # Errors
 ///
-/// Returns an error if `directory` exists, if a file cannot be read or written, or if the image
-/// contains anything except files, directories and symbolic links.
+/// Returns an error if `directory` exists, if a file cannot be read or written, if a file or a
+/// link has the path of a directory, or if the image contains anything except files, directories and
+/// symbolic links.
 pub fn write(image: &Image, directory: &Path) -> io::Result<()> {
     fs::create_dir(directory)?;
     fs::set_permissions(directory, Permissions::from_mode(0o755))?;

@@ -110,13 +110,18 @@ impl<'r> Retrier<'r> {
                 self.had_outage.store(true, Ordering::Relaxed);
             }
             let is_starting = failure.reason == Reason::Forbidden
-                && self.had_outage.load(Ordering::Relaxed)
+                && self.had_outage()
                 && first_denial.get_or_insert_with(Instant::now).elapsed() < STARTING;
             if !failure.is_transient && !is_starting {
                 return Err(failure);
             }
             self.pause(failure, waits.pause().max(at_least), &wait).await?;
         }
+    }
+
+    /// Checks whether a request was not answered, so that the API server may have carried it out.
+    pub(crate) fn had_outage(&self) -> bool {
+        self.had_outage.load(Ordering::Relaxed)
     }
 
     /// Waits before the next try, or returns the failure if the deadline comes first.

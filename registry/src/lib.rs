@@ -77,7 +77,7 @@ pub struct Options {
     pub limits: Limits,
     /// The connections that clients share.
     pub connections: Connections,
-    /// The number of images that are read at the same time, with 0 for one. They share the
+    /// The number of images that are read at the same time, 0 counts as 1. They share the
     /// [`TRANSFERS`](unlade_oci::limit::TRANSFERS), and the part of the cache that is filled in
     /// advance.
     pub readers: usize,

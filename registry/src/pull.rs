@@ -207,9 +207,8 @@ impl Origin for Remote {
         let Ok((_, _, client)) = self.chosen() else { return };
         let Some(cache) = &client.cache else { return };
         let transfers = self.max_readers();
-        // Blobs that are not kept would be read twice. A single transfer is as fast when the blob is
-        // used.
-        if transfers == 1 || !cache.is_usable() {
+        // With a single transfer, reading in advance saves no time.
+        if transfers == 1 {
             return;
         }
         let mut left = cache.max_size() / self.readers as u64;
@@ -221,6 +220,10 @@ impl Origin for Remote {
                 left -= size;
                 wanted.push(part);
             }
+        }
+        // Blobs that are not kept would be read twice.
+        if wanted.is_empty() || !cache.is_usable() {
+            return;
         }
         // The first error stops this. The reader of the image encounters it again, and reports it.
         _ = parallel::each(&wanted, transfers, |part, turn| {

@@ -185,7 +185,8 @@ impl Served {
 
     fn respond(&self, status: StatusCode, body: Body) -> Response {
         let mut response = (status, body).into_response();
-        // The layer for the compression would add it to compressed responses only.
+        // The compression layer adds it only to responses that it could compress, so not to a 304 or a
+        // part.
         response.headers_mut().insert(VARY, ACCEPT_ENCODING.into());
         response.headers_mut().typed_insert(self.etag.clone());
         response.headers_mut().typed_insert(LastModified::from(self.modified));

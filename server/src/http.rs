@@ -18,7 +18,7 @@ use crate::connection::{self, Cut};
 const MAX_HEAD: usize = 64 << 10;
 
 /// The time in which a client must send the head of a request, also of the next one on the same
-/// connection. The first bytes must arrive [earlier](connection). There is no keepalive.
+/// connection. The first bytes must arrive [earlier](connection). The server sends no pings over HTTP/1.1.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The time after which a connection ends, even if the client still reads. Without it, clients that

@@ -209,14 +209,18 @@ impl Server {
             drop(running);
             served
         };
-        let serving = future::join3(grpc, OptionFuture::from(http), OptionFuture::from(metrics));
+        let others = future::join(OptionFuture::from(http), OptionFuture::from(metrics));
+        let serving = future::try_join(grpc, others.map(Ok));
         let end = async {
             // It fails when the sender is dropped, which is the end too.
             _ = is_serving.wait_for(|is_serving| !is_serving).await;
             sleep(grace).await;
         };
         match future::select(pin!(serving), pin!(end)).await {
-            Either::Left(((served, ..), _)) => Ok(served?),
+            Either::Left((served, _)) => {
+                served?;
+                Ok(())
+            }
             Either::Right(_) => {
                 tracing::warn!("terminated the calls that did not end within the grace period");
                 Ok(())

@@ -68,7 +68,7 @@ pub(crate) enum Error {
 }
 
 impl Error {
-    /// Returns what makes the error of a file or folder.
+    /// Returns a function that converts an I/O error on `path`.
     pub(crate) fn file(path: &Path) -> impl Fn(io::Error) -> Self + Copy {
         move |source| Self::File { path: path.display().to_string(), source }
     }

@@ -213,8 +213,8 @@ fn flags(libc: Libc) -> Vec<String> {
     let constant = ["-Ctarget-feature=+crt-static", "-Clink-arg=-Wl,--build-id=none"];
     let mut flags: Vec<_> = constant.map(str::to_owned).into();
     if libc == Libc::Glibc {
-        // Relocations would be 4 % of the program. glibc understands the short form since
-        // 2.36, and linkers that do not know it ignore the option.
+        // Relocations would be 4 % of the program. glibc understands the short form since 2.36,
+        // which `Toolchain` checks, and linkers that do not know it ignore the option.
         flags.push("-Clink-arg=-Wl,-z,pack-relative-relocs".to_owned());
     }
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);

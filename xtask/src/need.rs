@@ -250,9 +250,9 @@ impl Plan {
                 }
             }
         }
-        for need in NEEDS.iter().filter(|need| matches!(need.supply, Supply::Package(_))) {
-            let is_missing = self.packages.contains(&need.name) && !command::is_on_path(need.name);
-            if is_missing {
+        for need in &NEEDS {
+            let Supply::Package(package) = need.supply else { continue };
+            if self.packages.contains(&package) && !command::is_on_path(need.name) {
                 self.unmet.push((need.name, need.hint.to_owned()));
             }
         }

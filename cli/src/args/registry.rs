@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args as Group};
-use unlade_registry::{Configuration, Login, Options, Tls, credential::Stored};
+use unlade_registry::{Configuration, Connections, Login, Options, Tls, credential::Stored};
 
 use super::{CachePlace, Connection};
 use crate::{connection, error::Error, source};
@@ -67,10 +67,12 @@ impl Registry {
     ) -> Result<(Options, Options), Error> {
         let secrets = connection::read_pull_secrets(&Connection::default(), &self.pull_secret)?;
         let cache = self.cache.open();
+        let connections = Connections::default();
         let options = |authfile: Option<PathBuf>, secrets| {
             let mut client = self.client.clone();
             client.authfile = authfile.or(client.authfile);
-            Options { cache: cache.clone(), ..client.options(secrets) }
+            let (cache, connections) = (cache.clone(), connections.clone());
+            Options { cache, connections, ..client.options(secrets) }
         };
         Ok((options(source, secrets), options(destination, Vec::new())))
     }

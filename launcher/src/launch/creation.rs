@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use unlade_config_map::record::LAUNCH;
 
 use super::Launch;
-use crate::call::Reply;
+use crate::call::{Reply, Retrier};
 use crate::{Failure, object::Kind};
 
 /// The outcome of creating an object.
@@ -67,9 +67,16 @@ impl Creations {
 
 impl Launch<'_> {
     /// Creates an object that carries the id of this launch.
-    pub(super) async fn create<K: Kind>(&self, mut object: K) -> Result<Created<K>, Failure> {
+    pub(super) async fn create<K: Kind>(&self, object: K) -> Result<Created<K>, Failure> {
+        self.create_with(&self.retrier(), object).await
+    }
+
+    async fn create_with<K: Kind>(
+        &self,
+        retrier: &Retrier<'_>,
+        mut object: K,
+    ) -> Result<Created<K>, Failure> {
         let api = self.api::<K>();
-        let retrier = self.retrier();
         let (kind, name) = (K::kind(&()), object.name_any());
         object.annotations_mut().insert(LAUNCH.to_owned(), self.id.clone());
         let doing = format!("create {kind} {name}");
@@ -88,7 +95,11 @@ impl Launch<'_> {
 
     /// Creates a Job. [`Launcher::cancel`](crate::Launcher::cancel) knows about it even before the
     /// API server has answered.
-    pub(super) async fn create_job(&self, job: Job) -> Result<Created<Job>, Failure> {
+    pub(super) async fn create_job(
+        &self,
+        retrier: &Retrier<'_>,
+        job: Job,
+    ) -> Result<Created<Job>, Failure> {
         let creation = Creation {
             namespace: self.request.namespace.clone(),
             config_map: self.plan.name().to_owned(),
@@ -96,7 +107,7 @@ impl Launch<'_> {
             launch: self.id.clone(),
         };
         self.launcher.creations.insert(creation.clone());
-        let created = Box::pin(self.create(job)).await;
+        let created = Box::pin(self.create_with(retrier, job)).await;
         self.launcher.creations.remove(&creation);
         created
     }

@@ -35,7 +35,7 @@ impl Launch<'_> {
         facts: &Facts,
     ) -> Result<Created<Job>, Failure> {
         let Some(secret) = self.plan.secret(&job.name_any(), Some(&self.id), facts) else {
-            return self.create_job(job).await;
+            return self.create_job(&self.retrier(), job).await;
         };
         attach(&mut job, &secret);
         let name = secret.name_any();
@@ -54,11 +54,12 @@ impl Launch<'_> {
             }
         };
         self.set_lent(Some(Lent { name: name.clone(), uid: secret.uid() }));
-        let created = self.create_job(job).await;
+        let retrier = self.retrier();
+        let created = self.create_job(&retrier, job).await;
         match &created {
             Ok(Created::Own(job)) => self.hand_over(&name, secret.uid(), job).await,
             // The Job may exist although its creation was not confirmed, and its pod needs the Secret.
-            Err(failure) if failure.is_transient => {
+            Err(failure) if retrier.had_outage() => {
                 warn!(%failure, secret = name, "the Secret stays until its owner is deleted");
             }
             // Nobody uses the Secret.

@@ -28,7 +28,7 @@ pub(crate) struct Running {
 
 /// Runs a program until it ends.
 pub(crate) fn run(command: &mut Command) -> Output {
-    // Nobody has to read files while the program runs.
+    // A pipe would block the program when it is full; a file does not.
     let (stdout, stderr) = (tempfile().unwrap(), tempfile().unwrap());
     command.stdout(stdout.try_clone().unwrap()).stderr(stderr.try_clone().unwrap());
     let status = wait(&mut command.spawn().unwrap());

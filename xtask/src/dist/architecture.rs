@@ -14,6 +14,15 @@ use crate::{
     workspace,
 };
 
+/// A program that a compiler can link statically if it has a suitable glibc. Before 2.36, the start
+/// of a static program does not apply packed relocations, so the program would crash.
+const PROGRAM: &str = "#include <features.h>
+#if !__GLIBC_PREREQ(2, 36)
+#error \"glibc is older than 2.36\"
+#endif
+int main(void) { return 0; }
+";
+
 /// An architecture of nodes. Its names are Go's, as in `unlade launch --architecture`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Architecture {
@@ -171,14 +180,14 @@ impl Toolchain {
         }
     }
 
-    /// Checks for a static C library, by linking an empty program.
+    /// Checks for a static glibc, by linking a program.
     fn static_libc(&self) -> Result<(), Error> {
         let folder = workspace::target().join("shipped");
         let file = Error::file(&folder);
         fs::create_dir_all(&folder).map_err(file)?;
         let source = folder.join(format!(".static-{}.c", self.architecture.name()));
         let program = source.with_extension("");
-        fs::write(&source, "int main(void) { return 0; }\n").map_err(file)?;
+        fs::write(&source, PROGRAM).map_err(file)?;
         let mut compiler = Command::new(&self.compiler);
         compiler.arg("-static").arg("-o").arg(&program).arg(&source);
         let outcome = capture(&mut compiler);
@@ -187,7 +196,8 @@ impl Toolchain {
             let _ = fs::remove_file(path);
         }
         outcome.map(|_| ()).map_err(|_| {
-            let what = format!("{} cannot link a static program", self.compiler);
+            let what =
+                format!("{} cannot link a static program with glibc 2.36 or later", self.compiler);
             self.missing(&what, &self.compiler_hint())
         })
     }

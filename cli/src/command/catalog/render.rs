@@ -6,7 +6,7 @@ use std::path::Path;
 
 use unlade_catalog::{Form, Problem, render::Rendered};
 use unlade_catalog_directory::{Error as Catalog, Limits, Renderer, Sorted};
-use unlade_oci::{limit::TRANSFERS, parallel};
+use unlade_oci::{Source, limit::TRANSFERS, parallel};
 use unlade_text as text;
 
 use super::{bundle, judge, note_problems};
@@ -23,7 +23,6 @@ pub(super) fn run(args: Render, screen: &Screen) -> Result<(), Error> {
     let form = output.into();
     let migration = migrations.into();
     let mut options = bundle::Options { migration, image_template, images: images.resolve()? };
-    options.images.registry.readers = references.len().min(TRANSFERS);
     let mut renderer = Renderer::new(form, migration, &Limits::default());
     // Standard input is read before the threads start. An error counts at its position, which ends
     // the list.
@@ -38,6 +37,8 @@ pub(super) fn run(args: Render, screen: &Screen) -> Result<(), Error> {
         }
     }
     for batch in opened.chunks(TRANSFERS) {
+        let is_remote = |(_, it): &&(_, Opened)| matches!(it.source, Source::Remote(_));
+        options.images.registry.readers = batch.iter().filter(is_remote).count();
         let parts = parallel::each(batch, TRANSFERS, |(reference, opened), _| {
             read(reference, opened, &options, screen)
         });

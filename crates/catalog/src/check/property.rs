@@ -1,4 +1,4 @@
-//! Checks the values of properties that `opm` accepts unchecked.
+//! Checks the values of properties that `opm` does not check.
 
 use unlade_bundle::{
     constraint,

@@ -32,7 +32,7 @@ pub(crate) fn check<'c>(
             if other <= own {
                 continue;
             }
-            // A version may have megabytes, and a message is made for each entry.
+            // A version may have megabytes, and each entry can have a message.
             let [shown, own, target, other] =
                 [&*entry.name, own_text, &*entry.replaces, other_text].map(shorten);
             let message = format!(

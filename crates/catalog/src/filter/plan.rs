@@ -19,9 +19,9 @@ use crate::{
 /// The maximum length of a chain of dependencies.
 const MAX_DEPTH: usize = 1_000;
 
-/// The maximum number of entries and edges at which completing the graphs of channels looks. Each look
-/// takes some tenths of a microsecond.
-pub(super) const MAX_LOOKS: usize = 5_000_000;
+/// The maximum number of entries and edges that are visited to complete the graphs of channels. A
+/// visit takes a few tenths of a microsecond.
+pub(super) const MAX_VISITS: usize = 5_000_000;
 
 /// What remains of a catalog.
 #[derive(Debug, Clone)]
@@ -57,8 +57,8 @@ pub enum Error {
     Depth,
     /// The ranges of the dependencies would have to be compared with too many versions.
     #[error(
-        "comparing the versions with the ranges of the dependencies needs more than {MAX_WORK} units \
-         of work"
+        "the dependencies require too many or too long version ranges: comparing them with the \
+         versions needs more than {MAX_WORK} units of work"
     )]
     Work,
 }

@@ -9,7 +9,7 @@ use super::{
     choice::{Channels, Choice, Versions as Wanted},
     closure::complete,
     need::{Need, Needs},
-    plan::{Error, MAX_LOOKS, Plan},
+    plan::{Error, MAX_VISITS, Plan},
 };
 use crate::{
     Catalog,
@@ -42,7 +42,7 @@ pub(super) struct Planner<'c> {
     /// What comparing versions with ranges may still cost.
     budget: Budget,
     /// The number of entries and edges at which completing graphs may still look.
-    looks: usize,
+    visits: usize,
     adjustments: BTreeSet<String>,
 }
 
@@ -110,7 +110,7 @@ impl<'c> Planner<'c> {
             changed: BTreeSet::new(),
             met: HashSet::new(),
             budget: Budget::default(),
-            looks: MAX_LOOKS,
+            visits: MAX_VISITS,
             adjustments: BTreeSet::new(),
         }
     }
@@ -190,7 +190,7 @@ impl<'c> Planner<'c> {
             let Some(channel) = self.channels.get(&(package, name)) else { continue };
             let mut names = self.wanted.remove(&(package, name)).unwrap_or_default();
             let rank = |name: &str| self.versions.get(&(package, name)).rank;
-            let added = complete(&channel.entries, rank, &mut names, &mut self.looks);
+            let added = complete(&channel.entries, rank, &mut names, &mut self.visits);
             self.wanted.insert((package, name), names);
             for entry in added {
                 self.keep(package, entry);
@@ -237,13 +237,16 @@ impl<'c> Planner<'c> {
                         continue;
                     }
                     let best = choose_best(&fitting);
+                    let is_new = best.is_some_and(|best| best.state == State::LeftOut);
                     let choice = best.map(|best| (best.package, best.channel, best.name));
                     chosen.insert(need, choice);
+                    if let Some((package, channel, name)) = choice.filter(|_| is_new) {
+                        has_added |= self.want(package, channel, name);
+                    }
                     choice
                 };
                 let described = shorten(&need.describe());
                 if let Some((package, channel, name)) = choice {
-                    has_added |= self.want(package, channel, name);
                     let (name, channel) = (shorten(name), shorten(channel));
                     self.adjustments.insert(format!(
                         "bundle {name} of package {package} remains in channel {channel}: bundle \
@@ -275,8 +278,8 @@ impl<'c> Planner<'c> {
                 let rest = self.candidates.get(start..).unwrap_or_default();
                 let end = rest.partition_point(|it| it.package == package);
                 let all = rest.get(..end).unwrap_or_default();
-                let versions: Vec<_> = all.iter().map(|it| it.version).collect();
-                let is_in_range = self.budget.compare(range, &versions).map_err(|_| Error::Work)?;
+                let versions = all.iter().map(|it| it.version);
+                let is_in_range = self.budget.compare(range, versions).map_err(|_| Error::Work)?;
                 let pairs = all.iter().zip(is_in_range);
                 Ok(pairs.filter(|(_, is_in_range)| *is_in_range).map(|(it, _)| it).collect())
             }

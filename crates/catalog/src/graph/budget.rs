@@ -1,4 +1,4 @@
-//! [`Budget`]: what the graphs of a catalog may still cost.
+//! [`Budget`]: limits the work for graphs and for comparisons with ranges.
 
 use unlade_bundle::version::{Range, Version};
 
@@ -12,11 +12,14 @@ pub const MAX_EDGES: usize = 200_000;
 /// range, which can be long.
 pub const MAX_TEXT: usize = 16 << 20;
 
-/// The maximum work for the comparisons of versions with ranges, in bytes: each comparison counts
-/// with the length of the range.
+/// The maximum work for the comparisons of versions with ranges. A comparison counts with the length
+/// of the range in bytes, and with [`MIN_WORK`].
 pub const MAX_WORK: usize = 2 << 30;
 
-/// What the graphs may still cost.
+/// The work of a comparison with the shortest range.
+const MIN_WORK: usize = 64;
+
+/// What may still be done.
 pub(crate) struct Budget {
     edges: Counter,
     text: Counter,
@@ -44,15 +47,15 @@ impl Budget {
 
     /// Returns whether the versions are in the range with the text `text`. For a range that is invalid,
     /// and so contains none, the list is empty: every entry can have one.
-    pub(crate) fn compare(
+    pub(crate) fn compare<'v>(
         &mut self,
         text: &str,
-        versions: &[&Version],
+        versions: impl ExactSizeIterator<Item = &'v Version>,
     ) -> Result<Vec<bool>, Error> {
         let Ok(range) = text.parse::<Range>() else { return Ok(Vec::new()) };
-        let work = text.len().saturating_mul(versions.len());
+        let work = text.len().saturating_add(MIN_WORK).saturating_mul(versions.len());
         self.work.add(work, |limit| Error::Work { limit })?;
-        Ok(versions.iter().map(|version| range.matches(version)).collect())
+        Ok(versions.map(|version| range.matches(version)).collect())
     }
 }
 

@@ -201,7 +201,7 @@ impl<'c> Writer<'c> {
         }
         if !entry.skip_range.is_empty() {
             let label = format!("skipRange({})", mermaid_range(&entry.skip_range));
-            let is_in_range = self.budget.compare(&entry.skip_range, versions)?;
+            let is_in_range = self.budget.compare(&entry.skip_range, versions.iter().copied())?;
             for (other, _) in all.iter().zip(is_in_range).filter(|(_, is_in_range)| *is_in_range) {
                 let from = node(&other.name);
                 self.line(format_args!("{from}-- \"{label}\" --> {own}"), text)?;

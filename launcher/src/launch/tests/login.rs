@@ -124,6 +124,24 @@ fn a_login_is_never_shown() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_secret_is_deleted_if_the_job_is_refused_until_the_deadline() {
+    let deleted: Arc<Mutex<usize>> = Arc::default();
+    let count = Arc::clone(&deleted);
+    let server = Server::new(|_, _| {}).disturbed(move |arrival| {
+        let (method, path) = (arrival.method, arrival.path);
+        if *method == http::Method::DELETE && path.contains("/secrets/") {
+            *count.lock().unwrap() += 1;
+        }
+        let is_creation = *method == http::Method::POST && path.contains("/jobs");
+        let refused = || Canned::status(403, "Forbidden", "exceeded quota: small");
+        (is_creation && !path.contains("dryRun")).then(|| Disturbance::Answer(refused()))
+    });
+    Launcher::new(server.client(), options()).launch(&request()).await.unwrap_err();
+    assert_eq!((server.count("secrets"), server.count("jobs")), (0, 0));
+    assert_eq!(*deleted.lock().unwrap(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_secret_stays_if_the_job_may_exist() {
     // The Job is created, but every response is lost.
     let deleted: Arc<Mutex<usize>> = Arc::default();
