@@ -48,12 +48,14 @@ impl Stage<'_> {
         Pushed { by_tag, digest: digest.to_owned(), by_digest }
     }
 
-    /// Puts an image into the registry that starts as ours does, and then just waits.
+    /// Puts an image into the registry whose unpacker just waits, whatever its arguments are.
     pub(crate) fn push_waiting(&self) -> String {
         let program = Entry::copy("wait", WAITING).with_mode(0o755);
+        let script = Entry::file("unlade-unpacker", "#!/wait -P\n").with_mode(0o755);
         let mut image = Image::from_scratch(Platform::host());
-        image.layers.push(Layer::new([program]));
-        image.config.entrypoint = ["/wait", "-P", "--"].map(str::to_owned).into();
+        image.layers.push(Layer::new([program, script]));
+        // Otherwise, the program would parse the options behind its first argument too.
+        image.config.env = vec!["POSIXLY_CORRECT=1".to_owned()];
         image.config.user = Some("65532:65532".to_owned());
         self.push_image("waiting", &image).by_digest
     }
