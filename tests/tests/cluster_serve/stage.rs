@@ -129,12 +129,12 @@ impl Stage<'_> {
     pub(crate) fn job_for_bundles(&self, name: &str, bundles: &[Bundle]) -> Vec<Value> {
         let whole = Bundle::new(name, Way::ImageVolume, UNPACKER.to_owned(), Path::new(""));
         let mut objects = self.manifest(&whole);
-        let mut arguments = vec![json!("serve")];
+        let mut command = vec![json!("/unlade-unpacker"), json!("serve")];
         let mut volumes = Vec::new();
         let mut mounts = Vec::new();
         for (at, bundle) in bundles.iter().enumerate() {
-            arguments.push(json!(format!("--bundle=/bundle/{at}={}", bundle.name)));
-            arguments.push(json!(format!("--source-image={}", bundle.image)));
+            command.push(json!(format!("--bundle=/bundle/{at}={}", bundle.name)));
+            command.push(json!(format!("--source-image={}", bundle.image)));
             let volume = format!("bundle-{at}");
             volumes.push(json!({"name": volume, "image": {"reference": bundle.image}}));
             mounts.push(json!({"name": volume, "mountPath": format!("/bundle/{at}")}));
@@ -146,7 +146,7 @@ impl Stage<'_> {
             } else if object["kind"] == "Job" {
                 let pod = &mut object["spec"]["template"]["spec"];
                 pod["volumes"] = Value::Array(volumes.clone());
-                pod["containers"][0]["args"] = Value::Array(arguments.clone());
+                pod["containers"][0]["command"] = Value::Array(command.clone());
                 pod["containers"][0]["volumeMounts"] = Value::Array(mounts.clone());
             }
         }
