@@ -17,7 +17,7 @@ pub struct Arrival<'a> {
 }
 
 /// What happens to a request in place of its usual answer.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Disturbance {
     /// Another answer is given, and the request is not carried out.
     Answer(Canned),
@@ -33,7 +33,7 @@ pub enum Disturbance {
 }
 
 /// An answer that is prepared in advance.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Canned {
     pub(crate) code: u16,
     pub(crate) headers: Vec<(&'static str, String)>,

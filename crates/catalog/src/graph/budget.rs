@@ -12,8 +12,8 @@ pub const MAX_EDGES: usize = 200_000;
 /// range, which can be long.
 pub const MAX_TEXT: usize = 16 << 20;
 
-/// The maximum work for the comparisons of versions with ranges. A comparison counts with the length
-/// of the range in bytes, and 64.
+/// The maximum work for the comparisons of versions with ranges. A comparison counts as 64 plus the
+/// length of the range in bytes.
 pub const MAX_WORK: usize = 2 << 30;
 
 /// The work of a comparison with the shortest range.

@@ -125,25 +125,24 @@ fn a_login_is_never_shown() {
 
 #[tokio::test(start_paused = true)]
 async fn the_secret_is_deleted_if_the_job_is_refused_until_the_deadline() {
-    let deleted: Arc<Mutex<usize>> = Arc::default();
-    let count = Arc::clone(&deleted);
-    let server = Server::new(|_, _| {}).disturbed(move |arrival| {
-        let (method, path) = (arrival.method, arrival.path);
-        if *method == http::Method::DELETE && path.contains("/secrets/") {
-            *count.lock().unwrap() += 1;
-        }
-        let is_creation = *method == http::Method::POST && path.contains("/jobs");
-        let refused = || Canned::status(403, "Forbidden", "exceeded quota: small");
-        (is_creation && !path.contains("dryRun")).then(|| Disturbance::Answer(refused()))
-    });
-    Launcher::new(server.client(), options()).launch(&request()).await.unwrap_err();
+    let refused = Canned::status(403, "Forbidden", "exceeded quota: small");
+    let (server, n_deleted) = launch_answered(Disturbance::Answer(refused)).await;
     assert_eq!((server.count("secrets"), server.count("jobs")), (0, 0));
-    assert_eq!(*deleted.lock().unwrap(), 1);
+    assert_eq!(n_deleted, 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_secret_stays_if_the_job_may_exist() {
     // The Job is created, but every response is lost.
+    let lost = Canned::status(504, "Timeout", "request timed out");
+    let (server, n_deleted) = launch_answered(Disturbance::AnswerAfterDoing(lost)).await;
+    assert_eq!((server.count("secrets"), server.count("jobs")), (1, 1));
+    assert_eq!(n_deleted, 0);
+}
+
+/// Launches, and answers every creation of a Job in this way. Returns the server, and the number of
+/// requests to delete a Secret.
+async fn launch_answered(creation: Disturbance) -> (Server, usize) {
     let deleted: Arc<Mutex<usize>> = Arc::default();
     let count = Arc::clone(&deleted);
     let server = Server::new(|_, _| {}).disturbed(move |arrival| {
@@ -152,10 +151,9 @@ async fn the_secret_stays_if_the_job_may_exist() {
             *count.lock().unwrap() += 1;
         }
         let is_creation = *method == http::Method::POST && path.contains("/jobs");
-        let lost = || Canned::status(504, "Timeout", "request timed out");
-        (is_creation && !path.contains("dryRun")).then(|| Disturbance::AnswerAfterDoing(lost()))
+        (is_creation && !path.contains("dryRun")).then(|| creation.clone())
     });
     Launcher::new(server.client(), options()).launch(&request()).await.unwrap_err();
-    assert_eq!((server.count("secrets"), server.count("jobs")), (1, 1));
-    assert_eq!(*deleted.lock().unwrap(), 0);
+    let n_deleted = *deleted.lock().unwrap();
+    (server, n_deleted)
 }
