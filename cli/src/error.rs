@@ -16,7 +16,7 @@ use unlade_loader as loader;
 use unlade_oci as oci;
 use unlade_text as text;
 
-use crate::{command::Unrendered, connection, exit::Exit, input, screen::Screen};
+use crate::{command::Unrendered, connection, exit::Exit, input, screen::Screen, summary::count};
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -158,9 +158,16 @@ pub(crate) enum Error {
         #[source]
         source: io::Error,
     },
-    /// The arguments do not make a meta.
+    /// The arguments do not make the meta of a package.
     #[error("failed to create the package")]
-    Meta(#[source] unlade_catalog::Unnamed),
+    Package(#[source] unlade_catalog::MetaError),
+    /// A meta cannot be changed or read again. `place` is a place in a catalog, or a bundle.
+    #[error("failed to process the document in {place}")]
+    Meta {
+        place: String,
+        #[source]
+        source: unlade_catalog::MetaError,
+    },
     /// A meta cannot be written as YAML, or is too large in either form.
     #[error("failed to write a document")]
     Emit(#[source] unlade_yaml::Error),
@@ -190,7 +197,7 @@ pub(crate) enum Error {
     #[error("{}, and --strict was given", finding_count(*.0))]
     Reported(usize),
     /// `--strict` refuses the warnings about a catalog, which are already reported.
-    #[error("the catalog has {}, and --strict was given", describe_warnings(*.0))]
+    #[error("the catalog has {}, and --strict was given", count(*.0, "warning"))]
     Warnings(usize),
     /// The command could not prepare the connection to a cluster.
     #[error(transparent)]
@@ -245,7 +252,7 @@ impl Error {
     pub(crate) fn load(name: String, source: loader::Error, screen: &Screen) -> Self {
         match source {
             loader::Error::Lossy(findings) => {
-                warn_of(&findings, screen);
+                warn_findings(&findings, screen);
                 Self::Reported(finding::count(&findings))
             }
             loader::Error::NoBundle => Self::NoBundle { name },
@@ -282,18 +289,9 @@ fn describe_image(name: &str, source: &oci::Error) -> String {
 }
 
 fn describe_problems(errors: usize, warnings: usize) -> String {
-    let count =
-        |number, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
     match warnings {
         0 => count(errors, "error"),
         _ => format!("{} and {}", count(errors, "error"), count(warnings, "warning")),
-    }
-}
-
-fn describe_warnings(n_warnings: usize) -> String {
-    match n_warnings {
-        1 => "1 warning".to_owned(),
-        n => format!("{n} warnings"),
     }
 }
 
@@ -323,7 +321,7 @@ pub(crate) fn report(error: &Error, screen: &Screen) -> Exit {
 }
 
 /// Warns about the findings of a bundle, as many as [`finding::listed`] lists.
-pub(crate) fn warn_of<'f>(findings: impl IntoIterator<Item = &'f Finding>, screen: &Screen) {
+pub(crate) fn warn_findings<'f>(findings: impl IntoIterator<Item = &'f Finding>, screen: &Screen) {
     for line in finding::listed(findings) {
         print_labelled("warning", screen.err.warning, &line);
     }
@@ -347,8 +345,6 @@ fn print_labelled(label: &str, style: anstyle::Style, text: &str) {
 }
 
 fn finding_count(n_findings: usize) -> String {
-    match n_findings {
-        1 => "1 finding was reported".to_owned(),
-        n => format!("{n} findings were reported"),
-    }
+    let verb = if n_findings == 1 { "was" } else { "were" };
+    format!("{} {verb} reported", count(n_findings, "finding"))
 }

@@ -3,6 +3,7 @@
 
 mod document;
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
@@ -37,8 +38,45 @@ pub(crate) struct Input {
     pub(crate) config_maps: Vec<ConfigMap>,
     /// Whether the input is a List or several documents, even if it holds only one ConfigMap.
     pub(crate) is_many: bool,
-    /// Descriptions of the other objects, as `Kind/name`.
-    pub(crate) others: Vec<String>,
+    /// The other objects.
+    pub(crate) others: Vec<Other>,
+}
+
+/// A value that is not a ConfigMap.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Other {
+    pub(crate) kind: OtherKind,
+    /// The name of the object. Empty if it has none.
+    name: String,
+}
+
+/// The kind of a value that is not a ConfigMap.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum OtherKind {
+    /// An object of Kubernetes, with its kind.
+    Object(String),
+    /// An entry of a file-based catalog.
+    CatalogEntry,
+    /// An object without a kind.
+    Unknown,
+    List,
+    Scalar,
+}
+
+impl fmt::Display for Other {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match &self.kind {
+            OtherKind::Object(kind) => kind,
+            OtherKind::CatalogEntry => "an entry of a file-based catalog",
+            OtherKind::Unknown => "an object without a kind",
+            OtherKind::List => "a list",
+            OtherKind::Scalar => "a scalar",
+        })?;
+        match self.name.as_str() {
+            "" => Ok(()),
+            name => write!(f, "/{name}"),
+        }
+    }
 }
 
 /// Why no ConfigMaps were read.
@@ -91,7 +129,7 @@ pub(crate) enum Error {
     Archive { origin: String },
     /// The input contains no ConfigMap.
     #[error("{origin} contains no ConfigMap{}", describe_others(.others))]
-    Missing { origin: String, others: Vec<String> },
+    Missing { origin: String, others: Vec<Other> },
 }
 
 impl Origin {
@@ -139,7 +177,7 @@ impl Origin {
     /// Fails if the origin cannot be read or is larger than `limit` bytes.
     pub(crate) fn read(&self, limit: usize) -> Result<Vec<u8>, Error> {
         let failed = |source| Error::Read { origin: self.name(), source };
-        let bytes = read_at_most(self.open()?, limit).map_err(failed)?;
+        let bytes = read_at_most(self.open()?, limit as u64).map_err(failed)?;
         bytes.ok_or_else(|| Error::TooLarge { origin: self.name(), limit })
     }
 }
@@ -189,13 +227,6 @@ pub(crate) fn is_archive(bytes: &[u8]) -> bool {
     let is_tar = bytes.get(257..262) == Some(b"ustar");
     is_tar || bytes.starts_with(b"\x1f\x8b") || bytes.starts_with(b"\x28\xb5\x2f\xfd")
 }
-
-/// Checks whether an object that is not a ConfigMap is an entry of a file-based catalog.
-pub(crate) fn is_catalog(other: &str) -> bool {
-    other.starts_with(CATALOG)
-}
-
-const CATALOG: &str = "an entry of a file-based catalog";
 
 /// Parses the values of a document: one, or several if the document is a sequence of JSON texts, as
 /// `jq` writes them.
@@ -265,19 +296,16 @@ fn collect_objects(value: Value, origin: &str, input: &mut Input) -> Result<(), 
             })?;
             input.config_maps.push(config_map);
         } else {
-            let name = text(&value, "/metadata/name");
+            let name = text(&value, "/metadata/name").to_owned();
+            let is_catalog_entry = text(&value, "/schema").starts_with("olm.");
             let kind = match &value {
-                Value::Object(_) if text(&value, "/schema").starts_with("olm.") => CATALOG,
-                Value::Object(_) if kind.is_empty() => "an object without a kind",
-                Value::Object(_) => &kind,
-                Value::Array(_) => "a list",
-                _ => "a scalar",
+                Value::Object(_) if is_catalog_entry => OtherKind::CatalogEntry,
+                Value::Object(_) if kind.is_empty() => OtherKind::Unknown,
+                Value::Object(_) => OtherKind::Object(kind),
+                Value::Array(_) => OtherKind::List,
+                _ => OtherKind::Scalar,
             };
-            input.others.push(if name.is_empty() {
-                kind.to_owned()
-            } else {
-                format!("{kind}/{name}")
-            });
+            input.others.push(Other { kind, name });
         }
     }
     Ok(())
@@ -288,7 +316,7 @@ fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
 }
 
 /// Describes the objects of an input that contains no ConfigMap.
-fn describe_others(others: &[String]) -> String {
+fn describe_others(others: &[Other]) -> String {
     match others {
         [] => String::new(),
         [one] => format!(", only {one}"),

@@ -50,14 +50,10 @@
 #![cfg_attr(feature = "launcher", doc = "```no_run")]
 #![cfg_attr(not(feature = "launcher"), doc = "```ignore")]
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! use unlade::kube::{Client, Config};
+//! use unlade::kube::Config;
 //! use unlade::launcher::{Launcher, Options, Request, client};
 //!
-//! let mut config = Config::infer().await?;
-//! // The launcher retries requests itself.
-//! config.default_retry = false;
-//! let server = config.cluster_url.to_string();
-//! let client = client::observe(Client::try_from(config)?, &server);
+//! let client = client::from_config(Config::infer().await?)?;
 //! let launcher =
 //!     Launcher::new(client, Options::new("registry.example/unlade/unlade-unpacker:0.1.0"));
 //!

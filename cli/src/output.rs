@@ -46,6 +46,18 @@ impl<W: Write> Documents<W> {
         if self.form == Form::Yaml { Ok(()) } else { self.to.write_all(b"\n") }
     }
 
+    /// Writes a document that is a list. Only one item at a time is a value in memory.
+    pub(crate) fn write_list(&mut self, items: &[impl Serialize]) -> io::Result<()> {
+        let ([first, rest @ ..], Form::Yaml) = (items, self.form) else {
+            return self.write(&items);
+        };
+        self.write(&[first])?;
+        rest.iter().try_for_each(|item| {
+            yaml::write_to(&serde_json::to_value([item])?, &mut self.to)?;
+            Ok(())
+        })
+    }
+
     /// Flushes the output.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.to.flush()
@@ -87,6 +99,19 @@ mod tests {
     #[test]
     fn several_json_documents_are_lines() {
         assert_eq!(written(Form::JsonLines), "[[\"a\",1]]\n[[\"b\",2]]\n");
+    }
+
+    #[test]
+    fn a_list_is_written_item_by_item_as_it_is_at_once() {
+        let items = [serde_json::json!({"a": [1, "b\nc"]}), serde_json::json!([{"d": {}}, []])];
+        for form in [Form::Json, Form::Yaml] {
+            for items in [&items[..], &[]] {
+                let (mut whole, mut list) = (Vec::new(), Vec::new());
+                Documents::new(form, &mut whole).write(&items).unwrap();
+                Documents::new(form, &mut list).write_list(items).unwrap();
+                assert_eq!(whole, list, "{form:?}");
+            }
+        }
     }
 
     #[test]

@@ -1,44 +1,73 @@
-//! Describes remedies in terms of the command line: the launcher names options, and this module
+//! Describes remedies in terms of the command line: the libraries name options, and this module
 //! names the flags.
+
+use std::fmt::Display;
 
 use unlade_launcher::Remedy;
 
+/// A change that may help, for which the command has a flag.
+pub(crate) trait Flagged: Copy + Display {
+    /// Returns the flag, or `None` for a remedy that this version does not know.
+    fn flag(self) -> Option<&'static str>;
+}
+
 /// Joins a hint and the remedies into one line. Returns `None` if neither exists.
-pub(crate) fn advice(hint: Option<&str>, remedies: &[Remedy]) -> Option<String> {
+pub(crate) fn advice<R: Flagged>(hint: Option<&str>, remedies: &[R]) -> Option<String> {
     let remedies: Vec<_> = remedies.iter().copied().map(describe).collect();
     let remedies = Some(remedies.join(", or ")).filter(|text| !text.is_empty());
     let parts: Vec<_> = hint.map(str::to_owned).into_iter().chain(remedies).collect();
     Some(parts.join("; ")).filter(|text| !text.is_empty())
 }
 
-fn describe(remedy: Remedy) -> String {
-    match flag(remedy) {
+fn describe(remedy: impl Flagged) -> String {
+    match remedy.flag() {
         Some(flag) => format!("{remedy} ({flag})"),
         None => remedy.to_string(),
     }
 }
 
-/// Returns the flag for a remedy, or `None` for a remedy that this version does not know.
-fn flag(remedy: Remedy) -> Option<&'static str> {
-    Some(match remedy {
-        Remedy::PullSecret => "--pull-secret",
-        Remedy::NodeSelector => "--node-selector",
-        Remedy::Architecture => "--architecture",
-        Remedy::Toleration => "--toleration",
-        Remedy::Resources => "--requests, --limits",
-        Remedy::LowerRequests => "--requests",
-        Remedy::MemoryLimit => "--limits memory=...",
-        Remedy::Inject => "--strategy inject",
-        Remedy::ImageVolume => "--strategy image-volume",
-        Remedy::User => "--user",
-        Remedy::UnsetUser => "--user unset",
-        Remedy::ServiceAccount => "--service-account",
-        Remedy::PriorityClass => "--priority-class",
-        Remedy::Name => "--name",
-        Remedy::Namespace => "--namespace",
-        Remedy::Check => "unlade check",
-        _ => return None,
-    })
+impl Flagged for Remedy {
+    fn flag(self) -> Option<&'static str> {
+        Some(match self {
+            Self::PullSecret => "--pull-secret",
+            Self::NodeSelector => "--node-selector",
+            Self::Architecture => "--architecture",
+            Self::Toleration => "--toleration",
+            Self::Resources => "--requests, --limits",
+            Self::LowerRequests => "--requests",
+            Self::MemoryLimit => "--limits memory=...",
+            Self::Inject => "--strategy inject",
+            Self::ImageVolume => "--strategy image-volume",
+            Self::User => "--user",
+            Self::UnsetUser => "--user unset",
+            Self::ServiceAccount => "--service-account",
+            Self::PriorityClass => "--priority-class",
+            Self::Name => "--name",
+            Self::Namespace => "--namespace",
+            Self::Check => "unlade check",
+            _ => return None,
+        })
+    }
+}
+
+impl Flagged for unlade_oci::Remedy {
+    fn flag(self) -> Option<&'static str> {
+        match self {
+            Self::Platform => Some("--platform"),
+            _ => None,
+        }
+    }
+}
+
+impl Flagged for unlade_registry::Remedy {
+    fn flag(self) -> Option<&'static str> {
+        Some(match self {
+            Self::LoginFile => "--authfile",
+            Self::PlainHttp => "--plain-http",
+            Self::Authority => "--ca-file",
+            _ => return None,
+        })
+    }
 }
 
 #[cfg(test)]

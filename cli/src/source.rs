@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use unlade_oci::{self as oci, Platform, Source};
-use unlade_registry::Image;
+use unlade_registry::ImageReader;
 
 use crate::error::Error;
 
@@ -47,9 +47,24 @@ pub(crate) fn open(text: OsString) -> Result<Opened, Error> {
     Ok(Opened { source, temporary: None })
 }
 
+/// Parses the destination of an image.
+pub(crate) fn parse_destination(text: &OsStr) -> Result<Source, Error> {
+    let Some(name) = text.to_str() else {
+        let name = text.display();
+        return Err(Error::Usage(format!("the destination {name} is not valid UTF-8")));
+    };
+    match name.parse()? {
+        // A path shows neither the format of a new file nor whether a registry is meant.
+        Source::Path(path) => {
+            Err(oci::reference::Error::NoTransport { text: path.display().to_string() }.into())
+        }
+        destination => Ok(destination),
+    }
+}
+
 impl Opened {
     /// Prepares to read the source as an image.
-    pub(crate) fn image(&self, images: &Images) -> Result<Image, Error> {
+    pub(crate) fn image(&self, images: &Images) -> Result<ImageReader, Error> {
         image(self.source.clone(), images)
     }
 }
@@ -65,7 +80,7 @@ pub(crate) struct Images {
 #[derive(Debug)]
 pub(crate) enum Found {
     Catalog(Catalog),
-    Bundle(Box<Image>),
+    Bundle(Box<ImageReader>),
 }
 
 /// Finds a catalog: a directory, a file, standard input (`-`), or a catalog image, whose catalog is
@@ -108,9 +123,9 @@ pub(crate) fn find_catalog(opened: &Opened, images: &Images) -> Result<Found, Er
 }
 
 /// Prepares to read the image that `source` names.
-pub(crate) fn image(source: Source, images: &Images) -> Result<Image, Error> {
+pub(crate) fn image(source: Source, images: &Images) -> Result<ImageReader, Error> {
     let name = source.to_string();
-    Image::open(source, &images.registry).map_err(|source| Error::Image { name, source })
+    ImageReader::open(source, &images.registry).map_err(|source| Error::Image { name, source })
 }
 
 /// Checks whether the file or directory at `path` is an image, and not a catalog.

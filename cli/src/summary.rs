@@ -112,7 +112,7 @@ pub(crate) fn size_of(bytes: u64) -> String {
 }
 
 /// Formats a number of things, such as `1 file` or `2 files`.
-fn count(number: usize, noun: &str) -> String {
+pub(crate) fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 

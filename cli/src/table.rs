@@ -1,7 +1,9 @@
 //! Formats tables as kubectl does: column names in capitals, no lines, three blanks between
 //! columns.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::io::{self, Write};
 
 use unicode_width::UnicodeWidthStr;
 use unlade_text as text;
@@ -19,6 +21,50 @@ pub(crate) enum Align {
     Left,
     /// For numbers.
     Right,
+}
+
+/// The maximum width of a column that is not cut. Each row has the blanks of the widest one, so a single
+/// long cell would make all rows as long.
+const MAX_WIDTH: usize = 200;
+
+/// Writes rows without keeping them, because there can be hundreds of thousands. All cells are escaped
+/// and bounded, and longer ones than [`MAX_WIDTH`] are not aligned. Without `names`, there is no heading.
+pub(crate) fn write_rows<'r, R: 'r, const COLUMNS: usize>(
+    names: Option<[&str; COLUMNS]>,
+    rows: &'r [R],
+    cells: impl Fn(&'r R) -> [Cow<'r, str>; COLUMNS],
+    palette: &Palette,
+    to: &mut impl Write,
+) -> io::Result<()> {
+    let shown = |row: &'r R| cells(row).map(|cell| text::line(&cell).into_owned());
+    let mut widths = names.map_or([0; COLUMNS], |names| names.map(UnicodeWidthStr::width));
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(shown(row)) {
+            *width = (*width).max(cell.width()).min(MAX_WIDTH);
+        }
+    }
+    let mut line = String::new();
+    let mut format = |row: &[String; COLUMNS]| {
+        line.clear();
+        for (cell, width) in row.iter().zip(widths) {
+            push_cell(&mut line, cell, width, Align::Left);
+        }
+        line.trim_end().to_owned()
+    };
+    if let Some(names) = names {
+        let heading = palette.heading;
+        writeln!(to, "{heading}{}{heading:#}", format(&names.map(str::to_owned)))?;
+    }
+    rows.iter().try_for_each(|row| writeln!(to, "{}", format(&shown(row))))
+}
+
+/// Adds a cell and the gap after it to a line.
+fn push_cell(line: &mut String, cell: &str, width: usize, align: Align) {
+    let blanks = width.saturating_sub(cell.width());
+    _ = match align {
+        Align::Left => write!(line, "{cell}{:blanks$}{:GAP$}", "", ""),
+        Align::Right => write!(line, "{:blanks$}{cell}{:GAP$}", "", ""),
+    };
 }
 
 /// Rows of cells. All cells are escaped and bounded.
@@ -72,13 +118,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
             let mut line = String::new();
             let columns = row.iter().zip(widths).zip(self.align).zip(self.is_hidden);
             for (((cell, width), align), _) in columns.filter(|(_, is_hidden)| !is_hidden) {
-                let cell = cut(cell, width);
-                let blanks = width.saturating_sub(cell.width());
-                match align {
-                    Align::Left => _ = write!(line, "{cell}{:blanks$}", ""),
-                    Align::Right => _ = write!(line, "{:blanks$}{cell}", ""),
-                }
-                _ = write!(line, "{:GAP$}", "");
+                push_cell(&mut line, &cut(cell, width), width, align);
             }
             let line = line.trim_end();
             let heading = palette.heading;
@@ -173,6 +213,33 @@ mod tests {
         assert_eq!(print(&table, None), "   SIZE\n     12\n1234567\n");
         table.hide_names();
         assert_eq!(print(&table, None), "     12\n1234567\n");
+    }
+
+    fn print_rows(rows: &[[&str; 2]], names: Option<[&str; 2]>) -> String {
+        let mut text = Vec::new();
+        write_rows(names, rows, |row| row.map(Cow::Borrowed), &Palette::default(), &mut text)
+            .unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn rows_that_are_not_kept_look_like_those_of_a_table() {
+        let rows = [["日本.yaml", "\r"], ["manifests/very-long-name-of-a-file.yaml", "b"]];
+        let mut table = Table::new([("FILE", Align::Left), ("SIZE", Align::Left)]);
+        for row in rows {
+            table.push(row);
+        }
+        assert_eq!(print_rows(&rows, Some(["FILE", "SIZE"])), print(&table, None));
+        table.hide_names();
+        assert_eq!(print_rows(&rows, None), print(&table, None));
+    }
+
+    #[test]
+    fn a_long_cell_does_not_make_other_rows_long() {
+        let long = "a".repeat(5_000);
+        let text = print_rows(&[[&long, "b"], ["c", "d"]], None);
+        let lengths: Vec<_> = text.lines().map(str::len).collect();
+        assert_eq!(lengths, [5_000 + GAP + 1, MAX_WIDTH + GAP + 1]);
     }
 
     #[test]

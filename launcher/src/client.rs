@@ -1,4 +1,5 @@
-//! [`observe`]: wraps a client so that it recognizes whether its server is an API server.
+//! [`from_config`]: creates the client for a [`Launcher`](crate::Launcher). [`observe`] is its part
+//! that recognizes whether the server is an API server.
 
 use std::io;
 use std::sync::Arc;
@@ -23,7 +24,21 @@ pub(crate) use error::classify_request_error;
 /// The maximum number of bytes to read of an error response. The rest is ignored.
 const MAX_ERROR_BODY: usize = 1 << 20;
 
-/// Wraps a client. The new client differs from it in three ways:
+/// Creates a client as [`Launcher::new`](crate::Launcher::new) requires it: one that does not retry
+/// requests, wrapped by [`observe`]. Messages name the server by its URL.
+///
+/// # Errors
+///
+/// Returns an error if kube rejects the configuration.
+pub fn from_config(mut config: kube::Config) -> kube::Result<kube::Client> {
+    config.default_retry = false;
+    let server = config.cluster_url.to_string();
+    let client = kube::Client::try_from(config)?;
+    Ok(observe(client, server.trim_end_matches('/')))
+}
+
+/// Wraps a client that was built with [`kube::client::ClientBuilder`] or must have another name in
+/// messages; for other clients, use [`from_config`]. The new client differs from it in three ways:
 ///
 /// - As long as no API server has ever answered this client or its clones, a failed request is not
 ///   retried, whatever the cause: a wrong address, or a cluster that is down. For an API server
@@ -192,17 +207,19 @@ fn root(error: &kube::Error) -> String {
     while let Some(cause) = error_source(root) {
         root = cause;
     }
-    let text = match root.downcast_ref::<io::Error>() {
+    // The first limits connections in kube's client, and the second requests in a layer around it.
+    if root.is::<tokio::time::error::Elapsed>() || root.is::<tower::timeout::error::Elapsed>() {
+        return "no answer in time".to_owned();
+    }
+    match root.downcast_ref::<io::Error>() {
+        Some(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            "connection refused".to_owned()
+        }
         Some(error) if error.raw_os_error().is_some() => {
             let text = error.to_string();
             text.split(" (os error").next().unwrap_or_default().to_owned()
         }
         _ => root.to_string(),
-    };
-    match text.as_str() {
-        "Connection refused" => "connection refused".to_owned(),
-        "deadline has elapsed" | "request timed out" => "no answer in time".to_owned(),
-        _ => text,
     }
 }
 

@@ -9,11 +9,10 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client};
 
 pub(crate) use self::list::{list_all, pages};
-pub(crate) use self::remove::delete_config_map;
+pub(crate) use self::remove::remove;
 pub use self::{
     describe::Description,
     item::{Item, JobEnd, JobRecord, State},
-    remove::Removed,
 };
 pub use unlade_diagnose::last_occurrence;
 
@@ -101,17 +100,24 @@ impl Inventory {
         }
     }
 
-    /// Returns what would be deleted together with a ConfigMap.
+    /// Returns the objects that would be deleted together with a ConfigMap, as `Kind/name`, or
+    /// `None` if the ConfigMap does not exist. Pods are deleted with their Jobs. Objects that the
+    /// caller may not list are missing.
     ///
     /// # Errors
     ///
     /// Returns the errors of [`Inventory::config_map`].
-    pub async fn owned(&self, namespace: &str, name: &str) -> Result<Option<Removed>, Failure> {
-        remove::find(&self.client, namespace, name).await.map(|found| found.map(|(_, with)| with))
+    pub async fn owned(&self, namespace: &str, name: &str) -> Result<Option<Vec<String>>, Failure> {
+        match remove::find(&self.client, namespace, name).await? {
+            // Objects that may not be listed are deleted nevertheless, but not reported.
+            Some(found) => Ok(Some(remove::owned(&self.client, &found).await.unwrap_or_default())),
+            None => Ok(None),
+        }
     }
 
-    /// Deletes a ConfigMap. The cluster's garbage collector then deletes the objects that it owns.
-    /// With `is_dry_run` the API server only checks the request.
+    /// Deletes a ConfigMap of a launch. The cluster's garbage collector then deletes its Jobs with
+    /// their pods, its service account, its Role and its RoleBinding. With `is_dry_run` the API
+    /// server only checks the request. Returns whether the ConfigMap existed.
     ///
     /// # Errors
     ///
@@ -122,7 +128,7 @@ impl Inventory {
         namespace: &str,
         name: &str,
         is_dry_run: bool,
-    ) -> Result<Option<Removed>, Failure> {
+    ) -> Result<bool, Failure> {
         remove::remove(&self.client, namespace, name, is_dry_run).await
     }
 }

@@ -4,19 +4,19 @@
 //! the ConfigMap or fails permanently. An attempt adopts or creates a Job ([`attempt`]), and
 //! watches it and its pods ([`watch`]). A pure state machine decides everything else until the
 //! attempt has ended ([`course`]): it judges what was observed ([`judge`]) and, after a failure,
-//! decides what follows ([`next`]). The requests that this needs are in [`confirm`] and [`end`].
+//! decides what follows ([`decision`]). The requests that this needs are in [`confirm`] and [`answer`].
 
 mod access;
+mod answer;
 mod attempt;
 mod cancel;
 mod confirm;
 mod course;
 mod creation;
-mod end;
+mod decision;
 mod image;
 mod judge;
 mod login;
-mod next;
 mod plain;
 mod prepare;
 mod reuse;
@@ -34,10 +34,10 @@ use tokio::time::sleep;
 use tracing::{Instrument, info_span};
 
 use self::attempt::{AttemptOutcome, LaunchBaseline};
+use self::decision::Continuation;
 use self::image::Observed;
 use self::judge::{Attempt, Budget, Written};
 use self::login::Lent;
-use self::next::Then;
 use self::prepare::Prepared;
 use crate::call::{Retrier, backoff};
 use crate::object::{Facts, Kind, Plan};
@@ -118,7 +118,7 @@ impl Launch<'_> {
         loop {
             let AttemptOutcome { attempt, result } =
                 Box::pin(self.attempt(&baseline, jobs, chosen.strategy, &mut budget)).await;
-            let (failure, then) = match result {
+            let (failure, continuation) = match result {
                 Ok(written) => {
                     self.report.step(Step::Written);
                     return Ok(self.launched(*written, attempt.as_ref()));
@@ -126,17 +126,17 @@ impl Launch<'_> {
                 Err(failed) => failed,
             };
             baseline.left.extend(attempt.map(|attempt| attempt.uid));
-            let after = match then {
-                Then::Fail => return Err(failure),
-                Then::Inject => Duration::ZERO,
-                Then::Retry => pauses.pause(),
+            let after = match continuation {
+                Continuation::Fail => return Err(failure),
+                Continuation::Inject => Duration::ZERO,
+                Continuation::Retry => pauses.pause(),
             };
-            if then == Then::Retry && budget.left(self.report.elapsed()) <= after {
+            if continuation == Continuation::Retry && budget.left(self.report.elapsed()) <= after {
                 return Err(failure);
             }
             let because = failure.message.clone();
             self.report.step(Step::Retrying { failure: Box::new(failure), after });
-            if then == Then::Inject {
+            if continuation == Continuation::Inject {
                 self.launcher.volumes.note_failure(&because);
                 chosen = Chosen { strategy: Strategy::Inject, because: Some(because) };
                 self.report_strategy(&chosen);
@@ -157,7 +157,9 @@ impl Launch<'_> {
         loop {
             let baseline = LaunchBaseline::from_found(&found, assigns_uids);
             match jobs {
-                Ok(jobs) => drop(self.find_running_job(&baseline, jobs)?),
+                // Fails if a Job is filling the ConfigMap from another image. Which Job an attempt
+                // adopts is decided later.
+                Ok(jobs) => _ = self.find_running_job(&baseline, jobs)?,
                 Err(failure) if !self.is_adapted(&found) => return Err(failure.clone()),
                 Err(_) => {}
             }

@@ -7,7 +7,7 @@ use futures::Stream;
 use crate::launch::Creations;
 use crate::progress::report::Sink;
 use crate::strategy::ImageVolumes;
-use crate::{Failure, LaunchUpdate, Launched, Options, Request, inventory, launch, progress};
+use crate::{Failure, Inventory, LaunchUpdate, Launched, Options, Request, launch, progress};
 
 /// Launches bundles on one cluster.
 ///
@@ -25,13 +25,15 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// Returns a launcher for the cluster of `client`.
+    /// Returns a launcher for the cluster of `client`, which
+    /// [`client::from_config`](crate::client::from_config) creates.
     ///
-    /// The launcher retries requests itself, and reports what it is waiting for. The client should
-    /// therefore not retry: create it with [`Config::default_retry`](kube::Config::default_retry)
-    /// off. Otherwise kube silently retries requests that the server answered with 429, 503 or 504
-    /// until the request times out, and the server's message is lost.
-    /// [`client::observe`](crate::client::observe) adds what kube's client lacks.
+    /// The launcher retries requests itself, and reports what it is waiting for. A client of
+    /// another origin should therefore not retry: turn off
+    /// [`Config::default_retry`](kube::Config::default_retry). Otherwise kube silently retries
+    /// requests that the server answered with 429, 503 or 504 until the request times out, and the
+    /// server's message is lost. [`client::observe`](crate::client::observe) adds what kube's client
+    /// lacks.
     pub fn new(client: kube::Client, options: Options) -> Self {
         Self { client, options, volumes: Arc::default(), creations: Arc::default() }
     }
@@ -104,15 +106,8 @@ impl Launcher {
         launch::cancel(self, namespace, config_map).await
     }
 
-    /// Deletes a ConfigMap of a launch. The cluster's garbage collector then deletes its Jobs with
-    /// their pods, its service account, its Role and its RoleBinding. A ConfigMap that does not
-    /// exist is not an error.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Reason::NameTaken`](crate::Reason::NameTaken) if unlade did not create the
-    /// ConfigMap, and an error if the API server rejects a request or cannot be reached.
-    pub async fn remove(&self, namespace: &str, config_map: &str) -> Result<(), Failure> {
-        inventory::delete_config_map(&self.client, namespace, config_map).await
+    /// Returns the inventory of the launcher's cluster, which deletes what a launch created.
+    pub fn inventory(&self) -> Inventory {
+        Inventory::new(self.client.clone())
     }
 }

@@ -11,13 +11,9 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! use unlade_launcher::{Launcher, Options, Request};
+//! use unlade_launcher::{Launcher, Options, Request, client};
 //!
-//! let mut config = kube::Config::infer().await?;
-//! // The launcher retries requests itself.
-//! config.default_retry = false;
-//! let server = config.cluster_url.to_string();
-//! let client = unlade_launcher::client::observe(kube::Client::try_from(config)?, &server);
+//! let client = client::from_config(kube::Config::infer().await?)?;
 //! let launcher = Launcher::new(client, Options::new("registry.example/unlade/unlade-unpacker:0.1.0"));
 //! let launched = launcher.launch(&Request::new("registry.example/bundles/etcd:0.9.4", "default")).await?;
 //! let loaded = launched.load(&unlade_loader::Options::default())?;
@@ -58,7 +54,7 @@ pub use launched::{Launched, Timings};
 pub use launcher::Launcher;
 pub use login::Login;
 pub use name::MAX_LENGTH as MAX_NAME_LENGTH;
-pub use object::objects;
+pub use object::plan_objects;
 pub use observed::{DigestSource, ObservedImage};
 pub use options::{Deadlines, Options, PodOptions, PullPolicy, Retention, Reuse, Strategy, User};
 pub use plain::launch_bundle_image;
@@ -66,4 +62,4 @@ pub use progress::{Event, LaunchUpdate, Step};
 pub use pull_secret::read_pull_secret;
 pub use record::Record;
 pub use request::{Name, Request};
-pub use unlade_diagnose::{Evidence, Failure, Reason, Remedy};
+pub use unlade_diagnose::{Evidence, Failure, ObjectRef, Reason, Remedy};

@@ -18,7 +18,7 @@ pub const MAX_LENGTH: usize = 52;
 
 /// The number of hex digits of the hash in a name: 80 bits. Finding a second image for a given name
 /// is infeasible. Two images with the same name, which can be found with 2^40 tries, are
-/// distinguished by the annotation [`IMAGE`](unlade_config_map::record::IMAGE).
+/// distinguished by the annotation [`IMAGE`](unlade_config_map::protocol::record::IMAGE).
 const HASH_LENGTH: usize = 20;
 /// The maximum length of the tag in a name.
 const MAX_TAG_LENGTH: usize = 20;

@@ -45,7 +45,7 @@ const UID_RANGE: &str = "openshift.io/sa.scc.uid-range";
 ///
 /// Returns [`Reason::InvalidReference`] or [`Reason::InvalidOption`] if the request or the options
 /// are invalid.
-pub fn objects(request: &Request, options: &Options) -> Result<Vec<Value>, Failure> {
+pub fn plan_objects(request: &Request, options: &Options) -> Result<Vec<Value>, Failure> {
     let plan = Plan::new(request, options)?;
     let facts = Facts::default();
     let mut objects = vec![serde_json::to_value(plan.config_map())];

@@ -1,4 +1,7 @@
-//! The call from OLM's design of 2019 (004): two objects with random names, and no waiting.
+//! The call from OLM's design of 2019: two objects with random names, and no waiting.
+//!
+//! Requirements 004.3 to 004.6 of the design (`LaunchBundleImage`) are the reason for it. The programs
+//! of unlade do not use it: they launch with [`Launcher`], which waits, and finds earlier launches.
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;

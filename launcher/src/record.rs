@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use serde::{Deserialize, Serialize};
-use unlade_config_map::record::FAILURE;
+use unlade_config_map::protocol::record::FAILURE;
 
 use crate::{Failure, Reason};
 

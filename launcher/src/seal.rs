@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::Role;
 use kube::ResourceExt;
 use serde::{Deserialize, Serialize};
-use unlade_config_map::record::VERIFIED;
+use unlade_config_map::protocol::record::VERIFIED;
 
 use crate::DigestSource;
 use crate::object::label;

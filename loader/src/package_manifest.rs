@@ -1,7 +1,8 @@
 //! [`PackageManifest`]: a package and its channels.
 
 use serde::Serialize;
-use unlade_bundle::{Channels, limit::MAX_SUBDOMAIN};
+use unlade_bundle::Channels;
+use unlade_name::MAX_SUBDOMAIN;
 
 mod read;
 

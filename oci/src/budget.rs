@@ -22,7 +22,7 @@ pub(crate) struct Budget {
     input: AtomicU64,
     /// The largest number of bytes that was counted for each input file.
     opened: Mutex<HashMap<String, u64>>,
-    /// The size of the names and link targets that are kept, in bytes.
+    /// The size of the names, link targets and digests that are kept, in bytes.
     kept: AtomicU64,
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum Exceeded {
     Ratio { limit: u64 },
     #[error("the headers of a tar entry are larger than {limit} bytes")]
     Header { limit: u64 },
-    #[error("names and link targets take more than {limit} bytes")]
+    #[error("names, link targets and digests take more than {limit} bytes")]
     Names { limit: u64 },
 }
 
@@ -73,7 +73,7 @@ impl Budget {
         if add(&self.entries, 1) > limit { Err(Exceeded::Entries { limit }.into()) } else { Ok(()) }
     }
 
-    /// Counts a name or a link target that is kept.
+    /// Counts a name, a link target or a digest that is kept.
     pub(crate) fn count_name(&self, name: &[u8]) -> io::Result<()> {
         let limit = self.limits.names;
         if add(&self.kept, OVERHEAD + name.len() as u64) > limit {

@@ -55,12 +55,12 @@ impl source::Tree for Tree {
         }
     }
 
-    fn list(
+    fn list<E: From<Stop>>(
         &self,
         folder: &Folder,
-        mut visit: impl FnMut(&[u8]) -> Result<(), Error>,
-    ) -> Result<(), Stop> {
-        Ok(self.children(&folder.path).try_for_each(|(name, _)| visit(name))?)
+        mut visit: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.children(&folder.path).try_for_each(|(name, _)| visit(name))
     }
 
     fn find(&self, folder: &Folder, name: &str) -> Result<Entry<Self::File>, Stop> {

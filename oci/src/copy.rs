@@ -10,6 +10,7 @@ use std::error::Error as StdError;
 use std::io::Read;
 
 use oci_spec::image::{Descriptor, Digest, ImageIndex, ImageManifest};
+use unlade_parallel::Turn;
 use unlade_text::excerpt;
 
 use crate::budget::{Budget, is_exceeded};
@@ -18,15 +19,14 @@ use crate::manifest::{
     self, blob_path, check_layers, is_foreign, is_index, is_manifest, parse, read_document, shape,
 };
 use crate::origin::{Kind, Origin, Part};
-use crate::parallel::{self, Turn};
 use crate::store::Store;
-use crate::{Limits, Platform, Source, Transport, dir, docker, image, layout, store};
+use crate::{Limits, Platform, Remedy, Source, Transport, dir, docker, image, layout, store};
 use crate::{digest::Verified, image::open};
 
 pub use disk::to_disk;
 
 /// The error of a destination.
-pub type Failure = Box<dyn StdError + Send + Sync>;
+pub type BoxError = Box<dyn StdError + Send + Sync>;
 
 /// A destination of a copy, such as a registry. Several threads store blobs at the same time.
 pub trait Destination: Sync {
@@ -36,14 +36,14 @@ pub trait Destination: Sync {
     /// # Errors
     ///
     /// Returns an error if this cannot be determined.
-    fn has(&self, blob: &Descriptor) -> Result<bool, Failure>;
+    fn has(&self, blob: &Descriptor) -> Result<bool, BoxError>;
 
     /// Stores a configuration or a layer. The bytes are verified after they are read.
     ///
     /// # Errors
     ///
     /// Returns an error if the blob cannot be stored.
-    fn blob(&self, blob: &Descriptor, reader: &mut dyn Read) -> Result<(), Failure>;
+    fn blob(&self, blob: &Descriptor, reader: &mut dyn Read) -> Result<(), BoxError>;
 
     /// Stores a manifest or an index, which is already verified. Everything that it refers to was
     /// stored before. The root of the copy comes last.
@@ -51,7 +51,7 @@ pub trait Destination: Sync {
     /// # Errors
     ///
     /// Returns an error if the manifest cannot be stored.
-    fn manifest(&self, manifest: &Descriptor, bytes: &[u8], is_root: bool) -> Result<(), Failure>;
+    fn manifest(&self, manifest: &Descriptor, bytes: &[u8], is_root: bool) -> Result<(), BoxError>;
 }
 
 /// Options of [`copy`].
@@ -95,7 +95,7 @@ pub enum Error {
     Manifest(#[from] manifest::Error),
     /// The destination failed.
     #[error("failed to write the image")]
-    Destination(#[source] Failure),
+    Destination(#[source] BoxError),
 }
 
 impl Error {
@@ -107,6 +107,15 @@ impl Error {
                 Self::Manifest(error) => error.is_limit(),
                 Self::Destination(_) => false,
             }
+    }
+
+    /// Returns the change that may help, if one is known.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            Self::Open(error) => error.remedy(),
+            Self::Manifest(error) => error.remedy(),
+            Self::Destination(_) => None,
+        }
     }
 
     /// Returns a suggestion for how to fix the error, if one is known.
@@ -248,7 +257,7 @@ impl<'a> Copy<'a> {
             }
         }
         let copy = |blob: &&Descriptor, turn: &Turn<'_>| self.blob(blob, turn);
-        let copied = parallel::each(&blobs, self.store.max_readers(), copy);
+        let copied = unlade_parallel::each(&blobs, self.store.max_readers(), copy);
         for (blob, is_copied) in blobs.iter().zip(copied) {
             if is_copied? {
                 self.copied.blobs += 1;

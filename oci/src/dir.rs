@@ -6,6 +6,8 @@ use std::error::Error as StdError;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use unlade_directory::read_at_most;
+
 use crate::digest::sha256;
 use crate::origin::{Kind, Origin, Part, Root};
 use crate::store::{self, input};
@@ -86,11 +88,10 @@ impl Dir {
 
 impl Origin for Dir {
     fn root(&self) -> Result<Root, Box<dyn StdError + Send + Sync>> {
-        let (mut bytes, limit) = (Vec::new(), limit::JSON);
-        self.manifest()?.take(limit + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > limit {
-            return Err(store::Error::TooLarge { name: MANIFEST.to_owned(), limit }.into());
-        }
+        let limit = limit::JSON;
+        let bytes = read_at_most(self.manifest()?, limit)?;
+        let bytes =
+            bytes.ok_or_else(|| store::Error::TooLarge { name: MANIFEST.to_owned(), limit })?;
         Ok(Root { digest: sha256(&bytes)?, size: bytes.len() as u64, media_type: None })
     }
 

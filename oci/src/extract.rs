@@ -19,7 +19,7 @@ use crate::image::{self, each_layer, find_manifest};
 use crate::manifest::Manifest;
 use crate::path::{self, Path};
 use crate::store::Store;
-use crate::tape::{self, Entry, Kind};
+use crate::tar_reader::{self, Entry, Kind};
 use crate::whiteout::Whiteout;
 use crate::{Digest, Options, Origin, Source, dir, limit};
 
@@ -177,7 +177,7 @@ struct Extraction<'a> {
 impl Extraction<'_> {
     /// Applies a layer to those below it.
     fn push(&mut self, tar: &mut dyn Read) -> Result<(), Error> {
-        tape::each_within(tar, self.budget, |entry| self.add(entry))?;
+        tar_reader::each_within(tar, self.budget, |entry| self.add(entry))?;
         self.tree.finish_layer().map_err(|path| entry_error(&path, "is inside a file or a link"))
     }
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use crate::budget::Budget;
 use crate::limit;
 use crate::path::{self, Path};
-use crate::tape::{self, Entry, Kind};
+use crate::tar_reader::{self, Entry, Kind};
 use crate::tree::{Interest, Node, Tree, Wanted};
 use crate::whiteout::Whiteout;
 
@@ -95,7 +95,7 @@ impl<'a> Stack<'a> {
     /// Applies the tar in `reader` to the layers below it.
     pub(crate) fn push(&mut self, reader: impl Read) -> Result<(), Error> {
         self.layer += 1;
-        tape::each_within(reader, self.budget, |entry| self.add(entry))
+        tar_reader::each_within(reader, self.budget, |entry| self.add(entry))
     }
 
     fn add<R: Read>(&mut self, entry: &mut Entry<'_, R>) -> Result<(), Error> {

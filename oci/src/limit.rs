@@ -35,9 +35,9 @@ pub const PATH: usize = 4_095;
 /// The maximum number of slashes in the path of an entry, or in the target of a link. The deepest
 /// trees in use, of JavaScript packages, have about 30.
 pub const DEPTH: usize = 128;
-/// The maximum size of the names and link targets that are kept in memory, in bytes. Each counts
-/// 128 bytes more for the structures around it. Those of an archive are all kept. Those of a layer
-/// are kept only for the directories of the bundle.
+/// The maximum size of the names and link targets that are kept in memory, in bytes, and of the
+/// digests of the parts of a copy. Each counts 128 bytes more for the structures around it. Those of
+/// an archive are all kept. Those of a layer are kept only for the directories of the bundle.
 pub const NAMES: u64 = 32 << 20;
 /// The maximum window size of a zstd frame, in bytes. Builders use at most 32 MiB
 /// (`klauspost/compress`, `SpeedBestCompression`). RFC 8878 recommends supporting 8 MiB.
@@ -75,7 +75,7 @@ pub struct Limits {
     pub ratio_from: u64,
     /// The maximum size of the headers of one tar entry, in bytes ([`HEADER`]).
     pub header: u64,
-    /// The maximum size of the names and link targets that are kept, in bytes ([`NAMES`]).
+    /// The maximum size of the names, link targets and digests that are kept, in bytes ([`NAMES`]).
     pub names: u64,
     /// The limits of the bundle: the number and sizes of its files.
     pub content: unlade_bundle::Limits,

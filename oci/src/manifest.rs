@@ -1,9 +1,9 @@
 //! Reads the manifest and the configuration of an image.
 
 use std::collections::BTreeMap;
-use std::io::Read;
 
 use oci_spec::image::{Descriptor, Digest, ImageManifest};
+use unlade_directory::read_at_most;
 use unlade_text::excerpt;
 
 use crate::budget::Budget;
@@ -11,7 +11,7 @@ use crate::digest::{self, Verified};
 use crate::document::{self, Configuration, Document, Shape};
 use crate::origin::{Kind, Part};
 use crate::store::{self, Store};
-use crate::{Limits, Platform};
+use crate::{Limits, Platform, Remedy};
 
 /// An error that prevents the image from being found, or its manifest from being read.
 #[derive(Debug, thiserror::Error)]
@@ -130,11 +130,15 @@ impl Error {
         )
     }
 
+    /// Returns the change that may help, if one is known.
+    pub fn remedy(&self) -> Option<Remedy> {
+        matches!(self, Self::Platform { .. }).then_some(Remedy::Platform)
+    }
+
     /// Returns a suggestion for how to fix the error, if one is known.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Several { .. } => "select one of them after the path, as in `:NAME` or `:@0`",
-            Self::Platform { .. } => "choose one of them with --platform",
             Self::Ancient => "load it into a newer engine, and save it again",
             _ => return None,
         };
@@ -286,11 +290,8 @@ pub(crate) fn read_document(
     let blob = |source| Error::Blob { blob: digest.to_string(), source };
     let read = |source| store::Error::Read { name: name.clone(), source };
     let mut reader = Verified::new(store.open_part(part)?, digest, size).map_err(blob)?;
-    let mut bytes = Vec::new();
-    reader.by_ref().take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(read)?;
-    if bytes.len() as u64 > limit {
-        return Err(store::Error::TooLarge { name, limit }.into());
-    }
+    let bytes = read_at_most(&mut reader, limit).map_err(read)?;
+    let bytes = bytes.ok_or_else(|| store::Error::TooLarge { name: name.clone(), limit })?;
     reader.finish().map_err(read)?.map_err(blob)?;
     Ok(bytes)
 }

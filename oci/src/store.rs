@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::{self, BufReader, Read};
 use std::path::{Path as FilePath, PathBuf};
 
+use unlade_directory::read_at_most;
 use unlade_text::excerpt;
 
 use self::input::Input;
@@ -14,7 +15,7 @@ use crate::budget::{Budget, Metered, Received};
 use crate::manifest::blob_path;
 use crate::origin::{Origin, Part};
 use crate::path::{self, Path};
-use crate::tape::{self, Entry, Kind};
+use crate::tar_reader::{self, Entry, Kind};
 use crate::{compression::decompress, limit};
 
 /// The names of files that must be unique in an archive, because no digest verifies them.
@@ -182,16 +183,9 @@ impl<'a> Store<'a> {
 
     /// Reads the whole file `name`.
     pub(crate) fn read(&self, name: &str, limit: u64) -> Result<Vec<u8>, Error> {
-        let mut bytes = Vec::new();
-        let reader = self.open(name)?;
-        reader
-            .take(limit.saturating_add(1))
-            .read_to_end(&mut bytes)
+        let bytes = read_at_most(self.open(name)?, limit)
             .map_err(|source| Error::Read { name: excerpt::shorten(name), source })?;
-        if bytes.len() as u64 > limit {
-            return Err(Error::TooLarge { name: excerpt::shorten(name), limit });
-        }
-        Ok(bytes)
+        bytes.ok_or_else(|| Error::TooLarge { name: excerpt::shorten(name), limit })
     }
 }
 
@@ -222,17 +216,17 @@ impl Archive {
         let broken = |source| Error::Archive { path: path.to_owned(), source };
         let bytes = || Metered::new(file.bytes(0, file.size), budget);
         let mut plain = decompress(bytes(), budget).map_err(broken)?;
-        let start = tape::start(&mut plain.reader).map_err(broken)?;
-        if !tape::is_tar(&start) {
+        let start = tar_reader::start(&mut plain.reader).map_err(broken)?;
+        if !tar_reader::is_tar(&start) {
             return Err(Error::NotAnArchive { path: path.to_owned() });
         }
         let is_compressed = plain.was_compressed;
         let mut index = Index { is_compressed, ..Index::default() };
         let result = if is_compressed {
             let reader = BufReader::with_capacity(1 << 16, start.as_slice().chain(plain.reader));
-            tape::each_within(reader, budget, |entry| index.add(entry, budget))
+            tar_reader::each_within(reader, budget, |entry| index.add(entry, budget))
         } else {
-            tape::each_seeking(bytes(), budget, |entry| index.add(entry, budget))
+            tar_reader::each_seeking(bytes(), budget, |entry| index.add(entry, budget))
         };
         result.map_err(|fault| match fault {
             Fault::Io(source) => broken(source),

@@ -6,7 +6,8 @@ use ureq::BodyReader;
 use ureq::http::StatusCode;
 
 use crate::Error;
-use crate::client::{Ask, Client, start_of};
+use crate::client::{Client, start_of};
+use crate::request::Request;
 use crate::retry::Retry;
 
 /// A reader of a blob. It does not verify the bytes.
@@ -48,8 +49,8 @@ fn request(
     size: u64,
     from: u64,
 ) -> Result<BodyReader<'static>, Error> {
-    let ask = Ask { method: "GET", url, what, accept: "", from, size };
-    let answer = client.expect(client.ask(&ask)?, &[200, 206], what)?;
+    let answer = client.ask(&Request::get(url, what).part(from, size))?;
+    let answer = client.expect(answer, &[200, 206], what)?;
     let start = match answer.status() {
         StatusCode::PARTIAL_CONTENT => start_of(answer.headers()),
         _ => Some(0),

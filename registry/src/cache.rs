@@ -22,8 +22,6 @@ use unlade_text::chain;
 pub use entry::Entry;
 use entry::{TEMPORARY, list};
 
-/// The default of the maximum size of a cache, in bytes.
-pub const DEFAULT_LIMIT: u64 = 1 << 30;
 /// The part of the cache that one blob may fill: a larger blob would displace many others.
 const SHARE: u64 = 4;
 /// The age from which a temporary file belongs to a process that was killed.

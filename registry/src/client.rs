@@ -5,10 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use secrecy::{ExposeSecret, SecretString};
 use unlade_name::ImageReference;
-use ureq::http::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, LOCATION, RANGE,
-};
-use ureq::http::{HeaderMap, Request, Response, StatusCode, Uri};
+use ureq::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, LOCATION};
+use ureq::http::{HeaderMap, Method, Response, StatusCode, Uri, request};
 use ureq::{Agent, Body, SendBody};
 
 use crate::access::{self, Access};
@@ -17,13 +15,33 @@ use crate::configuration::Endpoint;
 use crate::connection::Connection;
 use crate::error::words;
 use crate::limit::{ANSWER, REDIRECTS};
+use crate::request::Request;
 use crate::retry::{Retry, asked_pause, is_transient};
 use crate::{Error, Limits, Options, Progress};
+
+/// A place of an image, to which no request was sent yet.
+#[derive(Debug)]
+pub(crate) struct Target {
+    pub(crate) endpoint: Endpoint,
+    /// Whether any certificate, and a registry without TLS, is accepted there.
+    is_insecure: bool,
+    connection: Connection,
+}
+
+impl Target {
+    pub(crate) fn new(endpoint: &Endpoint, options: &Options) -> Result<Self, Error> {
+        let is_insecure = endpoint.insecure || options.tls.insecure;
+        let connection = options.connections.connect(&endpoint.image, is_insecure, options)?;
+        Ok(Self { endpoint: endpoint.clone(), is_insecure, connection })
+    }
+}
 
 /// The client of one repository.
 #[derive(Debug)]
 pub(crate) struct Client {
     connection: Connection,
+    /// The address of the registry, such as `https://registry.example:5000`.
+    base: String,
     pub(crate) image: ImageReference,
     pub(crate) limits: Limits,
     /// The place for the blobs of the repository.
@@ -44,35 +62,23 @@ struct Authorization {
     failure: Option<Arc<Error>>,
 }
 
-/// A request without a body.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Ask<'a> {
-    pub(crate) method: &'static str,
-    pub(crate) url: &'a str,
-    /// What is requested, for messages.
-    pub(crate) what: &'a str,
-    pub(crate) accept: &'static str,
-    /// The first byte to return.
-    pub(crate) from: u64,
-    /// The size of the answer, as far as it is known, in bytes.
-    pub(crate) size: u64,
-}
-
 impl Client {
-    /// Prepares a client. `actions` are those that a token must allow, such as `pull`.
-    pub(crate) fn new(
-        endpoint: &Endpoint,
+    /// Returns the client for `target`, after it is known whether the registry has TLS. `actions`
+    /// are those that a token must allow, such as `pull`.
+    pub(crate) fn open(
+        target: &Target,
         actions: &'static str,
         options: &Options,
     ) -> Result<Self, Error> {
+        let Target { endpoint, is_insecure, connection } = target;
+        let base = connection.determine_base(&options.limits)?;
         let image = endpoint.image.clone();
-        let insecure = endpoint.insecure || options.tls.insecure;
-        let connection = options.connections.connect(&image, insecure, options)?;
         let login = endpoint.login(&options.login);
-        let is_unverified = options.plain_http || insecure;
+        let is_unverified = options.plain_http || *is_insecure;
         let cache = options.cache.as_ref().map(|cache| cache.repository(&image, is_unverified));
         Ok(Self {
-            connection,
+            connection: connection.clone(),
+            base,
             image,
             limits: options.limits.clone(),
             cache,
@@ -82,40 +88,26 @@ impl Client {
         })
     }
 
-    /// Returns the address of the registry, such as `https://registry.example:5000`. If it may have
-    /// no TLS, finds out whether it has.
-    fn base(&self) -> String {
-        let base = |scheme| format!("{scheme}://{}", self.image.host());
-        let Connection { agent, is_plain, .. } = &self.connection;
-        let is_plain = is_plain.get_or_init(|| {
-            let answers = |scheme| agent.get(format!("{}/v2/", base(scheme))).call();
-            // A timeout does not show that the registry has no TLS, so it does not count.
-            let is_wrong = |error| matches!(error, ureq::Error::Io(_) | ureq::Error::Tls(_));
-            answers("https").is_err_and(is_wrong) && answers("http").is_ok()
-        });
-        base(if *is_plain { "http" } else { "https" })
-    }
-
     /// Returns the address of something in the repository, such as `manifests/latest`.
     pub(crate) fn url(&self, path: &str) -> String {
-        format!("{}/v2/{}/{path}", self.base(), self.image.repository())
+        format!("{}/v2/{}/{path}", self.base, self.image.repository())
     }
 
     /// Returns the address of the API itself.
     pub(crate) fn root(&self) -> String {
-        format!("{}/v2/", self.base())
+        format!("{}/v2/", self.base)
     }
 
     /// Sends a request, logs in if the registry asks for it, and tries again after a failure that
     /// can pass. The last answer is returned, whatever its status is.
-    pub(crate) fn ask(&self, ask: &Ask<'_>) -> Result<Response<Body>, Error> {
+    pub(crate) fn ask(&self, request: &Request<'_>) -> Result<Response<Body>, Error> {
         let logins = self.logins();
-        let (answer, is_here) = self.retry(|| self.follow(ask))?;
+        let (answer, is_here) = self.retry(|| self.follow(request))?;
         if answer.status() != StatusCode::UNAUTHORIZED || !is_here {
             return Ok(answer);
         }
         self.log_in(answer.headers(), logins)?;
-        self.retry(|| self.follow(ask)).map(|(answer, _)| answer)
+        self.retry(|| self.follow(request)).map(|(answer, _)| answer)
     }
 
     /// Sends a request until it succeeds, fails for good, or was sent too often.
@@ -147,8 +139,8 @@ impl Client {
         self.authorization().logins
     }
 
-    /// Gets what the challenge of the registry asks for, unless another thread has tried so since
-    /// there were `logins`. Other requests wait meanwhile.
+    /// Logs in as the challenge of the registry asks, unless another thread has tried to since
+    /// [`logins`](Self::logins) returned `logins`. Other requests wait meanwhile.
     pub(crate) fn log_in(&self, headers: &HeaderMap, logins: usize) -> Result<(), Error> {
         let mut authorization = self.authorization();
         if authorization.logins == logins {
@@ -171,23 +163,23 @@ impl Client {
     }
 
     /// Sends a request, and follows redirects. Also returns whether the registry itself answered.
-    fn follow(&self, ask: &Ask<'_>) -> Result<(Response<Body>, bool), Error> {
-        let mut url = ask.url.to_owned();
+    fn follow(&self, request: &Request<'_>) -> Result<(Response<Body>, bool), Error> {
+        let mut url = request.url.to_owned();
         for _ in 0..=REDIRECTS {
-            let answer = self.send(ask, &url)?;
+            let answer = self.send(request, &url)?;
             if !matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
                 return Ok((answer, self.is_here(&url)));
             }
             let location = answer.headers().get(LOCATION).and_then(|value| value.to_str().ok());
             let location = location.and_then(|location| resolve(&url, location));
             url = location.ok_or_else(|| Error::Invalid {
-                what: ask.what.to_owned(),
+                what: request.what.to_owned(),
                 problem: "it redirects to an invalid address".to_owned(),
             })?;
-            self.check(&url, ask.what)?;
+            self.check(&url, request.what)?;
         }
         Err(Error::Invalid {
-            what: ask.what.to_owned(),
+            what: request.what.to_owned(),
             problem: format!("it redirects more than {REDIRECTS} times"),
         })
     }
@@ -201,26 +193,16 @@ impl Client {
 
     /// Checks whether `url` is at the registry, which receives the login. Other hosts do not.
     fn is_here(&self, url: &str) -> bool {
-        url.strip_prefix(&self.base()).is_some_and(|path| path.starts_with('/'))
+        url.strip_prefix(&self.base).is_some_and(|path| path.starts_with('/'))
     }
 
-    fn send(&self, ask: &Ask<'_>, url: &str) -> Result<Response<Body>, Error> {
-        let mut request = self.request(ask.method, url);
-        if !ask.accept.is_empty() {
-            request = request.header(ACCEPT, ask.accept);
-        }
-        if ask.method == "POST" {
-            // Without it, the empty body would be sent in chunks, which some registries refuse.
-            request = request.header(CONTENT_LENGTH, 0);
-        }
-        if ask.from > 0 {
-            request = request.header(RANGE, format!("bytes={}-", ask.from));
-        }
-        let what = || ask.what.to_owned();
-        let request = request.body(()).map_err(|error| Error::http(what())(error.into()))?;
+    fn send(&self, request: &Request<'_>, url: &str) -> Result<Response<Body>, Error> {
+        let what = || request.what.to_owned();
+        let time = self.limits.time_for(request.size);
+        let request = request.add_headers(self.authorized(&request.method, url)).body(());
+        let request = request.map_err(|error| Error::http(what())(error.into()))?;
         let agent = self.agent_for(url);
         let request = agent.configure_request(request);
-        let time = self.limits.time_for(ask.size);
         agent.run(request.timeout_recv_body(Some(time)).build()).map_err(Error::http(what()))
     }
 
@@ -233,7 +215,7 @@ impl Client {
         body: &mut dyn Read,
     ) -> Result<Response<Body>, Error> {
         let mut body = body;
-        let request = self.request("PUT", url);
+        let request = self.authorized(&Method::PUT, url);
         let request = request.header(CONTENT_TYPE, media_type);
         let request = request.header(CONTENT_LENGTH, size);
         let what = || what.to_owned();
@@ -254,8 +236,9 @@ impl Client {
         if self.is_here(url) { &self.connection.agent } else { &self.connection.others }
     }
 
-    fn request(&self, method: &str, url: &str) -> ureq::http::request::Builder {
-        let request = Request::builder().method(method).uri(url);
+    /// Begins a request, with the login if it is for the registry itself.
+    fn authorized(&self, method: &Method, url: &str) -> request::Builder {
+        let request = request::Builder::new().method(method).uri(url);
         match self.authorization().value.as_ref().filter(|_| self.is_here(url)) {
             Some(value) => request.header(AUTHORIZATION, value.expose_secret()),
             None => request,

@@ -6,12 +6,14 @@ mod rule;
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
+use std::iter::{self, Chain, Once};
 use std::path::{Path, PathBuf};
+use std::vec;
 
 use serde::Deserialize;
 use unlade_name::ImageReference;
 
-use crate::file::{self, read_at_most};
+use crate::file;
 use crate::{Login, limit};
 
 use self::rule::Rule;
@@ -55,6 +57,16 @@ pub struct Endpoint {
     /// Whether it is the registry in the name that was requested. If not, it is a mirror, or the
     /// rule names another location.
     pub(crate) is_named: bool,
+}
+
+/// The places from which an image is requested, in this order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Endpoints {
+    /// The mirrors that have rules for the image.
+    pub mirrors: Vec<Endpoint>,
+    /// The registry itself.
+    pub registry: Endpoint,
 }
 
 /// An error that prevents the rules for registries from being read, or a rule that forbids a
@@ -197,7 +209,7 @@ fn list(folder: &Path) -> Result<Vec<PathBuf>, Error> {
 impl Rules {
     /// Adds the rules of a file.
     fn add(&mut self, path: &Path) -> Result<(), Error> {
-        let bytes = read_at_most(path, limit::LOGINS)?;
+        let bytes = file::read(path, limit::LOGINS)?;
         self.parse(&String::from_utf8_lossy(&bytes), path)
     }
 
@@ -223,16 +235,15 @@ impl Rules {
         &self.search
     }
 
-    /// Returns the places from which `image` is requested: its mirrors in their order, and then the
-    /// registry itself.
+    /// Returns the places from which `image` is requested.
     ///
     /// # Errors
     ///
     /// Returns an error if the registry is blocked, or if a rule gives the image an invalid name.
-    pub fn endpoints(&self, image: &ImageReference) -> Result<Vec<Endpoint>, Error> {
+    pub fn endpoints(&self, image: &ImageReference) -> Result<Endpoints, Error> {
         match self.find(image)? {
             Some((rule, length)) => rule.endpoints(image, length),
-            None => Ok(vec![Endpoint::new(image)]),
+            None => Ok(Endpoint::new(image).into()),
         }
     }
 
@@ -258,6 +269,21 @@ impl Rules {
             }
             found => Ok(found),
         }
+    }
+}
+
+impl IntoIterator for Endpoints {
+    type Item = Endpoint;
+    type IntoIter = Chain<vec::IntoIter<Endpoint>, Once<Endpoint>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.mirrors.into_iter().chain(iter::once(self.registry))
+    }
+}
+
+impl From<Endpoint> for Endpoints {
+    fn from(registry: Endpoint) -> Self {
+        Self { mirrors: Vec::new(), registry }
     }
 }
 

@@ -13,8 +13,12 @@ use ureq::{Agent, Proxy};
 use crate::address::Guard;
 use crate::configuration::{self, Configuration, Rules};
 use crate::limit::HEADERS;
+use crate::retry::Retry;
 use crate::tls::Configs;
 use crate::{Error, Limits, Options, Tls};
+
+/// What the root of the API is called in messages.
+pub(crate) const API: &str = "the API of the registry";
 
 /// The open connections to registries, and the rules that were read. Clones share them, so several
 /// images of one registry need one handshake for each connection.
@@ -45,9 +49,10 @@ pub(crate) struct Connection {
     /// client.
     pub(crate) others: Agent,
     pub(crate) guard: Guard,
-    /// Whether the registry has no TLS. For an insecure registry, this is not known before the
-    /// first request.
-    pub(crate) is_plain: Arc<OnceLock<bool>>,
+    /// The host of the registry, with its port.
+    host: String,
+    /// `https` or `http`. For an insecure registry, this is not known before the first request.
+    scheme: Arc<OnceLock<&'static str>>,
 }
 
 impl Connections {
@@ -124,11 +129,50 @@ impl Connection {
             Agent::with_parts(config, DefaultConnector::default(), guard.clone())
         };
         let (agent, others) = (agent(own), agent(others));
-        let is_plain = OnceLock::new();
-        if options.plain_http || !insecure {
-            _ = is_plain.set(options.plain_http);
+        let scheme = match (options.plain_http, insecure) {
+            (true, _) => OnceLock::from("http"),
+            (false, false) => OnceLock::from("https"),
+            (false, true) => OnceLock::new(),
+        };
+        let (host, scheme) = (image.host().to_owned(), Arc::new(scheme));
+        Ok(Self { agent, others, guard, host, scheme })
+    }
+
+    /// Returns the address of the registry, such as `https://registry.example:5000`. Requests the
+    /// API if the scheme is not known. Other threads may do so too, because a registry that does not
+    /// respond would make each wait for the others.
+    pub(crate) fn determine_base(&self, limits: &Limits) -> Result<String, Error> {
+        let scheme = if let Some(scheme) = self.scheme.get() {
+            scheme
+        } else {
+            let scheme = self.determine_scheme(limits)?;
+            self.scheme.get_or_init(|| scheme)
+        };
+        Ok(format!("{scheme}://{}", self.host))
+    }
+
+    /// Finds out whether the registry has TLS. Any answer shows that it has, or has not.
+    fn determine_scheme(&self, limits: &Limits) -> Result<&'static str, Error> {
+        let request = |scheme| self.agent.get(format!("{scheme}://{}/v2/", self.host)).call();
+        let describe = |error| Error::http(API.to_owned())(error);
+        let mut retry = Retry::new(limits);
+        loop {
+            let error = match request("https") {
+                Ok(_) => return Ok("https"),
+                // A timeout does not show that the registry has no TLS.
+                Err(error @ (ureq::Error::Io(_) | ureq::Error::Tls(_))) => match request("http") {
+                    Ok(_) => return Ok("http"),
+                    Err(other) => match (describe(error), describe(other)) {
+                        (error, other) if other.is_transient() && !error.is_transient() => other,
+                        (error, _) => error,
+                    },
+                },
+                Err(error) => describe(error),
+            };
+            if !error.is_transient() || !retry.pause(None) {
+                return Err(error);
+            }
         }
-        Ok(Self { agent, others, guard, is_plain: Arc::new(is_plain) })
     }
 }
 

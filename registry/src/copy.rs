@@ -3,7 +3,7 @@
 use unlade_oci::copy::{self, Copied, Destination, Error};
 use unlade_oci::{Source, build};
 
-use crate::{Options, push::Push, source::remote};
+use crate::{Options, push::Push, reader::remote};
 
 /// Copies the image in `source` to `destination`, each in a registry, a file or a directory, as
 /// [`unlade_oci::copy`] does. `from` is the connection to the registry of the source, and `to` that

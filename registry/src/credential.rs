@@ -110,6 +110,7 @@ impl Error {
 }
 
 /// Reads the logins of a file, and the output of a helper, which are both in `bytes`.
+#[cfg(feature = "fuzz")]
 pub(crate) fn read_all(bytes: &[u8], image: &ImageReference) {
     file::read_without_helpers(bytes, image);
     let _ = helper::parse(bytes);

@@ -5,7 +5,7 @@ use std::{io, iter, sync::Arc};
 use unlade_text::excerpt;
 
 use crate::address::Forbidden;
-use crate::{configuration, credential, tls};
+use crate::{Remedy, configuration, credential, tls};
 
 /// An error that prevents an image from being read from a registry, or written to it.
 #[derive(Debug, thiserror::Error)]
@@ -118,7 +118,7 @@ pub enum Error {
         /// The cause.
         source: credential::Error,
     },
-    /// A login failed that several threads were waiting for.
+    /// The login that several threads waited for failed.
     #[error(transparent)]
     Shared(Arc<Self>),
 }
@@ -136,7 +136,7 @@ impl Error {
     }
 
     /// Finds an error of a registry among the causes of another error, such as that of
-    /// [`Image::read`](crate::Image::read).
+    /// [`ImageReader::read`](crate::ImageReader::read).
     pub fn find<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e Self> {
         iter::successors(Some(error), |error| error.source())
             .find_map(|error| {
@@ -178,7 +178,7 @@ impl Error {
         match self {
             Self::Denied { registry, login: None, .. } => Some(format!(
                 "if it is private, log in with `podman login {registry}` or `docker login \
-                 {registry}`, or pass --authfile"
+                 {registry}`"
             )),
             Self::Denied { registry, login: Some(login), .. } => Some(format!(
                 "the login from {login} was used; log in again with `podman login {registry}` or \
@@ -189,23 +189,40 @@ impl Error {
             }
             Self::Mirrors { source, .. } => source.hint(),
             Self::Shared(error) => error.hint(),
-            Self::Http { source, .. } => match &**source {
-                ureq::Error::Io(error) if error.to_string().contains("corrupt message") => {
-                    Some("use --plain-http if the registry has no TLS".to_owned())
-                }
-                ureq::Error::Io(error)
-                    if error.to_string().contains("invalid peer certificate") =>
-                {
-                    Some(
-                        "pass the certificate of its authority with --ca-file, or put it into \
-                         /etc/containers/certs.d/HOST[:PORT]/ca.crt"
-                            .to_owned(),
-                    )
-                }
+            Self::Http { source, .. } => match tls_error(source)? {
+                rustls::Error::InvalidCertificate(_) => Some(
+                    "put the certificate of the registry's authority into \
+                     /etc/containers/certs.d/HOST[:PORT]/ca.crt"
+                        .to_owned(),
+                ),
                 _ => None,
             },
             _ => None,
         }
+    }
+
+    /// Returns the change that may help, if one is known.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            Self::Denied { login: None, .. } => Some(Remedy::LoginFile),
+            Self::Mirrors { source, .. } => source.remedy(),
+            Self::Shared(error) => error.remedy(),
+            Self::Http { source, .. } => match tls_error(source)? {
+                // Servers without TLS answer in plain text.
+                rustls::Error::InvalidMessage(_) => Some(Remedy::PlainHttp),
+                rustls::Error::InvalidCertificate(_) => Some(Remedy::Authority),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// Returns the error of TLS, if this is one.
+fn tls_error(error: &ureq::Error) -> Option<&rustls::Error> {
+    match error {
+        ureq::Error::Io(error) => error.get_ref()?.downcast_ref(),
+        _ => None,
     }
 }
 

@@ -43,7 +43,7 @@ fn explain_endpoint(mut endpoint: Endpoint, options: &Options) -> Result<Explana
     let fails = |source| Error::Login { registry: registry.to_owned(), source };
     let login = found.map_err(fails)?.map(|found| found.origin);
     let certificates = options.tls.folder(registry);
-    let answer = Remote::from_places(std::slice::from_ref(&endpoint), options).and_then(|remote| {
+    let answer = Remote::from_endpoints(&endpoint.clone().into(), options).and_then(|remote| {
         let root = remote.root().map_err(|error| match error.downcast::<Error>() {
             Ok(error) => *error,
             Err(error) => Error::Image(error),

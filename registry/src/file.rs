@@ -1,8 +1,10 @@
 //! Reads files of the user's configuration.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
+
+use unlade_directory::read_at_most;
 
 /// An error that prevents a file from being read.
 #[derive(Debug, thiserror::Error)]
@@ -34,13 +36,8 @@ impl Error {
 }
 
 /// Reads a whole file of at most `limit` bytes.
-pub(crate) fn read_at_most(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
+pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
     let fails = |source| Error::Read { path: path.to_owned(), source };
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(fails)?;
-    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(fails)?;
-    if bytes.len() as u64 > limit {
-        return Err(Error::TooLarge { path: path.to_owned(), limit });
-    }
-    Ok(bytes)
+    let bytes = File::open(path).and_then(|file| read_at_most(file, limit)).map_err(fails)?;
+    bytes.ok_or_else(|| Error::TooLarge { path: path.to_owned(), limit })
 }

@@ -1,7 +1,7 @@
 //! Reads and writes images in registries: the OCI distribution API, with the logins of podman and
 //! docker.
 //!
-//! An [`Image`] is read like those of [`unlade_oci`], also from a registry.
+//! An [`ImageReader`] reads images as [`unlade_oci`] does, also from a registry.
 //! [`copy()`] copies an image from one place to another, and [`push()`] copies one into a registry.
 //!
 //! Registries are untrusted. Everything that they send has a [limit], everything that has a
@@ -9,10 +9,10 @@
 //! server that this registry names.
 //!
 //! ```no_run
-//! use unlade_registry::{Image, Options};
+//! use unlade_registry::{ImageReader, Options};
 //!
 //! let source = "docker://registry.example/bundles/etcd:0.9.4".parse()?;
-//! let image = Image::open(source, &Options::default())?.read(&Default::default())?;
+//! let image = ImageReader::open(source, &Options::default())?.read(&Default::default())?;
 //! println!("{} files", image.reading.content.files().len());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -29,14 +29,18 @@ pub mod credential;
 mod error;
 mod explain;
 pub mod file;
+#[cfg(feature = "fuzz")]
 #[doc(hidden)]
 pub mod fuzz;
 pub mod limit;
+mod locate;
 mod progress;
-mod pull;
 mod push;
+mod reader;
+mod remedy;
+mod remote;
+mod request;
 mod retry;
-mod source;
 pub mod tls;
 
 use std::sync::Arc;
@@ -51,10 +55,12 @@ pub use credential::{Credentials, Login};
 pub use error::Error;
 pub use explain::{Explanation, explain};
 pub use limit::Limits;
+pub use locate::locate;
 pub use progress::{Progress, Transfer};
-pub use pull::Remote;
 pub use push::push;
-pub use source::{Image, locate};
+pub use reader::ImageReader;
+pub use remedy::Remedy;
+pub use remote::Remote;
 pub use tls::Tls;
 
 /// The connection to a registry.

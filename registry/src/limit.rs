@@ -74,9 +74,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Returns the time for an upload of `size` bytes. In contrast to an answer, an upload is not
-    /// continued after a timeout, so it has the time that it needs if the other [`TRANSFERS`] use
-    /// the same line.
+    /// Returns the time for an upload of `size` bytes. Unlike a download, an upload is not continued
+    /// after a timeout, so it gets enough time to share the connection with [`TRANSFERS`] others.
     pub(crate) fn time_for_upload(&self, size: u64) -> Duration {
         self.time_for(size.saturating_mul(TRANSFERS as u64))
     }

@@ -3,12 +3,14 @@
 use std::io::Read;
 
 use unlade_name::{ImageReference, image::DEFAULT_TAG};
-use unlade_oci::copy::{self, Destination, Failure};
+use unlade_oci::copy::{self, BoxError, Destination};
 use unlade_oci::{Descriptor, Digest, Source};
 use ureq::http::{StatusCode, header::LOCATION};
 
-use crate::client::{Ask, Client, resolve};
-use crate::source::names_registry;
+use crate::client::{Client, Target, resolve};
+use crate::connection::API;
+use crate::locate::names_registry;
+use crate::request::Request;
 use crate::{Error, Options};
 
 /// Copies the image or index in `source` into a registry, with all platforms, and returns its
@@ -43,11 +45,10 @@ impl Push {
             return Err(Error::Reference { image: image.to_string() });
         }
         let endpoint = options.rules()?.destination(image)?;
-        let client = Client::new(&endpoint, "pull,push", options)?;
+        let client = Client::open(&Target::new(&endpoint, options)?, "pull,push", options)?;
         // An upload cannot be sent again after a challenge, so ask for the challenge first.
         let url = client.root();
-        let what = "the API of the registry";
-        client.ask(&Ask { method: "GET", url: &url, what, accept: "", from: 0, size: 0 })?;
+        client.ask(&Request::get(&url, API))?;
         Ok(Self { client })
     }
 
@@ -56,8 +57,7 @@ impl Push {
         let digest = blob.digest();
         let what = format!("blob {digest} of {}", client.image);
         let url = client.url("blobs/uploads/");
-        let ask = Ask { method: "POST", url: &url, what: &what, accept: "", from: 0, size: 0 };
-        let answer = client.expect(client.ask(&ask)?, &[202], &what)?;
+        let answer = client.expect(client.ask(&Request::post(&url, &what))?, &[202], &what)?;
         let invalid = || Error::Invalid {
             what: what.clone(),
             problem: "it names no place for the upload".to_owned(),
@@ -100,19 +100,25 @@ impl Push {
 }
 
 impl Destination for Push {
-    fn has(&self, blob: &Descriptor) -> Result<bool, Failure> {
+    fn has(&self, blob: &Descriptor) -> Result<bool, BoxError> {
         let digest = blob.digest();
         let what = format!("blob {digest} of {}", self.client.image);
         let url = self.client.url(&format!("blobs/{digest}"));
-        let ask = Ask { method: "HEAD", url: &url, what: &what, accept: "", from: 0, size: 0 };
-        Ok(self.client.ask(&ask)?.status() == 200)
+        let answer = self.client.ask(&Request::head(&url, &what))?;
+        // Any other status says nothing about the blob. skopeo fails too (`blobExists` of
+        // containers/image).
+        if answer.status() == StatusCode::NOT_FOUND {
+            return Ok(false);
+        }
+        self.client.expect(answer, &[200], &what)?;
+        Ok(true)
     }
 
-    fn blob(&self, blob: &Descriptor, reader: &mut dyn Read) -> Result<(), Failure> {
+    fn blob(&self, blob: &Descriptor, reader: &mut dyn Read) -> Result<(), BoxError> {
         Ok(self.upload(blob, reader)?)
     }
 
-    fn manifest(&self, manifest: &Descriptor, bytes: &[u8], is_root: bool) -> Result<(), Failure> {
+    fn manifest(&self, manifest: &Descriptor, bytes: &[u8], is_root: bool) -> Result<(), BoxError> {
         Ok(self.put(manifest, bytes, is_root)?)
     }
 }

@@ -9,7 +9,7 @@ use ureq::tls::{
     Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, TlsProvider, parse_pem,
 };
 
-use crate::file::{self, read_at_most};
+use crate::file;
 use crate::limit;
 
 /// The folders with a folder for each registry, after that of the user.
@@ -150,7 +150,7 @@ fn expect(missing: PathBuf, present: &Path) -> Result<(), Error> {
 }
 
 fn read_certificates(path: &Path) -> Result<Vec<Certificate<'static>>, Error> {
-    let bytes = read_at_most(path, limit::LOGINS)?;
+    let bytes = file::read(path, limit::LOGINS)?;
     let invalid = || Error::Pem { path: path.to_owned(), expected: "a certificate" };
     let mut certificates = Vec::new();
     for item in parse_pem(&bytes) {
@@ -166,7 +166,7 @@ fn read_client(path: &Path) -> Result<ClientCert, Error> {
     let key = path.with_extension("key");
     expect(key.clone(), path)?;
     let certificates = read_certificates(path)?;
-    let bytes = read_at_most(&key, limit::LOGINS)?;
+    let bytes = file::read(&key, limit::LOGINS)?;
     let invalid = |_| Error::Pem { path: key.clone(), expected: "a private key" };
     let key = PrivateKey::from_pem(&bytes).map_err(invalid)?;
     Ok(ClientCert::new_with_certs(&certificates, key))

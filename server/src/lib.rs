@@ -21,6 +21,7 @@ mod catalogd;
 mod codec;
 mod connection;
 mod content;
+#[cfg(feature = "fuzz")]
 #[doc(hidden)]
 pub mod fuzz;
 mod health;

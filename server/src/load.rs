@@ -37,13 +37,13 @@ pub enum Error {
 
 /// A place for the texts of a catalog.
 #[derive(Debug)]
-pub(crate) enum Place<'o> {
+pub(crate) enum TextPlace<'o> {
     Cache(&'o Cache),
     Temporary(&'o Path),
     Memory,
 }
 
-impl Place<'_> {
+impl TextPlace<'_> {
     /// Creates an empty file.
     fn create(&self) -> io::Result<File> {
         match self {
@@ -84,7 +84,7 @@ pub(crate) struct Loaded {
 pub(crate) fn load(path: &Path, options: &Options) -> Result<Loaded, Error> {
     let digest = || directory::digest(path, &options.limits);
     let without_cache = |cache| {
-        let places = [Place::Temporary(&options.temporary), Place::Memory];
+        let places = [TextPlace::Temporary(&options.temporary), TextPlace::Memory];
         // If the catalog cannot be read, the parser says why.
         let digest = if options.digest { digest().ok() } else { None };
         Ok(Loaded { index: parse_into(path, &places, options)?.0, cache, digest })
@@ -113,8 +113,9 @@ pub(crate) fn load(path: &Path, options: &Options) -> Result<Loaded, Error> {
         }
         Err(reason) => reason.to_string(),
     };
-    let temporary = [Place::Temporary(folder), Place::Temporary(&options.temporary), Place::Memory];
-    let places: Vec<_> = [Place::Cache(&cache)].into_iter().chain(temporary).collect();
+    let temporary =
+        [TextPlace::Temporary(folder), TextPlace::Temporary(&options.temporary), TextPlace::Memory];
+    let places: Vec<_> = [TextPlace::Cache(&cache)].into_iter().chain(temporary).collect();
     let (index, failure) = parse_into(path, &places, options)?;
     if let Some(failure) = failure {
         let cache = CacheState::Unusable { reason, failure };
@@ -148,7 +149,7 @@ fn is_inside(folder: &Path, catalog: &Path) -> bool {
 /// Reads the catalog, and writes its texts to the first place with room.
 fn parse_into(
     path: &Path,
-    places: &[Place<'_>],
+    places: &[TextPlace<'_>],
     options: &Options,
 ) -> Result<(Index, Option<String>), Error> {
     write_to(places, |file| parse::parse(path, file, &options.limits))
@@ -163,7 +164,7 @@ pub(crate) fn check(mut problems: Vec<Problem>) -> Result<(), Error> {
 /// Calls `write` with an empty file in the first place with room. The result has the reason why it is
 /// not the first place.
 pub(crate) fn write_to<T>(
-    places: &[Place<'_>],
+    places: &[TextPlace<'_>],
     write: impl Fn(File) -> Result<T, Error>,
 ) -> Result<(T, Option<String>), Error> {
     let (mut first, mut last) = (None, io::Error::from(io::ErrorKind::NotFound));

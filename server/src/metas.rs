@@ -15,7 +15,7 @@ use unlade_catalog::Meta;
 use unlade_catalog_directory as directory;
 
 use crate::content::{self, Content};
-use crate::load::{self, Error, Place};
+use crate::load::{self, Error, TextPlace};
 use crate::server::Options;
 
 /// The maximum number of bytes of a response that are in memory, for each connection.
@@ -56,7 +56,7 @@ impl Metas {
     /// Returns an error if the catalog cannot be read, or if upstream cannot load it. The catalog is
     /// not validated.
     pub fn load(path: &Path, options: &Options) -> Result<Self, Error> {
-        let places = [Place::Temporary(&options.temporary), Place::Memory];
+        let places = [TextPlace::Temporary(&options.temporary), TextPlace::Memory];
         let mut limits = options.limits.clone();
         limits.threads = 1;
         Ok(load::write_to(&places, |file| Self::write(path, file, &limits))?.0)

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use unlade_bundle::Limits;
-use unlade_config_map::{ConfigMap, decode, mark, record};
-use unlade_launcher::{Options, Request, Strategy, objects};
+use unlade_config_map::{ConfigMap, decode, mark, protocol::record};
+use unlade_launcher::{Options, Request, Strategy, plan_objects};
 use unlade_oci::Platform;
 use unlade_oci::build::bundle;
 use unlade_testbed::fault;
@@ -53,7 +53,7 @@ fn the_objects_fill_the_config_map(test: &str, strategy: Strategy) {
     for (at, directory) in bundles().into_iter().enumerate() {
         let image = bundle::image(&directory, Platform::host(), &Limits::default()).unwrap();
         let image = cluster.push(&image, &format!("{test}/bundle-{at}:1"));
-        let objects = objects(&Request::new(&image, namespace.name()), &options).unwrap();
+        let objects = plan_objects(&Request::new(&image, namespace.name()), &options).unwrap();
         for object in &objects {
             namespace.apply(object);
         }

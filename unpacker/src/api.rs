@@ -59,7 +59,7 @@ pub(crate) enum Error {
     #[error("ConfigMap {name} does not exist, and the unpacker does not create it: {message}")]
     Missing { name: String, message: String },
     /// 409: the ConfigMap was changed between our read and our write.
-    #[error("ConfigMap {name} {}", unlade_config_map::outcome::CONFLICT)]
+    #[error("ConfigMap {name} was changed by another client before each attempt to write it")]
     Conflict { name: String },
     /// 413, or 422 because of the size.
     #[error("ConfigMap {name} is too large for the API server: {message}")]

@@ -216,8 +216,7 @@ fn size(parser: &mut lexopt::Parser, flag: &'static str) -> Result<usize, Error>
     };
     let bytes = number.parse().ok().and_then(|number: usize| number.checked_mul(unit));
     let expected = "expected a number of bytes, optionally followed by Ki or Mi";
-    // The reader reads one byte more than the limit, which must not overflow.
-    bytes.filter(|&bytes| bytes < usize::MAX).ok_or(Error::Value { flag, value, expected })
+    bytes.ok_or(Error::Value { flag, value, expected })
 }
 
 /// Parses a number of seconds, or a number with the suffix `ms`, `s` or `m`.

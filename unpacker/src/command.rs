@@ -9,7 +9,7 @@ use std::thread;
 
 use crate::applet::Applet;
 use crate::args::{self, Command};
-use unlade_config_map::outcome::{Outcome, Verdict};
+use unlade_config_map::protocol::outcome::{Outcome, Verdict};
 use unlade_text as text;
 use unlade_yaml as yaml;
 

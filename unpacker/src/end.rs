@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use unlade_config_map::outcome::{self, Outcome, Verdict};
+use unlade_config_map::protocol::outcome::{self, Outcome, Verdict};
 
 use crate::{log, termination};
 

@@ -16,7 +16,8 @@ pub(crate) fn read(path: &Path, max: usize) -> io::Result<Vec<u8>> {
     if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
         return Err(io::Error::other("not a regular file"));
     }
-    read_at_most(file, max)?.ok_or_else(|| io::Error::other(format!("larger than {max} bytes")))
+    let bytes = read_at_most(file, max as u64)?;
+    bytes.ok_or_else(|| io::Error::other(format!("larger than {max} bytes")))
 }
 
 #[cfg(test)]

@@ -10,12 +10,11 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
 /// The name of the binary in a directory.
-pub const NAME: &str = "unlade-unpacker";
+pub(crate) const NAME: &str = "unlade-unpacker";
 
 /// Why the binary was not installed.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
+pub(crate) enum Error {
     /// The running binary cannot be read.
     #[error("failed to read the running binary, /proc/self/exe")]
     Source(#[source] io::Error),
@@ -37,7 +36,7 @@ pub enum Error {
 /// # Errors
 ///
 /// Returns an error if the binary cannot be read or the destination cannot be written.
-pub fn install(destination: &Path) -> Result<PathBuf, Error> {
+pub(crate) fn install(destination: &Path) -> Result<PathBuf, Error> {
     // The kernel's link is used because the caller chooses the name that the program was started
     // with, and the file of that name may have been replaced since.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;

@@ -13,9 +13,10 @@ mod args;
 pub mod command;
 mod end;
 mod file;
+#[cfg(feature = "fuzz")]
 #[doc(hidden)]
 pub mod fuzz;
-pub mod install;
+mod install;
 mod interrupt;
 mod log;
 mod serve;

@@ -17,7 +17,7 @@ use unlade_text::Escaping;
 
 pub(crate) use self::report::Failure;
 use crate::api::{self, Access, Connection, Filled, Kubeconfig, Pace, Policy, SystemClock};
-use unlade_config_map::outcome::{Outcome, Verdict};
+use unlade_config_map::protocol::outcome::{Outcome, Verdict};
 
 use crate::log;
 

@@ -1,8 +1,6 @@
 //! `unlade copy`.
 
-use std::ffi::OsStr;
-
-use unlade_oci::{Source, copy, reference};
+use unlade_oci::{Source, copy};
 
 use crate::{args::Copy, error::Error, output, progress::Transfers, screen::Screen, source};
 
@@ -10,7 +8,7 @@ pub(super) fn run(args: Copy, screen: &Screen) -> Result<(), Error> {
     let (mut from, mut to) = args.connections()?;
     let platform = args.platform.as_deref().map(str::parse).transpose()?;
     let options = copy::Options { all: args.all, platform, ..copy::Options::default() };
-    let destination = parse(&args.destination)?;
+    let destination = source::parse_destination(&args.destination)?;
     let opened = source::open(args.source)?;
     let source = &opened.source;
     if from.plain_http && matches!((source, &destination), (Source::Remote(_), Source::Remote(_))) {
@@ -29,19 +27,4 @@ pub(super) fn run(args: Copy, screen: &Screen) -> Result<(), Error> {
         source: error,
     })?;
     output::print_lines([copied.digest.to_string()]).map_err(Error::Output)
-}
-
-/// Parses the destination of an image.
-pub(super) fn parse(text: &OsStr) -> Result<Source, Error> {
-    let Some(name) = text.to_str() else {
-        let name = text.display();
-        return Err(Error::Usage(format!("the destination {name} is not valid UTF-8")));
-    };
-    match name.parse()? {
-        // A path shows neither the format of a new file nor whether a registry is meant.
-        Source::Path(path) => {
-            Err(reference::Error::NoTransport { text: path.display().to_string() }.into())
-        }
-        destination => Ok(destination),
-    }
 }

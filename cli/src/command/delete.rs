@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use unlade_launcher::{Inventory, Scope, inventory::Removed};
+use unlade_launcher::{Inventory, Scope};
 
 use super::get::{describe_missing, require_found};
 use crate::{
@@ -40,12 +40,15 @@ pub(super) fn run(args: Delete) -> Result<(), Error> {
         }
         let mut missing = Vec::new();
         for (namespace, name) in selected {
-            let removed = match dry_run {
-                DryRun::None => inventory.remove(&namespace, &name, false).await?,
-                DryRun::Server => inventory.remove(&namespace, &name, true).await?,
-                DryRun::Client => inventory.owned(&namespace, &name).await?,
-            };
-            let Some(removed) = removed else {
+            let mut owned = inventory.owned(&namespace, &name).await?;
+            if owned.is_some()
+                && dry_run != DryRun::Client
+                && !inventory.remove(&namespace, &name, dry_run == DryRun::Server).await?
+            {
+                // Someone else has deleted it meanwhile.
+                owned = None;
+            }
+            let Some(owned) = owned else {
                 // A listed ConfigMap that no longer exists needs no deletion.
                 if is_by_name && !ignore_not_found {
                     missing.push(describe_missing(&namespace, &name));
@@ -54,7 +57,7 @@ pub(super) fn run(args: Delete) -> Result<(), Error> {
             };
             let line = match output {
                 Some(_) => format!("configmap/{name}\n"),
-                None => format_line(&name, all_namespaces.then_some(&namespace), &removed, dry_run),
+                None => format_line(&name, all_namespaces.then_some(&namespace), &owned, dry_run),
             };
             output::print(line.as_bytes()).map_err(Error::Output)?;
         }
@@ -66,7 +69,7 @@ pub(super) fn run(args: Delete) -> Result<(), Error> {
 fn format_line(
     name: &str,
     namespace: Option<&String>,
-    removed: &Removed,
+    owned: &[String],
     dry_run: DryRun,
 ) -> String {
     let mut line = format!("configmap {name:?} deleted");
@@ -78,8 +81,8 @@ fn format_line(
         DryRun::Client => " (dry run)",
         DryRun::Server => " (server dry run)",
     });
-    if !removed.dependents.is_empty() {
-        _ = write!(line, ", and with it {}", removed.dependents.join(", "));
+    if !owned.is_empty() {
+        _ = write!(line, ", and with it {}", owned.join(", "));
     }
     line.push('\n');
     line

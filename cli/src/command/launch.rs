@@ -33,7 +33,7 @@ const MAX_AFFINITY_SIZE: usize = 1 << 20;
 
 /// The settings of a launch of one or many images.
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate switch")]
-struct Job<'a> {
+struct Settings<'a> {
     launcher: Launcher,
     namespace: String,
     output: Output,
@@ -104,7 +104,7 @@ pub(super) fn run(args: Launch, screen: &Screen) -> Result<(), Error> {
             return dry_run::server(&launcher, &requests, output).await;
         }
         let strictness = if strict { Strictness::Strict } else { Strictness::Upstream };
-        let job = Job {
+        let settings = Settings {
             launcher,
             namespace,
             output: output.unwrap_or_default(),
@@ -116,8 +116,8 @@ pub(super) fn run(args: Launch, screen: &Screen) -> Result<(), Error> {
             screen,
         };
         match requests.as_slice() {
-            [request] if !is_list => one::launch(&job, request).await,
-            requests => many::launch(&job, requests, many.concurrency, many.keep_going).await,
+            [request] if !is_list => one::launch(&settings, request).await,
+            requests => many::launch(&settings, requests, many.concurrency, many.keep_going).await,
         }
     })
 }

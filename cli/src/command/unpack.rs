@@ -6,7 +6,7 @@ use unlade_bundle::Reading;
 use unlade_config_map::encode;
 use unlade_loader::{self as loader, Loaded, Strictness};
 use unlade_oci::{self as oci, Source};
-use unlade_registry::Image;
+use unlade_registry::ImageReader;
 
 use crate::{
     args::{Format, Unpack},
@@ -77,7 +77,7 @@ pub(super) fn run(args: Unpack, screen: &Screen) -> Result<(), Error> {
             return output::print(text.as_bytes()).map_err(Error::Output);
         }
     };
-    error::warn_of(&loaded.report, screen);
+    error::warn_findings(&loaded.report, screen);
     // The largest bundles have several megabytes, which are no longer needed.
     drop((content, loaded));
     let mut documents = Documents::new(form, output::stdout());
@@ -95,7 +95,7 @@ fn default_format(screen: &Screen) -> Format {
 
 /// Reads a bundle. For an image, also returns its digest.
 pub(super) fn read(
-    image: &Image,
+    image: &ImageReader,
     limits: &unlade_bundle::Limits,
     images: &Images,
 ) -> Result<(Reading, Option<String>), Error> {

@@ -7,7 +7,7 @@ pub(crate) fn lines(failure: &Failure) -> Vec<String> {
     let Evidence { object, message, container, state, exit_code, log, .. } = &failure.evidence;
     let place = match (object, container) {
         (Some(object), Some(container)) => format!("{object}, container {container}"),
-        (Some(object), None) => object.clone(),
+        (Some(object), None) => object.to_string(),
         (None, Some(container)) => format!("container {container}"),
         (None, None) => String::new(),
     };
@@ -29,13 +29,13 @@ pub(crate) fn lines(failure: &Failure) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use unlade_launcher::Reason;
+    use unlade_launcher::{ObjectRef, Reason};
 
     use super::*;
 
     fn evidence() -> Evidence {
         let mut evidence = Evidence::default();
-        evidence.object = Some("pod/etcd-1-x".to_owned());
+        evidence.object = Some(ObjectRef::pod("etcd-1-x"));
         evidence
     }
 
@@ -68,7 +68,7 @@ mod tests {
         evidence.state = Some("Forbidden".to_owned());
         assert_eq!(shown("configmaps \"a\" is forbidden", evidence.clone()), "");
         assert_eq!(shown("the API server refuses it", evidence.clone()), "Forbidden");
-        evidence.object = Some("pod/etcd-1-x".to_owned());
+        evidence.object = Some(ObjectRef::pod("etcd-1-x"));
         assert_eq!(shown("it is forbidden", evidence), "pod/etcd-1-x: Forbidden");
     }
 }

@@ -34,7 +34,8 @@ impl super::Error {
             | Self::Different
             | Self::Filter(_)
             | Self::File { .. }
-            | Self::Meta(_)
+            | Self::Package(_)
+            | Self::Meta { .. }
             | Self::Emit(_)
             | Self::Checks { .. } => Exit::Failure,
             Self::Source(_)

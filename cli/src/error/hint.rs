@@ -15,7 +15,8 @@ use unlade_text::excerpt;
 use unlade_yaml as yaml;
 
 use super::{Error, nearby};
-use crate::{command::DrawError, connection, input, remedy};
+use crate::input::{self, OtherKind};
+use crate::{command::DrawError, connection, remedy};
 
 const FILES_HINT: &str = "--max-files sets the limit";
 const FILE_SIZE_HINT: &str = "--max-file-size sets the limit";
@@ -52,19 +53,17 @@ impl Error {
                 Some(hint)
             }
             Self::Image { source, .. } => {
-                let registry = unlade_registry::Error::find(source);
-                let hint = registry.and_then(unlade_registry::Error::hint);
-                hint.or_else(|| image_hint(source).map(str::to_owned)).or_else(|| source.hint())
+                let hint = registry_hint(source).or_else(|| image_hint(source).map(str::to_owned));
+                hint.or_else(|| remedy::advice(source.hint().as_deref(), source.remedy().as_slice()))
             }
             Self::Login { source, .. } => source.hint(),
             Self::NoLogin { registry } => Some(format!(
                 "log in with `podman login {registry}` or `docker login {registry}`, or pass \
                  --authfile"
             )),
-            Self::Copy { source, .. } => {
-                let registry = unlade_registry::Error::find(source);
-                registry.and_then(unlade_registry::Error::hint).or_else(|| source.hint())
-            }
+            Self::Copy { source, .. } => registry_hint(source).or_else(|| {
+                remedy::advice(source.hint().as_deref(), source.remedy().as_slice())
+            }),
             Self::Build(source) | Self::Extend { source, .. } => source.hint(),
             Self::NoCacheFolder => Some("set UNLADE_CACHE_DIR or HOME".to_owned()),
             Self::Change(ChangeError::Text {
@@ -98,6 +97,12 @@ fn search_hint(name: &str) -> Option<String> {
     let names: Vec<_> = search.iter().map(|host| format!("docker://{host}/{name}")).collect();
     (is_short && !names.is_empty())
         .then(|| format!("to read an image from a registry, use {}", excerpt::list(&names, " or ")))
+}
+
+/// Returns the hint for an error of a registry among the causes of `error`.
+fn registry_hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    let error = unlade_registry::Error::find(error)?;
+    remedy::advice(error.hint().as_deref(), error.remedy().as_slice())
 }
 
 fn connection_hint(error: &connection::Error) -> Option<String> {
@@ -186,7 +191,9 @@ fn input_hint(error: &input::Error) -> Option<String> {
         input::Error::Archive { origin } => Some(format!(
             "unpack a bundle image first: `unlade unpack {origin} -o yaml | unlade load`"
         )),
-        input::Error::Missing { others, .. } if others.iter().any(|it| input::is_catalog(it)) => {
+        input::Error::Missing { others, .. }
+            if others.iter().any(|it| it.kind == OtherKind::CatalogEntry) =>
+        {
             Some(
                 "this command reads ConfigMaps; `unlade catalog validate` reads file-based \
                  catalogs"

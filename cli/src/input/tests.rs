@@ -57,7 +57,8 @@ fn other_objects_are_named() {
     let text =
         format!("{}\n---\nkind: Secret\nmetadata: {{name: s}}\n---\na: 1\n", config_map("a"));
     let input = parse(&text).unwrap();
-    assert_eq!(input.others, ["Secret/s", "an object without a kind"]);
+    let others: Vec<_> = input.others.iter().map(ToString::to_string).collect();
+    assert_eq!(others, ["Secret/s", "an object without a kind"]);
     let error = parse("kind: Secret\nmetadata: {name: s}\n").unwrap_err();
     assert_eq!(error.to_string(), "input contains no ConfigMap, only Secret/s");
     for text in ["", "---\n", "null\n", r#"{"kind":"List","items":[]}"#] {

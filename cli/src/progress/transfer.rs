@@ -59,7 +59,6 @@ impl Transfers {
     pub(crate) fn start(screen: &Screen, is_quiet: bool) -> Self {
         let Some(width) = screen.live.filter(|_| !is_quiet) else { return Self(None) };
         let rows = Arc::<Mutex<Rows>>::default();
-        *WAITING.lock().unwrap_or_else(PoisonError::into_inner) = Some(Vec::new());
         let (stop, stopped) = mpsc::channel::<()>();
         let shown = Arc::clone(&rows);
         let draw = move || {
@@ -74,9 +73,10 @@ impl Transfers {
             // A command does not fail because its progress cannot be shown.
             _ = live.clear();
         };
-        // Without a thread, nothing is shown.
-        let thread = thread::Builder::new().spawn(draw).ok();
-        Self(Some(Drawing { rows, stop: Some(stop), thread }))
+        // Without a thread, nothing is shown, and no note has to wait.
+        let Ok(thread) = thread::Builder::new().spawn(draw) else { return Self(None) };
+        *WAITING.lock().unwrap_or_else(PoisonError::into_inner) = Some(Vec::new());
+        Self(Some(Drawing { rows, stop: Some(stop), thread: Some(thread) }))
     }
 
     /// Returns the receiver of the progress, if it is shown.

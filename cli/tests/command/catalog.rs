@@ -185,6 +185,21 @@ fn lists_have_a_row_for_each_part() {
     assert_eq!(yaml, "- defaultChannel: stable\n  name: tea\n");
 }
 
+/// Each row would repeat it, and a name can have megabytes.
+#[test]
+fn lists_shorten_long_names_of_channels_and_of_the_bundles_of_images() {
+    let long = "n".repeat(1_000);
+    let shown = format!("{}... (1000 bytes)", "n".repeat(300));
+    for (name, rows) in [("stable", "bundles"), ("tea.v1", "images")] {
+        let catalog = write(&VALID.replace(name, &long));
+        let path = catalog.path().to_str().unwrap();
+        for form in ["text", "json", "yaml"] {
+            let list = unlade(["catalog", "list", rows, path, "-o", form]).success();
+            assert!(list.contains(&shown) && !list.contains(&long), "{list}");
+        }
+    }
+}
+
 #[test]
 fn lists_of_what_is_unknown_or_invalid_fail() {
     let catalog = write(VALID);

@@ -42,7 +42,8 @@ fn watch_on_terminal(mut command: Command, mut watch: impl FnMut(&str)) -> (Opti
     let (ended, end) = mpsc::channel::<()>();
     let deadline = thread::spawn(move || {
         if end.recv_timeout(Duration::from_mins(1)) == Err(RecvTimeoutError::Timeout) {
-            kill_process(process, Signal::KILL).unwrap();
+            // It may have ended at this moment.
+            _ = kill_process(process, Signal::KILL);
         }
     });
     // Reading ends once no process has the terminal open.

@@ -1,9 +1,10 @@
 //! Reads the APIs that a CustomResourceDefinition provides.
 
+use unlade_name::MAX_SUBDOMAIN;
 use unlade_text::excerpt;
 use unlade_yaml::json::{Kind, Value};
 
-use crate::{Api, limit::MAX_SUBDOMAIN, typed::Reader};
+use crate::{Api, typed::Reader};
 
 /// The kind of a CustomResourceDefinition.
 pub const KIND: &str = "CustomResourceDefinition";

@@ -13,10 +13,10 @@ pub const MAX_ANNOTATIONS_FILE_SIZE: usize = 1 << 20;
 /// The maximum size of all decoded files of a bundle together, in bytes. The largest published
 /// bundle has 6.8 MB. The unpacker holds all files in memory, in a pod with 256 MiB.
 pub const MAX_TOTAL_SIZE: usize = 32 << 20;
-/// The maximum number of decoded bytes for each encoded byte. Deflate cannot exceed 1,032.
+/// The maximum number of decoded bytes for each encoded byte. Deflate cannot exceed 1,032, so this
+/// refuses no valid stream. It bounds the memory that is allocated for the size that a stream
+/// claims, and a caller can set a smaller ratio.
 pub const MAX_RATIO: usize = 1_100;
-
-pub use unlade_name::MAX_SUBDOMAIN;
 
 /// The limits of a reader. Each has a default and can be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -42,11 +42,11 @@ pub trait Tree {
     /// # Errors
     ///
     /// Returns the error of `visit`, or one of the tree.
-    fn list(
+    fn list<E: From<Self::Error>>(
         &self,
         folder: &Self::Folder,
-        visit: impl FnMut(&[u8]) -> Result<(), Error>,
-    ) -> Result<(), Self::Error>;
+        visit: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E>;
 
     /// Finds the entry `name` of `folder`, or the target of the link with this name.
     ///
@@ -227,7 +227,7 @@ impl<'a, T: Tree> Reader<'a, T> {
                 name: name.escape_ascii().to_string(),
             })?;
             names.push(text.to_owned());
-            Ok(())
+            Ok::<_, T::Error>(())
         })?;
         names.sort_unstable();
         names.into_iter().map(|name| self.read_file(folder, path, directory, &name)).collect()

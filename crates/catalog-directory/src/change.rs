@@ -21,7 +21,7 @@ use crate::{
 
 /// The maximum size of a file that is changed, in bytes. The largest file of a published catalog has
 /// some 60 MB.
-const MAX_FILE: usize = 256 << 20;
+const MAX_FILE: u64 = 256 << 20;
 
 /// The changed texts of files of a catalog. Nothing is written before [`write`](Self::write).
 ///

@@ -19,7 +19,6 @@ mod digest;
 mod ignore;
 mod locate;
 mod opened;
-mod parallel;
 mod render;
 mod store;
 #[cfg(test)]
@@ -41,6 +40,7 @@ pub use store::{Sorted, Store};
 
 /// A catalog, and what is wrong with it.
 #[derive(Debug, Clone)]
+#[must_use = "a file with an error was not read completely"]
 #[non_exhaustive]
 pub struct Reading {
     /// The catalog.
@@ -89,7 +89,7 @@ pub enum Error {
     },
     /// A folder cannot be listed.
     #[error("failed to list a folder of the catalog")]
-    Folder(#[source] source::Error),
+    Folder(#[from] source::Error),
     /// The name of an entry is not UTF-8. Upstream refuses it too.
     #[error("{folder}: the name {name} is not UTF-8")]
     Name {
@@ -220,7 +220,7 @@ pub fn files(root: &Path, limits: &Limits) -> Result<BTreeMap<String, PathBuf>, 
     let folder = opened::open_root(root)?;
     let place = |path: String| {
         // It says why a link is not followed.
-        folder.open_file(&path).map_err(Error::Folder)?;
+        folder.open_file(&path)?;
         let file = base.join(&path).canonicalize().map_err(failed)?;
         Ok((path, file))
     };
@@ -254,7 +254,7 @@ fn walk<'t>(
         Err(message) => File::unreadable(path, message),
     };
     let mut catalog = Catalog::default();
-    for file in parallel::map(opened.files(), limits.threads, read) {
+    for file in unlade_parallel::map(opened.files(), limits.threads, read) {
         catalog.add(file);
     }
     let problems = locate(check(&catalog), |path| opened.open(path), limits);

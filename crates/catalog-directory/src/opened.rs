@@ -66,7 +66,7 @@ impl<'t> Opened<'t> {
 
 /// Opens the directory of a catalog.
 pub(crate) fn open_root(root: &Path) -> Result<Folder, Error> {
-    Folder::root(root).map_err(|error| match error {
+    Folder::open_root(root).map_err(|error| match error {
         source::Error::Root { source, .. } => Error::Root { path: root.to_owned(), source },
         error => Error::Folder(error),
     })

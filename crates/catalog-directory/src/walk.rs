@@ -65,30 +65,22 @@ fn open(
     limits: &Limits,
     n_entries: &mut usize,
 ) -> Result<Level, Error> {
-    let folder = root.folder(if path.is_empty() { "." } else { &path }).map_err(Error::Folder)?;
-    let (mut names, mut refused) = (Vec::new(), None);
-    let listed = folder.list(&folder, |name| {
+    let folder = root.open_folder(if path.is_empty() { "." } else { &path })?;
+    let mut names = Vec::new();
+    folder.list(&folder, |name| {
         *n_entries += 1;
-        match std::str::from_utf8(name) {
-            _ if *n_entries > limits.entries => {
-                refused = Some(Error::Entries { limit: limits.entries });
-            }
-            Ok(name) => names.push(name.to_owned()),
-            Err(_) => {
-                let name = name.escape_ascii().to_string();
-                refused = Some(Error::Name { folder: path.clone(), name });
-            }
+        if *n_entries > limits.entries {
+            return Err(Error::Entries { limit: limits.entries });
         }
-        // Any error ends the list.
-        let end = || source::Error::Missing { path: path.clone() };
-        if refused.is_some() { Err(end()) } else { Ok(()) }
-    });
-    if let Some(error) = refused {
-        return Err(error);
-    }
-    listed.map_err(Error::Folder)?;
+        let text = std::str::from_utf8(name).map_err(|_| Error::Name {
+            folder: path.clone(),
+            name: name.escape_ascii().to_string(),
+        })?;
+        names.push(text.to_owned());
+        Ok(())
+    })?;
     names.sort_unstable();
-    let kind = |name: String| folder.kind(&name).map(|kind| (name, kind)).map_err(Error::Folder);
+    let kind = |name: String| folder.read_kind(&name).map(|kind| (name, kind));
     let names = names.into_iter().map(kind).collect::<Result<Vec<_>, _>>()?;
     Ok(Level { path, names: names.into_iter() })
 }
@@ -96,7 +88,7 @@ fn open(
 fn read_ignore_file(root: &Folder, path: &str) -> Result<Vec<u8>, Error> {
     let failed = |source| Error::Ignore { path: path.to_owned(), source };
     let file = root.open_file(path).map_err(failed)?;
-    let bytes = read_at_most(file, MAX_IGNORE_FILE)
+    let bytes = read_at_most(file, MAX_IGNORE_FILE as u64)
         .map_err(|source| failed(source::Error::System { path: path.to_owned(), source }))?;
     let too_large = || source::Error::FileSize { path: path.to_owned(), limit: MAX_IGNORE_FILE };
     bytes.ok_or_else(|| failed(too_large()))

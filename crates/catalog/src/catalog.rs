@@ -41,7 +41,7 @@ struct Parts<'c> {
 
 impl Catalog {
     /// Adds the content of a file. Add the files in the order of their paths, so that the same
-    /// catalog has the same problems each time.
+    /// catalog has the same problems each time, or [sort](Self::sort_by_file) the catalog afterwards.
     pub fn add(&mut self, file: File) {
         self.packages.extend(file.packages);
         self.channels.extend(file.channels);
@@ -50,6 +50,15 @@ impl Catalog {
         self.n_metas += file.n_metas;
         self.problems.append(file.problems);
         self.is_incomplete |= file.is_incomplete;
+    }
+
+    /// Sorts the lists by the paths of the files. Metas of the same file keep their order.
+    pub fn sort_by_file(&mut self) {
+        let Self { packages, channels, bundles, deprecations, .. } = self;
+        packages.sort_by(|left, right| left.place.file.cmp(&right.place.file));
+        channels.sort_by(|left, right| left.place.file.cmp(&right.place.file));
+        bundles.sort_by(|left, right| left.place.file.cmp(&right.place.file));
+        deprecations.sort_by(|left, right| left.place.file.cmp(&right.place.file));
     }
 
     /// Returns the problems of the files that are errors of rules that

@@ -21,7 +21,7 @@ use sha2::{Digest as _, Sha256};
 use unlade_text::excerpt::shorten;
 use unlade_yaml::{self as yaml_text, Documents, Limits, StreamError};
 
-use crate::{Form, Meta, Unnamed};
+use crate::{Form, Meta, MetaError};
 
 /// The meta to change. `name` is empty for an `olm.deprecations`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub enum Error {
     Stream(#[from] StreamError),
     /// A document is not a meta.
     #[error("a document is not a part of a catalog")]
-    Meta(#[from] Unnamed),
+    Meta(#[from] MetaError),
     /// The new part cannot be written.
     #[error("the new text cannot be written")]
     Write(#[source] yaml_text::Error),

@@ -2,16 +2,22 @@
 
 use std::{io::Read, sync::Arc};
 
+use unlade_bundle::typed::field;
 use unlade_yaml::{self as yaml, Documents, StreamError, json::Value};
 
 use crate::{
-    BUNDLE, CHANNEL, DEPRECATIONS, Limits, Meta, PACKAGE, Unnamed,
+    BUNDLE, CHANNEL, DEPRECATIONS, Limits, Meta, MetaError, PACKAGE,
     check::bundle,
+    meta::items,
     problem::{Place, Problem, Problems},
     record::{Bundle, Channel, Deprecations, Package},
     rule::Rule,
     shape::{self, Shape, format_path},
 };
+
+/// The maximum number of nameless entries of one meta. Such an entry needs two bytes of the file, but as
+/// much memory as any other.
+const MAX_NAMELESS: usize = 10;
 
 /// What one file of a catalog contains.
 #[derive(Debug, Clone, Default)]
@@ -147,31 +153,71 @@ impl File {
             }
             _ if !keep => {}
             PACKAGE => self.packages.push(Package::new(value, place.clone())),
-            CHANNEL => self.channels.push(Channel::new(value, place.clone())),
-            DEPRECATIONS => self.deprecations.push(Deprecations::new(value, place.clone())),
+            CHANNEL => {
+                let is_named = |entry: Value<'_>| has_text(Some(entry), "name");
+                let n_entries = self.limit_entries(meta, place, Rule::BundleName, is_named);
+                self.channels.push(Channel::new(value, place.clone(), n_entries));
+            }
+            DEPRECATIONS => {
+                let is_named = |entry: Value<'_>| has_text(field(entry, "reference"), "schema");
+                let n_entries =
+                    self.limit_entries(meta, place, Rule::DeprecationReference, is_named);
+                self.deprecations.push(Deprecations::new(value, place.clone(), n_entries));
+            }
             _ => {}
         }
         is_loadable
+    }
+
+    /// Returns how many entries of a meta are kept: those before the one that exceeds [`MAX_NAMELESS`],
+    /// which is an error.
+    fn limit_entries(
+        &mut self,
+        meta: &Meta,
+        place: &Place,
+        rule: Rule,
+        is_named: impl Fn(Value<'_>) -> bool,
+    ) -> usize {
+        let mut nameless =
+            items(meta.value(), "entries").enumerate().filter(|(_, entry)| !is_named(*entry));
+        let Some((index, _)) = nameless.nth(MAX_NAMELESS) else { return usize::MAX };
+        let message = format!(
+            "more than {MAX_NAMELESS} entries have no name or reference, so this entry and those after it are \
+             not checked"
+        );
+        let problem = Problem::new(rule, place.item("entries", index), message);
+        self.fail(name_subject(problem, meta));
+        index
     }
 
     /// Reports what upstream refuses or ignores in a meta. Returns whether the types are right.
     fn compare(&mut self, value: Value<'_>, shape: &Shape, place: &Place, meta: &Meta) -> bool {
         let found = shape::compare(value, shape, &[]);
         let is_right = found.misfits.is_empty();
-        let named = |problem: Problem| match meta.schema.as_str() {
-            PACKAGE => problem.package(&meta.name),
-            CHANNEL => problem.package(&meta.package).channel(&meta.name),
-            BUNDLE => problem.package(&meta.package).bundle(&meta.name),
-            _ => problem.package(&meta.package),
-        };
         let problem = |rule, (path, text): (Vec<_>, String)| {
             let message = format!("{} {text}", format_path(&path));
-            named(Problem::new(rule, Place { path, ..place.clone() }, message))
+            name_subject(Problem::new(rule, Place { path, ..place.clone() }, message), meta)
         };
         self.problems.extend(found.misfits.into_iter().map(|it| problem(Rule::FieldType, it)));
         self.problems.extend(found.unknown.into_iter().map(|it| problem(Rule::UnknownField, it)));
         is_right
     }
+}
+
+/// Sets what a problem of a meta is about.
+fn name_subject(problem: Problem, meta: &Meta) -> Problem {
+    match meta.schema.as_str() {
+        PACKAGE => problem.package(&meta.name),
+        CHANNEL => problem.package(&meta.package).channel(&meta.name),
+        BUNDLE => problem.package(&meta.package).bundle(&meta.name),
+        _ => problem.package(&meta.package),
+    }
+}
+
+/// Returns whether the field `name` has a text that is not empty.
+fn has_text(value: Option<Value<'_>>, name: &str) -> bool {
+    let value = value.and_then(|value| field(value, name));
+    value.and_then(|value| value.as_str()).is_some_and(|text| !text.is_empty())
 }
 
 fn stream_problem(path: &Arc<str>, error: &StreamError) -> Problem {
@@ -197,10 +243,10 @@ fn syntax_problem(mut place: Place, error: &yaml::Error) -> Problem {
     Problem::new(rule, place, message)
 }
 
-fn meta_problem(place: Place, error: &Unnamed) -> Problem {
+fn meta_problem(place: Place, error: &MetaError) -> Problem {
     let place = match error {
-        Unnamed::NotText { key } => place.field(key),
-        Unnamed::DuplicateKey { second, .. } => place.field(second),
+        MetaError::NotText { key } => place.field(key),
+        MetaError::DuplicateKey { second, .. } => place.field(second),
         _ => place,
     };
     Problem::new(Rule::NotAMeta, place, error.to_string())

@@ -3,6 +3,7 @@
 //! The result is a valid catalog. Edges of the upgrade graphs are never invented: entries that the
 //! graph needs are kept instead, and each such adjustment is reported.
 
+mod candidate;
 mod choice;
 mod closure;
 mod image_set;

@@ -47,7 +47,7 @@ mod write;
 
 pub use catalog::Catalog;
 pub use file::File;
-pub use meta::{Meta, Unnamed};
+pub use meta::{Meta, MetaError};
 pub use problem::{MAX_PROBLEMS, Place, Problem, Problems, Severity, locate};
 pub use rank::Rank;
 pub use record::{Bundle, Channel, Deprecation, Deprecations, Entry, Package};

@@ -25,7 +25,7 @@ pub struct Meta {
 /// The reason why a value is not a meta.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Unnamed {
+pub enum MetaError {
     /// The document is empty: it contains only comments, blank lines or null.
     #[error("the document is empty")]
     Empty,
@@ -63,30 +63,30 @@ impl Meta {
     /// # Errors
     ///
     /// Returns an error if upstream refuses the document.
-    pub fn from_tree(tree: Tree) -> Result<Self, Unnamed> {
+    pub fn from_tree(tree: Tree) -> Result<Self, MetaError> {
         let root = tree.root();
         match root.kind() {
             Kind::Object => {}
-            Kind::Null => return Err(Unnamed::Empty),
-            _ => return Err(Unnamed::NotAMapping),
+            Kind::Null => return Err(MetaError::Empty),
+            _ => return Err(MetaError::NotAMapping),
         }
         let mut folded: BTreeMap<String, &str> = BTreeMap::new();
         for (key, _) in root.entries() {
             if let Some(first) = folded.insert(fold(key), key) {
                 let (first, second) = (first.to_owned(), key.to_owned());
-                return Err(Unnamed::DuplicateKey { first, second });
+                return Err(MetaError::DuplicateKey { first, second });
             }
         }
         let text = |name: &str| match folded.get(name).and_then(|key| root.get(key)) {
             None => Ok(String::new()),
             Some(value) => match value.as_str() {
                 Some(text) => Ok(text.to_owned()),
-                None => Err(Unnamed::NotText { key: name.to_owned() }),
+                None => Err(MetaError::NotText { key: name.to_owned() }),
             },
         };
         let (schema, package, name) = (text("schema")?, text("package")?, text("name")?);
         if schema.is_empty() {
-            return Err(Unnamed::NoSchema);
+            return Err(MetaError::NoSchema);
         }
         Ok(Self { schema, package, name, tree })
     }
@@ -96,9 +96,9 @@ impl Meta {
     /// # Errors
     ///
     /// Returns an error if the text is not a JSON object, or if upstream refuses the meta.
-    pub fn from_json(json: &str, limits: &Limits) -> Result<Self, Unnamed> {
+    pub fn from_json(json: &str, limits: &Limits) -> Result<Self, MetaError> {
         let tree = unlade_yaml::read_json(json.as_bytes(), limits)
-            .map_err(|error| Unnamed::NotJson { problem: error.to_string() })?;
+            .map_err(|error| MetaError::NotJson { problem: error.to_string() })?;
         Self::from_tree(tree)
     }
 
@@ -145,7 +145,7 @@ mod tests {
 
     use super::*;
 
-    fn meta(text: &str) -> Result<Meta, Unnamed> {
+    fn meta(text: &str) -> Result<Meta, MetaError> {
         Meta::from_tree(read(text.as_bytes(), Scalars::Resolved, &Limits::default()).unwrap().tree)
     }
 
@@ -159,15 +159,15 @@ mod tests {
     #[test]
     fn what_upstream_refuses_is_not_a_meta() {
         for (text, error) in [
-            ("# only a comment", Unnamed::Empty),
-            ("- a", Unnamed::NotAMapping),
-            ("name: a", Unnamed::NoSchema),
-            ("schema: ''", Unnamed::NoSchema),
-            ("schema: null", Unnamed::NotText { key: "schema".into() }),
-            ("schema: a\nname: yes", Unnamed::NotText { key: "name".into() }),
+            ("# only a comment", MetaError::Empty),
+            ("- a", MetaError::NotAMapping),
+            ("name: a", MetaError::NoSchema),
+            ("schema: ''", MetaError::NoSchema),
+            ("schema: null", MetaError::NotText { key: "schema".into() }),
+            ("schema: a\nname: yes", MetaError::NotText { key: "name".into() }),
             (
                 "schema: a\nÉ: 1\né: 2",
-                Unnamed::DuplicateKey { first: "É".into(), second: "é".into() },
+                MetaError::DuplicateKey { first: "É".into(), second: "é".into() },
             ),
         ] {
             assert_eq!(meta(text).unwrap_err(), error, "{text}");

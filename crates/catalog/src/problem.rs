@@ -108,10 +108,15 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { file, line, .. } = &self.place;
-        match line {
-            0 => write!(f, "{file}: {}", self.message),
-            line => write!(f, "{file}:{line}: {}", self.message),
+        write!(f, "{}: {}", self.place, self.message)
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => f.write_str(&self.file),
+            line => write!(f, "{}:{line}", self.file),
         }
     }
 }

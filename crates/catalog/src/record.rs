@@ -124,11 +124,12 @@ impl Package {
 }
 
 impl Channel {
-    pub(crate) fn new(value: Value<'_>, place: Place) -> Self {
+    /// Reads a channel with at most its first `n_entries` entries.
+    pub(crate) fn new(value: Value<'_>, place: Place, n_entries: usize) -> Self {
         Self {
             package: text(value, "package"),
             name: text(value, "name"),
-            entries: items(value, "entries").map(Entry::new).collect(),
+            entries: items(value, "entries").take(n_entries).map(Entry::new).collect(),
             place,
         }
     }
@@ -171,7 +172,8 @@ impl Entry {
 }
 
 impl Deprecations {
-    pub(crate) fn new(value: Value<'_>, place: Place) -> Self {
+    /// Reads deprecations, at most the first `n_entries`.
+    pub(crate) fn new(value: Value<'_>, place: Place, n_entries: usize) -> Self {
         let entry = |value| {
             let reference = unlade_bundle::typed::field(value, "reference");
             let part = |name| reference.map(|value| text(value, name)).unwrap_or_default();
@@ -183,7 +185,7 @@ impl Deprecations {
         };
         Self {
             package: text(value, "package"),
-            entries: items(value, "entries").map(entry).collect(),
+            entries: items(value, "entries").take(n_entries).map(entry).collect(),
             place,
         }
     }

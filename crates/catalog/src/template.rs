@@ -31,7 +31,7 @@ use unlade_yaml::{
 };
 
 use crate::{
-    Catalog, File, Limits, Meta, Problem, Severity, Unnamed,
+    Catalog, File, Limits, Meta, MetaError, Problem, Severity,
     meta::text,
     render::Rendered,
     shape::{self, Shape, format_path},
@@ -107,7 +107,7 @@ pub enum Error {
         image: String,
         /// The cause.
         #[source]
-        source: Unnamed,
+        source: MetaError,
     },
     /// A bundle does not have exactly one valid `olm.package` property.
     #[error("the bundle {}: {problem}", shorten(.name))]

@@ -3,7 +3,7 @@
 use unlade_bundle::annotation::{self, OLM, UPSTREAM, is_reserved};
 use unlade_text::excerpt;
 
-use crate::{ConfigMap, mark, record};
+use crate::{ConfigMap, mark, protocol::record};
 
 #[cfg(test)]
 mod tests;
@@ -89,7 +89,7 @@ pub fn fill_over(existing: ConfigMap, encoded: &ConfigMap) -> Result<ConfigMap, 
 /// # Errors
 ///
 /// Returns an error if `existing` is immutable.
-pub fn emptied(existing: ConfigMap) -> Result<ConfigMap, Error> {
+pub fn clear_content(existing: ConfigMap) -> Result<ConfigMap, Error> {
     let mut config_map = clear_annotations(existing)?;
     config_map.data.clear();
     config_map.binary_data.clear();

@@ -2,7 +2,8 @@
 //!
 //! [`encode()`] converts the [`Content`] of a bundle into ConfigMaps, and [`decode()`] reads it
 //! back from ConfigMaps of unlade or of upstream. [`fill()`] writes an encoded ConfigMap over an
-//! existing one. This crate does no I/O, has no async code and uses no API client. With the feature
+//! existing one. [`protocol`] is what the unpacker and the launcher tell each other about a launch.
+//! This crate does no I/O, has no async code and uses no API client. With the feature
 //! `k8s-openapi`, a [`ConfigMap`] converts from and to the type of that crate.
 //!
 //! [`Content`]: unlade_bundle::Content
@@ -43,10 +44,9 @@ pub mod fill;
 pub mod gzip;
 pub mod mark;
 pub mod object;
-pub mod outcome;
-pub mod record;
+pub mod protocol;
 
 pub use decode::{Decoded, decode};
 pub use encode::{Encoding, encode};
-pub use fill::{emptied, fill, fill_over};
+pub use fill::{clear_content, fill, fill_over};
 pub use object::ConfigMap;

@@ -1,6 +1,6 @@
 //! Limits on the size of a failure, which is written into an annotation.
 
-use super::Failure;
+use super::{Failure, ObjectRef};
 
 /// The maximum number of log lines in a failure.
 pub const MAX_LOG_LINES: usize = 10;
@@ -34,9 +34,11 @@ impl Failure {
     fn cut(&mut self, longest: usize) {
         cut(&mut self.message, longest);
         let evidence = &mut self.evidence;
-        let texts = [&mut evidence.object, &mut evidence.message, &mut evidence.container];
-        let texts = texts.into_iter().chain([&mut evidence.state, &mut self.hint]);
-        texts.flatten().for_each(|text| cut(text, longest));
+        if let Some(ObjectRef(object)) = &mut evidence.object {
+            cut(object, longest);
+        }
+        let texts = [&mut evidence.message, &mut evidence.container, &mut evidence.state];
+        texts.into_iter().chain([&mut self.hint]).flatten().for_each(|text| cut(text, longest));
         evidence.log.iter_mut().for_each(|line| cut(line, longest / 4));
     }
 }
@@ -98,7 +100,7 @@ mod tests {
         ) {
             let said = Some(text.clone());
             let mut failure = Failure::new(Reason::Killed, &text).with_evidence(Evidence {
-                object: said.clone(),
+                object: said.clone().map(ObjectRef),
                 message: said.clone(),
                 container: said.clone(),
                 state: said.clone(),

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{
 
 use super::bound::quoted;
 use super::rule::{self, Rule};
-use super::{Evidence, Failure, Reason, outcome};
+use super::{Evidence, Failure, ObjectRef, Reason, outcome};
 
 /// The words of CRI-O about a memory limit below the minimum of the runtime, for a container and for
 /// a pod: `set memory limit 1048576 too low; should be at least 12582912`.
@@ -271,12 +271,12 @@ fn describe(state: &str, said: &str) -> String {
 }
 
 /// Returns the state of the container as evidence.
-pub(super) fn evidence(object: &str, status: &ContainerStatus) -> Evidence {
+pub(super) fn evidence(object: &ObjectRef, status: &ContainerStatus) -> Evidence {
     let state = status.state.as_ref();
     let waiting = state.and_then(|state| state.waiting.as_ref());
     let ended = state.and_then(|state| state.terminated.as_ref());
     Evidence {
-        object: Some(object.to_owned()),
+        object: Some(object.clone()),
         container: Some(status.name.clone()),
         state: waiting.and_then(|it| it.reason.clone()).or_else(|| ended?.reason.clone()),
         message: waiting.and_then(|it| it.message.clone()).or_else(|| ended?.message.clone()),

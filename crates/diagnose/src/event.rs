@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::jiff::Timestamp;
 
-use super::Evidence;
+use super::{Evidence, ObjectRef};
 
 /// Returns the events about the object with this metadata, the newest first.
 pub(super) fn about<'a>(events: &'a [Event], metadata: &ObjectMeta) -> Vec<&'a Event> {
@@ -44,9 +44,9 @@ pub(super) fn message(event: &Event) -> &str {
 }
 
 /// Returns the event as evidence about `object`.
-pub(super) fn evidence(event: &Event, object: &str) -> Evidence {
+pub(super) fn evidence(event: &Event, object: &ObjectRef) -> Evidence {
     Evidence {
-        object: Some(object.to_owned()),
+        object: Some(object.clone()),
         message: Some(message(event).to_owned()),
         state: Some(reason(event).to_owned()),
         ..Evidence::default()

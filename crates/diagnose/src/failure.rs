@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::reason::Weight;
-use super::{MAX_LOG_LINES, Reason, Remedy, remedy};
+use super::{MAX_LOG_LINES, ObjectRef, Reason, Remedy, remedy};
 
 /// Why a launch failed, or what it is waiting for. Its JSON has at most 4 KiB if this crate created
 /// the failure or [`Failure::bounded`] returned it.
@@ -42,9 +42,9 @@ pub struct Failure {
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct Evidence {
-    /// The object, such as `pod/NAME`.
+    /// The object.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub object: Option<String>,
+    pub object: Option<ObjectRef>,
     /// The message of the event, the condition or the container's state, or of the API server's
     /// reply.
     #[serde(rename = "said", skip_serializing_if = "Option::is_none")]
@@ -65,9 +65,9 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Returns evidence that only names an object, such as `pod/NAME`.
-    pub fn of_object(object: impl Into<String>) -> Self {
-        Self { object: Some(object.into()), ..Self::default() }
+    /// Returns evidence that only names an object.
+    pub fn of_object(object: ObjectRef) -> Self {
+        Self { object: Some(object), ..Self::default() }
     }
 
     /// Checks whether there is no evidence.

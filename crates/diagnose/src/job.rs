@@ -4,7 +4,9 @@ use k8s_openapi::api::batch::v1::{Job, JobCondition};
 use k8s_openapi::api::core::v1::Event;
 
 use super::bound::quoted;
-use super::{Evidence, Failure, Reason, admission, event, job_condition, outcome, worst};
+use super::{
+    Evidence, Failure, ObjectRef, Reason, admission, event, job_condition, outcome, worst,
+};
 
 /// Returns why `job` has no pod, or why it failed. Returns `None` if the Job makes progress or is
 /// complete.
@@ -12,7 +14,7 @@ use super::{Evidence, Failure, Reason, admission, event, job_condition, outcome,
 /// `events` may include events about other objects, which are ignored. A Job's conditions say less
 /// about its pods than [`classify_pod`](super::classify_pod) does.
 pub fn classify_job(job: &Job, events: &[Event]) -> Option<Failure> {
-    let object = &format!("job/{}", job.metadata.name.as_deref().unwrap_or_default());
+    let object = &ObjectRef::job(job.metadata.name.as_deref().unwrap_or_default());
     let status = job.status.as_ref();
     if job_condition(job, "Complete").or_else(|| job_condition(job, "SuccessCriteriaMet")).is_some()
     {
@@ -28,7 +30,7 @@ pub fn classify_job(job: &Job, events: &[Event]) -> Option<Failure> {
 }
 
 /// Returns why the Job controller cannot create a pod.
-fn classify_creation(job: &Job, object: &str, events: &[Event]) -> Option<Failure> {
+fn classify_creation(job: &Job, object: &ObjectRef, events: &[Event]) -> Option<Failure> {
     let events = event::about(events, &job.metadata);
     let newest = events
         .into_iter()
@@ -46,7 +48,7 @@ fn classify_creation(job: &Job, object: &str, events: &[Event]) -> Option<Failur
     Some(failure.with_evidence(event::evidence(newest, object)))
 }
 
-fn classify_condition(condition: &JobCondition, object: &str) -> Failure {
+fn classify_condition(condition: &JobCondition, object: &ObjectRef) -> Failure {
     let state = condition.reason.as_deref().unwrap_or_default();
     let said = condition.message.as_deref().unwrap_or_default();
     let failure = match state {
@@ -61,7 +63,7 @@ fn classify_condition(condition: &JobCondition, object: &str) -> Failure {
         _ => Failure::new(Reason::Killed, format!("{object} failed: {state}, {}", quoted(said))),
     };
     failure.with_evidence(Evidence {
-        object: Some(object.to_owned()),
+        object: Some(object.clone()),
         state: condition.reason.clone(),
         message: condition.message.clone(),
         ..Evidence::default()
@@ -70,7 +72,7 @@ fn classify_condition(condition: &JobCondition, object: &str) -> Failure {
 
 /// Classifies `Container unpack for pod NS/NAME failed with exit code 11 matching FailJob rule at
 /// index 1`.
-fn classify_policy(said: &str, object: &str) -> Failure {
+fn classify_policy(said: &str, object: &ObjectRef) -> Failure {
     let code = said.split_once("with exit code ").and_then(|(_, rest)| rest.split(' ').next());
     let code = code.and_then(|code| code.parse().ok());
     let verdict =

@@ -1,6 +1,6 @@
 //! Classification of the unpacker's verdicts.
 
-use unlade_config_map::outcome::{self, CONFLICT, Outcome, Verdict};
+use unlade_config_map::protocol::outcome::{self, Outcome, Verdict};
 
 use super::{Failure, Reason};
 
@@ -17,7 +17,7 @@ pub(super) fn from_exit_code(code: i32, subject: &str) -> Option<Failure> {
 
 fn from_outcome(outcome: &Outcome) -> Option<Failure> {
     let reason = match outcome.verdict {
-        Verdict::Temporary if outcome.message.contains(CONFLICT) => Reason::Conflict,
+        Verdict::Temporary if outcome.is_conflict => Reason::Conflict,
         verdict => reason(verdict.exit_code())?,
     };
     Some(match outcome.message.as_str() {

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::{ContainerStateWaiting, ContainerStatus, Event, Pod};
 
 use super::container::{self, State};
-use super::{Failure, Reason, event, pull, schedule, setup, worst};
+use super::{Failure, ObjectRef, Reason, event, pull, schedule, setup, worst};
 
 /// The beginning of the message of an event about a failed pull. The image's name and the cause
 /// follow.
@@ -20,7 +20,7 @@ pub fn classify_pod(pod: &Pod, events: &[Event]) -> Option<Failure> {
     if phase == Some("Succeeded") {
         return None;
     }
-    let object = &format!("pod/{}", pod.metadata.name.as_deref().unwrap_or_default());
+    let object = &ObjectRef::pod(pod.metadata.name.as_deref().unwrap_or_default());
     let events = &event::about(events, &pod.metadata);
     let containers = container::statuses(pod)
         .filter_map(|status| classify_container(pod, status, object, events));
@@ -37,7 +37,7 @@ pub fn classify_pod(pod: &Pod, events: &[Event]) -> Option<Failure> {
 fn classify_container(
     pod: &Pod,
     status: &ContainerStatus,
-    object: &str,
+    object: &ObjectRef,
     events: &[&Event],
 ) -> Option<Failure> {
     let name = &status.name;

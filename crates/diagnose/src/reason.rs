@@ -304,7 +304,7 @@ pub(crate) enum Weight {
 mod tests {
     use std::collections::BTreeSet;
 
-    use unlade_config_map::outcome::Verdict;
+    use unlade_config_map::protocol::outcome::Verdict;
 
     use super::*;
 

@@ -3,10 +3,10 @@
 use k8s_openapi::api::core::v1::{Event, Pod, PodCondition};
 
 use super::bound::quoted;
-use super::{Evidence, Failure, Reason, Remedy, event};
+use super::{Evidence, Failure, ObjectRef, Reason, Remedy, event};
 
 /// Classifies the reason in the pod's status: its node rejected the pod, or terminated it.
-pub(super) fn classify_status(pod: &Pod, object: &str) -> Option<Failure> {
+pub(super) fn classify_status(pod: &Pod, object: &ObjectRef) -> Option<Failure> {
     let status = pod.status.as_ref()?;
     let state = status.reason.as_deref()?;
     let said = status.message.as_deref().unwrap_or_default();
@@ -31,7 +31,7 @@ pub(super) fn classify_status(pod: &Pod, object: &str) -> Option<Failure> {
         ),
     };
     Some(failure.with_evidence(Evidence {
-        object: Some(object.to_owned()),
+        object: Some(object.clone()),
         state: Some(state.to_owned()),
         message: Some(said.to_owned()).filter(|said| !said.is_empty()),
         ..Evidence::default()
@@ -39,7 +39,7 @@ pub(super) fn classify_status(pod: &Pod, object: &str) -> Option<Failure> {
 }
 
 /// Classifies a disruption of the pod: preemption, a drain, a taint or the deletion of its node.
-pub(super) fn classify_disruption(pod: &Pod, object: &str) -> Option<Failure> {
+pub(super) fn classify_disruption(pod: &Pod, object: &ObjectRef) -> Option<Failure> {
     let condition = condition(pod, "DisruptionTarget").filter(|it| it.status == "True")?;
     let state = condition.reason.as_deref().unwrap_or_default();
     let said = condition.message.as_deref().unwrap_or(state);
@@ -54,7 +54,7 @@ pub(super) fn classify_disruption(pod: &Pod, object: &str) -> Option<Failure> {
 }
 
 /// Classifies the reason why the pod has no node.
-pub(super) fn classify_scheduling(pod: &Pod, object: &str) -> Option<Failure> {
+pub(super) fn classify_scheduling(pod: &Pod, object: &ObjectRef) -> Option<Failure> {
     let condition = condition(pod, "PodScheduled").filter(|it| it.status == "False")?;
     let said = condition.message.as_deref().or(condition.reason.as_deref()).unwrap_or_default();
     let failure =
@@ -63,7 +63,7 @@ pub(super) fn classify_scheduling(pod: &Pod, object: &str) -> Option<Failure> {
 }
 
 /// Returns a failure if the node of a running pod no longer responds.
-pub(super) fn classify_node(pod: &Pod, object: &str, events: &[&Event]) -> Option<Failure> {
+pub(super) fn classify_node(pod: &Pod, object: &ObjectRef, events: &[&Event]) -> Option<Failure> {
     let is_unready = condition(pod, "Ready").is_some_and(|it| it.status == "False");
     // The node controller sets the condition, and says so in an event of the same moment; a
     // kubelet that is back sets it to what it is.
@@ -106,9 +106,9 @@ fn condition<'a>(pod: &'a Pod, kind: &str) -> Option<&'a PodCondition> {
     conditions.iter().find(|condition| condition.type_ == kind)
 }
 
-fn evidence(condition: &PodCondition, object: &str) -> Evidence {
+fn evidence(condition: &PodCondition, object: &ObjectRef) -> Evidence {
     Evidence {
-        object: Some(object.to_owned()),
+        object: Some(object.clone()),
         state: condition.reason.clone(),
         message: condition.message.clone(),
         ..Evidence::default()

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Secret;
 use serde::Deserialize;
 
 use super::bound::quoted;
-use super::{Evidence, Failure, Reason};
+use super::{Evidence, Failure, ObjectRef, Reason};
 use unlade_name::ImageReference;
 
 /// The types that the kubelet accepts, and the keys of their entries.
@@ -129,7 +129,7 @@ fn unusable(name: &str, problem: &str) -> Failure {
 }
 
 fn evidence(name: &str) -> Evidence {
-    Evidence::of_object(format!("secret/{name}"))
+    Evidence::of_object(ObjectRef::secret(name))
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 use k8s_openapi::api::core::v1::{ContainerStatus, Event, Pod};
 
 use super::bound::quoted;
-use super::{Failure, Reason, container, event};
+use super::{Failure, ObjectRef, Reason, container, event};
 
 /// Classifies the newest event of a pod whose containers have not been created.
-pub(super) fn classify_setup(pod: &Pod, object: &str, events: &[&Event]) -> Option<Failure> {
+pub(super) fn classify_setup(pod: &Pod, object: &ObjectRef, events: &[&Event]) -> Option<Failure> {
     let is_pending =
         |status: &ContainerStatus| matches!(container::state(status), container::State::Pending);
     if !container::statuses(pod).all(is_pending) {

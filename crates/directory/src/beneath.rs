@@ -7,7 +7,7 @@ use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, open};
 use rustix::io::Errno;
 use unlade_bundle::source::Error;
 
-use super::place::{Place, SEARCH};
+use super::found::{FoundFile, SEARCH};
 use super::walk;
 
 #[cfg(target_os = "linux")]
@@ -72,13 +72,13 @@ impl Folder {
     /// # Errors
     ///
     /// Returns an error if `path` is not a folder that this user may enter.
-    pub fn root(path: &Path) -> Result<Self, Error> {
-        Self::root_by(path, Resolution::default())
+    pub fn open_root(path: &Path) -> Result<Self, Error> {
+        Self::open_root_by(path, Resolution::default())
     }
 
-    /// Opens the folder at `path` as [`Folder::root`] does. Resolves paths beneath it as
+    /// Opens the folder at `path` as [`Folder::open_root`] does. Resolves paths beneath it as
     /// `resolution` says.
-    pub(crate) fn root_by(path: &Path, resolution: Resolution) -> Result<Self, Error> {
+    pub(crate) fn open_root_by(path: &Path, resolution: Resolution) -> Result<Self, Error> {
         let failed = |errno: Errno| Error::Root { path: path.to_owned(), source: errno.into() };
         let flags = SEARCH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = open(path, flags, Mode::empty()).map_err(failed)?;
@@ -97,42 +97,43 @@ impl Folder {
     ///
     /// Returns an error if `path` leads out of this folder or to another mount, or is not a folder
     /// that this user may list.
-    pub fn folder(&self, path: &str) -> Result<Self, Error> {
-        let place = self.place(path)?;
+    pub fn open_folder(&self, path: &str) -> Result<Self, Error> {
+        let found = self.look_up(path)?;
         let name = self.path_of(path);
-        if place.file_type() != FileType::Directory {
+        if found.file_type() != FileType::Directory {
             return Err(Error::NotADirectory { path: name });
         }
-        let fd = self.open_place(path, &place, OFlags::DIRECTORY)?;
+        let fd = self.open_found(path, &found, OFlags::DIRECTORY)?;
         Ok(Self { fd, name, mount: self.mount, resolution: self.resolution })
     }
 
     /// Finds the file at `path` beneath this folder.
-    pub(crate) fn place(&self, path: &str) -> Result<Place, Error> {
+    pub(crate) fn look_up(&self, path: &str) -> Result<FoundFile, Error> {
         let flags = SEARCH | OFlags::CLOEXEC;
-        let by_kernel = |path: &_| Place::from_fd(kernel::resolve(self.fd.as_fd(), path, flags)?);
-        self.resolve(path, by_kernel, |path| walk::place(self, path))
+        let by_kernel =
+            |path: &_| FoundFile::from_fd(kernel::resolve(self.fd.as_fd(), path, flags)?);
+        self.resolve(path, by_kernel, |path| walk::look_up(self, path))
     }
 
-    /// Opens `path` for reading, and checks that it is still `place`.
-    pub(crate) fn open_place(
+    /// Opens `path` for reading, and checks that it is still `found`.
+    pub(crate) fn open_found(
         &self,
         path: &str,
-        place: &Place,
+        found: &FoundFile,
         flags: OFlags,
     ) -> Result<OwnedFd, Error> {
         // Nonblocking, in case a FIFO replaced the file in the meantime.
         let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let by_kernel = |path: &_| kernel::resolve(self.fd.as_fd(), path, flags);
         let fd = self.resolve(path, by_kernel, |path| walk::open(self, path, flags))?;
-        match place.is_open_as(fd.as_fd()) {
+        match found.is_open_as(fd.as_fd()) {
             Ok(true) => Ok(fd),
             Ok(false) => Err(Error::Changed { path: self.path_of(path) }),
             Err(errno) => Err(self.system_error(path, errno)),
         }
     }
 
-    /// Returns `path` relative to the bundle root, for messages.
+    /// Returns `path` relative to the root, for messages.
     pub(crate) fn path_of(&self, path: &str) -> String {
         match (self.name.as_str(), path) {
             ("", "") => ".".to_owned(),
@@ -142,12 +143,12 @@ impl Folder {
         }
     }
 
-    /// Returns the path of this folder relative to the bundle root, for messages.
+    /// Returns the path of this folder relative to the root, for messages.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the mount of the bundle root.
+    /// Returns the mount of the root.
     pub fn mount(&self) -> Mount {
         self.mount
     }
@@ -157,7 +158,7 @@ impl Folder {
         Error::System { path: self.path_of(path), source: errno.into() }
     }
 
-    /// Resolves `path` in the way that [`Folder::root`] was told.
+    /// Resolves `path` in the way that [`Folder::open_root`] was told.
     fn resolve<T>(
         &self,
         path: &str,
@@ -174,11 +175,11 @@ impl Folder {
     }
 
     /// Finds `name` in `folder`, which is this folder or one beneath it.
-    pub(super) fn find_in(&self, folder: BorrowedFd<'_>, name: &[u8]) -> Result<Place, Errno> {
+    pub(super) fn find_in(&self, folder: BorrowedFd<'_>, name: &[u8]) -> Result<FoundFile, Errno> {
         match self.resolution {
             #[cfg(test)]
-            Resolution::Portable => Place::find_portably(folder, name),
-            _ => Place::find(folder, name),
+            Resolution::Portable => FoundFile::find_portably(folder, name),
+            _ => FoundFile::find(folder, name),
         }
     }
 }

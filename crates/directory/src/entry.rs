@@ -23,10 +23,10 @@ impl Folder {
     /// # Errors
     ///
     /// Returns an error if the entry does not exist.
-    pub fn kind(&self, name: &str) -> Result<Kind, Error> {
-        let place = self.find_in(self.as_fd(), name.as_bytes());
-        let place = place.map_err(|errno| self.system_error(name, errno))?;
-        let is_directory = place.file_type() == FileType::Directory;
+    pub fn read_kind(&self, name: &str) -> Result<Kind, Error> {
+        let found = self.find_in(self.as_fd(), name.as_bytes());
+        let found = found.map_err(|errno| self.system_error(name, errno))?;
+        let is_directory = found.file_type() == FileType::Directory;
         Ok(if is_directory { Kind::Directory } else { Kind::Other })
     }
 
@@ -39,7 +39,7 @@ impl Folder {
     /// regular file that this user may read.
     pub fn open_file(&self, path: &str) -> Result<fs::File, Error> {
         match self.find(self, path)? {
-            Entry::File(place) => Ok(self.open_place(path, &place, OFlags::empty())?.into()),
+            Entry::File(found) => Ok(self.open_found(path, &found, OFlags::empty())?.into()),
             Entry::Directory => Err(Error::NestedDirectory { path: self.path_of(path) }),
             Entry::Special(kind) => Err(Error::Special { path: self.path_of(path), kind }),
         }

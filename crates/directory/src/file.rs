@@ -8,25 +8,25 @@ use rustix::fs::{Dir, FileType, OFlags};
 use unlade_bundle::source::{Entry, Error, Tree};
 
 use super::beneath::Folder;
-use super::place::Place;
+use super::found::FoundFile;
 
 impl Tree for Folder {
     type Folder = Self;
-    type File = Place;
+    type File = FoundFile;
     type Error = Error;
 
     fn open(&self, path: &str) -> Result<Option<Self>, Error> {
-        match self.folder(path) {
+        match self.open_folder(path) {
             Err(Error::Missing { .. }) => Ok(None),
             folder => folder.map(Some),
         }
     }
 
-    fn list(
+    fn list<E: From<Error>>(
         &self,
         folder: &Self,
-        mut visit: impl FnMut(&[u8]) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        mut visit: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let failed = |errno| folder.system_error("", errno);
         // `Dir::read_from` would open `.`, which needs the permission to enter the folder.
         let fd = rustix::io::fcntl_dupfd_cloexec(folder, 0).map_err(failed)?;
@@ -39,10 +39,10 @@ impl Tree for Folder {
         Ok(())
     }
 
-    fn find(&self, folder: &Self, name: &str) -> Result<Entry<Place>, Error> {
-        let place = folder.place(name)?;
-        Ok(match place.file_type() {
-            FileType::RegularFile => Entry::File(place),
+    fn find(&self, folder: &Self, name: &str) -> Result<Entry<FoundFile>, Error> {
+        let found = folder.look_up(name)?;
+        Ok(match found.file_type() {
+            FileType::RegularFile => Entry::File(found),
             FileType::Directory => Entry::Directory,
             FileType::BlockDevice | FileType::CharacterDevice => Entry::Special("device"),
             FileType::Fifo => Entry::Special("FIFO"),
@@ -55,11 +55,11 @@ impl Tree for Folder {
         &self,
         folder: &Self,
         name: &str,
-        place: Place,
+        found: FoundFile,
         max: usize,
     ) -> Result<Option<Rc<Vec<u8>>>, Error> {
-        let file = fs::File::from(folder.open_place(name, &place, OFlags::empty())?);
-        let bytes = read_at_most(file, max)
+        let file = fs::File::from(folder.open_found(name, &found, OFlags::empty())?);
+        let bytes = read_at_most(file, max as u64)
             .map_err(|source| Error::System { path: folder.path_of(name), source })?;
         Ok(bytes.map(Rc::new))
     }
@@ -70,8 +70,22 @@ impl Tree for Folder {
 /// # Errors
 ///
 /// Returns the error of `source`.
-pub fn read_at_most(source: impl Read, max: usize) -> io::Result<Option<Vec<u8>>> {
+pub fn read_at_most(source: impl Read, max: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
-    source.take(max as u64 + 1).read_to_end(&mut bytes)?;
-    Ok((bytes.len() <= max).then_some(bytes))
+    source.take(max.saturating_add(1)).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= max).then_some(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_is_read_up_to_the_limit() {
+        let read = |max| read_at_most(&b"abc"[..], max).unwrap();
+        assert_eq!(read(2), None);
+        for max in [3, 4, usize::MAX as u64, u64::MAX] {
+            assert_eq!(read(max).as_deref(), Some(&b"abc"[..]), "{max}");
+        }
+    }
 }

@@ -1,4 +1,7 @@
-//! Reads the directories of a bundle into [`Content`](unlade_bundle::Content).
+//! Reads directories without leaving them, and files up to a limit.
+//!
+//! A [`Folder`] opens what is beneath it, such as the files of a catalog. [`read()`] reads a bundle
+//! into [`Content`](unlade_bundle::Content):
 //!
 //! ```no_run
 //! use unlade_bundle::{Limits, source};
@@ -19,7 +22,7 @@
 mod beneath;
 mod entry;
 mod file;
-mod place;
+mod found;
 mod walk;
 
 #[cfg(test)]
@@ -33,7 +36,7 @@ use unlade_bundle::{Limits, Reading};
 pub use self::beneath::{Folder, Mount};
 pub use self::entry::Kind;
 pub use self::file::read_at_most;
-pub use self::place::Place;
+pub use self::found::FoundFile;
 
 /// Reads the bundle in `root` as [`source::read`] does.
 ///
@@ -41,5 +44,5 @@ pub use self::place::Place;
 ///
 /// Fails as [`source::read`] does, and if `root` cannot be opened.
 pub fn read(root: &Path, limits: &Limits) -> Result<Reading, Error> {
-    source::read(Folder::root(root)?, limits)
+    source::read(Folder::open_root(root)?, limits)
 }

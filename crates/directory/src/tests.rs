@@ -8,11 +8,11 @@ use tempfile::TempDir;
 use unlade_bundle::Reading;
 use unlade_bundle::{
     Limits,
-    source::{self, Error, LinkFault},
+    source::{self, Entry, Error, LinkFault, Tree as _},
 };
 
 use super::beneath::{Folder, Resolution};
-use super::read;
+use super::{read, read_at_most};
 
 mod hostile;
 
@@ -32,7 +32,7 @@ fn refusal(resolution: Resolution, add: impl FnOnce(&Path)) -> Error {
 }
 
 fn read_by(resolution: Resolution, root: &TempDir) -> Result<Reading, Error> {
-    source::read(Folder::root_by(root.path(), resolution)?, &Limits::default())
+    source::read(Folder::open_root_by(root.path(), resolution)?, &Limits::default())
 }
 
 /// The ways in which a reader resolves paths.
@@ -118,9 +118,9 @@ fn walk_and_kernel_agree_on_every_path() {
     for path in paths {
         let all = [Resolution::Kernel, Resolution::Walk, Resolution::Portable];
         let found = all.map(|resolution| {
-            let root = Folder::root_by(root.path(), resolution).unwrap();
-            let folder = root.folder("manifests").unwrap();
-            folder.place(path).map(|place| place.stat.st_ino).map_err(|error| error.to_string())
+            let root = Folder::open_root_by(root.path(), resolution).unwrap();
+            let folder = root.open_folder("manifests").unwrap();
+            folder.look_up(path).map(|found| found.stat.st_ino).map_err(|error| error.to_string())
         });
         let [kernel, walk, portable] = &found;
         // The kernel takes no empty path; the walk is never given one.
@@ -136,15 +136,15 @@ fn walk_and_kernel_agree_on_every_path() {
 fn magic_links_and_mounts_lead_nowhere() {
     let all = [Resolution::Kernel, Resolution::Walk, Resolution::Portable, Resolution::Auto];
     for resolution in all {
-        let proc = Folder::root_by(Path::new("/proc"), resolution).unwrap();
+        let proc = Folder::open_root_by(Path::new("/proc"), resolution).unwrap();
         for path in
             ["self/root", "self/cwd", "self/exe", "self/fd/0", "self/root/etc", "self/ns/mnt"]
         {
-            let error = proc.place(path).unwrap_err();
+            let error = proc.look_up(path).unwrap_err();
             assert!(!matches!(error, Error::Changed { .. }), "{path}: {error}");
         }
-        let root = Folder::root_by(Path::new("/"), resolution).unwrap();
-        let error = root.place("proc/version").unwrap_err();
+        let root = Folder::open_root_by(Path::new("/"), resolution).unwrap();
+        let error = root.look_up("proc/version").unwrap_err();
         if resolution != Resolution::Kernel {
             assert!(matches!(&error, Error::Mount { path } if path == "proc"), "{error:?}");
         }
@@ -245,9 +245,9 @@ fn fifos_sockets_and_devices_are_refused_without_blocking() {
             assert_eq!((path.as_str(), *kind), ("manifests/odd.yaml", expected));
         }
         // The device itself needs no root to be looked at.
-        let dev = Folder::root_by(Path::new("/dev"), resolution).unwrap();
+        let dev = Folder::open_root_by(Path::new("/dev"), resolution).unwrap();
         assert_eq!(
-            FileType::from_raw_mode(dev.place("null").unwrap().stat.st_mode),
+            FileType::from_raw_mode(dev.look_up("null").unwrap().stat.st_mode),
             FileType::CharacterDevice
         );
     }
@@ -258,17 +258,42 @@ fn exchanged_file_is_neither_read_nor_waited_for() {
     for resolution in READERS {
         for file_type in [FileType::RegularFile, FileType::Fifo] {
             let root = bundle(|_| {});
-            let folder =
-                Folder::root_by(root.path(), resolution).unwrap().folder("manifests").unwrap();
-            let place = folder.place("csv.yaml").unwrap();
+            let folder = Folder::open_root_by(root.path(), resolution)
+                .unwrap()
+                .open_folder("manifests")
+                .unwrap();
+            let found = folder.look_up("csv.yaml").unwrap();
             let path = root.path().join("manifests/csv.yaml");
             let new = root.path().join("manifests/new");
             mknodat(CWD, &new, file_type, Mode::RUSR, 0).unwrap();
             fs::rename(new, path).unwrap();
-            let error = folder.open_place("csv.yaml", &place, OFlags::empty()).unwrap_err();
+            let error = folder.open_found("csv.yaml", &found, OFlags::empty()).unwrap_err();
             assert!(matches!(error, Error::Changed { .. }), "{error:?}");
         }
     }
+}
+
+#[test]
+fn file_that_grows_after_it_was_found_is_refused_at_the_limit() {
+    for resolution in READERS {
+        let root = bundle(|_| {});
+        let folder = Folder::open_root_by(root.path(), resolution)
+            .unwrap()
+            .open_folder("manifests")
+            .unwrap();
+        let Entry::File(found) = folder.find(&folder, "csv.yaml").unwrap() else { panic!() };
+        fs::write(root.path().join("manifests/csv.yaml"), vec![b'a'; 101]).unwrap();
+        assert_eq!(folder.read(&folder, "csv.yaml", found, 100).unwrap(), None);
+    }
+}
+
+/// The files of `/proc` have the size 0.
+#[test]
+fn limits_count_what_is_read_and_not_the_reported_size() {
+    let status = || fs::File::open("/proc/self/status").unwrap();
+    assert_eq!(status().metadata().unwrap().len(), 0);
+    assert_eq!(read_at_most(status(), 10).unwrap(), None);
+    assert!(read_at_most(status(), 1 << 20).unwrap().unwrap().len() > 10);
 }
 
 #[test]
@@ -399,12 +424,12 @@ fn link_to_a_mount_is_named() {
     symlink("../".repeat(depth) + "proc", &link).unwrap();
     let link = link.to_str().unwrap().trim_start_matches('/');
     for resolution in READERS {
-        let root = Folder::root_by(Path::new("/"), resolution).unwrap();
+        let root = Folder::open_root_by(Path::new("/"), resolution).unwrap();
         for path in ["proc", "proc/self", "sys/kernel"] {
-            let error = root.folder(path).unwrap_err();
+            let error = root.open_folder(path).unwrap_err();
             assert!(matches!(error, Error::Mount { .. }), "{error:?}");
         }
-        match root.folder(link).unwrap_err() {
+        match root.open_folder(link).unwrap_err() {
             Error::Link { path, fault: LinkFault::Mount, .. } => assert_eq!(path, link),
             // The folder for temporary files is a mount itself.
             error => assert!(matches!(error, Error::Mount { .. }), "{error:?}"),

@@ -12,13 +12,13 @@ use unlade_bundle::source::Error;
 use unlade_bundle::source::walk::{Fault, Lookup, Step, Walk};
 
 use super::beneath::Folder;
-use super::place::Place;
+use super::found::FoundFile;
 
 /// Finds the file at `path` beneath `folder`.
-pub(super) fn place(folder: &Folder, path: &str) -> Result<Place, Error> {
+pub(super) fn look_up(folder: &Folder, path: &str) -> Result<FoundFile, Error> {
     let (walk, end) = Walk::resolve(folder, path)?;
     match end {
-        Some((_, place)) => Ok(place),
+        Some((_, found)) => Ok(found),
         None => folder
             .find_in(here(&walk, folder), b".")
             .map_err(|errno| walk.fail(b".", fault(&walk, folder, b".", errno))),
@@ -31,14 +31,14 @@ pub(super) fn open(folder: &Folder, path: &str, flags: OFlags) -> Result<OwnedFd
     let name = end.as_ref().map_or(&b"."[..], |(name, _)| name);
     let fd = openat(here(&walk, folder), name, flags | OFlags::NOFOLLOW, Mode::empty());
     fd.map_err(|errno| match (errno, &end) {
-        (Errno::ACCESS, Some((name, place))) => unreadable(walk.path_of(name), place.stat.st_mode),
+        (Errno::ACCESS, Some((name, found))) => unreadable(walk.path_of(name), found.stat.st_mode),
         _ => walk.fail(name, fault(&walk, folder, name, errno)),
     })
 }
 
 impl Lookup for Folder {
     type Folder = OwnedFd;
-    type Entry = Place;
+    type Entry = FoundFile;
     type Error = Error;
 
     fn root(&self) -> &str {
@@ -48,19 +48,19 @@ impl Lookup for Folder {
     fn look_up(&self, walk: &Walk<'_, Self>, name: &[u8]) -> Result<Step<Self>, Fault<Self>> {
         let here = here(walk, self);
         let failed = |errno| fault(walk, self, name, errno);
-        let place = self.find_in(here, name).map_err(failed)?;
-        if place.mount().map_err(failed)? != self.mount() {
+        let found = self.find_in(here, name).map_err(failed)?;
+        if found.mount().map_err(failed)? != self.mount() {
             return Err(Fault::Mount);
         }
-        match place.file_type() {
+        match found.file_type() {
             FileType::Symlink => {
-                Ok(Step::Link(place.read_link(here, name).map_err(failed)?.into_bytes()))
+                Ok(Step::Link(found.read_link(here, name).map_err(failed)?.into_bytes()))
             }
-            FileType::Directory => match place.enter(here, name).map_err(failed)? {
+            FileType::Directory => match found.enter(here, name).map_err(failed)? {
                 Some(fd) => Ok(Step::Folder(fd)),
                 None => Err(Fault::Other(Error::Changed { path: walk.path_of(name) })),
             },
-            _ => Ok(Step::Entry(place)),
+            _ => Ok(Step::Entry(found)),
         }
     }
 }

@@ -8,9 +8,7 @@ use crate::Failure;
 
 /// Returns a client as users have it: the whole stack of kube, without its retries.
 pub(crate) fn connect(served: Served) -> kube::Client {
-    let mut config = Config::new(served.url().parse().unwrap());
-    config.default_retry = false;
-    observe(kube::Client::try_from(config).unwrap(), &served.url())
+    from_config(Config::new(served.url().parse().unwrap())).unwrap()
 }
 
 async fn list(client: &kube::Client) -> Result<(), Failure> {
@@ -41,6 +39,17 @@ async fn a_server_that_never_was_an_api_server_is_not_waited_for() {
     assert!(!failure.is_transient, "{failure:?}");
     let said = "the answer 502 Bad Gateway does not come from an API server: \"<html>";
     assert!(failure.message.contains(said), "{failure:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_in_time_is_reported_in_plain_words() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let config = Config::new(format!("http://{}", silent.local_addr().unwrap()).parse().unwrap());
+    let limit = tower::timeout::TimeoutLayer::new(std::time::Duration::from_millis(1));
+    let builder = kube::client::ClientBuilder::try_from(config).unwrap();
+    let client = observe(builder.with_layer(&limit).build(), "https://a");
+    let failure = list(&client).await.unwrap_err();
+    assert_eq!(failure.message, "failed to reach the API server https://a: no answer in time");
 }
 
 #[tokio::test]

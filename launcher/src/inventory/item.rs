@@ -6,7 +6,7 @@ use std::fmt;
 use k8s_openapi::api::{batch::v1::Job, core::v1::ConfigMap};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use unlade_bundle::annotation;
-use unlade_config_map::{mark, record};
+use unlade_config_map::{mark, protocol::record};
 use unlade_diagnose::job_condition;
 
 use crate::{Reason, Record};

@@ -11,51 +11,26 @@ use super::{foreign, list, object};
 use crate::call::{Reply, send};
 use crate::{Failure, object::Kind, object::label};
 
-/// The result of a deletion.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Removed {
-    /// The objects that were deleted together with the ConfigMap, as `Kind/name`. Pods are deleted
-    /// with their Jobs.
-    pub dependents: Vec<String>,
-}
-
-pub(super) async fn remove(
+/// Deletes a ConfigMap of unlade, and thereby everything that it owns. Returns whether it existed.
+/// With `is_dry_run` the API server only checks whether it would delete it.
+pub(crate) async fn remove(
     client: &Client,
     namespace: &str,
     name: &str,
     is_dry_run: bool,
-) -> Result<Option<Removed>, Failure> {
-    let Some((metadata, removed)) = find(client, namespace, name).await? else {
-        return Ok(None);
-    };
-    let existed = delete(client, namespace, &metadata, is_dry_run).await?;
-    Ok(existed.then_some(removed))
-}
-
-/// Deletes a ConfigMap of unlade, and thereby everything that it owns. The ConfigMap need not
-/// exist.
-pub(crate) async fn delete_config_map(
-    client: &Client,
-    namespace: &str,
-    config_map: &str,
-) -> Result<(), Failure> {
-    if let Some(found) = find_metadata(client, namespace, config_map).await? {
-        delete(client, namespace, &found, false).await?;
+) -> Result<bool, Failure> {
+    let Some(found) = find(client, namespace, name).await? else { return Ok(false) };
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
+    // The precondition protects another ConfigMap that was created in its place.
+    let preconditions = Preconditions { uid: found.uid, resource_version: None };
+    let mut params = DeleteParams::background().preconditions(preconditions);
+    params.dry_run = is_dry_run;
+    let doing = format!("delete {}", object(namespace, name));
+    match send(&doing, || api.delete(name, &params)).await? {
+        Reply::Done(_) => Ok(true),
+        Reply::Missing => Ok(false),
+        other => other.expect_value(&doing).map(|_| true),
     }
-    Ok(())
-}
-
-/// Finds a ConfigMap, and what would be deleted with it.
-pub(super) async fn find(
-    client: &Client,
-    namespace: &str,
-    name: &str,
-) -> Result<Option<(ObjectMeta, Removed)>, Failure> {
-    let Some(metadata) = find_metadata(client, namespace, name).await? else { return Ok(None) };
-    // Objects that may not be listed are deleted nevertheless, but not reported.
-    let dependents = owned(client, &metadata).await.unwrap_or_default();
-    Ok(Some((metadata, Removed { dependents })))
 }
 
 /// Returns the metadata of a ConfigMap, or `None` if it does not exist.
@@ -64,7 +39,7 @@ pub(super) async fn find(
 ///
 /// Returns an error if unlade did not create the ConfigMap, or if the API server rejects the
 /// request or cannot be reached.
-async fn find_metadata(
+pub(super) async fn find(
     client: &Client,
     namespace: &str,
     name: &str,
@@ -75,28 +50,6 @@ async fn find_metadata(
         Some(found) if label::is_ours(found.metadata.labels.as_ref()) => Ok(Some(found.metadata)),
         Some(_) => Err(foreign(namespace, name)),
         None => Ok(None),
-    }
-}
-
-/// Deletes an existing ConfigMap, and thereby everything that it owns. Returns whether it still
-/// existed. With `is_dry_run` the API server only checks whether it would delete it.
-async fn delete(
-    client: &Client,
-    namespace: &str,
-    found: &ObjectMeta,
-    is_dry_run: bool,
-) -> Result<bool, Failure> {
-    let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
-    let name = found.name.as_deref().unwrap_or_default();
-    // The precondition protects another ConfigMap that was created in its place.
-    let preconditions = Preconditions { uid: found.uid.clone(), resource_version: None };
-    let mut params = DeleteParams::background().preconditions(preconditions);
-    params.dry_run = is_dry_run;
-    let doing = format!("delete {}", object(namespace, name));
-    match send(&doing, || api.delete(name, &params)).await? {
-        Reply::Done(_) => Ok(true),
-        Reply::Missing => Ok(false),
-        other => other.expect_value(&doing).map(|_| true),
     }
 }
 

@@ -4,7 +4,7 @@ use futures::try_join;
 use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding};
 use kube::ResourceExt;
 use kube::api::{DeleteParams, PostParams, Preconditions};
-use unlade_config_map::record::SPEC_HASH;
+use unlade_config_map::protocol::record::SPEC_HASH;
 
 use super::Launch;
 use crate::call::{Reply, backoff};

@@ -9,15 +9,15 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::ListParams;
 use tokio::time::timeout_at;
-use unlade_config_map::{mark, record::IMAGE};
+use unlade_config_map::{mark, protocol::record::IMAGE};
 
 use super::Launch;
 use super::course::{Action, Answer, AttemptResult, Course};
 use super::creation::Created;
+use super::decision::{Continuation, JobOwnership};
 use super::image::Wanted;
 use super::judge::pod::job_strategy;
 use super::judge::{Attempt, Budget, condition};
-use super::next::{JobOwnership, Then};
 use super::watch::Watch;
 use crate::call::backoff;
 use crate::object::{Facts, label, spec_hash};
@@ -71,7 +71,10 @@ impl Launch<'_> {
             Ok(begun) => begun,
             Err(failure) => {
                 let failure = self.record_early_failure(baseline, &jobs, failure).await;
-                return AttemptOutcome { attempt: None, result: Err((failure, Then::Fail)) };
+                return AttemptOutcome {
+                    attempt: None,
+                    result: Err((failure, Continuation::Fail)),
+                };
             }
         };
         let may_inject = strategy == Strategy::ImageVolume
@@ -123,6 +126,7 @@ impl Launch<'_> {
                     job: job.name_any(),
                     uid: job.uid().unwrap_or_default(),
                     wanted: self.wanted(job_strategy(&job), ownership),
+                    config_map: name.to_owned(),
                     config_map_uid: baseline.facts.config_map_uid.clone().unwrap_or_default(),
                     ownership,
                 };

@@ -6,7 +6,7 @@ use k8s_openapi::api::batch::v1::Job;
 use kube::api::{DeleteParams, ListParams, Preconditions};
 use kube::{Api, ResourceExt};
 use tokio::time::{Instant, sleep};
-use unlade_config_map::record::LAUNCH;
+use unlade_config_map::protocol::record::LAUNCH;
 
 use super::creation::Creation;
 use super::judge::condition;

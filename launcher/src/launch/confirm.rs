@@ -9,7 +9,7 @@ use super::Launch;
 use crate::call::{Reply, Retrier};
 use crate::client::classify_request_error;
 use crate::dry_run::{self, Refusal};
-use crate::{Failure, Reason};
+use crate::{Failure, ObjectRef, Reason};
 
 /// The time limit for the requests.
 const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
@@ -19,8 +19,7 @@ impl Launch<'_> {
     /// for the same reason, or the service account does not exist. An unconfirmed failure may be
     /// temporary. A caller who lacks the permission to ask waits for the deadline of the phase.
     pub(super) async fn confirms(&self, reported: &Failure, job: Option<&Job>) -> bool {
-        let object = reported.evidence.object.as_deref().unwrap_or_default();
-        if object.starts_with("job/") {
+        if reported.evidence.object.as_ref().is_some_and(ObjectRef::is_job) {
             return match job {
                 Some(job) => self.is_refused(job, reported.reason).await,
                 None => false,

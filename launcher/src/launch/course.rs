@@ -11,16 +11,16 @@ use std::time::Duration;
 
 use self::recording::Recording;
 use super::attempt::LaunchBaseline;
+use super::decision::{AttemptEnd, Continuation, Decision, EndJob, decide};
 use super::judge::condition::is_finished;
 use super::judge::pod::has_failed;
 use super::judge::{
-    Attempt, Budget, Judge, Judgement, State, Verdict, Waiting, Written, bears_mark,
+    Attempt, Budget, Conclusion, Judge, Judgement, State, Waiting, Written, bears_mark,
 };
-use super::next::{EndJob, Ending, Next, Then, next};
 use super::watch::{Presence, Seen};
 use crate::object::Plan;
 use crate::strategy::without_applied_remedy;
-use crate::{Failure, Reason, Step};
+use crate::{Failure, ObjectRef, Reason, Step};
 
 /// The interval between checks of an event that nothing else has confirmed.
 const CONFIRMATION: Duration = Duration::from_secs(5);
@@ -29,11 +29,11 @@ const CONFIRMATION: Duration = Duration::from_secs(5);
 const STOPPING: Duration = Duration::from_secs(45);
 
 /// How long a pod may take to end after its container has exited.
-const ENDING: Duration = Duration::from_secs(2);
+const POD_GRACE: Duration = Duration::from_secs(2);
 
 /// The result of an attempt: what was written, or why the attempt failed and how the launch
 /// continues.
-pub(super) type AttemptResult = Result<Box<Written>, (Failure, Then)>;
+pub(super) type AttemptResult = Result<Box<Written>, (Failure, Continuation)>;
 
 /// What the driver, which is the launch, does next. The last action of a step is
 /// [`Ask`](Self::Ask), [`Wait`](Self::Wait) or [`Finish`](Self::Finish).
@@ -104,17 +104,17 @@ enum Stage {
     /// The attempt has not ended.
     Following,
     /// The evidence of the failure is being collected.
-    Explaining { ending: Ending, was_transient: bool },
+    Explaining { ending: AttemptEnd, was_transient: bool },
     /// The Job is being ended before the failure is recorded.
-    EndingJob { failure: Failure, next: Next },
+    EndingJob { failure: Failure, decision: Decision },
     /// The Job was ended, but may still write.
-    AwaitingJob { failure: Failure, next: Next, until: Duration },
+    AwaitingJob { failure: Failure, decision: Decision, until: Duration },
     /// The failure is being recorded.
-    Recording(Next),
+    Recording(Decision),
     /// The failure was recorded, and its pod is about to end.
-    AwaitingPod { failure: Failure, then: Then, until: Duration },
+    AwaitingPod { failure: Failure, continuation: Continuation, until: Duration },
     /// The Job is being ended.
-    Closing { failure: Failure, then: Then },
+    Closing { failure: Failure, continuation: Continuation },
     /// The result was returned.
     Finished,
 }
@@ -143,10 +143,10 @@ impl<'a> Course<'a> {
     ) -> Vec<Action<'a>> {
         match (mem::replace(&mut self.stage, Stage::Finished), answer) {
             (Stage::Following, Some(Answer::WatchForbidden(failure))) => {
-                self.settle(Ending::Fatal, failure)
+                self.settle(AttemptEnd::Fatal, failure)
             }
             (Stage::Following, Some(Answer::Confirmed(Some(failure)))) => {
-                self.settle(Ending::Fatal, *failure)
+                self.settle(AttemptEnd::Fatal, *failure)
             }
             (Stage::Following, Some(Answer::Confirmed(None))) => {
                 self.asked = Some(now);
@@ -157,40 +157,43 @@ impl<'a> Course<'a> {
             }
             (Stage::Following, _) => self.follow(seen, now),
             (Stage::Explaining { ending, was_transient }, Some(Answer::Explained(failure))) => {
-                self.decide(ending, was_transient, failure)
+                self.follow_up(ending, was_transient, failure)
             }
-            (Stage::EndingJob { failure, next }, Some(Answer::JobEnded)) => {
-                self.await_job(failure, next, seen, now, now + STOPPING)
+            (Stage::EndingJob { failure, decision }, Some(Answer::JobEnded)) => {
+                self.await_job(failure, decision, seen, now, now + STOPPING)
             }
-            (Stage::AwaitingJob { failure, next, .. }, Some(Answer::WatchForbidden(_))) => {
-                self.record(failure, next)
+            (Stage::AwaitingJob { failure, decision, .. }, Some(Answer::WatchForbidden(_))) => {
+                self.record(failure, decision)
             }
-            (Stage::AwaitingJob { failure, next, until }, _) => {
-                self.await_job(failure, next, seen, now, until)
+            (Stage::AwaitingJob { failure, decision, until }, _) => {
+                self.await_job(failure, decision, seen, now, until)
             }
             (Stage::Recording(_), Some(Answer::Recorded(Ok(written)))) => {
                 vec![Action::Finish(Ok(written))]
             }
-            (Stage::Recording(next), Some(Answer::Recorded(Err(failure)))) => {
-                if next.end_job == EndJob::AfterRecording {
-                    self.await_pod(failure, next.then, seen, now, now + ENDING)
+            (Stage::Recording(decision), Some(Answer::Recorded(Err(failure)))) => {
+                if decision.end_job == EndJob::AfterRecording {
+                    self.await_pod(failure, decision.continuation, seen, now, now + POD_GRACE)
                 } else {
-                    vec![Action::Finish(Err((failure, next.then)))]
+                    vec![Action::Finish(Err((failure, decision.continuation)))]
                 }
             }
-            (Stage::AwaitingPod { failure, then, .. }, Some(Answer::WatchForbidden(_))) => {
-                self.close(failure, then)
+            (Stage::AwaitingPod { failure, continuation, .. }, Some(Answer::WatchForbidden(_))) => {
+                self.close(failure, continuation)
             }
-            (Stage::AwaitingPod { failure, then, until }, _) => {
-                self.await_pod(failure, then, seen, now, until)
+            (Stage::AwaitingPod { failure, continuation, until }, _) => {
+                self.await_pod(failure, continuation, seen, now, until)
             }
-            (Stage::Closing { failure, then }, Some(Answer::JobEnded)) => {
-                vec![Action::Finish(Err((failure, then)))]
+            (Stage::Closing { failure, continuation }, Some(Answer::JobEnded)) => {
+                vec![Action::Finish(Err((failure, continuation)))]
             }
             // Impossible, because the driver answers what it is asked.
             _ => {
                 let message = "the launcher got an answer to another question";
-                vec![Action::Finish(Err((Failure::new(Reason::Internal, message), Then::Fail)))]
+                vec![Action::Finish(Err((
+                    Failure::new(Reason::Internal, message),
+                    Continuation::Fail,
+                )))]
             }
         }
     }
@@ -200,11 +203,11 @@ impl<'a> Course<'a> {
         let Judgement { steps, state } = self.judge.judge(seen, now);
         let mut actions: Vec<_> = steps.into_iter().map(Action::Report).collect();
         let Waiting { on, mut until, events_of, unconfirmed } = match state {
-            State::Ended(Verdict::Written(written)) => {
+            State::Ended(Conclusion::Written(written)) => {
                 actions.push(Action::Finish(Ok(written)));
                 return actions;
             }
-            State::Ended(Verdict::Failed(ending, failure)) => {
+            State::Ended(Conclusion::Failed(ending, failure)) => {
                 actions.extend(self.settle(ending, failure));
                 return actions;
             }
@@ -227,10 +230,10 @@ impl<'a> Course<'a> {
     }
 
     /// Ends the wait for the attempt, which has failed.
-    fn settle(&mut self, ending: Ending, failure: Failure) -> Vec<Action<'a>> {
-        if ending == Ending::Superseded {
-            let then = self.next(ending, failure.reason).then;
-            return vec![Action::Finish(Err((failure, then)))];
+    fn settle(&mut self, ending: AttemptEnd, failure: Failure) -> Vec<Action<'a>> {
+        if ending == AttemptEnd::Superseded {
+            let continuation = self.decide(ending, failure.reason).continuation;
+            return vec![Action::Finish(Err((failure, continuation)))];
         }
         self.stage = Stage::Explaining { ending, was_transient: failure.is_transient };
         let failure = self.advise(failure);
@@ -238,15 +241,20 @@ impl<'a> Course<'a> {
     }
 
     /// Decides what follows from a failure whose evidence is complete.
-    fn decide(&mut self, ending: Ending, was_transient: bool, failure: Failure) -> Vec<Action<'a>> {
+    fn follow_up(
+        &mut self,
+        ending: AttemptEnd,
+        was_transient: bool,
+        failure: Failure,
+    ) -> Vec<Action<'a>> {
         // The pull secrets exist after all, so another pod may get them.
-        let is_retryable = ending == Ending::Fatal && !was_transient && failure.is_transient;
-        let ending = if is_retryable { Ending::Retryable } else { ending };
-        let next = self.next(ending, failure.reason);
-        if next.end_job != EndJob::BeforeRecording {
-            return self.record(failure, next);
+        let is_retryable = ending == AttemptEnd::Fatal && !was_transient && failure.is_transient;
+        let ending = if is_retryable { AttemptEnd::Retryable } else { ending };
+        let decision = self.decide(ending, failure.reason);
+        if decision.end_job != EndJob::BeforeRecording {
+            return self.record(failure, decision);
         }
-        self.stage = Stage::EndingJob { failure, next };
+        self.stage = Stage::EndingJob { failure, decision };
         vec![Action::Ask(Question::EndJob)]
     }
 
@@ -254,7 +262,7 @@ impl<'a> Course<'a> {
     fn await_job(
         &mut self,
         failure: Failure,
-        next: Next,
+        decision: Decision,
         seen: &Seen,
         now: Duration,
         until: Duration,
@@ -267,16 +275,16 @@ impl<'a> Course<'a> {
         let uid = &self.attempt.uid;
         let is_marked = seen.config_map.object().is_none_or(|there| bears_mark(there, uid));
         if is_over || is_marked || now >= until {
-            return self.record(failure, next);
+            return self.record(failure, decision);
         }
-        self.stage = Stage::AwaitingJob { failure, next, until };
+        self.stage = Stage::AwaitingJob { failure, decision, until };
         vec![Action::Wait { until }]
     }
 
-    fn record(&mut self, failure: Failure, next: Next) -> Vec<Action<'a>> {
-        self.stage = Stage::Recording(next);
+    fn record(&mut self, failure: Failure, decision: Decision) -> Vec<Action<'a>> {
+        self.stage = Stage::Recording(decision);
         let attempt = Some(self.attempt);
-        let recording = Recording::new(self.plan, self.baseline, attempt, failure, next.record);
+        let recording = Recording::new(self.plan, self.baseline, attempt, failure, decision.record);
         vec![Action::Ask(Question::Record(Box::new(recording)))]
     }
 
@@ -285,29 +293,29 @@ impl<'a> Course<'a> {
     fn await_pod(
         &mut self,
         failure: Failure,
-        then: Then,
+        continuation: Continuation,
         seen: &Seen,
         now: Duration,
         until: Duration,
     ) -> Vec<Action<'a>> {
         let object =
-            failure.evidence.object.as_deref().filter(|_| failure.evidence.exit_code.is_some());
-        let pod = object.and_then(|object| object.strip_prefix("pod/"));
+            failure.evidence.object.as_ref().filter(|_| failure.evidence.exit_code.is_some());
+        let pod = object.and_then(ObjectRef::pod_name);
         let is_ending = pod.and_then(|pod| seen.pods.get(pod)).is_some_and(|pod| !has_failed(pod));
         if !is_ending || now >= until {
-            return self.close(failure, then);
+            return self.close(failure, continuation);
         }
-        self.stage = Stage::AwaitingPod { failure, then, until };
+        self.stage = Stage::AwaitingPod { failure, continuation, until };
         vec![Action::Wait { until }]
     }
 
-    fn close(&mut self, failure: Failure, then: Then) -> Vec<Action<'a>> {
-        self.stage = Stage::Closing { failure, then };
+    fn close(&mut self, failure: Failure, continuation: Continuation) -> Vec<Action<'a>> {
+        self.stage = Stage::Closing { failure, continuation };
         vec![Action::Ask(Question::EndJob)]
     }
 
-    fn next(&self, ending: Ending, reason: Reason) -> Next {
-        next(ending, Some(self.attempt.ownership), reason, self.may_inject)
+    fn decide(&self, ending: AttemptEnd, reason: Reason) -> Decision {
+        decide(ending, Some(self.attempt.ownership), reason, self.may_inject)
     }
 
     fn advise(&self, failure: Failure) -> Failure {

@@ -9,7 +9,7 @@ use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
 use kube::api::PostParams;
 use tokio::time::Instant;
-use unlade_config_map::record::LAUNCH;
+use unlade_config_map::protocol::record::LAUNCH;
 
 use super::Launch;
 use crate::call::{Reply, Retrier};

@@ -244,5 +244,5 @@ impl RequestedImage<'_> {
 }
 
 fn evidence(seen: &Sighting) -> Evidence {
-    Evidence::of_object(&seen.object)
+    Evidence::of_object(seen.object.clone())
 }

@@ -1,4 +1,4 @@
-//! [`Judge`]: derives steps and a verdict from everything that was observed of an attempt and from
+//! [`Judge`]: derives steps and a conclusion from everything that was observed of an attempt and from
 //! the time. It performs no I/O.
 
 mod budget;
@@ -14,8 +14,8 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::ResourceExt;
 use unlade_diagnose::worst;
 
+use super::decision::{AttemptEnd, JobOwnership};
 use super::image::{Comparison, Observed, Sighting, Wanted, compare};
-use super::next::{Ending, JobOwnership};
 use super::watch::{Presence, Seen};
 use crate::record::Record;
 use crate::strategy::{WithPod, keeps_volume};
@@ -40,6 +40,8 @@ pub(super) struct Attempt {
     pub(super) uid: String,
     /// The images that the attempt should use.
     pub(super) wanted: Wanted,
+    /// The name of the ConfigMap to fill.
+    pub(super) config_map: String,
     /// The uid of the ConfigMap to fill.
     pub(super) config_map_uid: String,
     /// Which launch created the Job.
@@ -57,18 +59,18 @@ pub(super) struct Judgement {
 /// Whether an attempt has ended.
 #[derive(Debug)]
 pub(super) enum State {
-    Ended(Verdict),
+    Ended(Conclusion),
     Waiting(Waiting),
 }
 
 /// How an attempt ended.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "each lives for a moment")]
-pub(super) enum Verdict {
+pub(super) enum Conclusion {
     /// The ConfigMap has the mark of the attempt, and the content came from the requested image.
     Written(Box<Written>),
     /// The attempt failed, or this launch stops waiting for it.
-    Failed(Ending, Failure),
+    Failed(AttemptEnd, Failure),
 }
 
 /// A ConfigMap that an attempt filled.
@@ -132,35 +134,33 @@ impl<'a> Judge<'a> {
             // failed.
             None => {}
         }
-        let verdict = self.judge_images(seen).or_else(|| self.judge_content(seen, now));
-        if let Some(state) = verdict {
+        let conclusion = self.judge_images(seen).or_else(|| self.judge_content(seen, now));
+        if let Some(state) = conclusion {
             return Judgement { steps, state };
         }
         let mut unconfirmed = None;
-        let verdict =
+        let conclusion =
             self.judge_interference(seen).or_else(|| self.judge_end(seen, &pods, &mut unconfirmed));
-        let state = match verdict {
-            Some(verdict) => State::Ended(verdict),
+        let state = match conclusion {
+            Some(conclusion) => State::Ended(conclusion),
             None => self.judge_wait(seen, current, &pods, unconfirmed, now),
         };
         Judgement { steps, state }
     }
 
     /// Judges changes to the objects by others.
-    fn judge_interference(&self, seen: &Seen) -> Option<Verdict> {
+    fn judge_interference(&self, seen: &Seen) -> Option<Conclusion> {
         let job = &self.attempt.job;
         if let Presence::There(namespace) = &seen.namespace
             && namespace.metadata.deletion_timestamp.is_some()
         {
-            return Some(Verdict::Failed(
-                Ending::Fatal,
+            return Some(Conclusion::Failed(
+                AttemptEnd::Fatal,
                 namespace_terminating(&namespace.name_any()),
             ));
         }
         let failure = match (&seen.config_map, &seen.job) {
-            (Presence::Gone, _) => {
-                Failure::new(Reason::ConfigMapDeleted, "someone deleted the ConfigMap")
-            }
+            (Presence::Gone, _) => config_map_deleted(&self.attempt.config_map),
             (Presence::There(there), _)
                 if there.metadata.uid.as_ref() != Some(&self.attempt.config_map_uid) =>
             {
@@ -170,8 +170,7 @@ impl<'a> Judge<'a> {
                 Failure::new(Reason::ConfigMapDeleted, message)
             }
             (Presence::There(there), _) if there.metadata.deletion_timestamp.is_some() => {
-                let message = format!("someone deleted the ConfigMap {}", there.name_any());
-                Failure::new(Reason::ConfigMapDeleted, message)
+                config_map_deleted(&there.name_any())
             }
             (Presence::There(there), _) if there.immutable == Some(true) => {
                 let message = format!("someone made the ConfigMap {} immutable", there.name_any());
@@ -197,7 +196,7 @@ impl<'a> Judge<'a> {
             }
             _ => return None,
         };
-        Some(Verdict::Failed(Ending::Fatal, failure))
+        Some(Conclusion::Failed(AttemptEnd::Fatal, failure))
     }
 
     /// Judges the end of the Job or of its pods.
@@ -206,15 +205,15 @@ impl<'a> Judge<'a> {
         seen: &Seen,
         pods: &[&Pod],
         unconfirmed: &mut Option<Failure>,
-    ) -> Option<Verdict> {
+    ) -> Option<Conclusion> {
         let of_pods: Vec<_> = pods.iter().filter_map(|pod| classify_pod(pod, seen)).collect();
-        // Events only explain the state of pods and Jobs. An event alone is not a verdict.
+        // Events only explain the state of pods and Jobs. An event alone concludes nothing.
         let is_shown = |pod: &&Pod| {
             unlade_diagnose::classify_pod(pod, &[]).is_some_and(|failure| !failure.is_transient)
         };
         if let Some(failure) = of_pods.iter().find(|failure| !failure.is_transient) {
             if pods.iter().any(is_shown) {
-                return Some(Verdict::Failed(Ending::Fatal, failure.clone()));
+                return Some(Conclusion::Failed(AttemptEnd::Fatal, failure.clone()));
             }
             *unconfirmed = Some(failure.clone());
         }
@@ -224,8 +223,8 @@ impl<'a> Judge<'a> {
             let message = format!(
                 "the Job {name} is complete, but its ConfigMap does not have its mark: someone else has written the ConfigMap since"
             );
-            return Some(Verdict::Failed(
-                Ending::Retryable,
+            return Some(Conclusion::Failed(
+                AttemptEnd::Retryable,
                 Failure::new(Reason::Conflict, message),
             ));
         }
@@ -252,8 +251,8 @@ impl<'a> Judge<'a> {
         let shown = worst(shown.chain(unlade_diagnose::classify_job(job, &[])));
         let may_help =
             may_help(&failure) || (!is_recorded && shown.is_some_and(|it| may_help(&it)));
-        let ending = if may_help { Ending::Retryable } else { Ending::Fatal };
-        Some(Verdict::Failed(ending, failure))
+        let ending = if may_help { AttemptEnd::Retryable } else { AttemptEnd::Fatal };
+        Some(Conclusion::Failed(ending, failure))
     }
 
     fn judge_wait(
@@ -274,12 +273,12 @@ impl<'a> Judge<'a> {
         let on = on.or_else(|| seen.trouble.clone());
         if self.budget.left(now).is_zero() {
             let failure = self.budget.deadline(&self.attempt.job, on);
-            return State::Ended(Verdict::Failed(Ending::DeadlineExceeded, failure));
+            return State::Ended(Conclusion::Failed(AttemptEnd::DeadlineExceeded, failure));
         }
         if self.attempt.ownership == JobOwnership::Other
             && let Some(on) = on.as_ref().filter(|on| on.reason.depends_on_options())
         {
-            return State::Ended(Verdict::Failed(Ending::Superseded, on.clone()));
+            return State::Ended(Conclusion::Failed(AttemptEnd::Superseded, on.clone()));
         }
         let quiet_until = self.began + QUIET;
         let end = now + self.budget.left(now);
@@ -341,6 +340,12 @@ impl<'a> Judge<'a> {
 /// Returns the failure for a namespace that is being deleted together with its objects.
 pub(super) fn namespace_terminating(name: &str) -> Failure {
     Failure::new(Reason::Namespace, format!("the namespace {name} is being deleted"))
+}
+
+/// Returns the failure for a ConfigMap that was deleted during the launch.
+pub(super) fn config_map_deleted(name: &str) -> Failure {
+    let message = format!("someone deleted the ConfigMap {name}");
+    Failure::new(Reason::ConfigMapDeleted, message)
 }
 
 /// Checks whether another attempt may succeed after this failure.

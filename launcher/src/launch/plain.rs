@@ -1,4 +1,5 @@
-//! Creates a ConfigMap and a Job with random names, and does not wait for the Job.
+//! Creates a ConfigMap and a Job with random names, and does not wait for the Job
+//! ([`launch_bundle_image`](crate::launch_bundle_image)).
 
 use std::sync::Mutex;
 
@@ -9,7 +10,7 @@ use kube::ResourceExt;
 
 use super::Launch;
 use super::creation::Created;
-use crate::inventory::delete_config_map;
+use crate::inventory;
 use crate::object::{Facts, Plan};
 use crate::progress::report::Report;
 use crate::{Failure, Launcher, Name, Request, Strategy, name};
@@ -48,7 +49,8 @@ pub(crate) async fn plain(
             Err(failure) => failure,
         };
         // The failure matters more than an object that could not be deleted.
-        let _ = delete_config_map(&launcher.client, &request.namespace, launch.plan.name()).await;
+        let _ = inventory::remove(&launcher.client, &request.namespace, launch.plan.name(), false)
+            .await;
         return Err(failure);
     }
 }

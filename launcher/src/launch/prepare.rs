@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
-use unlade_config_map::record::IMAGE;
+use unlade_config_map::protocol::record::IMAGE;
 
 use super::Launch;
 use crate::call::{Reply, backoff};

@@ -57,7 +57,7 @@ mod tests {
     use kube::ResourceExt;
     use serde_json::json;
     use unlade_bundle::{Content, Directory, File};
-    use unlade_config_map::{encode, mark, record::VERIFIED};
+    use unlade_config_map::{encode, mark, protocol::record::VERIFIED};
 
     use super::*;
 

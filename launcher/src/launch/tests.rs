@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use serde_json::{Value, json};
-use unlade_config_map::record;
+use unlade_config_map::protocol::record;
 
 use super::*;
 use crate::{Evidence, LaunchUpdate, Name, Options, Record, Remedy};

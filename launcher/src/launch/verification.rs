@@ -9,7 +9,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use unlade_config_map::{
     mark,
-    record::{IMAGE_DIGEST, VERIFIED},
+    protocol::record::{IMAGE_DIGEST, VERIFIED},
 };
 
 use super::Launch;

@@ -38,8 +38,11 @@ const STARTING: Duration = Duration::from_secs(10);
 /// may take half a minute, and the next one follows two seconds later.
 const TROUBLE: Duration = Duration::from_secs(35);
 
+const CONFIG_MAPS: &str = "configmaps";
 const EVENTS: &str = "events";
+const JOBS: &str = "jobs";
 const NAMESPACES: &str = "namespaces";
+const PODS: &str = "pods";
 
 /// An object that is watched by its name.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -142,16 +145,16 @@ impl Watch {
             seen: Seen::default(),
         };
         let fields = format!("metadata.name={config_map}");
-        watch.add("configmaps", Config::default().fields(&fields), Update::ConfigMap);
+        watch.add(CONFIG_MAPS, Config::default().fields(&fields), Update::ConfigMap);
         let labels = format!("job-name={job}");
-        watch.add("pods", Config::default().labels(&labels), Update::Pod);
+        watch.add(PODS, Config::default().labels(&labels), Update::Pod);
         watch
     }
 
     /// Watches the Job as well. The Job must exist, because a missing one counts as deleted.
     pub(super) fn add_job(&mut self, name: &str) {
         let fields = format!("metadata.name={name}");
-        self.add("jobs", Config::default().fields(&fields), Update::Job);
+        self.add(JOBS, Config::default().fields(&fields), Update::Job);
     }
 
     /// Watches the events of an object as well.
@@ -241,12 +244,12 @@ impl Watch {
             Update::ConfigMap(change) => {
                 let is_answer = !matches!(change, Change::Init);
                 apply_single(change, &mut self.seen.config_map, &mut self.listing.config_map);
-                is_answer.then_some("configmaps")
+                is_answer.then_some(CONFIG_MAPS)
             }
             Update::Job(change) => {
                 let is_answer = !matches!(change, Change::Init);
                 apply_single(change, &mut self.seen.job, &mut self.listing.job);
-                is_answer.then_some("jobs")
+                is_answer.then_some(JOBS)
             }
             Update::Pod(change) => {
                 let is_answer = !matches!(change, Change::Init);
@@ -254,7 +257,7 @@ impl Watch {
                     self.seen.note(pod);
                 }
                 apply_keyed(change, &mut self.seen.pods, &mut self.listing.pods);
-                is_answer.then_some("pods")
+                is_answer.then_some(PODS)
             }
             Update::Event(change) => {
                 // Deletions are ignored, because the API server deletes events after an hour.
@@ -328,6 +331,10 @@ fn refusal(error: &watcher::Error) -> Option<&kube::Error> {
         _ => None,
     }
 }
+
+// `kube::runtime::reflector` applies changes in the same way, but to a store behind a lock that only
+// a writer can fill. [`Seen`] is plain data that tests build, and a [`Presence`] distinguishes an
+// object that is gone from one that has not been listed yet.
 
 /// Applies a change to the only object of a watch.
 fn apply_single<T>(change: Change<T>, now: &mut Presence<T>, listing: &mut Presence<T>) {

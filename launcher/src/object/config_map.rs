@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use unlade_config_map::record;
+use unlade_config_map::protocol::record;
 
 use super::Plan;
 

@@ -6,7 +6,7 @@ use k8s_openapi::api::batch::v1::{
     Job, JobSpec, PodFailurePolicy, PodFailurePolicyOnExitCodesRequirement,
     PodFailurePolicyOnPodConditionsPattern, PodFailurePolicyRule,
 };
-use unlade_config_map::{outcome::Verdict, record};
+use unlade_config_map::protocol::{outcome::Verdict, record};
 
 use super::{Facts, Plan, pod, spec_hash};
 use crate::{Strategy, name};

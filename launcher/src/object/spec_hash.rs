@@ -6,7 +6,7 @@
 use kube::ResourceExt;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
-use unlade_config_map::record;
+use unlade_config_map::protocol::record;
 use unlade_text::hex;
 
 /// Returns the digest of a requested specification, such as the template of a pod or the rules of a

@@ -3,7 +3,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{Container, PodSpec};
 use serde_json::{Value, json};
 use snapbox::{assert_data_eq, file};
-use unlade_config_map::{Encoding, mark, record};
+use unlade_config_map::{Encoding, mark, protocol::record};
 
 use super::pod::OS;
 use super::*;
@@ -67,20 +67,20 @@ fn the_objects_of_a_launch_are_these() {
 fn the_returned_objects_are_the_created_ones_in_order() {
     let (request, mut options) = (request(), options());
     let kinds = |options: &Options| -> Vec<String> {
-        let objects = objects(&request, options).unwrap();
+        let objects = plan_objects(&request, options).unwrap();
         objects.iter().map(|object| object["kind"].as_str().unwrap().to_owned()).collect()
     };
     let all = ["ConfigMap", "ServiceAccount", "Role", "RoleBinding", "Job"];
     assert_eq!(kinds(&options), all);
     options.pod.service_account = Some("unpacker".into());
     assert_eq!(kinds(&options), ["ConfigMap", "Job"]);
-    let shown = objects(&request, &options).unwrap();
+    let shown = plan_objects(&request, &options).unwrap();
     assert!(shown.iter().all(|object| object["metadata"].get("ownerReferences").is_none()));
     assert!(shown.iter().all(|object| object["metadata"]["namespace"] == "olm"));
     // The strategy that works on every cluster.
     assert!(shown[1]["spec"]["template"]["spec"]["initContainers"].is_array());
     options.strategy = Strategy::ImageVolume;
-    let shown = objects(&request, &options).unwrap();
+    let shown = plan_objects(&request, &options).unwrap();
     assert!(shown[1]["spec"]["template"]["spec"].get("initContainers").is_none());
 }
 
@@ -278,7 +278,7 @@ fn all_objects_have_our_labels_and_those_of_the_user() {
     let mut options = options();
     options.pod.labels.insert("example.com/team".into(), "blue".into());
     options.pod.annotations.insert("example.com/why".into(), "a test".into());
-    let objects = objects(&request(), &options).unwrap();
+    let objects = plan_objects(&request(), &options).unwrap();
     let template = objects[4]["spec"]["template"].clone();
     for object in objects.iter().chain([&template]) {
         let metadata = &object["metadata"];

@@ -237,3 +237,29 @@ impl Read for FixedSizeFile {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn file_that_changes_its_size_while_it_is_read_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        for (size, expected) in [
+            (99, Some("the file shrank while it was read")),
+            (100, None),
+            (101, Some("the file grew while it was read")),
+        ] {
+            fs::write(&path, [b'a'; 100]).unwrap();
+            let mut reader = FixedSizeFile::open(&path).unwrap();
+            fs::write(&path, vec![b'b'; size]).unwrap();
+            let mut bytes = Vec::new();
+            assert_eq!(reader.read_to_end(&mut bytes).is_err(), expected.is_some());
+            assert_eq!(reader.error.map(|error| error.to_string()).as_deref(), expected);
+            assert!(bytes.len() <= 100, "{size}");
+        }
+    }
+}

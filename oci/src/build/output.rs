@@ -68,8 +68,17 @@ pub(crate) fn is_filled(path: &FilePath) -> bool {
 /// Creates a temporary directory next to `path`, because renaming works only within one file
 /// system.
 pub(crate) fn stage(path: &FilePath) -> io::Result<Stage> {
+    stage_in(parent_of(path))
+}
+
+/// Creates a directory next to `path`, whose name begins with `prefix`.
+pub(crate) fn new_directory(path: &FilePath, prefix: &str) -> io::Result<TempDir> {
+    tempfile::Builder::new().prefix(prefix).tempdir_in(parent_of(path))
+}
+
+fn parent_of(path: &FilePath) -> &FilePath {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    stage_in(parent.unwrap_or(FilePath::new(".")))
+    parent.unwrap_or(FilePath::new("."))
 }
 
 /// Creates a temporary directory in `directory`, and deletes those that killed processes left there.

@@ -10,11 +10,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use oci_spec::image::{Descriptor, ImageIndex};
 use serde_json::Value;
 
-use super::{Copied, Destination, Error, Failure};
+use super::{BoxError, Copied, Destination, Error};
 use crate::build::{self, document, output};
 use crate::layout::{INDEX, MARKER, REF_NAME};
 use crate::manifest::{blob_path, parse};
 use crate::{Reference, Transport, dir, limit, store::input};
+
+/// The beginning of the name of the directory with an image that is being replaced.
+const REPLACED: &str = ".unlade-replaced-";
 
 /// Creates the image in the file or directory `output` from the blobs and manifests that `copy`
 /// stores.
@@ -83,13 +86,13 @@ struct Written {
 }
 
 impl Destination for Disk {
-    fn has(&self, blob: &Descriptor) -> Result<bool, Failure> {
+    fn has(&self, blob: &Descriptor) -> Result<bool, BoxError> {
         let Some(layout) = &self.existing else { return Ok(false) };
         let file = layout.join(blob_path(blob.digest())).symlink_metadata();
         Ok(file.is_ok_and(|file| file.is_file() && file.len() == blob.size()))
     }
 
-    fn blob(&self, blob: &Descriptor, reader: &mut dyn Read) -> Result<(), Failure> {
+    fn blob(&self, blob: &Descriptor, reader: &mut dyn Read) -> Result<(), BoxError> {
         let digest = blob.digest();
         let name = if self.is_dir { dir::blob_name(digest) } else { blob_path(digest) };
         Ok(self.add(name, reader)?)
@@ -100,7 +103,7 @@ impl Destination for Disk {
         manifest: &Descriptor,
         mut bytes: &[u8],
         is_root: bool,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), BoxError> {
         let name = match (self.is_dir, is_root) {
             (true, true) => dir::MANIFEST.to_owned(),
             (true, false) => dir::manifest_name(manifest.digest()),
@@ -147,7 +150,7 @@ impl Disk {
         let root = root.ok_or_else(|| fails(io::ErrorKind::InvalidData.into()))?;
         let root = output::named(root, name);
         if self.is_dir {
-            return self.finish_dir(path, stage).map_err(fails);
+            return self.finish_dir(path).map_err(fails);
         }
         if self.existing.is_some() {
             return self.extend(&sizes, &root, name, (path, stage));
@@ -162,18 +165,21 @@ impl Disk {
         written.map_err(fails)
     }
 
-    fn finish_dir(&self, path: &Path, stage: &Path) -> io::Result<()> {
+    fn finish_dir(&self, path: &Path) -> io::Result<()> {
         fs::write(self.folder.join(dir::VERSION), dir::VERSION_TEXT)?;
-        let old = stage.join("old");
-        let is_replaced = dir::is_dir(path);
-        if is_replaced {
-            fs::rename(path, &old)?;
+        if !dir::is_dir(path) {
+            return fs::rename(&self.folder, path);
         }
-        let moved = fs::rename(&self.folder, path);
-        if moved.is_err() && is_replaced {
-            fs::rename(&old, path)?;
-        }
-        moved
+        // Not in the stage, which another process deletes if this one is killed between the moves.
+        let old = output::new_directory(path, REPLACED)?;
+        // A new name, because `path` may be a link, which cannot replace a directory.
+        let replaced = old.path().join("image");
+        fs::rename(path, &replaced)?;
+        fs::rename(&self.folder, path).inspect_err(|_| {
+            if fs::rename(&replaced, path).is_err() {
+                _ = old.keep();
+            }
+        })
     }
 
     /// Adds the image to the layout at `path`: first everything that it consists of, and then its

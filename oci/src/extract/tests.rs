@@ -30,7 +30,8 @@ fn push(root: &str, names: u64, entries: &[Raw<'_>]) -> Result<Tree, Error> {
 }
 
 fn is_names(result: Result<Tree, Error>) -> bool {
-    result.is_err_and(|error| unlade_text::chain(&error).contains("names and link targets"))
+    result
+        .is_err_and(|error| unlade_text::chain(&error).contains("names, link targets and digests"))
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::{Path as FilePath, PathBuf};
 use unlade_bundle::source;
 use unlade_name::ImageReference;
 
-use crate::{Transport, digest, extract, layer, manifest, store};
+use crate::{Remedy, Transport, digest, extract, layer, manifest, store};
 
 /// An error that prevents a bundle from being read from an image.
 #[derive(Debug, thiserror::Error)]
@@ -105,6 +105,14 @@ impl Error {
                 Self::Extract(error) => matches!(error, extract::Error::TooLarge { .. }),
                 _ => false,
             }
+    }
+
+    /// Returns the change that may help, if one is known.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            Self::Manifest { source, .. } | Self::Origin(source) => source.remedy(),
+            _ => None,
+        }
     }
 
     /// Returns a suggestion for how to fix the error, if one is known.

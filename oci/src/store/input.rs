@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::OFlags;
+use unlade_directory::read_at_most;
 
 /// The size of a block in `st_blocks`, in bytes. It does not depend on the file system.
 const BLOCK: u64 = 512;
@@ -44,12 +45,8 @@ pub(crate) fn open(path: &Path) -> io::Result<Option<Input>> {
 /// Reads the whole file `path`, which must be a regular file of at most `limit` bytes.
 pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let file = open(path)?.ok_or_else(|| io::Error::other("it is not a regular file"))?;
-    let mut bytes = Vec::new();
-    file.bytes(0, limit.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit {
-        return Err(io::Error::other(format!("it has more than {limit} bytes")));
-    }
-    Ok(bytes)
+    let bytes = read_at_most(file.bytes(0, file.size), limit)?;
+    bytes.ok_or_else(|| io::Error::other(format!("it has more than {limit} bytes")))
 }
 
 impl Input {
@@ -87,5 +84,31 @@ impl Seek for Bytes {
         };
         self.position = position.ok_or(io::ErrorKind::InvalidInput)?;
         Ok(self.position - self.start.min(self.position))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn read_all(mut bytes: Bytes) -> Vec<u8> {
+        let mut all = Vec::new();
+        bytes.read_to_end(&mut all).unwrap();
+        all
+    }
+
+    #[test]
+    fn file_that_changes_its_size_has_at_most_the_size_of_when_it_was_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("blob");
+        fs::write(&path, [b'a'; 100]).unwrap();
+        let file = open(&path).unwrap().unwrap();
+        fs::write(&path, [b'b'; 1_000]).unwrap();
+        assert_eq!(read_all(file.bytes(10, u64::MAX)), [b'b'; 90]);
+        fs::write(&path, [b'c'; 50]).unwrap();
+        assert_eq!(read_all(file.bytes(10, 80)), [b'c'; 40]);
+        assert!(read_all(file.bytes(60, 30)).is_empty());
     }
 }

@@ -22,7 +22,7 @@ mod memory;
 /// Directories, archives, and the selection of an image.
 mod sources;
 /// The dialects of tar.
-mod tape;
+mod tar_reader;
 /// The verification of digests, sizes and media types.
 mod verification;
 

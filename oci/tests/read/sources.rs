@@ -1,4 +1,5 @@
 use serde_json::json;
+use unlade_oci::Remedy;
 
 use crate::fixture::*;
 
@@ -178,7 +179,7 @@ fn the_requested_platform_is_selected_from_an_index() {
         text.contains("windows/amd64 (it contains: linux/amd64, linux/arm64, linux/s390x)"),
         "{text}"
     );
-    assert!(error.hint().unwrap().contains("--platform"));
+    assert_eq!(error.remedy(), Some(Remedy::Platform));
 }
 
 #[test]

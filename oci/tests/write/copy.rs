@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use unlade_oci::build::{self, Compression, Layer, write_index};
-use unlade_oci::copy::{Copied, Destination, Error, Failure, Options, copy, to_disk};
+use unlade_oci::copy::{BoxError, Copied, Destination, Error, Options, copy, to_disk};
 use unlade_oci::{Descriptor, Options as ReadOptions, Reference, read};
 
 use crate::fixture::*;
@@ -167,6 +167,14 @@ fn a_directory_of_an_application_is_not_replaced() {
     fs::write(folder.join("version"), "Directory Transport Version: 1.0\n").unwrap();
     copy_to(&source, &output, &Options::default()).unwrap();
     assert_eq!(read_back(&output), pairs(&[("csv.yaml", "kind: A")]));
+    // So is a link to one, but not the directory that it leads to.
+    std::os::unix::fs::symlink("application", place.path().join("link")).unwrap();
+    let link = in_place(&place, "dir", "link");
+    copy_to(&source, &link, &Options::default()).unwrap();
+    assert_eq!(read_back(&link), read_back(&output));
+    assert!(place.path().join("link").symlink_metadata().unwrap().is_dir());
+    let left = place_names(place.path()).into_iter().filter(|name| name.starts_with('.'));
+    assert_eq!(left.collect::<Vec<_>>(), [""; 0]);
 }
 
 #[test]
@@ -318,16 +326,17 @@ fn an_image_of_a_docker_archive_gets_a_manifest() {
 struct Full;
 
 impl Destination for Full {
-    fn has(&self, _: &Descriptor) -> Result<bool, Failure> {
+    fn has(&self, _: &Descriptor) -> Result<bool, BoxError> {
         Ok(false)
     }
 
-    fn blob(&self, _: &Descriptor, reader: &mut dyn Read) -> Result<(), Failure> {
-        reader.read_exact(&mut [0]).unwrap();
+    fn blob(&self, _: &Descriptor, reader: &mut dyn Read) -> Result<(), BoxError> {
+        // It fails if another blob was refused first.
+        reader.read_exact(&mut [0])?;
         Err("the disk is full".into())
     }
 
-    fn manifest(&self, _: &Descriptor, _: &[u8], _: bool) -> Result<(), Failure> {
+    fn manifest(&self, _: &Descriptor, _: &[u8], _: bool) -> Result<(), BoxError> {
         Err("a blob is missing".into())
     }
 }
@@ -359,6 +368,8 @@ fn the_number_of_parts_of_a_copy_is_limited() {
     options.limits.names = 800;
     let error = copy_to(&source, &in_place(&place, "oci", "copy"), &options).unwrap_err();
     assert!(error.is_limit(), "{error:?}");
+    options.limits.names = 8_000;
+    copy_to(&source, &in_place(&place, "oci", "copy"), &options).unwrap();
 }
 
 #[test]
@@ -366,11 +377,14 @@ fn what_a_killed_process_left_is_deleted_but_not_what_another_one_uses() {
     let place = Place::new();
     let (_, source) = place.write(&image([Layer::new(bundle())]), "oci");
     let folders = ["left", "used"].map(|name| place.path().join(format!(".unlade-image-{name}")));
-    for folder in &folders {
+    // An image that was being replaced is the only copy of it.
+    let replaced = place.path().join(".unlade-replaced-left");
+    for folder in folders.iter().chain([&replaced]) {
         fs::create_dir_all(folder.join("image")).unwrap();
     }
     let lock = fs::File::open(&folders[1]).unwrap();
     lock.lock().unwrap();
     copy_to(&source, &in_place(&place, "oci", "copy"), &Options::default()).unwrap();
     assert_eq!(folders.map(|folder| folder.exists()), [false, true]);
+    assert!(replaced.join("image").exists());
 }

@@ -4,7 +4,7 @@ use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use unlade_oci::copy::{Destination, Failure, Options, copy_from};
+use unlade_oci::copy::{BoxError, Destination, Options, copy_from};
 use unlade_oci::origin::{Kind, Origin, Part, Root};
 use unlade_oci::{Descriptor, digest};
 
@@ -43,12 +43,12 @@ impl Slow {
 }
 
 impl Origin for Slow {
-    fn root(&self) -> Result<Root, Failure> {
+    fn root(&self) -> Result<Root, BoxError> {
         let digest = digest::sha256(&self.manifest)?;
         Ok(Root { digest, size: self.manifest.len() as u64, media_type: None })
     }
 
-    fn open(&self, part: &Part<'_>) -> Result<Box<dyn Read + '_>, Failure> {
+    fn open(&self, part: &Part<'_>) -> Result<Box<dyn Read + '_>, BoxError> {
         match (part.kind, part.size) {
             (Kind::Manifest, _) => Ok(Box::new(self.manifest.as_slice())),
             (Kind::Blob, Some(2)) => {
@@ -83,16 +83,16 @@ impl Read for Zeros<'_> {
 struct Nowhere;
 
 impl Destination for Nowhere {
-    fn has(&self, _: &Descriptor) -> Result<bool, Failure> {
+    fn has(&self, _: &Descriptor) -> Result<bool, BoxError> {
         Ok(false)
     }
 
-    fn blob(&self, _: &Descriptor, reader: &mut dyn Read) -> Result<(), Failure> {
+    fn blob(&self, _: &Descriptor, reader: &mut dyn Read) -> Result<(), BoxError> {
         io::copy(reader, &mut io::sink())?;
         Ok(())
     }
 
-    fn manifest(&self, _: &Descriptor, _: &[u8], _: bool) -> Result<(), Failure> {
+    fn manifest(&self, _: &Descriptor, _: &[u8], _: bool) -> Result<(), BoxError> {
         Err("the manifest is stored although a blob was not copied".into())
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use unlade_name::ImageReference;
 
-use super::{Endpoint, Error, full_name};
+use super::{Endpoint, Endpoints, Error, full_name};
 
 /// A `[[registry]]` of a file.
 #[derive(Debug, Deserialize)]
@@ -103,7 +103,7 @@ impl Rule {
             let pull = mirror.pull_from_mirror.unwrap_or(all);
             Ok(Mirror { location, insecure: mirror.insecure, pull })
         });
-        let mirrors = mirrors.collect::<Result<_, _>>()?;
+        let mirrors = mirrors.collect::<Result<_, Error>>()?;
         Ok(Self { file: file.to_owned(), prefix, location, insecure, blocked, mirrors })
     }
 
@@ -125,7 +125,7 @@ impl Rule {
         &self,
         image: &ImageReference,
         length: usize,
-    ) -> Result<Vec<Endpoint>, Error> {
+    ) -> Result<Endpoints, Error> {
         let endpoint = |location: &str, insecure, is_mirror| {
             let renamed = self.rename(image, length, location)?;
             let is_named = renamed.registry() == image.registry();
@@ -139,7 +139,8 @@ impl Rule {
         };
         let mirrors = self.mirrors.iter().filter(applies);
         let mirrors = mirrors.map(|mirror| endpoint(&mirror.location, mirror.insecure, true));
-        mirrors.chain([endpoint(&self.location, self.insecure, false)]).collect()
+        let mirrors = mirrors.collect::<Result<_, Error>>()?;
+        Ok(Endpoints { mirrors, registry: endpoint(&self.location, self.insecure, false)? })
     }
 
     /// Returns the image with `location` in place of the prefix.

@@ -12,8 +12,7 @@ use unlade_name::image::{DEFAULT_REGISTRY, FORMER_DEFAULT_REGISTRY};
 use unlade_name::{ImageReference, covers};
 
 use super::{Credentials, Error, Found, Identity, helper};
-use crate::file::read_at_most;
-use crate::{Limits, limit};
+use crate::{Limits, file, limit};
 
 /// The name by which docker stores the login for its own registry.
 const DOCKER_KEY: &str = "https://index.docker.io/v1/";
@@ -115,7 +114,7 @@ impl Stored {
     }
 
     fn read(&self, path: &Path) -> Result<Option<Config>, Error> {
-        let bytes = match read_at_most(path, limit::LOGINS) {
+        let bytes = match file::read(path, limit::LOGINS) {
             Err(error) if error.is_missing() && !self.is_required => return Ok(None),
             bytes => bytes?,
         };
@@ -127,6 +126,7 @@ impl Stored {
 }
 
 /// Reads the logins in `bytes`, and that for `image`, without asking a helper.
+#[cfg(feature = "fuzz")]
 pub(crate) fn read_without_helpers(bytes: &[u8], image: &ImageReference) {
     let Ok(config) = serde_json::from_slice::<Config>(bytes) else { return };
     if let Some((_, entry)) = best(&config.auths, image, covered) {

@@ -1,6 +1,6 @@
 //! Credential helpers: programs that keep logins (docker-credential-helpers).
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
+use unlade_directory::read_at_most;
 use wait_timeout::ChildExt;
 
 use super::{Credentials, Error, Identity};
@@ -84,16 +85,12 @@ fn talk(child: &mut Child, server: &str, until: Instant) -> Result<Vec<u8>, Stri
     let (sender, receiver) = mpsc::channel();
     // It ends with the last process that holds the output.
     thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let read = output.take(limit::LOGINS + 1).read_to_end(&mut bytes);
-        _ = sender.send(read.map(|_| bytes));
+        _ = sender.send(read_at_most(output, limit::LOGINS));
     });
     let left = until.saturating_duration_since(Instant::now());
     match receiver.recv_timeout(left) {
-        Ok(Ok(bytes)) if bytes.len() as u64 > limit::LOGINS => {
-            Err(format!("its output is larger than {} bytes", limit::LOGINS))
-        }
-        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Ok(Some(bytes))) => Ok(bytes),
+        Ok(Ok(None)) => Err(format!("its output is larger than {} bytes", limit::LOGINS)),
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err(late(left)),
     }

@@ -285,8 +285,8 @@ fn child_pulls_with_a_helper() {
     let (host, file) = both.split_once(' ').unwrap();
     let mut options = with_login(Login::Stored(Stored::file(file)));
     options.limits.helper = std::time::Duration::from_secs(1);
-    let pulled = pull_as(&format!("{host}/bundles/etcd:v1"), &options);
-    if let Err(error) = pulled {
+    let image = format!("{host}/bundles/etcd:v1");
+    if let Err(error) = pull_as(&image, &options) {
         panic!("{}", unlade_text::chain(&error));
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 use unlade_oci::build::{Compression, Entry, Image, Layer, write, write_index};
-use unlade_registry::{Image as Found, Limits, Options};
+use unlade_registry::{ImageReader, Limits, Options};
 
 use crate::server::{Answer, Ask, Server};
 
@@ -131,7 +131,7 @@ pub(crate) fn pull_as(
     options: &Options,
 ) -> Result<unlade_oci::Image, unlade_oci::Error> {
     let source = format!("docker://{name}").parse().unwrap();
-    Found::open(source, options)?.read(&unlade_oci::Options::default())
+    ImageReader::open(source, options)?.read(&unlade_oci::Options::default())
 }
 
 /// Returns the error of a registry, and the messages of all causes.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use unlade_oci::build::{Entry, Layer, write};
 use unlade_oci::copy::{Copied, Error, Options};
 use unlade_oci::limit::TRANSFERS;
-use unlade_registry::{Cache, Credentials, Error as Refusal, Image, Login, Progress, copy};
+use unlade_registry::{Cache, Credentials, Error as Refusal, ImageReader, Login, Progress, copy};
 
 use crate::crowd::Crowd;
 use crate::fixture::{Fixture, bundle, plain, pull};
@@ -142,7 +142,7 @@ fn no_layer_of_an_image_that_is_refused_is_read_in_advance() {
     let cache = Cache::new(folder.path(), 1 << 20, |problem| panic!("{problem}"));
     let cached = unlade_registry::Options { cache: Some(cache), ..plain() };
     let source = format!("docker://{}/bundles/etcd:v1", server.address).parse().unwrap();
-    let image = Image::open(source, &cached).unwrap();
+    let image = ImageReader::open(source, &cached).unwrap();
     let mut options = unlade_oci::Options::default();
     image.extract("no label", folder.path(), &options).unwrap_err();
     options.limits.layers = LAYERS - 1;

@@ -1,7 +1,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use unlade_oci::{Origin as _, extract, limit::TRANSFERS};
-use unlade_registry::{Error, Image, Options, Remote};
+use unlade_registry::{Error, ImageReader, Options, Remote};
 
 use crate::fixture::{Fixture, plain, pull, pull_as, refusal};
 use crate::server::{Answer, Server};
@@ -40,7 +40,7 @@ fn the_image_of_the_platform_is_read_from_an_index() {
         let platform = Some(format!("linux/{architecture}").parse().unwrap());
         let options = unlade_oci::Options { platform, ..unlade_oci::Options::default() };
         let source = format!("docker://{}/bundles/etcd:v1", server.address).parse().unwrap();
-        let image = Image::open(source, &plain()).unwrap().read(&options).unwrap();
+        let image = ImageReader::open(source, &plain()).unwrap().read(&options).unwrap();
         assert_eq!(image.platform.architecture, architecture);
         let file = &image.reading.content.files()[0];
         assert!(String::from_utf8_lossy(&file.bytes).contains(architecture));
@@ -149,7 +149,7 @@ fn an_image_that_is_read_twice_has_one_manifest_and_one_connection() {
     let server = Server::start(move |_, ask| fixture.answer(ask));
     let options = plain();
     let source = format!("docker://{}/bundles/etcd:v1", server.address).parse().unwrap();
-    let image = Image::open(source, &options).unwrap();
+    let image = ImageReader::open(source, &options).unwrap();
     let platform = Some("linux/amd64".parse().unwrap());
     let select = unlade_oci::Options { platform, ..unlade_oci::Options::default() };
     let folder = tempfile::tempdir().unwrap();

@@ -144,6 +144,29 @@ fn a_refusal_of_the_registry_is_reported_with_its_message() {
 }
 
 #[test]
+fn a_blob_is_not_uploaded_if_the_registry_does_not_say_whether_it_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = archive(folder.path());
+    write(&bundle("amd64", "x"), &source.parse().unwrap()).unwrap();
+    for status in [401, 403, 405, 500] {
+        let server = Server::start(move |_, ask| match ask.method.as_str() {
+            "HEAD" => Answer::new(status),
+            "POST" => Answer::new(202).with("Location", "/upload"),
+            "PUT" => Answer::new(201),
+            _ => Answer::new(200),
+        });
+        let image = name(&server, "bundles/etcd:v1");
+        let error = push(&source.parse().unwrap(), &image, &plain()).unwrap_err();
+        let (Error::Denied { status: said, .. } | Error::Refused { status: said, .. }) = &error
+        else {
+            panic!("{error}")
+        };
+        assert!(said.starts_with(&status.to_string()), "{error}");
+        assert!(server.asks().iter().all(|ask| ["GET", "HEAD"].contains(&&*ask.method)));
+    }
+}
+
+#[test]
 fn an_upload_does_not_lead_to_the_metadata_of_a_cloud() {
     let server = Server::start(|_, ask| match ask.method.as_str() {
         "POST" => Answer::new(202).with("Location", "http://169.254.169.254/upload"),

@@ -45,6 +45,8 @@ enum End {
     Endless,
     /// Nothing is sent until the client closes the connection.
     Silence,
+    /// The connection closes before the answer.
+    Nothing,
 }
 
 impl Answer {
@@ -82,6 +84,11 @@ impl Answer {
 
     pub(crate) fn endless(self) -> Self {
         Self { end: End::Endless, ..self }
+    }
+
+    /// The connection closes.
+    pub(crate) fn none() -> Self {
+        Self { end: End::Nothing, ..Self::new(200) }
     }
 
     pub(crate) fn silent() -> Self {
@@ -189,6 +196,9 @@ fn send(stream: &mut impl ReadWrite, answer: &Answer, is_head: bool) -> Option<(
     let Answer { status, headers, body, end } = answer;
     if *end == End::Silence {
         _ = stream.read(&mut [0]);
+        return None;
+    }
+    if *end == End::Nothing {
         return None;
     }
     let mut lines = vec![format!("HTTP/1.1 {status} Status")];

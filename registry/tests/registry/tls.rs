@@ -1,12 +1,16 @@
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
-use unlade_registry::{Error, Options, Tls, tls};
+use unlade_registry::{Error, Options, Remedy, Tls, tls};
 
-use crate::fixture::{Fixture, plain, pull, refusal};
+use crate::fixture::{Fixture, plain, pull, pull_as, refusal};
 use crate::server::{Answer, Server};
 
 /// Returns options for a server with TLS, with short waits.
@@ -70,7 +74,7 @@ fn an_authority_in_a_file_is_trusted() {
     fs::write(&path, certificate).unwrap();
     let (error, text) = refusal(pull(&server, &secure(Tls::default())));
     assert!(matches!(error, Some(Error::Http { .. })), "{text}");
-    assert!(error.unwrap().hint().unwrap().contains("--ca-file"), "{text}");
+    assert_eq!(error.unwrap().remedy(), Some(Remedy::Authority), "{text}");
     assert!(server.asks().is_empty());
     let trusting = Tls { authorities: Some(path), ..Tls::default() };
     pull(&server, &secure(trusting)).unwrap();
@@ -97,6 +101,34 @@ fn any_certificate_and_none_is_accepted_on_request_only() {
     refusal(pull(&server, &secure(Tls::default())));
     assert!(server.asks().is_empty());
     pull(&server, &insecure()).unwrap();
+}
+
+#[test]
+fn a_registry_that_answers_in_plain_text_can_be_used_without_tls() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let name = format!("{}/bundles/etcd:v1", listener.local_addr().unwrap());
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        // If bytes that were sent are left unread, the answer can get lost.
+        assert!(stream.read(&mut [0; 4096]).unwrap() > 0);
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+    });
+    let (error, text) = refusal(pull_as(&name, &secure(Tls::default())));
+    assert_eq!(error.unwrap().remedy(), Some(Remedy::PlainHttp), "{text}");
+    server.join().unwrap();
+}
+
+#[test]
+fn a_broken_connection_does_not_decide_whether_a_registry_has_tls() {
+    let (fixture, is_broken) = (Fixture::image(), AtomicBool::new(true));
+    let server = Server::start(move |_, ask| {
+        if is_broken.swap(false, Ordering::SeqCst) {
+            return Answer::none();
+        }
+        fixture.answer(ask)
+    });
+    pull(&server, &secure(Tls { insecure: true, ..Tls::default() })).unwrap();
+    assert_eq!(server.asks_for("/v2/").first().unwrap().path, "/v2/");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Bytes, Frame};
 use serde_json::{Value, json};
 use unlade_bundle::{Content, Directory, File, Limits};
-use unlade_config_map::{encode, fill, record};
+use unlade_config_map::{encode, fill, protocol::record};
 
 use crate::OnJob;
 use crate::answer::{Answer, json_of, refused, whole};

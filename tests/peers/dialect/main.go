@@ -1,5 +1,5 @@
 // Dialect says what Go's own readers find in layers and in documents of images,
-// the ones that every engine uses. Each case of the standard input is a letter
+// the ones that every engine uses, and writes layers with Go's own writer. Each case of the standard input is a letter
 // for its kind, its length in four bytes, most significant first, and its bytes;
 // each answer is a line of JSON.
 package main
@@ -64,6 +64,10 @@ func read(kind byte, text []byte) (any, error) {
 	switch kind {
 	case 't':
 		return entries(bytes.NewReader(text))
+	case 'h':
+		return headers(bytes.NewReader(text)), nil
+	case 'w':
+		return written(text)
 	case 'l':
 		var layout v1.ImageLayout
 		err := json.Unmarshal(text, &layout)
@@ -166,6 +170,65 @@ func entries(in io.Reader) ([]entry, error) {
 		}
 		found = append(found, one)
 	}
+}
+
+// headers reads headers up to the first error, and no data.
+func headers(in io.Reader) []entry {
+	found := []entry{}
+	reader := tar.NewReader(in)
+	for {
+		header, err := reader.Next()
+		if err != nil {
+			return found
+		}
+		found = append(found, entry{
+			Name: hex.EncodeToString([]byte(header.Name)),
+			Kind: kind(header),
+			Link: hex.EncodeToString([]byte(header.Linkname)),
+			Size: header.Size,
+		})
+	}
+}
+
+// wanted is an entry to write. It has data of the size, unless the size is too large.
+type wanted struct {
+	tar.Header
+	// JSON has no bytes that are not UTF-8, so these are in hex.
+	NameHex, LinkHex string
+}
+
+// written is a layer in hex. Without the data of an entry, the layer ends.
+func written(text []byte) (any, error) {
+	var all []wanted
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, err
+	}
+	var layer bytes.Buffer
+	writer := tar.NewWriter(&layer)
+	for _, one := range all {
+		name, err := hex.DecodeString(one.NameHex)
+		if err != nil {
+			return nil, err
+		}
+		link, err := hex.DecodeString(one.LinkHex)
+		if err != nil {
+			return nil, err
+		}
+		one.Name, one.Linkname = string(name), string(link)
+		if err := writer.WriteHeader(&one.Header); err != nil {
+			return nil, err
+		}
+		if one.Size > 1<<20 {
+			return hex.EncodeToString(layer.Bytes()), nil
+		}
+		if _, err := writer.Write(bytes.Repeat([]byte("d"), int(one.Size))); err != nil {
+			return nil, err
+		}
+	}
+	if err := writer.Close(); err != nil {
+		return nil, err
+	}
+	return hex.EncodeToString(layer.Bytes()), nil
 }
 
 func kind(header *tar.Header) string {

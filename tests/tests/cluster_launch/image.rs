@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, PodSpec};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 use unlade_bundle::annotation;
-use unlade_config_map::{mark, record};
+use unlade_config_map::{mark, protocol::record};
 use unlade_launcher::{DigestSource, Failure, Launched, Options, Reason, Request, Strategy};
 use unlade_testbed::VOLUME_DIGESTS;
 use unlade_tests::cluster::Namespace;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
-use unlade_launcher::{Launcher, Options};
+use unlade_launcher::{Inventory, Launcher, Options};
 use unlade_oci::Platform;
 use unlade_oci::build::Image;
 
@@ -55,7 +55,7 @@ fn cluster_nothing_is_left_that_the_documentation_does_not_name() {
     Stage::open("launch-left", async |stage| {
         let good = stage.push_example("left-good").by_digest;
         let bad = stage.push_image("left-bad", &Image::from_scratch(Platform::host())).by_digest;
-        let launcher = Launcher::new(stage.client.clone(), stage.options());
+        let inventory = Inventory::new(stage.client.clone());
         let namespace = stage.namespace.name();
         for (name, image) in [("good", &good), ("bad", &bad)] {
             let mut request = stage.request(image);
@@ -64,7 +64,7 @@ fn cluster_nothing_is_left_that_the_documentation_does_not_name() {
             assert_eq!(result.is_ok(), name == "good", "{result:?}");
             stage.wait(&format!("{name}-1"), finished).await;
             assert_eq!(left(stage), stays_for_a_while(name));
-            launcher.remove(namespace, name).await.unwrap();
+            inventory.remove(namespace, name, false).await.unwrap();
             wait_until_gone(stage, name).await;
             assert_eq!(left(stage), BTreeSet::new(), "after {name} is removed");
 
@@ -75,7 +75,7 @@ fn cluster_nothing_is_left_that_the_documentation_does_not_name() {
             stage.wait_until_none::<Job>(&short_lived).await;
             stage.wait_until_none::<Pod>(&short_lived).await;
             assert_eq!(left(stage), stays(&short_lived));
-            launcher.remove(namespace, &short_lived).await.unwrap();
+            inventory.remove(namespace, &short_lived, false).await.unwrap();
             wait_until_gone(stage, &short_lived).await;
         }
     });

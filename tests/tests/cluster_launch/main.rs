@@ -23,7 +23,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use unlade_bundle::{Content, Limits};
-use unlade_config_map::{mark, record};
+use unlade_config_map::{mark, protocol::record};
 use unlade_launcher::{Reason, Reuse, Step, Strategy};
 use unlade_oci::Platform;
 use unlade_oci::build::Image;

@@ -6,7 +6,7 @@ use futures::StreamExt;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, ResourceQuota};
 use kube::ResourceExt;
-use unlade_launcher::{Event, LaunchUpdate, Launcher, Options, Reason, Step};
+use unlade_launcher::{Event, Inventory, LaunchUpdate, Launcher, Options, Reason, Step};
 
 use crate::stage::{Stage, given};
 
@@ -89,9 +89,9 @@ fn cluster_permissions_are_repaired_and_objects_of_others_are_not_changed() {
         let job = stage.api::<Job>().get(&again.job.unwrap()).await.unwrap();
         assert_eq!(job.owner_references()[0].uid, again.config_map.uid().unwrap());
 
-        let launcher = Launcher::new(stage.client.clone(), stage.options());
-        launcher.remove(stage.namespace.name(), "rights").await.unwrap();
-        launcher.remove(stage.namespace.name(), "rights").await.unwrap();
+        let inventory = Inventory::new(stage.client.clone());
+        inventory.remove(stage.namespace.name(), "rights", false).await.unwrap();
+        inventory.remove(stage.namespace.name(), "rights", false).await.unwrap();
         stage.wait_until_none::<ConfigMap>("rights").await;
 
         for (kind, name) in [("configmap", "theirs-1"), ("serviceaccount", "theirs-2")] {
@@ -101,7 +101,8 @@ fn cluster_permissions_are_repaired_and_objects_of_others_are_not_changed() {
             let failure = stage.launch(&options, &request).await.0.unwrap_err();
             assert_eq!(failure.reason, Reason::NameTaken, "{failure:?}");
         }
-        let failure = launcher.remove(stage.namespace.name(), "theirs-1").await.unwrap_err();
+        let failure =
+            inventory.remove(stage.namespace.name(), "theirs-1", false).await.unwrap_err();
         assert_eq!(failure.reason, Reason::NameTaken);
     });
 }

@@ -5,7 +5,7 @@ use unlade_bundle::Limits;
 use unlade_config_map::{
     ConfigMap,
     encode::{Options, encode},
-    outcome::Verdict,
+    protocol::outcome::Verdict,
 };
 use unlade_loader as loader;
 

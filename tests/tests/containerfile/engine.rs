@@ -12,7 +12,7 @@ use flate2::read::GzDecoder;
 use serde_json::Value;
 use unlade_images::tree;
 use unlade_oci::build::{Image, write};
-use unlade_oci::copy::{Destination, Failure, Options, copy};
+use unlade_oci::copy::{BoxError, Destination, Options, copy};
 use unlade_oci::{Descriptor, Source};
 
 /// The properties of an image that matter when it runs.
@@ -101,18 +101,18 @@ fn read(archive: &str) -> Built {
 struct Blobs(Mutex<BTreeMap<String, Vec<u8>>>);
 
 impl Destination for Blobs {
-    fn has(&self, _: &Descriptor) -> Result<bool, Failure> {
+    fn has(&self, _: &Descriptor) -> Result<bool, BoxError> {
         Ok(false)
     }
 
-    fn blob(&self, blob: &Descriptor, reader: &mut dyn Read) -> Result<(), Failure> {
+    fn blob(&self, blob: &Descriptor, reader: &mut dyn Read) -> Result<(), BoxError> {
         let mut bytes = Vec::new();
         reader.read_to_end(&mut bytes)?;
         self.0.lock().unwrap().insert(blob.digest().to_string(), bytes);
         Ok(())
     }
 
-    fn manifest(&self, _: &Descriptor, bytes: &[u8], is_root: bool) -> Result<(), Failure> {
+    fn manifest(&self, _: &Descriptor, bytes: &[u8], is_root: bool) -> Result<(), BoxError> {
         assert!(is_root, "an index");
         self.0.lock().unwrap().insert("root".to_owned(), bytes.to_owned());
         Ok(())

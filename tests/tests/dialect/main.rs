@@ -20,6 +20,8 @@ mod random;
 mod tape;
 /// What programs in use write.
 mod writer;
+/// What Go's own writer writes.
+mod written;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};

@@ -3,7 +3,7 @@ use std::io::{self, Read};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use unlade_oci::Limits;
-use unlade_oci::tape::{Kind, each};
+use unlade_oci::tar_reader::{Kind, each};
 
 use crate::{Case, Random, compare, hex};
 

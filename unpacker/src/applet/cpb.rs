@@ -45,7 +45,7 @@ pub(super) fn run(args: Vec<OsString>) -> Result<(), Error> {
 
 /// Copies the bundle in `root`, and returns the number of files.
 fn copy(root: &Path, destination: &Path) -> Result<usize, Error> {
-    let (files, findings) = source::read_as_copier(Folder::root(root)?, &Limits::default())?;
+    let (files, findings) = source::read_as_copier(Folder::open_root(root)?, &Limits::default())?;
     report_findings(&findings, |finding| log::line("warning", finding));
     for directory in [Directory::Manifests, Directory::Metadata] {
         let path = destination.join(directory.as_str());

@@ -65,8 +65,8 @@ fn wrong_command_lines_are_refused() {
         ("serve --bundle a --max-files many", r#"--max-files "many": "#),
         ("serve --bundle a --max-file-size 1Gi", r#"--max-file-size "1Gi": "#),
         (
-            "serve --bundle a --max-file-size 18446744073709551615",
-            r#"--max-file-size "18446744073709551615": "#,
+            "serve --bundle a --max-file-size 18446744073709551616",
+            r#"--max-file-size "18446744073709551616": "#,
         ),
         ("serve --bundle a --deadline 1h", r#"--deadline "1h": "#),
         ("serve --bundle a --deadline -1", r#"--deadline "-1": "#),
@@ -87,7 +87,7 @@ fn help_names_every_flag_and_exit_code() {
     for flag in flags {
         assert!(HELP.contains(&format!("--{flag}")), "--{flag} is not in the help");
     }
-    for verdict in unlade_config_map::outcome::Verdict::ALL {
+    for verdict in unlade_config_map::protocol::outcome::Verdict::ALL {
         assert!(HELP.contains(&format!("{} ", verdict.exit_code())), "{verdict:?}");
     }
     assert!(HELP.lines().all(|line| line.len() <= 100));

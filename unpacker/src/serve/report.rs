@@ -7,7 +7,7 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use unlade_bundle::source;
-use unlade_config_map::outcome::{Outcome, Verdict};
+use unlade_config_map::protocol::outcome::{Outcome, Verdict};
 use unlade_text as text;
 
 use crate::{api, log};
@@ -18,11 +18,16 @@ pub(crate) struct Failure {
     verdict: Verdict,
     message: String,
     hint: Option<&'static str>,
+    is_conflict: bool,
 }
 
 impl Failure {
     fn new(verdict: Verdict, error: &dyn Error) -> Self {
-        Self { verdict, message: text::line(&text::chain(error)).into_owned(), hint: None }
+        Self::with_message(verdict, text::line(&text::chain(error)).into_owned())
+    }
+
+    fn with_message(verdict: Verdict, message: String) -> Self {
+        Self { verdict, message, hint: None, is_conflict: false }
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
@@ -33,13 +38,13 @@ impl Failure {
     /// Creates the failure for values that exceed the limit of `opm -l`, in upstream's words.
     pub(crate) fn limit(limit: u64) -> Self {
         let message = format!("bundle files exceeded {limit} bytes limit");
-        Self { verdict: Verdict::TooLarge, message, hint: None }
+        Self::with_message(Verdict::TooLarge, message)
     }
 
     /// Creates the failure for a panic, which the panic hook has logged.
     pub(crate) fn panicked() -> Self {
         let message = "bug in the unpacker; the log contains its location".to_owned();
-        Self { verdict: Verdict::Internal, message, hint: None }
+        Self::with_message(Verdict::Internal, message)
     }
 
     /// Returns the message, which is one line.
@@ -64,7 +69,9 @@ impl Failure {
     }
 
     pub(crate) fn outcome(&self, config_map: &str) -> Outcome {
-        Outcome::failed(config_map, self.verdict, &self.message)
+        let mut outcome = Outcome::failed(config_map, self.verdict, &self.message);
+        outcome.is_conflict = self.is_conflict;
+        outcome
     }
 }
 
@@ -135,6 +142,7 @@ impl From<api::Error> for Failure {
                 C::Request { .. } | C::Token { .. } => Verdict::Configuration,
             },
         };
-        Self { hint: error.hint(), ..Self::new(verdict, &error) }
+        let is_conflict = matches!(error, E::Conflict { .. });
+        Self { hint: error.hint(), is_conflict, ..Self::new(verdict, &error) }
     }
 }

@@ -59,3 +59,15 @@ fn exceeded_limits_have_the_verdict_for_large_bundles() {
     let outcomes = outcomes_of(&options, &mut io::sink());
     assert!(matches!(outcomes[..], [Outcome { verdict: Verdict::TooLarge, .. }]), "{outcomes:?}");
 }
+
+#[test]
+fn only_a_conflict_is_reported_as_one() {
+    let is_conflict = |error| {
+        let outcome = Failure::from(error).outcome("a");
+        assert_eq!(outcome.verdict, Verdict::Temporary);
+        outcome.is_conflict
+    };
+    assert!(is_conflict(api::Error::Conflict { name: "a".into() }));
+    let message = "etcdserver: request timed out".to_owned();
+    assert!(!is_conflict(api::Error::Unavailable { status: 500, message, retry_after: None }));
+}

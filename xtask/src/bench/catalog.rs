@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Deserializer, Value};
 
-use super::{Task, alternate, measure, peer, release_build, table, with};
+use super::{Task, alternate, peer, release_build, table, with};
 use crate::{
     command::{Error, capture},
     workspace,
@@ -23,6 +23,9 @@ const COMMANDS: [(&str, &[&str], &[&str]); 3] = [
     ("list bundles", &["catalog", "list", "bundles"], &["alpha", "list", "bundles"]),
 ];
 
+/// The largest number of copies that `opm` reads. It keeps the whole catalog in memory.
+const MAX_COPIES_FOR_OPM: usize = 10;
+
 #[derive(clap::Args)]
 pub(super) struct Arguments {
     /// Directories of file-based catalogs.
@@ -31,60 +34,52 @@ pub(super) struct Arguments {
     /// How many times each program runs.
     #[arg(long, default_value_t = 5)]
     runs: usize,
-    /// Also measure our commands for these numbers of copies of the first catalog, each with other
-    /// package names.
+    /// Also measure these numbers of copies of the first catalog, each with other package names;
+    /// above 10, without `opm`.
     #[arg(long, value_delimiter = ',')]
     copies: Vec<usize>,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Error> {
     let unlade = release_build()?;
-    let peers = peer::build();
+    let opm = peer::build().map(|peers| peers.opm);
+    let opm = opm.as_deref();
     println!("{}", table::HEADING);
     for catalog in &arguments.catalogs {
         let path = catalog.display().to_string();
         let label = catalog.file_name().map_or_else(|| path.clone(), |it| it.display().to_string());
-        for (name, ours, theirs) in COMMANDS {
-            let call = |program: &Path, words: &[&str]| {
-                with(program, words.iter().copied().chain([path.as_str()]))
-            };
-            let task = Task {
-                name,
-                ours: call(&unlade, ours),
-                theirs: peers.as_ref().map(|peers| call(&peers.opm, theirs)),
-            };
-            let (ours, theirs) = alternate(&task, arguments.runs)?;
-            println!("{}", table::row(name, &label, &ours, theirs.as_deref()));
-        }
+        compare(&path, &label, &unlade, opm, arguments.runs)?;
     }
-    if let [first, ..] = arguments.catalogs.as_slice()
-        && !arguments.copies.is_empty()
-    {
-        grow(&unlade, first, &arguments.copies)?;
+    let [first, ..] = arguments.catalogs.as_slice() else { return Ok(()) };
+    let folder = workspace::target().join("bench-catalog");
+    let file = Error::file(&folder);
+    for &n_copies in &arguments.copies {
+        fs::create_dir_all(&folder).map_err(file)?;
+        let megabytes = write_copies(&unlade, first, n_copies, &folder.join("catalog.json"))?;
+        let label = format!("{n_copies} copies, {megabytes:.1} MB");
+        let opm = opm.filter(|_| n_copies <= MAX_COPIES_FOR_OPM);
+        compare(&folder.display().to_string(), &label, &unlade, opm, arguments.runs)?;
+        fs::remove_dir_all(&folder).map_err(file)?;
     }
     Ok(())
 }
 
-/// Measures our commands for several copies of a catalog, and prints a Markdown table.
-fn grow(unlade: &Path, catalog: &Path, copies: &[usize]) -> Result<(), Error> {
-    println!("\n| what | copies | MB | time | time per MB | peak memory |");
-    println!("|---|--:|--:|--:|--:|--:|");
-    let path = workspace::target().join("bench-catalog.json");
-    for &n_copies in copies {
-        let megabytes = write_copies(unlade, catalog, n_copies, &path)?;
-        for (name, ours, _) in COMMANDS {
-            let words = ours.iter().map(AsRef::as_ref).chain([path.as_os_str()]);
-            let run = measure::run(&with(unlade, words))?;
-            #[expect(clippy::cast_precision_loss, reason = "fewer KiB than 2^52")]
-            let memory = run.memory as f64 / 1024.0;
-            println!(
-                "| {name} | {n_copies} | {megabytes:.1} | {:.0} ms | {:.2} ms | {memory:.0} MiB |",
-                run.seconds * 1e3,
-                run.seconds * 1e3 / megabytes,
-            );
-        }
+/// Measures all commands with the catalog in the directory `path`, and prints their rows.
+fn compare(
+    path: &str,
+    label: &str,
+    unlade: &Path,
+    opm: Option<&Path>,
+    runs: usize,
+) -> Result<(), Error> {
+    for (name, ours, theirs) in COMMANDS {
+        let call =
+            |program: &Path, words: &[&str]| with(program, words.iter().copied().chain([path]));
+        let theirs = opm.map(|opm| call(opm, theirs));
+        let (ours, theirs) = alternate(&Task { name, ours: call(unlade, ours), theirs }, runs)?;
+        println!("{}", table::row(name, label, &ours, theirs.as_deref()));
     }
-    fs::remove_file(&path).map_err(Error::file(&path))
+    Ok(())
 }
 
 /// Writes the copies to one file, and returns its size in megabytes.

@@ -68,16 +68,23 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Error> {
     for at in sample::measured(&all) {
         let (Some(bundle), Some(image)) = (all.get(at), images.get(at)) else { continue };
         let unpack = || ours(&["unpack", "-o", "yaml"], std::slice::from_ref(image));
-        let copy = shell(format!(
-            "d=$(mktemp -d); skopeo copy --quiet --insecure-policy --src-tls-verify=false \
-             docker://{image} oci:$d/x; rm -r $d"
-        ));
+        let copy = |program: &str| {
+            shell(format!("d=$(mktemp -d); {program} docker://{image} oci:$d/x; rm -r $d"))
+        };
+        let our_copy = copy(&format!("'{}' copy --quiet --plain-http", unlade.display()));
+        let their_copy = || copy("skopeo copy --quiet --insecure-policy --src-tls-verify=false");
+        let skopeo = || has_skopeo.then(their_copy);
         let tasks = [
-            ("unpack, and `skopeo copy`", has_skopeo.then_some(copy)),
-            ("unpack, and `opm render`", opm.as_ref().map(|opm| shell(render(opm, image)))),
+            (
+                "unpack, and `opm render`",
+                unpack(),
+                opm.as_ref().map(|opm| shell(render(opm, image))),
+            ),
+            ("copy, and `skopeo copy`", our_copy, skopeo()),
+            ("unpack, and `skopeo copy`", unpack(), skopeo()),
         ];
-        for (name, theirs) in tasks {
-            let task = Task { name, ours: unpack(), theirs };
+        for (name, ours, theirs) in tasks {
+            let task = Task { name, ours, theirs };
             let (ours, theirs) = alternate(&task, arguments.runs)?;
             println!("{}", table::row(name, &bundle.label, &ours, theirs.as_deref()));
         }

@@ -45,7 +45,7 @@ const KUBECONFIG_YAML: &[&str] = &["serde_saphyr"];
 const OUTSIDE: &[&str] =
     &["std::fs", "std::net", "std::env", "std::process", "std::thread", "fs::read", "env::var"];
 
-const BOUNDARIES: [Boundary; 22] = [
+const BOUNDARIES: [Boundary; 23] = [
     Boundary {
         crate_name: "unlade-text",
         purpose: "text from outside, as it is shown",
@@ -93,7 +93,7 @@ const BOUNDARIES: [Boundary; 22] = [
     },
     Boundary {
         crate_name: "unlade-config-map",
-        purpose: "the ConfigMap of a bundle: encoding, decoding, marks and records",
+        purpose: "the ConfigMap of a bundle: encoding, decoding and marks; the protocol between unpacker and launcher",
         reach: "nothing",
         folder: "crates/config-map",
         may_name: &["unlade-bundle", "unlade-text", "unlade-yaml"],
@@ -110,8 +110,17 @@ const BOUNDARIES: [Boundary; 22] = [
         forbidden_words: OUTSIDE,
     },
     Boundary {
+        crate_name: "unlade-parallel",
+        purpose: "work on several items at the same time, with results in order",
+        reach: "nothing",
+        folder: "crates/parallel",
+        may_name: &[],
+        without: &[ASYNC, NETWORK, KUBERNETES, SYSTEM, TERMINAL, YAML],
+        forbidden_words: &["std::fs", "std::net", "std::env", "std::process"],
+    },
+    Boundary {
         crate_name: "unlade-directory",
-        purpose: "the directory of a bundle, read without leaving it",
+        purpose: "directories, read without leaving them, and files, read up to a limit",
         reach: "files",
         folder: "crates/directory",
         may_name: &["unlade-bundle"],
@@ -127,6 +136,7 @@ const BOUNDARIES: [Boundary; 22] = [
             "unlade-bundle",
             "unlade-catalog",
             "unlade-directory",
+            "unlade-parallel",
             "unlade-text",
             "unlade-yaml",
         ],
@@ -138,7 +148,15 @@ const BOUNDARIES: [Boundary; 22] = [
         purpose: "a bundle as OLM sees it, its package manifest, and a report",
         reach: "nothing",
         folder: "loader",
-        may_name: &["unlade-bundle", "unlade-config-map", "unlade-text", "unlade-yaml"],
+        // `unlade-name` for the maximum length of names: longer ones are left out of the package
+        // manifest.
+        may_name: &[
+            "unlade-bundle",
+            "unlade-config-map",
+            "unlade-name",
+            "unlade-text",
+            "unlade-yaml",
+        ],
         without: &[ASYNC, NETWORK, KUBE, SYSTEM, TERMINAL, YAML],
         forbidden_words: OUTSIDE,
     },
@@ -151,6 +169,7 @@ const BOUNDARIES: [Boundary; 22] = [
             "unlade-bundle",
             "unlade-directory",
             "unlade-name",
+            "unlade-parallel",
             "unlade-text",
             "unlade-yaml",
         ],
@@ -163,7 +182,14 @@ const BOUNDARIES: [Boundary; 22] = [
         purpose: "images in registries, and the logins of podman and docker",
         reach: "registries, files, and credential helpers",
         folder: "registry",
-        may_name: &["unlade-name", "unlade-oci", "unlade-text"],
+        // `unlade-directory` reads files up to a limit.
+        may_name: &[
+            "unlade-directory",
+            "unlade-name",
+            "unlade-oci",
+            "unlade-parallel",
+            "unlade-text",
+        ],
         without: &[ASYNC, KUBERNETES, TERMINAL, YAML, &["openssl", "native-tls"]],
         forbidden_words: &[],
     },
@@ -227,6 +253,7 @@ const BOUNDARIES: [Boundary; 22] = [
             "unlade-loader",
             "unlade-name",
             "unlade-oci",
+            "unlade-parallel",
             "unlade-registry",
             "unlade-text",
             "unlade-yaml",

@@ -23,7 +23,8 @@ pub(super) fn run(args: Add, screen: &Screen) -> Result<(), Error> {
     let image = opened.image(&options.images)?;
     let (rendered, loaded) = bundle::render_with(&image, &options, screen)?;
     let bundle = loaded.bundle;
-    let meta = Meta::from_json(&rendered.json, &Limits::default().document).map_err(Error::Meta)?;
+    let meta = Meta::from_json(&rendered.json, &Limits::default().document)
+        .map_err(|source| Error::Meta { place: image.source().to_string(), source })?;
     let (package, name) = (meta.package.clone(), meta.name.clone());
     let existing = Mutex::new(None);
     let mut changing = Changing::open(&args.change, screen, |found, _| {
@@ -201,6 +202,6 @@ fn format_entry(entry: &Entry) -> String {
 /// Returns the JSON of a meta with the fields in the order of upstream's type.
 fn in_order(value: &Value) -> Result<String, Error> {
     let limits = Limits::default().document;
-    let meta = Meta::from_json(&value.to_string(), &limits).map_err(Error::Meta)?;
+    let meta = Meta::from_json(&value.to_string(), &limits).map_err(Error::Package)?;
     Ok(meta.to_json())
 }

@@ -1,33 +1,24 @@
 //! `unlade catalog build`.
 
-use std::fs;
-use std::io;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+mod cache;
 
 use unlade_catalog_directory::{self as directory, Limits};
 use unlade_oci::{
     Reference, Source, Transport,
-    build::{self, catalog::Cached, catalog::Catalog},
+    build::{self, catalog::Catalog},
     copy,
 };
 
-use crate::{
-    args::Build, command::copy as destination, error::Error, output, screen::Screen, source,
-};
+use crate::{args::Build, error::Error, output, screen::Screen, source};
 
 /// The platform of an image without programs. It is the same on every machine, and a node of another
 /// architecture pulls a single image, too.
 const PLATFORM: &str = "linux/amd64";
 
-/// The maximum depth of the directories of a cache, and the maximum number of their entries.
-const MAX_DEPTH: usize = 8;
-const MAX_ENTRIES: usize = 1_000_000;
-
 /// Builds the image of a valid catalog.
 pub(super) fn run(args: Build, screen: &Screen) -> Result<(), Error> {
     let Build { catalog: path, tag, from, cache_dir, extra_labels, images } = args;
-    let destination = destination::parse(&tag)?;
+    let destination = source::parse_destination(&tag)?;
     let (images, to_registry) = images.resolve_with_destination()?;
     let opened = source::open_catalog(path.as_os_str(), &images)?;
     let source::Images { platform, registry } = images;
@@ -38,7 +29,7 @@ pub(super) fn run(args: Build, screen: &Screen) -> Result<(), Error> {
         return Err(Error::Usage(format!("the catalog {} is empty", path.display())));
     }
     let cache = cache_dir.map(|directory| {
-        list_cache(&directory).map_err(|source| Error::File {
+        cache::list(&directory).map_err(|source| Error::File {
             action: "read",
             path: directory.display().to_string(),
             source,
@@ -70,33 +61,4 @@ pub(super) fn run(args: Build, screen: &Screen) -> Result<(), Error> {
     }
     let copied = copy(&staged, &destination, true)?;
     output::print_lines([copied.digest.to_string()]).map_err(Error::Output)
-}
-
-/// Lists the entries of a cache. Refuses links and devices, which a cache must not contain.
-fn list_cache(root: &Path) -> io::Result<Vec<Cached>> {
-    let mut entries = Vec::new();
-    let mut folders = vec![(String::new(), 0)];
-    while let Some((path, depth)) = folders.pop() {
-        let folder = root.join(&path);
-        let mode = fs::metadata(&folder)?.permissions().mode() & 0o777;
-        let prefix = if path.is_empty() { String::new() } else { format!("{path}/") };
-        entries.push(Cached { path, file: None, mode });
-        for entry in fs::read_dir(&folder)? {
-            let entry = entry?;
-            let failed =
-                |problem: &str| io::Error::other(format!("{}: {problem}", entry.path().display()));
-            let name = entry.file_name().into_string().map_err(|_| failed("it is not UTF-8"))?;
-            let path = format!("{prefix}{name}");
-            let metadata = entry.metadata()?;
-            if metadata.is_dir() && depth < MAX_DEPTH {
-                folders.push((path, depth + 1));
-            } else if metadata.is_file() && entries.len() < MAX_ENTRIES {
-                let mode = metadata.permissions().mode() & 0o777;
-                entries.push(Cached { path, file: Some(entry.path()), mode });
-            } else {
-                return Err(failed("a cache must not contain it"));
-            }
-        }
-    }
-    Ok(entries)
 }

@@ -6,7 +6,7 @@ use unlade_bundle::{Content, Directory, File, Reading, Reason, csv, property};
 use unlade_catalog::render::{self, Migration, Rendered, Source};
 use unlade_loader::{self as loader, Loaded};
 use unlade_oci::Source as Location;
-use unlade_registry::Image;
+use unlade_registry::ImageReader;
 use unlade_yaml::{self as yaml, json::Tree};
 
 use crate::{
@@ -42,13 +42,17 @@ pub(super) fn render_image(
 }
 
 /// Renders the bundle in a directory or an image.
-pub(super) fn render(image: &Image, options: &Options, screen: &Screen) -> Result<Rendered, Error> {
+pub(super) fn render(
+    image: &ImageReader,
+    options: &Options,
+    screen: &Screen,
+) -> Result<Rendered, Error> {
     render_with(image, options, screen).map(|(rendered, _)| rendered)
 }
 
 /// Renders the bundle in a directory or an image, and returns it as OLM loads it too.
 pub(super) fn render_with(
-    image: &Image,
+    image: &ImageReader,
     options: &Options,
     screen: &Screen,
 ) -> Result<(Rendered, Loaded), Error> {

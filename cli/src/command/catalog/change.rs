@@ -1,6 +1,6 @@
 //! Changes a catalog: reads it, validates the result, writes it, and shows the differences.
 
-use std::{collections::BTreeSet, path::Path, sync::Mutex};
+use std::{path::Path, sync::Mutex};
 
 use unlade_catalog::{
     Meta, Place,
@@ -9,7 +9,7 @@ use unlade_catalog::{
 use unlade_catalog_directory::{self as directory, Changes, Limits, Reading};
 use unlade_oci::Source;
 
-use super::{diff as report, into_inner, judge, lock, note_problems};
+use super::{accept_result, diff as report, into_inner, lock, refuse_errors};
 use crate::{
     args::Change,
     error::{self, Error},
@@ -43,11 +43,7 @@ impl<'a> Changing<'a> {
         })?;
         let mut fatal = reading.problems.clone();
         fatal.retain(|problem| problem.rule.prevents_loading());
-        let verdict = judge(&fatal, &path.display().to_string(), false);
-        if verdict.is_err() {
-            note_problems(&fatal, screen);
-        }
-        verdict?;
+        refuse_errors(&fatal, &path.display().to_string(), screen)?;
         let changes = Changes::new(path, &limits);
         Ok(Self { args, reading, changes, old: into_inner(snapshot) })
     }
@@ -83,16 +79,7 @@ impl<'a> Changing<'a> {
     pub(super) fn finish(self, screen: &Screen) -> Result<(), Error> {
         let snapshot = Mutex::new(Snapshot::default());
         let reading = self.changes.read_with(|meta, place| lock(&snapshot).add(&meta, place))?;
-        // The user knows the warnings that the catalog had before.
-        let known: BTreeSet<_> = self.reading.problems.iter().map(|it| &it.message).collect();
-        let mut problems = reading.problems;
-        let is_new = |it: &&unlade_catalog::Problem| !known.contains(&it.message);
-        let verdict = judge(&problems, "that would be written", false);
-        if verdict.is_ok() {
-            problems = problems.iter().filter(is_new).cloned().collect();
-        }
-        note_problems(&problems, screen);
-        verdict?;
+        accept_result(reading.problems, &self.reading.problems, screen)?;
         let differences = diff::compare(&self.old, &into_inner(snapshot));
         let files: Vec<_> = self.changes.paths().collect();
         if differences.is_empty() && !files.is_empty() {

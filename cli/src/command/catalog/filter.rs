@@ -1,9 +1,10 @@
 //! `unlade catalog filter`.
 
+use std::path::Path;
 use std::sync::Mutex;
 
 use unlade_catalog::{
-    Catalog, File as CatalogFile, Form, Meta, Place, Rank,
+    Catalog, File as CatalogFile, Form, Meta, Place, Problem, Rank,
     filter::{ImageSet, Needs, Plan},
 };
 use unlade_catalog_directory::{self as directory, Error as CatalogError, Limits, Store};
@@ -26,7 +27,12 @@ pub(super) fn run(args: Filter, screen: &Screen) -> Result<(), Error> {
     let opened = source::open_catalog(name.as_os_str(), &images.resolve()?)?;
     let path = &opened.path;
     let limits = Limits::default();
-    let reading = directory::read(path, &limits)?;
+    let needs = Mutex::new(Needs::default());
+    let reading = directory::read_with(path, &limits, |meta, _| {
+        if !no_dependencies {
+            lock(&needs).add(&meta);
+        }
+    })?;
     super::accept(&reading, &name, screen)?;
     if let Some(file) = config {
         let failed =
@@ -35,53 +41,77 @@ pub(super) fn run(args: Filter, screen: &Screen) -> Result<(), Error> {
         let set = ImageSet::parse(&bytes, &limits.catalog.document).map_err(failed)?;
         choices = set.choices(&name.to_string_lossy(), &reading.catalog).map_err(failed)?;
     }
-    let needs = Mutex::new(Needs::default());
-    if !no_dependencies {
-        directory::read_each(path, &limits, |meta, _| lock(&needs).add(&meta))?;
-    }
     let plan = Plan::new(&reading.catalog, &into_inner(needs), &choices)?;
-    let writer = Writer {
-        plan,
-        form: output.into(),
-        limits: &limits.catalog,
-        store: Store::default(),
-        filtered: Mutex::default(),
-        failed: Mutex::default(),
-    };
-    directory::read_each(path, &limits, |meta, place| {
-        if let Err(error) = writer.add(&meta, place) {
-            lock(&writer.failed).get_or_insert(error);
-        }
-    })?;
-    let Writer { plan, form, store, filtered, failed, .. } = writer;
-    if let Some(error) = into_inner(failed) {
-        return Err(error);
-    }
+    let form = output.into();
+    let filtered = Filtered::read(path, &plan, form, &limits)?;
+    // The catalog may have changed since it was read for the plan.
+    super::refuse_errors(&filtered.problems, &name.display().to_string(), screen)?;
     for adjustment in &plan.adjustments {
         error::note(&format!("adjusted: {adjustment}"));
     }
-    super::judge(&into_inner(filtered).validate(), "that would be written", false)?;
-    render::write(store.into_sorted(), form, screen)
+    let mut problems = filtered.catalog.validate();
+    for problem in &mut problems {
+        // It is a line of the text to write, not of the file.
+        problem.place.line = 0;
+    }
+    super::accept_result(problems, &reading.problems, screen)?;
+    render::write(filtered.store.into_sorted(), form, screen)
 }
 
-/// The metas to write, and the catalog that they form.
-struct Writer<'l> {
-    plan: Plan,
-    form: Form,
-    limits: &'l unlade_catalog::Limits,
+/// The part of a catalog that is written.
+struct Filtered {
+    /// The texts of the metas.
     store: Store,
-    filtered: Mutex<Catalog>,
+    catalog: Catalog,
+    /// The problems of the files that were read.
+    problems: Vec<Problem>,
+}
+
+impl Filtered {
+    /// Reads the metas that remain. The caller has to check the problems.
+    fn read(path: &Path, plan: &Plan, form: Form, limits: &Limits) -> Result<Self, Error> {
+        let writer = Writer {
+            plan,
+            form,
+            limits: &limits.catalog,
+            store: Store::default(),
+            catalog: Mutex::default(),
+            failed: Mutex::default(),
+        };
+        let reading = directory::read_each(path, limits, |meta, place| {
+            if let Err(error) = writer.add(&meta, place) {
+                lock(&writer.failed).get_or_insert(error);
+            }
+        })?;
+        let Writer { store, catalog, failed, .. } = writer;
+        let mut catalog = into_inner(catalog);
+        catalog.sort_by_file();
+        match into_inner(failed) {
+            Some(error) => Err(error),
+            None => Ok(Self { store, catalog, problems: reading.problems }),
+        }
+    }
+}
+
+/// Collects the metas that remain.
+struct Writer<'a> {
+    plan: &'a Plan,
+    form: Form,
+    limits: &'a unlade_catalog::Limits,
+    store: Store,
+    catalog: Mutex<Catalog>,
     failed: Mutex<Option<Error>>,
 }
 
 impl Writer<'_> {
     fn add(&self, meta: &Meta, place: &Place) -> Result<(), Error> {
-        let json = self.plan.apply(meta, &self.limits.document).map_err(Error::Meta)?;
+        let failed = |source| Error::Meta { place: place.to_string(), source };
+        let json = self.plan.apply(meta, &self.limits.document).map_err(failed)?;
         let (Some(json), Some(rank)) = (json, Rank::of(meta)) else { return Ok(()) };
         let text = self.form.write(&json, &self.limits.document).map_err(Error::Emit)?;
         // Other threads wait only while the file is added, not while it is read.
         let file = CatalogFile::read(&place.file, text.as_bytes(), self.limits);
-        lock(&self.filtered).add(file);
+        lock(&self.catalog).add(file);
         self.store.add(rank, 0, place, &text).map_err(CatalogError::Temporary)?;
         Ok(())
     }

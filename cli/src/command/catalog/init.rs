@@ -44,7 +44,7 @@ pub(super) fn run(args: &Init, screen: &Screen) -> Result<(), Error> {
         meta.insert("icon".to_owned(), json!({"base64data": data, "mediatype": media_type}));
     }
     let limits = unlade_catalog::Limits::default().document;
-    let meta = Meta::from_json(&json!(meta).to_string(), &limits).map_err(Error::Meta)?;
+    let meta = Meta::from_json(&json!(meta).to_string(), &limits).map_err(Error::Package)?;
     let text = Form::from(*output).write(&meta.to_json(), &limits).map_err(Error::Emit)?;
     output::print(text.as_bytes()).map_err(Error::Output)
 }

@@ -1,16 +1,19 @@
 //! `unlade catalog list`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::Write as _;
 
 use serde::Serialize;
 use unlade_catalog::{Catalog, graph};
+use unlade_text::excerpt::shorten;
 
 use crate::{
     args::{List, Listed, Rows},
     error::Error,
     output::{self, Documents, Form},
     screen::Screen,
-    table::{Align, Table},
+    table,
 };
 
 /// Lists a part of a valid catalog, sorted by its names.
@@ -24,32 +27,35 @@ pub(super) fn run(args: List, screen: &Screen) -> Result<(), Error> {
     match what {
         Listed::Packages => {
             printer.print(&packages(&catalog), ["NAME", "DEFAULT CHANNEL"], |row| {
-                [row.name.to_owned(), row.default_channel.to_owned()]
+                [row.name, row.default_channel].map(Cow::Borrowed)
             })
         }
         Listed::Channels => {
             printer.print(&channels(&catalog), ["PACKAGE", "CHANNEL", "HEAD"], |row| {
-                [row.package, row.channel, row.head].map(str::to_owned)
+                [row.package, row.channel, row.head].map(Cow::Borrowed)
             })
         }
         Listed::Bundles => {
             let names =
                 ["PACKAGE", "CHANNEL", "BUNDLE", "REPLACES", "SKIPS", "SKIP RANGE", "IMAGE"];
-            printer.print(&bundles(&catalog), names, |row| {
+            printer.print(&bundles(&shorten_channels(catalog)), names, |row| {
                 let BundleRow { package, channel, bundle, replaces, skips, skip_range, image } =
                     row;
-                let skips = skips.join(",");
-                [package, channel, bundle, replaces, &*skips, skip_range, image].map(str::to_owned)
+                let skips = Cow::Owned(skips.join(","));
+                let [package, channel, bundle, replaces, skip_range, image] =
+                    [package, channel, bundle, replaces, skip_range, image]
+                        .map(|it| Cow::Borrowed(*it));
+                [package, channel, bundle, replaces, skips, skip_range, image]
             })
         }
         Listed::Deprecations => {
             let names = ["PACKAGE", "SCHEMA", "NAME", "MESSAGE"];
             printer.print(&deprecations(&catalog), names, |row| {
-                [row.package, row.schema, row.name, row.message].map(str::to_owned)
+                [row.package, row.schema, row.name, row.message].map(Cow::Borrowed)
             })
         }
         Listed::Images => printer.print(&images(&catalog), ["IMAGE", "BUNDLES"], |row| {
-            [row.image.to_owned(), row.bundles.join(",")]
+            [row.image.into(), join(&row.bundles).into()]
         }),
     }
 }
@@ -67,6 +73,14 @@ fn select(mut catalog: Catalog, package: Option<&str>) -> Result<Catalog, Error>
     Ok(catalog)
 }
 
+/// Shortens the names of the channels. Each row repeats one, which may have megabytes.
+fn shorten_channels(mut catalog: Catalog) -> Catalog {
+    for channel in &mut catalog.channels {
+        channel.name = shorten(&channel.name);
+    }
+    catalog
+}
+
 struct Printer<'s> {
     output: Rows,
     no_headers: bool,
@@ -75,31 +89,26 @@ struct Printer<'s> {
 
 impl Printer<'_> {
     /// Writes the rows as a table, or as one list of objects.
-    fn print<R: Serialize, const COLUMNS: usize>(
+    fn print<'r, R: Serialize + 'r, const COLUMNS: usize>(
         &self,
-        rows: &[R],
+        rows: &'r [R],
         names: [&str; COLUMNS],
-        cells: impl Fn(&R) -> [String; COLUMNS],
+        cells: impl Fn(&'r R) -> [Cow<'r, str>; COLUMNS],
     ) -> Result<(), Error> {
         let form = match self.output {
             Rows::Json => Form::Json,
             Rows::Yaml => Form::Yaml,
             Rows::Text => {
-                let mut table = Table::new(names.map(|name| (name, Align::Left)));
-                if self.no_headers {
-                    table.hide_names();
-                }
-                for row in rows {
-                    table.push(cells(row).each_ref().map(String::as_str));
-                }
-                let mut text = String::new();
+                let names = Some(names).filter(|_| !self.no_headers);
+                let mut stdout = output::stdout();
                 // As in kubectl, nothing is cut, so that users can copy names.
-                table.write(&mut text, None, &self.screen.out);
-                return output::print(text.as_bytes()).map_err(Error::Output);
+                return table::write_rows(names, rows, cells, &self.screen.out, &mut stdout)
+                    .and_then(|()| stdout.flush())
+                    .map_err(Error::Output);
             }
         };
         let mut documents = Documents::new(form, output::stdout());
-        documents.write(&rows).and_then(|()| documents.finish()).map_err(Error::Output)
+        documents.write_list(rows).and_then(|()| documents.finish()).map_err(Error::Output)
     }
 }
 
@@ -147,24 +156,20 @@ struct BundleRow<'c> {
 
 /// Returns each entry of each channel, with the image of its bundle.
 fn bundles(catalog: &Catalog) -> Vec<BundleRow<'_>> {
-    let key = |it: &'_ unlade_catalog::Bundle| (it.package.clone(), it.name.clone());
-    let images: BTreeMap<_, _> = catalog.bundles.iter().map(|it| (key(it), &it.image)).collect();
+    let images: HashMap<_, _> =
+        catalog.bundles.iter().map(|it| ((&*it.package, &*it.name), &*it.image)).collect();
     let entries = catalog
         .channels
         .iter()
         .flat_map(|channel| channel.entries.iter().map(move |entry| (channel, entry)));
-    sorted(entries.map(|(channel, entry)| {
-        BundleRow {
-            package: &channel.package,
-            channel: &channel.name,
-            bundle: &entry.name,
-            replaces: &entry.replaces,
-            skips: &entry.skips,
-            skip_range: &entry.skip_range,
-            image: images
-                .get(&(channel.package.clone(), entry.name.clone()))
-                .map_or("", |image| image.as_str()),
-        }
+    sorted(entries.map(|(channel, entry)| BundleRow {
+        package: &channel.package,
+        channel: &channel.name,
+        bundle: &entry.name,
+        replaces: &entry.replaces,
+        skips: &entry.skips,
+        skip_range: &entry.skip_range,
+        image: images.get(&(&*channel.package, &*entry.name)).copied().unwrap_or_default(),
     }))
 }
 
@@ -190,10 +195,11 @@ fn deprecations(catalog: &Catalog) -> Vec<DeprecationRow<'_>> {
 #[derive(Serialize, PartialEq, Eq, PartialOrd, Ord)]
 struct ImageRow<'c> {
     image: &'c str,
-    bundles: Vec<&'c str>,
+    bundles: Vec<String>,
 }
 
-/// Returns the images of all bundles, and those that the bundles use, each once.
+/// Returns the images of all bundles, and those that the bundles use, each once. The names of bundles
+/// are shortened, because each image repeats one, which may have megabytes.
 fn images(catalog: &Catalog) -> Vec<ImageRow<'_>> {
     let mut images: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for bundle in &catalog.bundles {
@@ -202,10 +208,15 @@ fn images(catalog: &Catalog) -> Vec<ImageRow<'_>> {
             images.entry(image).or_default().insert(&bundle.name);
         }
     }
-    images
-        .into_iter()
-        .map(|(image, bundles)| ImageRow { image, bundles: bundles.into_iter().collect() })
-        .collect()
+    let row = |(image, bundles): (_, BTreeSet<_>)| ImageRow {
+        image,
+        bundles: bundles.into_iter().map(shorten).collect(),
+    };
+    images.into_iter().map(row).collect()
+}
+
+fn join(names: &[String]) -> String {
+    names.join(",")
 }
 
 fn sorted<T: Ord>(rows: impl Iterator<Item = T>) -> Vec<T> {

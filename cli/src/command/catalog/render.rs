@@ -6,7 +6,7 @@ use std::path::Path;
 
 use unlade_catalog::{Form, Problem, render::Rendered};
 use unlade_catalog_directory::{Error as Catalog, Limits, Renderer, Sorted};
-use unlade_oci::{Source, limit::TRANSFERS, parallel};
+use unlade_oci::{Source, limit::TRANSFERS};
 use unlade_text as text;
 
 use super::{bundle, judge, note_problems};
@@ -39,7 +39,7 @@ pub(super) fn run(args: Render, screen: &Screen) -> Result<(), Error> {
     for batch in opened.chunks(TRANSFERS) {
         let is_remote = |(_, it): &&(_, Opened)| matches!(it.source, Source::Remote(_));
         options.images.registry.readers = batch.iter().filter(is_remote).count();
-        let parts = parallel::each(batch, TRANSFERS, |(reference, opened), _| {
+        let parts = unlade_parallel::each(batch, TRANSFERS, |(reference, opened), _| {
             read(reference, opened, &options, screen)
         });
         for ((reference, _), part) in batch.iter().zip(parts) {

@@ -11,6 +11,7 @@ use crate::{
     args::CheckOutput,
     error::Error,
     output::{self, Documents, Form},
+    remedy,
     screen::Screen,
 };
 
@@ -50,7 +51,8 @@ fn format(places: &[Explanation], success: bool, screen: &Screen) -> String {
                 // Another place has the image.
                 let (style, mark) =
                     if success { (palette.warning, '‼') } else { (palette.error, '×') };
-                (style, mark, line, error.hint())
+                let hint = remedy::advice(error.hint().as_deref(), error.remedy().as_slice());
+                (style, mark, line, hint)
             }
         };
         _ = writeln!(report, "{style}{mark}{style:#} {}", text::line(&line));

@@ -1,7 +1,7 @@
 //! `--dry-run`: prints the objects without creating them.
 
 use serde_json::{Value, json};
-use unlade_launcher::{Launcher, Options, Request, objects};
+use unlade_launcher::{Launcher, Options, Request, plan_objects};
 
 use crate::{
     args::Output,
@@ -17,7 +17,7 @@ pub(super) fn client(
 ) -> Result<(), Error> {
     let mut all = Vec::new();
     for request in requests {
-        let created = objects(request, options);
+        let created = plan_objects(request, options);
         all.extend(created.map_err(|failure| Error::launch(&request.image, failure))?);
     }
     print(&all, output)

@@ -11,7 +11,7 @@ use unlade_launcher::{Batch, BatchUpdate, Failure, LaunchOutcome, Launched, Reas
 use unlade_loader::Loaded;
 
 use super::{
-    Job,
+    Settings,
     document::{self, Line},
     one::{CONTINUE_HINT, load, name, note_removal},
     report::Report,
@@ -28,26 +28,26 @@ use crate::{
 };
 
 pub(super) async fn launch(
-    job: &Job<'_>,
+    settings: &Settings<'_>,
     requests: &[Request],
     concurrency: NonZeroUsize,
     keep_going: bool,
 ) -> Result<(), Error> {
     let images: Vec<_> = requests.iter().map(|request| request.image.clone()).collect();
-    let mut report = Report::new(job);
+    let mut report = Report::new(settings);
     let mut progresses = Progresses::new(&images);
     let batch = Batch { concurrency, keep_going };
     let mut finished = Finished::new(images.len());
     let mut stop = Stop::new()?;
     let is_done =
-        follow(job, requests, batch, &mut report, &mut progresses, &mut finished, &mut stop)
+        follow(settings, requests, batch, &mut report, &mut progresses, &mut finished, &mut stop)
             .await?;
     report.clear();
     if !is_done {
-        return interrupted(job, &progresses, &finished, &mut stop).await;
+        return interrupted(settings, &progresses, &finished, &mut stop).await;
     }
     stop.release();
-    finished.write(job)?;
+    finished.write(settings)?;
     match finished.first {
         Some(exit) => Err(Error::Launches {
             failed: finished.n_failed,
@@ -61,7 +61,7 @@ pub(super) async fn launch(
 
 /// Launches all images, and reports events and outcomes. Returns false if it was interrupted.
 async fn follow(
-    job: &Job<'_>,
+    settings: &Settings<'_>,
     requests: &[Request],
     batch: Batch,
     report: &mut Report,
@@ -69,7 +69,7 @@ async fn follow(
     finished: &mut Finished,
     stop: &mut Stop,
 ) -> Result<bool, Error> {
-    let mut updates = pin!(job.launcher.launch_each(requests.to_vec(), batch).fuse());
+    let mut updates = pin!(settings.launcher.launch_each(requests.to_vec(), batch).fuse());
     // Deletions run alongside the launches, since each may wait for the API server.
     let mut removals = FuturesUnordered::new();
     let mut turns = tokio::time::interval(TURN);
@@ -79,14 +79,15 @@ async fn follow(
             () = stop.asked() => {
                 // Launches that have ended are reported, and do not count as interrupted.
                 while let Some(Some(update)) = updates.next().now_or_never() {
-                    handle(job, report, progresses, finished, update)?;
+                    handle(settings, report, progresses, finished, update)?;
                 }
                 return Ok(false);
             }
             Some(update) = updates.next() => {
-                if let Some(name) = handle(job, report, progresses, finished, update)? {
+                if let Some(name) = handle(settings, report, progresses, finished, update)? {
                     removals.push(async move {
-                        let removed = job.launcher.remove(&job.namespace, &name).await;
+                        let inventory = settings.launcher.inventory();
+                        let removed = inventory.remove(&settings.namespace, &name, false).await;
                         (name, removed)
                     });
                 }
@@ -95,10 +96,10 @@ async fn follow(
                 finished.n_removals -= 1;
                 report.clear();
                 match removed {
-                    Ok(()) => note_removal(job, &name, true),
+                    Ok(_) => note_removal(settings, &name, true),
                     Err(failure) => {
                         finished.n_not_deleted += 1;
-                        finished.first.get_or_insert(error::report(&failure.into(), job.screen));
+                        finished.first.get_or_insert(error::report(&failure.into(), settings.screen));
                     }
                 }
             }
@@ -111,7 +112,7 @@ async fn follow(
 
 /// Records and reports an update, and returns the name of the ConfigMap to delete, if any.
 fn handle(
-    job: &Job<'_>,
+    settings: &Settings<'_>,
     report: &mut Report,
     progresses: &mut Progresses,
     finished: &mut Finished,
@@ -120,7 +121,7 @@ fn handle(
     match update {
         BatchUpdate::Event { index, event } => {
             if let Some(launch) = progresses.record(index, &event) {
-                report.event(&launch.image, &job.namespace, &event, true)?;
+                report.event(&launch.image, &settings.namespace, &event, true)?;
             }
             Ok(None)
         }
@@ -128,7 +129,7 @@ fn handle(
             if let LaunchOutcome::Failed(failure) = &outcome {
                 progresses.fail(index, took, failure);
             }
-            finished.add(job, report, progresses, index, outcome)
+            finished.add(settings, report, progresses, index, outcome)
         }
     }
 }
@@ -156,7 +157,7 @@ impl Finished {
     /// Records the outcome of one launch, and returns the name of the ConfigMap to delete, if any.
     fn add(
         &mut self,
-        job: &Job<'_>,
+        settings: &Settings<'_>,
         report: &mut Report,
         progresses: &Progresses,
         index: usize,
@@ -167,33 +168,33 @@ impl Finished {
         let mut removed = None;
         report.clear();
         match outcome {
-            LaunchOutcome::Launched(launched) => match load(job, &launched) {
+            LaunchOutcome::Launched(launched) => match load(settings, &launched) {
                 Ok(loaded) => {
                     row.config_map = Some(name(&launched).to_owned());
                     row.package = Some(loaded.bundle.package_name.clone());
                     row.version = Some(loaded.bundle.version.clone());
-                    self.report_launched(job, report, launch, &launched, &loaded)?;
-                    match row.config_map.clone().filter(|_| job.is_removed) {
+                    self.report_launched(settings, report, launch, &launched, &loaded)?;
+                    match row.config_map.clone().filter(|_| settings.is_removed) {
                         Some(name) if launched.job.is_some() => {
                             self.n_removals += 1;
                             removed = Some(name);
                         }
-                        Some(name) => note_removal(job, &name, false),
+                        Some(name) => note_removal(settings, &name, false),
                         None => {}
                     }
                 }
                 // The other bundles may still load.
                 Err(error) => {
                     let payload = document::Result::not_loaded(&launched, &error, launch.took());
-                    let (image, namespace) = (&launch.image, &job.namespace);
+                    let (image, namespace) = (&launch.image, &settings.namespace);
                     report.json(&Line { image, namespace, payload })?;
-                    self.fail(error::report(&error, job.screen));
+                    self.fail(error::report(&error, settings.screen));
                     "NotLoaded".clone_into(&mut row.status);
                 }
             },
             LaunchOutcome::Failed(failure) => {
-                let (image, namespace) = (&launch.image, &job.namespace);
-                report.failure(image, &failure, job.screen);
+                let (image, namespace) = (&launch.image, &settings.namespace);
+                report.failure(image, &failure, settings.screen);
                 let (config_map, job) = (launch.progress.config_map(), launch.progress.job());
                 let payload = document::Result::failed(&failure, config_map, job, launch.took());
                 report.json(&Line { image, namespace, payload })?;
@@ -210,18 +211,18 @@ impl Finished {
     /// Reports a launch that succeeded, and keeps its ConfigMap if it is to be written.
     fn report_launched(
         &mut self,
-        job: &Job<'_>,
+        settings: &Settings<'_>,
         report: &Report,
         launch: &LaunchProgress,
         launched: &Launched,
         loaded: &Loaded,
     ) -> Result<(), Error> {
         let payload = document::Result::launched(launched, loaded, launch.took());
-        report.json(&Line { image: &launch.image, namespace: &job.namespace, payload })?;
+        report.json(&Line { image: &launch.image, namespace: &settings.namespace, payload })?;
         for finding in finding::listed(&loaded.report) {
-            error::warn([format!("{}: {finding}", launch.image)], job.screen);
+            error::warn([format!("{}: {finding}", launch.image)], settings.screen);
         }
-        if job.output == Output::Yaml {
+        if settings.output == Output::Yaml {
             let mut config_map = launched.config_map.clone();
             hide_fields(&mut config_map);
             self.config_maps.push(config_map);
@@ -234,12 +235,12 @@ impl Finished {
         self.first.get_or_insert(exit);
     }
 
-    fn write(&self, job: &Job<'_>) -> Result<(), Error> {
-        match job.output {
+    fn write(&self, settings: &Settings<'_>) -> Result<(), Error> {
+        match settings.output {
             Output::Json => Ok(()),
             Output::Summary => {
                 let rows: Vec<_> = self.rows.iter().flatten().cloned().collect();
-                output::print(summary::format_outcomes(&rows, job.screen).as_bytes())
+                output::print(summary::format_outcomes(&rows, settings.screen).as_bytes())
             }
             Output::Yaml => {
                 let mut documents = Documents::new(Form::Yaml, output::stdout());
@@ -278,7 +279,7 @@ fn row(launch: &LaunchProgress) -> Outcome {
 
 /// Reports what interrupted launches leave behind.
 async fn interrupted(
-    job: &Job<'_>,
+    settings: &Settings<'_>,
     progresses: &Progresses,
     finished: &Finished,
     stop: &mut Stop,
@@ -290,11 +291,14 @@ async fn interrupted(
     let mut with_job: Vec<_> =
         running.iter().filter(|launch| launch.progress.job().is_some()).collect();
     let mut open: Vec<_> = running.iter().filter(|launch| is_open(launch)).collect();
-    if job.is_cancelled_on_interrupt {
+    if settings.is_cancelled_on_interrupt {
         let names = running.iter().filter_map(|launch| launch.progress.config_map());
-        let mut cancelled: FuturesUnordered<_> = names
-            .map(|name| async move { (name, job.launcher.cancel(&job.namespace, name).await) })
-            .collect();
+        let mut cancelled: FuturesUnordered<_> =
+            names
+                .map(|name| async move {
+                    (name, settings.launcher.cancel(&settings.namespace, name).await)
+                })
+                .collect();
         loop {
             let next = tokio::select! {
                 next = cancelled.next() => next,
@@ -309,12 +313,12 @@ async fn interrupted(
                     with_job.retain(|launch| is_other(launch));
                     open.retain(|launch| jobs.is_empty() || is_other(launch));
                 }
-                Err(failure) => _ = error::report(&failure.into(), job.screen),
+                Err(failure) => _ = error::report(&failure.into(), settings.screen),
             }
         }
     }
     let Finished { n_removals, n_not_deleted, .. } = *finished;
-    let namespace = &job.namespace;
+    let namespace = &settings.namespace;
     let rows: Vec<_> = finished
         .rows
         .iter()
@@ -337,8 +341,8 @@ async fn interrupted(
         _ = write!(message, ", {n_not_deleted} ConfigMaps were not deleted");
     }
     stop.release();
-    if job.output == Output::Summary {
-        output::print(summary::format_outcomes(&rows, job.screen).as_bytes())
+    if settings.output == Output::Summary {
+        output::print(summary::format_outcomes(&rows, settings.screen).as_bytes())
             .map_err(Error::Output)?;
     }
     let mut failure = Failure::new(Reason::Cancelled, message);

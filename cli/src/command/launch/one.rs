@@ -7,7 +7,7 @@ use unlade_launcher::{Failure, LaunchUpdate, Launched, Reason, Request};
 use unlade_loader::Loaded;
 
 use super::{
-    Job,
+    Settings,
     document::{self, Line},
     report::Report,
     stop::Stop,
@@ -24,12 +24,12 @@ use crate::{
 /// The hint after an interruption.
 pub(super) const CONTINUE_HINT: &str = "run the same command again to continue";
 
-pub(super) async fn launch(job: &Job<'_>, request: &Request) -> Result<(), Error> {
+pub(super) async fn launch(settings: &Settings<'_>, request: &Request) -> Result<(), Error> {
     let Request { image, namespace, .. } = request;
-    let mut report = Report::new(job);
+    let mut report = Report::new(settings);
     let mut progress = Progress::default();
     let mut stop = Stop::new()?;
-    let result = follow(job, request, &mut report, &mut progress, &mut stop).await;
+    let result = follow(settings, request, &mut report, &mut progress, &mut stop).await;
     let launched = match result {
         Ok(launched) => launched,
         Err(error) => {
@@ -47,7 +47,7 @@ pub(super) async fn launch(job: &Job<'_>, request: &Request) -> Result<(), Error
     // The rest takes only a moment, unless nobody reads the output; then a signal has to end the
     // program.
     stop.release();
-    let loaded = match load(job, &launched) {
+    let loaded = match load(settings, &launched) {
         Ok(loaded) => loaded,
         Err(error) => {
             progress.fail();
@@ -63,11 +63,11 @@ pub(super) async fn launch(job: &Job<'_>, request: &Request) -> Result<(), Error
     report.keep();
     let payload = document::Result::launched(&launched, &loaded, report.elapsed());
     report.json(&Line { image, namespace, payload })?;
-    write(job, image, &launched, &loaded)?;
-    if job.is_removed {
+    write(settings, image, &launched, &loaded)?;
+    if settings.is_removed {
         stop.handle();
         tokio::select! {
-            removed = remove(job, namespace, &launched) => removed?,
+            removed = remove(settings, namespace, &launched) => removed?,
             () = stop.asked() => {
                 let message = format!("interrupted; configmap/{} may still exist", name(&launched));
                 return Err(Failure::new(Reason::Cancelled, message).into());
@@ -78,10 +78,10 @@ pub(super) async fn launch(job: &Job<'_>, request: &Request) -> Result<(), Error
 }
 
 /// Loads the bundle from the ConfigMap of a launch.
-pub(super) fn load(job: &Job<'_>, launched: &Launched) -> Result<Loaded, Error> {
-    let namespace = &job.namespace;
-    launched.load(&job.loader).map_err(|source| {
-        Error::load(format!("ConfigMap {namespace}/{}", name(launched)), source, job.screen)
+pub(super) fn load(settings: &Settings<'_>, launched: &Launched) -> Result<Loaded, Error> {
+    let namespace = &settings.namespace;
+    launched.load(&settings.loader).map_err(|source| {
+        Error::load(format!("ConfigMap {namespace}/{}", name(launched)), source, settings.screen)
     })
 }
 
@@ -92,19 +92,23 @@ pub(super) fn name(launched: &Launched) -> &str {
 
 /// Deletes what the launch created, once it is no longer needed. What existed before the launch is
 /// kept.
-async fn remove(job: &Job<'_>, namespace: &str, launched: &Launched) -> Result<(), Error> {
+async fn remove(
+    settings: &Settings<'_>,
+    namespace: &str,
+    launched: &Launched,
+) -> Result<(), Error> {
     let name = name(launched);
     let is_ours = launched.job.is_some();
     if is_ours {
-        job.launcher.remove(namespace, name).await?;
+        settings.launcher.inventory().remove(namespace, name, false).await?;
     }
-    note_removal(job, name, is_ours);
+    note_removal(settings, name, is_ours);
     Ok(())
 }
 
 /// Reports whether the ConfigMap of a launch with `--rm` was deleted.
-pub(super) fn note_removal(job: &Job<'_>, name: &str, is_deleted: bool) {
-    if !job.is_quiet {
+pub(super) fn note_removal(settings: &Settings<'_>, name: &str, is_deleted: bool) {
+    if !settings.is_quiet {
         let note = if is_deleted {
             "was deleted, and with it everything that it owned"
         } else {
@@ -116,14 +120,14 @@ pub(super) fn note_removal(job: &Job<'_>, name: &str, is_deleted: bool) {
 
 /// Launches the image, and reports events until the launch ends or is interrupted.
 async fn follow(
-    job: &Job<'_>,
+    settings: &Settings<'_>,
     request: &Request,
     report: &mut Report,
     progress: &mut Progress,
     stop: &mut Stop,
 ) -> Result<Launched, Error> {
     let Request { image, namespace, .. } = request;
-    let mut updates = pin!(job.launcher.launch_with_updates(request.clone()));
+    let mut updates = pin!(settings.launcher.launch_with_updates(request.clone()));
     let mut turns = tokio::time::interval(TURN);
     let result = loop {
         tokio::select! {
@@ -137,7 +141,7 @@ async fn follow(
                 LaunchUpdate::Ended(result) => break result,
             },
             () = stop.asked() => {
-                return Err(interrupted(job, image, progress, stop).await);
+                return Err(interrupted(settings, image, progress, stop).await);
             }
             _ = turns.tick() => {}
         }
@@ -149,13 +153,18 @@ async fn follow(
 
 /// Describes what an interrupted launch leaves behind. The request that creates the Job may be in
 /// flight, so until the Job has been seen, it is unknown whether it exists.
-async fn interrupted(job: &Job<'_>, image: &str, progress: &Progress, stop: &mut Stop) -> Error {
-    let namespace = &job.namespace;
+async fn interrupted(
+    settings: &Settings<'_>,
+    image: &str,
+    progress: &Progress,
+    stop: &mut Stop,
+) -> Error {
+    let namespace = &settings.namespace;
     let (message, hint) = match (progress.config_map(), progress.job()) {
         (None, _) => ("interrupted before a Job was created".to_owned(), CONTINUE_HINT),
-        (Some(config_map), seen) if job.is_cancelled_on_interrupt => {
+        (Some(config_map), seen) if settings.is_cancelled_on_interrupt => {
             let cancelled = tokio::select! {
-                cancelled = job.launcher.cancel(namespace, config_map) => cancelled,
+                cancelled = settings.launcher.cancel(namespace, config_map) => cancelled,
                 () = stop.asked() => Err(Failure::new(
                     Reason::Cancelled,
                     format!("interrupted twice; a Job of configmap/{config_map} may still run"),
@@ -193,20 +202,25 @@ async fn interrupted(job: &Job<'_>, image: &str, progress: &Progress, stop: &mut
     Error::launch(image, failure)
 }
 
-fn write(job: &Job<'_>, image: &str, launched: &Launched, loaded: &Loaded) -> Result<(), Error> {
-    match job.output {
+fn write(
+    settings: &Settings<'_>,
+    image: &str,
+    launched: &Launched,
+    loaded: &Loaded,
+) -> Result<(), Error> {
+    match settings.output {
         Output::Json => Ok(()),
         Output::Name => output::print(format!("configmap/{}\n", name(launched)).as_bytes()),
         Output::Yaml => {
-            error::warn_of(&loaded.report, job.screen);
+            error::warn_findings(&loaded.report, settings.screen);
             let mut config_map = launched.config_map.clone();
             hide_fields(&mut config_map);
             let mut documents = Documents::new(Form::Yaml, output::stdout());
             documents.write(&config_map).and_then(|()| documents.finish())
         }
         Output::Summary => {
-            let heading = format!("ConfigMap {}/{}", job.namespace, name(launched));
-            let text = summary::format_launched(launched, image, loaded, &heading, job.screen);
+            let heading = format!("ConfigMap {}/{}", settings.namespace, name(launched));
+            let text = summary::format_launched(launched, image, loaded, &heading, settings.screen);
             output::print(text.as_bytes())
         }
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use unlade_launcher::{Event, Failure};
 
 use super::{
-    Job,
+    Settings,
     document::{Line, LoadedEvent},
 };
 use crate::{
@@ -42,11 +42,11 @@ pub(super) struct Report {
 
 impl Report {
     /// Starts the clock of the report.
-    pub(super) fn new(job: &Job<'_>) -> Self {
-        let mode = match job.screen.live {
-            _ if job.output == Output::Json => Mode::Json,
+    pub(super) fn new(settings: &Settings<'_>) -> Self {
+        let mode = match settings.screen.live {
+            _ if settings.output == Output::Json => Mode::Json,
             // Lines that are redrawn and log lines would overwrite each other.
-            _ if job.is_quiet || job.is_logged => Mode::Quiet,
+            _ if settings.is_quiet || settings.is_logged => Mode::Quiet,
             Some(width) => Mode::Live(Live::new(io::stderr(), width)),
             None => Mode::Lines,
         };
@@ -54,7 +54,7 @@ impl Report {
             mode,
             start: Instant::now(),
             turn: 0,
-            palette: job.screen.err,
+            palette: settings.screen.err,
             is_cluster_failure_reported: false,
         }
     }

@@ -1,6 +1,13 @@
 //! `unlade catalog filter`.
 
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+
 use super::{VALID, write};
+use crate::finished::Finished;
 use crate::run::unlade;
 
 /// Returns a catalog with two versions, a second channel and a second package.
@@ -77,4 +84,44 @@ fn an_image_set_of_oc_mirror_selects_what_is_written() {
     write_set("      minBundle: tea.v1\n");
     let stderr = unlade(filter).failure(2);
     assert!(stderr.contains("unknown field `minBundle`"), "{stderr}");
+}
+
+/// Filters a catalog that changes to `changed` after the command has validated it.
+fn filter_changing(catalog: &Path, changed: String) -> Finished {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("set.yaml");
+    assert!(Command::new("mkfifo").arg(&config).status().unwrap().success());
+    let arguments = ["catalog", "filter", catalog.to_str().unwrap(), "--config"];
+    let arguments = arguments.map(str::to_owned).into_iter();
+    let arguments = arguments.chain([config.to_str().unwrap().to_owned()]);
+    let file = catalog.join("catalog.yaml");
+    let set = "kind: ImageSetConfiguration\nmirror:\n  operators:\n  - catalog: a/b:v1\n    \
+               packages: [{name: tea}]\n";
+    thread::spawn(move || {
+        // The command opens the configuration after it has validated the catalog.
+        let mut config = fs::OpenOptions::new().write(true).open(config).unwrap();
+        fs::write(file, changed).unwrap();
+        io::Write::write_all(&mut config, set.as_bytes()).unwrap();
+    });
+    unlade(arguments)
+}
+
+#[test]
+fn a_file_that_breaks_after_it_was_validated_is_reported() {
+    let catalog = write(VALID);
+    let broken = format!("{VALID}---\nschema: other\npackage: tea\nname: [\n");
+    let stderr = filter_changing(catalog.path(), broken).failure(3);
+    assert!(stderr.starts_with("catalog.yaml:22: error: "), "{stderr}");
+    assert!(stderr.contains("[syntax]"), "{stderr}");
+    assert!(stderr.contains("is invalid: 1 error"), "{stderr}");
+}
+
+#[test]
+fn problems_of_the_filtered_catalog_are_reported() {
+    let catalog = write(VALID);
+    let without_bundle = VALID.split("---\nschema: olm.bundle").next().unwrap().to_owned();
+    let stderr = filter_changing(catalog.path(), without_bundle).failure(3);
+    assert!(stderr.starts_with("catalog.yaml: error: "), "{stderr}");
+    assert!(stderr.contains("tea.v1"), "{stderr}");
+    assert!(stderr.contains("the catalog that would be written is invalid"), "{stderr}");
 }

@@ -50,14 +50,14 @@ pub enum Error {
         /// Why it was not followed.
         fault: LinkFault,
     },
-    /// A path leads out of the bundle.
-    #[error("path {} leads out of the bundle", shorten(.path))]
+    /// A path leads out of the directory.
+    #[error("path {} leads out of the directory", shorten(.path))]
     Outside {
         /// The path as the bundle names it.
         path: String,
     },
-    /// A path is on a mount inside the bundle, so it does not belong to the image.
-    #[error("{} is on another mount than the bundle root", shorten(.path))]
+    /// A path is on a mount inside the directory, so it does not belong to it.
+    #[error("{} is on another mount than the root of the directory", shorten(.path))]
     Mount {
         /// The first path on the other mount.
         path: String,
@@ -155,7 +155,7 @@ impl Error {
             ),
             Self::Content(error) => error.hint(),
             Self::Mount { .. } => {
-                Some("mount the whole bundle at its root instead of its directories")
+                Some("mount the whole directory at its root, and nothing inside it")
             }
             _ => None,
         }

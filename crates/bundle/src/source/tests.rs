@@ -22,11 +22,11 @@ impl Tree for Memory {
         Ok(self.0.keys().any(|path| path.starts_with(&folder)).then_some(folder))
     }
 
-    fn list(
+    fn list<E: From<Error>>(
         &self,
         folder: &String,
-        mut visit: impl FnMut(&[u8]) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        mut visit: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut names = self.0.keys().rev().filter_map(|path| path.strip_prefix(folder.as_str()));
         names.try_for_each(|name| visit(name.as_bytes()))
     }

@@ -56,6 +56,21 @@ fn a_valid_catalog_has_no_problems() {
 }
 
 #[test]
+fn the_order_in_which_files_are_added_has_no_effect_on_a_sorted_catalog() {
+    let validate = |paths: [&str; 2]| {
+        let mut catalog = Catalog::default();
+        for path in paths {
+            catalog.add(File::read(path, VALID.as_bytes(), &Limits::default()));
+        }
+        catalog.sort_by_file();
+        catalog.validate()
+    };
+    let problems = validate(["a.yaml", "b.yaml"]);
+    assert!(problems.iter().any(|it| it.rule == Rule::DuplicatePackage), "{problems:?}");
+    assert_eq!(validate(["b.yaml", "a.yaml"]), problems);
+}
+
+#[test]
 fn each_change_breaks_its_rule() {
     for (from, to, expected) in [
         (
@@ -293,5 +308,61 @@ fn an_edge_to_a_higher_version_is_a_warning() {
         // Each text is shortened, and not the whole message.
         let end = "), which has a higher version";
         assert!(found.iter().all(|(.., message)| message.ends_with(end)), "{found:?}");
+    }
+}
+
+#[test]
+fn entries_after_ten_without_a_name_are_not_kept() {
+    let of_channel = |entries: &str| {
+        format!("schema: olm.channel\npackage: tea\nname: a\nentries: [{entries}]\n")
+    };
+    let of_deprecations =
+        |entries: &str| format!("schema: olm.deprecations\npackage: tea\nentries: [{entries}]\n");
+    let read = |text: &str| {
+        let mut catalog = Catalog::default();
+        catalog.add(File::read("c.yaml", text.as_bytes(), &Limits::default()));
+        let n_channel: usize = catalog.channels.iter().map(|it| it.entries.len()).sum();
+        let n_deprecated: usize = catalog.deprecations.iter().map(|it| it.entries.len()).sum();
+        let errors = catalog.validate();
+        let cut = errors.iter().filter(|it| it.message.ends_with("not checked"));
+        let cut: Vec<_> = cut.map(|it| (it.rule, it.place.path.clone())).collect();
+        (n_channel + n_deprecated, catalog.is_incomplete(), cut)
+    };
+    let place = Place::file("c.yaml").item("entries", 11).path;
+    for (text, rule, named) in [
+        (of_channel as fn(&str) -> String, Rule::BundleName, "{name: b}"),
+        (
+            of_deprecations,
+            Rule::DeprecationReference,
+            "{reference: {schema: olm.package}, message: m}",
+        ),
+    ] {
+        let ten = format!("{named}, {}{named}", "{}, ".repeat(10));
+        assert_eq!(read(&text(&ten)), (12, false, vec![]));
+        let eleven = format!("{named}, {}{named}", "{}, ".repeat(11));
+        assert_eq!(read(&text(&eleven)), (11, true, vec![(rule, place.clone())]));
+    }
+}
+
+#[test]
+fn endless_file_is_refused_at_a_limit() {
+    let mut limits = Limits { metas: 100, ..Limits::default() };
+    limits.document.input = 10_000;
+    for text in
+        [" ", "\n", "#\n", "a\n", "a", "- ", "---\n", "{}", "{}\n", "{\"a\":", "schema: x\n---\n"]
+    {
+        let file = File::read("c.yaml", Endless(text.as_bytes().iter().cycle()), &limits);
+        let problems = file.problems.into_sorted();
+        assert!(problems.iter().any(|it| it.rule == Rule::Limit), "{text:?}: {problems:?}");
+    }
+}
+
+/// A file that grows as fast as it is read.
+struct Endless(std::iter::Cycle<std::slice::Iter<'static, u8>>);
+
+impl std::io::Read for Endless {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        buffer.iter_mut().zip(&mut self.0).for_each(|(to, from)| *to = *from);
+        Ok(buffer.len())
     }
 }

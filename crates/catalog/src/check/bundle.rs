@@ -31,7 +31,10 @@ pub(crate) fn read(value: Value<'_>, place: Place, limits: &yaml::Limits) -> (Bu
         image: text(value, "image"),
         version: String::new(),
         plain_version: String::new(),
-        related_images: items(value, "relatedImages").map(|it| text(it, "image")).collect(),
+        related_images: items(value, "relatedImages")
+            .map(|it| text(it, "image"))
+            .filter(|image| !image.is_empty())
+            .collect(),
         place,
     };
     let mut check = Check { bundle: &bundle, limits, problems: Problems::default() };

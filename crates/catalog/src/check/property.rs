@@ -2,7 +2,7 @@
 
 use unlade_bundle::{
     constraint,
-    property::{GVK, GVK_REQUIRED, PACKAGE_REQUIRED},
+    property::{CONSTRAINT, GVK, GVK_REQUIRED, PACKAGE_REQUIRED},
 };
 use unlade_yaml::json::Value;
 
@@ -26,7 +26,7 @@ pub(super) fn find_problem(kind: &str, value: Value<'_>) -> Option<(Rule, String
             let missing = names.find(|name| text(value, name).is_empty())?;
             Some((Rule::Api, format!("the API has no {missing}")))
         }
-        "olm.constraint" => {
+        CONSTRAINT => {
             let error = constraint::parse(&value.to_float_json()).err()?;
             Some((Rule::Constraint, unlade_text::chain(&error)))
         }

@@ -81,7 +81,7 @@ impl Snapshot {
                 put_first(&mut package.meta, place, new)
             }
             CHANNEL => {
-                let entries = record::Channel::new(value, place.clone()).entries;
+                let entries = record::Channel::new(value, place.clone(), usize::MAX).entries;
                 let entries = entries.into_iter().map(shorten_entry).collect();
                 let fields = fields(value, &["schema", "name", "package", "entries"]);
                 let new = Channel { entries, fields };
@@ -92,7 +92,7 @@ impl Snapshot {
                 insert_first(&mut package.bundles, name.clone(), place, new)
             }
             DEPRECATIONS => {
-                let entries = record::Deprecations::new(value, place.clone()).entries;
+                let entries = record::Deprecations::new(value, place.clone(), usize::MAX).entries;
                 let of_package = &mut package.deprecations;
                 let results = entries.into_iter().map(|it| {
                     let [schema, name, message] = [it.schema, it.name, it.message].map(shorten);

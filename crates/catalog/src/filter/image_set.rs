@@ -54,7 +54,6 @@ pub enum Error {
 
 #[derive(Debug, Deserialize)]
 struct Document {
-    kind: String,
     #[serde(default)]
     mirror: Option<Mirror>,
 }
@@ -129,7 +128,6 @@ impl ImageSet {
             return Err(Error::Kind);
         }
         let document: Document = serde_json::from_str(&tree.root().to_float_json())?;
-        debug_assert_eq!(document.kind, KIND);
         let Mirror { operators } = document.mirror.unwrap_or_default();
         if operators.is_empty() {
             return Err(Error::Empty);

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use unlade_bundle::typed::field;
+use unlade_bundle::{
+    property::{CONSTRAINT, GVK, GVK_REQUIRED, PACKAGE_REQUIRED},
+    typed::field,
+};
 use unlade_yaml::json::Value;
 
 use crate::{
@@ -48,16 +51,16 @@ impl Needs {
         for property in items(meta.value(), "properties") {
             let Some(value) = field(property, "value") else { continue };
             let need = match text(property, "type").as_str() {
-                "olm.gvk" => {
+                GVK => {
                     let index = self.bundles.len();
                     self.providers.entry(Api::new(value)).or_default().insert(index);
                     continue;
                 }
-                "olm.gvk.required" => Need::Api(Api::new(value)),
-                "olm.package.required" => {
+                GVK_REQUIRED => Need::Api(Api::new(value)),
+                PACKAGE_REQUIRED => {
                     Need::Package(text(value, "packageName"), text(value, "versionRange"))
                 }
-                "olm.constraint" => Need::Constraint,
+                CONSTRAINT => Need::Constraint,
                 _ => continue,
             };
             required.insert(need);

@@ -12,7 +12,7 @@ use super::{
     planner::Planner,
 };
 use crate::{
-    BUNDLE, CHANNEL, Catalog, DEPRECATIONS, Meta, PACKAGE, Unnamed, graph::MAX_WORK,
+    BUNDLE, CHANNEL, Catalog, DEPRECATIONS, Meta, MetaError, PACKAGE, graph::MAX_WORK,
     version::Versions,
 };
 
@@ -97,7 +97,7 @@ impl Plan {
     /// # Errors
     ///
     /// Returns an error if the meta exceeds a limit.
-    pub fn apply(&self, meta: &Meta, limits: &Limits) -> Result<Option<String>, Unnamed> {
+    pub fn apply(&self, meta: &Meta, limits: &Limits) -> Result<Option<String>, MetaError> {
         let package = if meta.schema == PACKAGE { &meta.name } else { &meta.package };
         let is_kept = package.is_empty() || self.default_channels.contains_key(package);
         let key = (package.clone(), meta.name.clone());
@@ -141,9 +141,9 @@ fn edit(
     json: &str,
     limits: &Limits,
     change: impl FnOnce(&mut Value),
-) -> Result<Option<String>, Unnamed> {
+) -> Result<Option<String>, MetaError> {
     let mut value: Value = serde_json::from_str(json)
-        .map_err(|error| Unnamed::NotJson { problem: error.to_string() })?;
+        .map_err(|error| MetaError::NotJson { problem: error.to_string() })?;
     change(&mut value);
     Meta::from_json(&value.to_string(), limits).map(|meta| Some(meta.to_json()))
 }

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use unlade_bundle::version::Version;
 use unlade_text::excerpt::shorten;
 
 use super::{
+    candidate::{Candidate, Name, State, candidates, choose_best, find, numbered},
     choice::{Channels, Choice, Versions as Wanted},
     closure::complete,
     need::{Need, Needs},
@@ -15,16 +15,14 @@ use crate::{
     Catalog,
     graph::{self, budget::Budget},
     record::{Channel, Package},
-    version::{Ranked, Versions},
+    version::Versions,
 };
 
-/// A package, and the name of a bundle or a channel in it.
-pub(super) type Name<'c> = (&'c str, &'c str);
-
-/// A valid catalog, and the part of it that is wanted.
+/// A valid catalog, and the part of it that is wanted. Channels have indices, because comparing long
+/// names takes long.
 pub(super) struct Planner<'c> {
-    packages: BTreeMap<&'c str, (&'c Package, Vec<&'c Channel>)>,
-    channels: HashMap<Name<'c>, &'c Channel>,
+    packages: BTreeMap<&'c str, (&'c Package, Vec<usize>)>,
+    channels: &'c [Channel],
     versions: &'c Versions<Name<'c>>,
     needs: &'c Needs,
     /// The bundles that are in a channel, sorted by package and name.
@@ -32,42 +30,20 @@ pub(super) struct Planner<'c> {
     /// The index of the candidate for each bundle of the needs.
     by_need: Vec<Option<usize>>,
     /// The wanted entries of each channel.
-    wanted: BTreeMap<Name<'c>, BTreeSet<&'c str>>,
+    wanted: BTreeMap<usize, BTreeSet<&'c str>>,
     /// The indices of the kept candidates whose dependencies were not followed yet.
     new: Vec<usize>,
     /// The channels with entries that were added since their graphs were completed.
-    changed: BTreeSet<Name<'c>>,
+    changed: BTreeSet<usize>,
     /// The needs that kept bundles meet.
     met: HashSet<&'c Need>,
+    /// The needs that no bundle meets.
+    unmet: HashSet<&'c Need>,
     /// What comparing versions with ranges may still cost.
     budget: Budget,
     /// The number of entries and edges at which completing graphs may still look.
     visits: usize,
     adjustments: BTreeSet<String>,
-}
-
-/// A bundle that is in a channel.
-///
-/// It has everything that is needed to choose among many bundles for many needs, because finding a
-/// bundle by its name takes time that grows with the name.
-struct Candidate<'c> {
-    package: &'c str,
-    name: &'c str,
-    /// The default channel of the package if the bundle is in it, and otherwise its first channel.
-    channel: &'c str,
-    is_in_default: bool,
-    version: &'c Version,
-    rank: usize,
-    required: Option<&'c BTreeSet<Need>>,
-    state: State,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    LeftOut,
-    /// Kept since the last time that dependencies were followed.
-    New,
-    Kept,
 }
 
 impl<'c> Planner<'c> {
@@ -81,15 +57,13 @@ impl<'c> Planner<'c> {
             .iter()
             .map(|package| (package.name.as_str(), (package, Vec::new())))
             .collect();
-        for channel in &catalog.channels {
+        for (index, channel) in catalog.channels.iter().enumerate() {
             if let Some((_, channels)) = packages.get_mut(channel.package.as_str()) {
-                channels.push(channel);
+                channels.push(index);
             }
         }
-        // Of several channels with a name, the first one counts.
-        let named = |channel: &'c Channel| ((&*channel.package, &*channel.name), channel);
-        let channels = catalog.channels.iter().rev().map(named).collect();
-        let mut candidates = candidates(&packages, versions);
+        let channels = catalog.channels.as_slice();
+        let mut candidates = candidates(&packages, channels, versions);
         let mut by_need = Vec::new();
         for ((package, name), required) in &needs.bundles {
             let found = find(&candidates, (package, name));
@@ -109,6 +83,7 @@ impl<'c> Planner<'c> {
             new: Vec::new(),
             changed: BTreeSet::new(),
             met: HashSet::new(),
+            unmet: HashSet::new(),
             budget: Budget::default(),
             visits: MAX_VISITS,
             adjustments: BTreeSet::new(),
@@ -116,25 +91,26 @@ impl<'c> Planner<'c> {
     }
 
     pub(super) fn choose(&mut self, choice: &Choice) -> Result<(), Error> {
-        let Some((package, channels)) = self.packages.get(choice.package.as_str()) else {
+        let Some((meta, channels)) = self.packages.get(choice.package.as_str()) else {
             return Err(Error::Package(choice.package.clone()));
         };
-        let meta = *package;
+        let channels: Vec<_> = numbered(channels, self.channels).collect();
         let package = meta.name.as_str();
         if let Channels::Named(names) = &choice.channels {
-            let unknown = |name: &&String| !channels.iter().any(|channel| channel.name == **name);
+            let unknown =
+                |name: &&String| !channels.iter().any(|(_, channel)| channel.name == **name);
             if let Some(channel) = names.iter().find(unknown) {
                 let (package, channel) = (package.to_owned(), channel.clone());
                 return Err(Error::Channel { package, channel });
             }
         }
-        let is_chosen = |channel: &&&Channel| match &choice.channels {
+        let is_chosen = |(_, channel): &(usize, &Channel)| match &choice.channels {
             Channels::All => true,
             Channels::Default => channel.name == meta.default_channel,
             Channels::Named(names) => names.contains(&channel.name),
         };
         let mut has_versions = false;
-        for channel in channels.clone().iter().filter(is_chosen) {
+        for (index, channel) in channels.into_iter().filter(is_chosen) {
             let names = channel.entries.iter().map(|entry| entry.name.as_str());
             let heads = match choice.versions {
                 Wanted::Head => graph::heads(&channel.entries),
@@ -149,7 +125,7 @@ impl<'c> Planner<'c> {
             };
             let names: Vec<_> = names.filter(is_in_range).collect();
             if names.is_empty() {
-                let channel = shorten(&channel.name);
+                let [channel, package] = [&*channel.name, package].map(shorten);
                 let note = format!(
                     "channel {channel} of package {package} is left out: no version is in the range"
                 );
@@ -158,18 +134,18 @@ impl<'c> Planner<'c> {
             }
             has_versions = true;
             for name in names {
-                self.want(package, &channel.name, name);
+                self.want(index, channel, name);
             }
         }
         if has_versions { Ok(()) } else { Err(Error::Versions(package.to_owned())) }
     }
 
     /// Keeps an entry. Returns whether it is new.
-    fn want(&mut self, package: &'c str, channel: &'c str, name: &'c str) -> bool {
-        let is_new = self.wanted.entry((package, channel)).or_default().insert(name);
+    fn want(&mut self, index: usize, channel: &'c Channel, name: &'c str) -> bool {
+        let is_new = self.wanted.entry(index).or_default().insert(name);
         if is_new {
-            self.changed.insert((package, channel));
-            self.keep(package, name);
+            self.changed.insert(index);
+            self.keep(&channel.package, name);
         }
         is_new
     }
@@ -186,15 +162,16 @@ impl<'c> Planner<'c> {
 
     /// Adds the entries without which the graphs of the changed channels would be invalid.
     pub(super) fn complete_changed(&mut self) {
-        for (package, name) in std::mem::take(&mut self.changed) {
-            let Some(channel) = self.channels.get(&(package, name)) else { continue };
-            let mut names = self.wanted.remove(&(package, name)).unwrap_or_default();
+        for index in std::mem::take(&mut self.changed) {
+            let Some(channel) = self.channels.get(index) else { continue };
+            let (package, name) = (channel.package.as_str(), channel.name.as_str());
+            let mut names = self.wanted.remove(&index).unwrap_or_default();
             let rank = |name: &str| self.versions.get(&(package, name)).rank;
             let added = complete(&channel.entries, rank, &mut names, &mut self.visits);
-            self.wanted.insert((package, name), names);
+            self.wanted.insert(index, names);
             for entry in added {
                 self.keep(package, entry);
-                let (name, entry) = (shorten(name), shorten(entry));
+                let [package, name, entry] = [package, name, entry].map(shorten);
                 self.adjustments.insert(format!(
                     "entry {entry} remains in channel {name} of package {package}: its graph would \
                      be invalid without it"
@@ -214,7 +191,7 @@ impl<'c> Planner<'c> {
             }
         }
         let mut has_added = false;
-        let mut chosen = HashMap::new();
+        let (channels, mut chosen) = (self.channels, HashMap::new());
         for index in new {
             let Some(candidate) = self.candidates.get(index) else { continue };
             let by = shorten(candidate.name);
@@ -227,8 +204,10 @@ impl<'c> Planner<'c> {
                 if self.met.contains(need) {
                     continue;
                 }
-                let choice = if let Some(choice) = chosen.get(need) {
-                    *choice
+                let choice = if self.unmet.contains(need) {
+                    None
+                } else if let Some(choice) = chosen.get(need) {
+                    Some(*choice)
                 } else {
                     let fitting = self.fitting(need)?;
                     if fitting.iter().any(|it| it.state == State::Kept) {
@@ -238,16 +217,22 @@ impl<'c> Planner<'c> {
                     }
                     let best = choose_best(&fitting);
                     let is_new = best.is_some_and(|best| best.state == State::LeftOut);
-                    let choice = best.map(|best| (best.package, best.channel, best.name));
-                    chosen.insert(need, choice);
-                    if let Some((package, channel, name)) = choice.filter(|_| is_new) {
-                        has_added |= self.want(package, channel, name);
+                    let choice = best.and_then(|best| {
+                        Some((best.channel, channels.get(best.channel)?, best.name))
+                    });
+                    match choice {
+                        Some(choice) => drop(chosen.insert(need, choice)),
+                        None => drop(self.unmet.insert(need)),
+                    }
+                    if let Some((index, channel, name)) = choice.filter(|_| is_new) {
+                        has_added |= self.want(index, channel, name);
                     }
                     choice
                 };
                 let described = shorten(&need.describe());
-                if let Some((package, channel, name)) = choice {
-                    let (name, channel) = (shorten(name), shorten(channel));
+                if let Some((_, channel, name)) = choice {
+                    let [package, channel, name] =
+                        [&channel.package, &channel.name, name].map(shorten);
                     self.adjustments.insert(format!(
                         "bundle {name} of package {package} remains in channel {channel}: bundle \
                          {by} requires {described}"
@@ -259,6 +244,8 @@ impl<'c> Planner<'c> {
                 }
             }
         }
+        // What was chosen is kept from now on.
+        self.met.extend(chosen.into_keys());
         Ok(has_added)
     }
 
@@ -289,13 +276,13 @@ impl<'c> Planner<'c> {
     pub(super) fn finish(mut self) -> Plan {
         let mut default_channels = BTreeMap::new();
         for (name, (package, channels)) in &self.packages {
-            let kept: Vec<_> = channels
-                .iter()
-                .filter(|channel| self.wanted.contains_key(&(*name, channel.name.as_str())))
+            let kept: Vec<_> = numbered(channels, self.channels)
+                .filter(|(index, _)| self.wanted.contains_key(index))
                 .collect();
-            let is_default = |channel: &&&&Channel| channel.name == package.default_channel;
-            let head = |channel: &&&&Channel| {
-                let kept = self.wanted.get(&(*name, channel.name.as_str()));
+            let is_default =
+                |(_, channel): &&(usize, &Channel)| channel.name == package.default_channel;
+            let head = |(index, channel): &&(usize, &Channel)| {
+                let kept = self.wanted.get(index);
                 let entries = channel
                     .entries
                     .iter()
@@ -303,11 +290,14 @@ impl<'c> Planner<'c> {
                 graph::heads(entries).first().map(|head| self.versions.get(&(*name, *head)).rank)
             };
             let highest = || kept.iter().max_by_key(head);
-            let Some(default) = kept.iter().find(is_default).or_else(highest) else { continue };
+            let Some((_, default)) = kept.iter().find(is_default).or_else(highest) else {
+                continue;
+            };
             if default.name != package.default_channel {
-                let [new, old] = [&default.name, &package.default_channel].map(|it| shorten(it));
+                let [shown, new, old] =
+                    [name, &*default.name, &*package.default_channel].map(shorten);
                 self.adjustments.insert(format!(
-                    "the default channel of package {name} is {new}: channel {old} is left out"
+                    "the default channel of package {shown} is {new}: channel {old} is left out"
                 ));
             }
             default_channels.insert((*name).to_owned(), default.name.clone());
@@ -315,8 +305,9 @@ impl<'c> Planner<'c> {
         let own = |text: &str| text.to_owned();
         let kept = self.candidates.iter().filter(|it| it.state != State::LeftOut);
         let bundles = kept.map(|it| (own(it.package), own(it.name))).collect();
-        let channels = self.wanted.into_iter().map(|((package, channel), names)| {
-            ((own(package), own(channel)), names.into_iter().map(own).collect())
+        let channels = self.wanted.into_iter().filter_map(|(index, names)| {
+            let Channel { package, name, .. } = self.channels.get(index)?;
+            Some(((own(package), own(name)), names.into_iter().map(own).collect()))
         });
         Plan {
             channels: channels.collect(),
@@ -325,61 +316,4 @@ impl<'c> Planner<'c> {
             adjustments: self.adjustments.into_iter().collect(),
         }
     }
-}
-
-/// Returns the bundles that are in a channel, sorted by package and name.
-fn candidates<'c>(
-    packages: &BTreeMap<&'c str, (&'c Package, Vec<&'c Channel>)>,
-    versions: &'c Versions<Name<'c>>,
-) -> Vec<Candidate<'c>> {
-    let mut candidates = Vec::new();
-    for (package, (meta, channels)) in packages {
-        let mut by_name: BTreeMap<&str, (&str, bool)> = BTreeMap::new();
-        for channel in channels {
-            let place = (channel.name.as_str(), channel.name == meta.default_channel);
-            for entry in &channel.entries {
-                let best = by_name.entry(&entry.name).or_insert(place);
-                if place.1 {
-                    *best = place;
-                }
-            }
-        }
-        candidates.extend(by_name.into_iter().map(|(name, (channel, is_in_default))| {
-            let Ranked { version, rank } = versions.get(&(*package, name));
-            let (required, state) = (None, State::LeftOut);
-            Candidate {
-                package,
-                name,
-                channel,
-                is_in_default,
-                version,
-                rank: *rank,
-                required,
-                state,
-            }
-        }));
-    }
-    candidates
-}
-
-/// Returns the index of a bundle.
-fn find(candidates: &[Candidate<'_>], name: Name<'_>) -> Option<usize> {
-    candidates.binary_search_by(|it| (it.package, it.name).cmp(&name)).ok()
-}
-
-/// Chooses among the bundles that meet a need, sorted: the first package that has one in its default
-/// channel, or else the first package, and the highest version of these.
-fn choose_best<'a, 'c>(fitting: &[&'a Candidate<'c>]) -> Option<&'a Candidate<'c>> {
-    let mut best: Option<&Candidate<'c>> = None;
-    for &it in fitting {
-        let is_better = best.is_none_or(|best| match (it.is_in_default, best.is_in_default) {
-            (true, false) => true,
-            (false, true) => false,
-            _ => it.package == best.package && it.rank > best.rank,
-        });
-        if is_better {
-            best = Some(it);
-        }
-    }
-    best
 }

@@ -330,3 +330,29 @@ fn comparisons_with_long_ranges_are_limited() {
     let long = "<0.0.0 || ".repeat(220_000) + "<1.0.0";
     assert_eq!(plan(&long), Err(Error::Work));
 }
+
+#[test]
+fn a_need_that_no_bundle_meets_is_compared_once() {
+    // The last package of a chain is found after 900 steps. Each of them would need as much work.
+    let names: Vec<_> = (0..900).map(|n| format!("c{n}")).collect();
+    let versions: Vec<_> = (0..1_000).rev().collect();
+    let all = [("s", versions.as_slice())];
+    let one: &[(&str, &[u32])] = &[("s", &[1])];
+    let mut packages = vec![A, ("b", &all)];
+    packages.extend(names.iter().map(|name| (name.as_str(), one)));
+    let own = requirement(&("<0.0.0 ".repeat(400) + "<0.0.0"));
+    let plan = keep_a(&packages, |package, _| {
+        let next = match package.strip_prefix('c') {
+            Some(n) => n.parse::<usize>().unwrap() + 1,
+            None if package == "a" => 0,
+            None => return String::new(),
+        };
+        let next =
+            requirement("<2.0.0").replace("packageName: b", &format!("packageName: c{next}"));
+        own.clone() + &next
+    });
+    let adjustments = plan.unwrap().adjustments;
+    // Nothing provides the package after the last one.
+    let unmet = adjustments.iter().filter(|it| it.ends_with("which no bundle provides")).count();
+    assert_eq!((unmet, adjustments.len()), (902, 1_802));
+}

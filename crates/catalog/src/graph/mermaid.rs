@@ -14,7 +14,7 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet, HashSet},
-    fmt::{self, Write as _},
+    fmt::Write as _,
     rc::Rc,
 };
 
@@ -152,7 +152,7 @@ impl<'c> Writer<'c> {
             self.styled.push(id.clone());
         }
         let catalog_versions = Rc::clone(&self.versions);
-        let get = |entry: &Entry| catalog_versions.get(entry.name.as_str());
+        let get = |entry: &Entry| catalog_versions.get(&*entry.name);
         // Most channels have no ranges, and need only the ranks.
         let has_ranges = entries.iter().any(|entry| !entry.skip_range.is_empty());
         let versions: Vec<_> =
@@ -180,11 +180,11 @@ impl<'c> Writer<'c> {
         names_skipped: &mut HashSet<&'e str>,
         text: &mut String,
     ) -> Result<(), Error> {
-        let name = entry.name.as_str();
+        let name = &*entry.name;
         let node =
             |name: &str| format!("{channel}-{}[\"{}\"]", mermaid_id(name), mermaid_label(name));
         let own = node(name);
-        self.line(format_args!("{own}"), text)?;
+        self.line(&[&own], text)?;
         let class = match (self.deprecated.bundles.contains(name), names_skipped.contains(name)) {
             (true, true) => Some("deprecatedskipped"),
             (true, false) => Some("deprecated"),
@@ -195,7 +195,7 @@ impl<'c> Writer<'c> {
             self.classify(class, channel, name)?;
         }
         for skip in &entry.skips {
-            self.line(format_args!("{}-- skip --> {own}", node(skip)), text)?;
+            self.line(&[&node(skip), "-- skip --> ", &own], text)?;
             let is_new = !self.style.v0_semantics || names_skipped.insert(skip);
             self.link(!is_new)?;
         }
@@ -204,12 +204,12 @@ impl<'c> Writer<'c> {
             let is_in_range = self.budget.compare(&entry.skip_range, versions.iter().copied())?;
             for (other, _) in all.iter().zip(is_in_range).filter(|(_, is_in_range)| *is_in_range) {
                 let from = node(&other.name);
-                self.line(format_args!("{from}-- \"{label}\" --> {own}"), text)?;
+                self.line(&[&from, "-- \"", &label, "\" --> ", &own], text)?;
                 self.link(names_skipped.contains(name))?;
             }
         }
         if !entry.replaces.is_empty() {
-            self.line(format_args!("{}-- replace --> {own}", node(&entry.replaces)), text)?;
+            self.line(&[&node(&entry.replaces), "-- replace --> ", &own], text)?;
             self.link(names_skipped.contains(name))?;
         }
         Ok(())
@@ -224,11 +224,15 @@ impl<'c> Writer<'c> {
         self.budget.add_edge()
     }
 
-    /// Writes a line in the graph of a channel.
-    fn line(&mut self, line: fmt::Arguments<'_>, text: &mut String) -> Result<(), Error> {
-        let start = text.len();
-        _ = writeln!(text, "      {line}");
-        self.budget.add_text(text.len() - start)
+    /// Writes a line in the graph of a channel, if the budget allows its size.
+    fn line(&mut self, parts: &[&str], text: &mut String) -> Result<(), Error> {
+        const INDENT: &str = "      ";
+        let size: usize = parts.iter().map(|part| part.len()).sum();
+        self.budget.add_text(INDENT.len() + size + 1)?;
+        text.push_str(INDENT);
+        text.extend(parts.iter().copied());
+        text.push('\n');
+        Ok(())
     }
 
     fn classify(&mut self, class: &'static str, channel: &str, name: &str) -> Result<(), Error> {
@@ -240,8 +244,8 @@ impl<'c> Writer<'c> {
 
     fn mark(&mut self, channel: &str, entries: &[Entry]) -> Result<(), Error> {
         let skipped = skipped(entries);
-        for entry in entries.iter().filter(|entry| skipped.contains(entry.name.as_str())) {
-            let is_deprecated = self.deprecated.bundles.contains(entry.name.as_str());
+        for entry in entries.iter().filter(|entry| skipped.contains(&*entry.name)) {
+            let is_deprecated = self.deprecated.bundles.contains(&*entry.name);
             let class = if is_deprecated { "deprecatedskipped" } else { "skipped" };
             self.classify(class, channel, &entry.name)?;
         }

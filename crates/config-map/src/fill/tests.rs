@@ -192,12 +192,12 @@ proptest! {
 }
 
 #[test]
-fn emptied_keeps_what_others_wrote_alone() {
+fn clearing_the_content_keeps_what_others_wrote_alone() {
     let filled = fill(existing(&[("theirs", "1")]), &encoded(&[("ours", "2")], Encoding::Plain));
     let mut filled = filled.unwrap();
     filled.data.insert("csv.yaml".into(), "kind: A".into());
-    let emptied = emptied(filled).unwrap();
-    let annotations: Vec<_> = emptied.metadata.annotations.keys().map(String::as_str).collect();
+    let cleared = clear_content(filled).unwrap();
+    let annotations: Vec<_> = cleared.metadata.annotations.keys().map(String::as_str).collect();
     assert_eq!(annotations, ["theirs"]);
-    assert!(emptied.data.is_empty() && emptied.binary_data.is_empty());
+    assert!(cleared.data.is_empty() && cleared.binary_data.is_empty());
 }

@@ -1,4 +1,5 @@
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStateWaiting};
+use unlade_config_map::protocol::outcome::{self, Outcome, Verdict};
 
 use super::{assert_every_phrase_decides, assert_names_no_flag};
 use crate::Reason;
@@ -170,7 +171,7 @@ const ENDED: &[(&str, i32, &str, Reason, bool)] = &[
     (
         "Error",
         30,
-        "[{\"configMap\":\"etcd\",\"verdict\":\"temporary\",\"message\":\"ConfigMap etcd was changed by another client before each attempt to write it\"}]",
+        "[{\"configMap\":\"etcd\",\"verdict\":\"temporary\",\"message\":\"ConfigMap etcd was changed by another client\",\"isConflict\":true}]",
         Reason::Conflict,
         true,
     ),
@@ -258,6 +259,24 @@ fn containers_that_exited_are_classified_by_verdict_state_and_exit_code() {
         );
         assert_names_no_flag(&failure);
     }
+}
+
+#[test]
+fn a_conflict_is_recognised_in_a_list_whose_messages_are_shortened() {
+    let outcomes: Vec<_> = (0..20)
+        .map(|index| {
+            let name = format!("bundle-{index}");
+            let message =
+                format!("ConfigMap {name} {}", "was changed by another client ".repeat(9));
+            let mut outcome = Outcome::failed(&name, Verdict::Temporary, message);
+            outcome.is_conflict = true;
+            outcome
+        })
+        .collect();
+    let said = outcome::message(&outcomes);
+    assert!(said.contains('…'), "{said}");
+    let failure = container::classify_terminated(&ended("Error", 30, &said), "unpack", IMAGE);
+    assert_eq!(failure.reason, Reason::Conflict);
 }
 
 #[test]

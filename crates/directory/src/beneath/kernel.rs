@@ -13,7 +13,7 @@ use crate::file::read_at_most;
 
 /// The maximum size of the information in `/proc` about a descriptor, in bytes. It consists of four
 /// short lines for a file or folder.
-const MAX_FDINFO_SIZE: usize = 4 << 10;
+const MAX_FDINFO_SIZE: u64 = 4 << 10;
 
 /// How often a path is resolved again while files are renamed elsewhere on the system.
 const TRIES: usize = 100;

@@ -4,13 +4,14 @@
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use serde_json::{Value, json};
-use unlade_config_map::{emptied, mark, record::FAILURE};
+use unlade_config_map::{clear_content, fill, mark, protocol::record::FAILURE};
 
 use crate::call::Reply;
 use crate::launch::attempt::LaunchBaseline;
 use crate::launch::image::{Comparison, Observed};
 use crate::launch::judge::{
-    Attempt, Written, bears_mark, compared, namespace_terminating, verify_content,
+    Attempt, Written, bears_mark, compared, config_map_deleted, namespace_terminating,
+    verify_content,
 };
 use crate::launch::reuse::verified_image;
 use crate::launch::watch::Seen;
@@ -20,9 +21,9 @@ use crate::seal::Seal;
 use crate::strategy::without_applied_remedy;
 use crate::{Failure, Reason};
 
-/// What the recording of a failure needs next.
+/// The next request of the recording of a failure.
 #[derive(Debug)]
-pub(in crate::launch) enum Progress {
+pub(in crate::launch) enum NextRequest {
     /// To read the current ConfigMap.
     ReadConfigMap,
     /// To read the seal of this ConfigMap.
@@ -31,7 +32,7 @@ pub(in crate::launch) enum Progress {
     ReadNamespace,
     /// To change the ConfigMap with this patch.
     Patch(Value),
-    /// Nothing more. This is what was written after all, or the failure to report.
+    /// None. This is what was written after all, or the failure to report.
     Done(Result<Box<Written>, Failure>),
 }
 
@@ -85,35 +86,34 @@ impl<'a> Recording<'a> {
     }
 
     /// Decides what comes next, after the request of the last step has `returned` this.
-    pub(in crate::launch) fn step(&mut self, seen: &Seen, returned: Option<Returned>) -> Progress {
+    pub(in crate::launch) fn step(
+        &mut self,
+        seen: &Seen,
+        returned: Option<Returned>,
+    ) -> NextRequest {
         match returned {
-            None | Some(Returned::Patch(Ok(Reply::Changed))) => Progress::ReadConfigMap,
+            None | Some(Returned::Patch(Ok(Reply::Changed))) => NextRequest::ReadConfigMap,
             Some(Returned::ConfigMap(Ok(Reply::Done(found)))) => self.judge(Box::new(found), seen),
-            Some(Returned::ConfigMap(Ok(_))) => Progress::ReadNamespace,
+            Some(Returned::ConfigMap(Ok(_))) => NextRequest::ReadNamespace,
             Some(Returned::Seal(found, seal)) => self.judge_sealed(found, seal, seen),
             Some(Returned::Namespace { is_terminating }) => {
-                Progress::Done(Err(self.classify_missing(is_terminating)))
+                NextRequest::Done(Err(self.classify_missing(is_terminating)))
             }
-            Some(Returned::Patch(Err(_))) if self.is_withdrawn => {
-                let name = self.plan.name();
-                let hint =
-                    format!("delete the ConfigMap {name}, because it still holds the content");
-                Progress::Done(Err(self.failure.clone().with_advice(hint, &[])))
-            }
+            Some(Returned::Patch(Err(_))) if self.is_withdrawn => self.fail_with_content(),
             // The failure matters more than the problem to record it.
             Some(Returned::ConfigMap(Err(_)) | Returned::Patch(_)) => self.fail(),
         }
     }
 
     /// Decides about the ConfigMap that was `found`.
-    fn judge(&mut self, found: Box<ConfigMap>, seen: &Seen) -> Progress {
+    fn judge(&mut self, found: Box<ConfigMap>, seen: &Seen) -> NextRequest {
         let Some(attempt) = self.attempt.filter(|attempt| bears_mark(&found, &attempt.uid)) else {
             return self.record(&found, false);
         };
         let accepted = match self.failure.reason {
             Reason::ImageReplaced => Accepted::No(self.failure.clone()),
             // Another launcher may have seen more of the pod.
-            Reason::ImageUnverified => return Progress::ReadSeal(found),
+            Reason::ImageUnverified => return NextRequest::ReadSeal(found),
             _ if verify_content(&found, seen, attempt).is_err() => Accepted::Broken,
             _ => match compared(seen, attempt) {
                 Comparison::Same(images) | Comparison::Open(images, None) => Accepted::Yes(images),
@@ -124,7 +124,12 @@ impl<'a> Recording<'a> {
     }
 
     /// Decides about content of an image that this launch could not verify, from the seal.
-    fn judge_sealed(&mut self, found: Box<ConfigMap>, seal: Option<Seal>, seen: &Seen) -> Progress {
+    fn judge_sealed(
+        &mut self,
+        found: Box<ConfigMap>,
+        seal: Option<Seal>,
+        seen: &Seen,
+    ) -> NextRequest {
         let content = found.annotations().get(mark::DIGEST);
         let bundle = seal
             .zip(content)
@@ -139,10 +144,10 @@ impl<'a> Recording<'a> {
     }
 
     /// Accepts content with the mark of the attempt, or records why it is not accepted.
-    fn conclude(&mut self, found: Box<ConfigMap>, accepted: Accepted) -> Progress {
+    fn conclude(&mut self, found: Box<ConfigMap>, accepted: Accepted) -> NextRequest {
         match accepted {
             Accepted::Yes(images) => {
-                return Progress::Done(Ok(Box::new(Written { config_map: *found, images })));
+                return NextRequest::Done(Ok(Box::new(Written { config_map: *found, images })));
             }
             Accepted::No(why) => {
                 self.failure = match self.attempt {
@@ -156,9 +161,9 @@ impl<'a> Recording<'a> {
     }
 
     /// Records the failure on the ConfigMap that was `found`, if this is wanted and safe.
-    fn record(&mut self, found: &ConfigMap, is_marked: bool) -> Progress {
+    fn record(&mut self, found: &ConfigMap, is_marked: bool) -> NextRequest {
         if found.metadata.deletion_timestamp.is_some() {
-            return Progress::ReadNamespace;
+            return NextRequest::ReadNamespace;
         }
         self.is_withdrawn = is_marked && self.failure.reason.is_of_image();
         // Someone else may have filled the ConfigMap meanwhile, or created another one with this
@@ -172,15 +177,20 @@ impl<'a> Recording<'a> {
         // effects.
         let recorded = self.attempt.and_then(|attempt| Record::read(Some(found), &attempt.uid));
         if let Some(recorded) = recorded.filter(|_| !self.is_withdrawn) {
-            return Progress::Done(Err(recorded.failure));
+            return NextRequest::Done(Err(recorded.failure));
         }
         let record = Record {
             attempt: self.attempt.map(|attempt| attempt.uid.clone()),
             job: self.attempt.map(|attempt| attempt.job.clone()),
             failure: self.failure.clone(),
         };
-        let record = serde_json::to_string(&record).unwrap_or_default();
-        Progress::Patch(record_patch(&record, found, self.is_withdrawn))
+        let Ok(record) = serde_json::to_string(&record) else { return self.fail() };
+        match record_patch(&record, found, self.is_withdrawn) {
+            Ok(patch) => NextRequest::Patch(patch),
+            // The API server would reject the removal of the content.
+            Err(fill::Error::Immutable { .. }) => self.fail_with_content(),
+            Err(_) => self.fail(),
+        }
     }
 
     /// Returns the failure for a ConfigMap that no longer exists. If the namespace is being
@@ -189,37 +199,46 @@ impl<'a> Recording<'a> {
         match self.failure.reason {
             _ if is_terminating => namespace_terminating(self.plan.namespace()),
             Reason::ConfigMapDeleted | Reason::Namespace => self.failure.clone(),
-            _ => {
-                let message = format!("someone deleted the ConfigMap {}", self.plan.name());
-                Failure::new(Reason::ConfigMapDeleted, message)
-            }
+            _ => config_map_deleted(self.plan.name()),
         }
     }
 
-    fn fail(&self) -> Progress {
-        Progress::Done(Err(self.failure.clone()))
+    fn fail(&self) -> NextRequest {
+        NextRequest::Done(Err(self.failure.clone()))
+    }
+
+    /// Returns the failure for content that could not be removed.
+    fn fail_with_content(&self) -> NextRequest {
+        let name = self.plan.name();
+        let hint = format!("delete the ConfigMap {name}, because it still holds the content");
+        NextRequest::Done(Err(self.failure.clone().with_advice(hint, &[])))
     }
 }
 
 /// Returns the patch that records a failure and, if the content `is_withdrawn`, removes the content
 /// and its marks. The patch applies only if nobody has written the ConfigMap since `found` was
 /// read.
-fn record_patch(record: &str, found: &ConfigMap, is_withdrawn: bool) -> Value {
+///
+/// # Errors
+///
+/// Returns an error if content has to be removed, and `found` is immutable.
+fn record_patch(record: &str, found: &ConfigMap, is_withdrawn: bool) -> Result<Value, fill::Error> {
     let version = &found.metadata.resource_version;
     if !is_withdrawn {
-        return json!({"metadata": {"resourceVersion": version, "annotations": {FAILURE: record}}});
+        let metadata = json!({"resourceVersion": version, "annotations": {FAILURE: record}});
+        return Ok(json!({"metadata": metadata}));
     }
     let full = unlade_config_map::ConfigMap::from(found);
     let all: Vec<_> = full.metadata.annotations.keys().cloned().collect();
-    let kept = emptied(full).map(|emptied| emptied.metadata.annotations).unwrap_or_default();
+    let kept = clear_content(full)?.metadata.annotations;
     let removed = all.into_iter().filter(|key| !kept.contains_key(key));
     let annotations: serde_json::Map<_, _> = removed
         .map(|key| (key, Value::Null))
         .chain([(FAILURE.to_owned(), Value::from(record))])
         .collect();
-    json!({
+    Ok(json!({
         "metadata": {"resourceVersion": version, "annotations": annotations},
         "data": null,
         "binaryData": null,
-    })
+    }))
 }

@@ -5,11 +5,11 @@ mod recording;
 use serde_json::json;
 
 use super::*;
+use crate::launch::decision::JobOwnership;
 use crate::launch::judge::tests::{
     CONFIG_MAP, IMAGE, JOB, TOOL, attempt, deadlines, empty, ended, filled, job, read, seen,
     unpacking,
 };
-use crate::launch::next::JobOwnership;
 use crate::object::Facts;
 use crate::{Options, Request, Strategy};
 
@@ -49,7 +49,9 @@ fn short(action: &Action<'_>) -> Option<String> {
         Action::Ask(Question::Record(_)) => "record".into(),
         Action::Wait { until } => format!("wait:{}", until.as_secs()),
         Action::Finish(Ok(_)) => "written".into(),
-        Action::Finish(Err((failure, then))) => format!("{then:?}:{:?}", failure.reason),
+        Action::Finish(Err((failure, continuation))) => {
+            format!("{continuation:?}:{:?}", failure.reason)
+        }
     })
 }
 
@@ -96,7 +98,7 @@ fn the_pod_of_an_exited_container_gets_two_seconds_to_end() {
     let exited = seen(empty(), job(&json!([])), vec![exited]);
     let recorded = || {
         let mut failure = failure(Reason::BadBundle);
-        failure.evidence.object = Some("pod/a".into());
+        failure.evidence.object = Some(ObjectRef::pod("a"));
         failure.evidence.exit_code = Some(11);
         Some(Answer::Recorded(Err(failure)))
     };

@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod, PodSpec};
 use kube::ResourceExt;
 use unlade_diagnose::{INSTALL_CONTAINER, UNPACK_CONTAINER};
 
+use crate::ObjectRef;
 use crate::object::pod::{BUNDLE, BUNDLE_PATH};
 use crate::strategy::WithPod;
 use unlade_name::ImageReference;
@@ -13,8 +14,8 @@ use unlade_name::ImageReference;
 /// The images in all observed versions of one pod. It is kept after the pod was deleted.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(in crate::launch) struct Sighting {
-    /// The object, such as `pod/NAME`.
-    pub(super) object: String,
+    /// The pod or the Job.
+    pub(super) object: ObjectRef,
     /// The uids of the owners.
     owners: Vec<String>,
     pub(in crate::launch) created: Option<Timestamp>,
@@ -48,7 +49,7 @@ struct Values {
 impl Sighting {
     /// Returns the images in the template of a Job.
     pub(in crate::launch) fn from_job(job: &Job) -> Self {
-        let mut seen = Self { object: format!("job/{}", job.name_any()), ..Self::default() };
+        let mut seen = Self { object: ObjectRef::job(&job.name_any()), ..Self::default() };
         if let Some(spec) = job.pod() {
             seen.note_spec(spec);
         }
@@ -57,7 +58,7 @@ impl Sighting {
 
     /// Adds a version of the pod.
     pub(in crate::launch) fn note(&mut self, pod: &Pod) {
-        self.object = format!("pod/{}", pod.name_any());
+        self.object = ObjectRef::pod(&pod.name_any());
         self.owners = pod.owner_references().iter().map(|owner| owner.uid.clone()).collect();
         self.created = pod.creation_timestamp().map(|time| time.0);
         // The generation also grows when a pod is deleted.

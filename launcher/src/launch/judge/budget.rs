@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Deadlines, Evidence, Failure, Reason};
+use crate::{Deadlines, Evidence, Failure, ObjectRef, Reason};
 
 /// The phase of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Budget {
         let cause = on.as_ref().map(|on| format!(": {}", on.message)).unwrap_or_default();
         let message = format!("gave up after {} s of waiting for {what}{cause}", time.as_secs());
         let Some(mut on) = on else {
-            let evidence = Evidence::of_object(format!("job/{job}"));
+            let evidence = Evidence::of_object(ObjectRef::job(job));
             return Failure::new(Reason::Deadline, message).with_evidence(evidence);
         };
         on.message = message;

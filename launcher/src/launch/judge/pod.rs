@@ -3,7 +3,7 @@
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ContainerStatus, Event, Pod};
 use kube::ResourceExt;
-use unlade_config_map::outcome;
+use unlade_config_map::protocol::outcome;
 use unlade_diagnose::{INSTALL_CONTAINER, UNPACK_CONTAINER};
 
 use super::Attempt;

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 use unlade_bundle::{Content, Directory, File, Limits};
-use unlade_config_map::{encode, mark, record};
+use unlade_config_map::{encode, mark, protocol::record};
 
 use super::*;
 use crate::Deadlines;
@@ -22,6 +22,7 @@ pub(in crate::launch) fn attempt(strategy: Strategy) -> Attempt {
             strategy,
             resolves: false,
         },
+        config_map: "etcd".into(),
         config_map_uid: CONFIG_MAP.into(),
         ownership: JobOwnership::Own,
     }
@@ -132,17 +133,17 @@ fn judged(seen: &Seen, now: u64) -> Judgement {
 /// REASON`.
 fn short(state: &State) -> String {
     match state {
-        State::Ended(Verdict::Written(_)) => "written".into(),
-        State::Ended(Verdict::Failed(Ending::Fatal, failure)) => {
+        State::Ended(Conclusion::Written(_)) => "written".into(),
+        State::Ended(Conclusion::Failed(AttemptEnd::Fatal, failure)) => {
             format!("fatal {:?}", failure.reason)
         }
-        State::Ended(Verdict::Failed(Ending::Retryable, failure)) => {
+        State::Ended(Conclusion::Failed(AttemptEnd::Retryable, failure)) => {
             format!("retryable {:?}", failure.reason)
         }
-        State::Ended(Verdict::Failed(Ending::DeadlineExceeded, failure)) => {
+        State::Ended(Conclusion::Failed(AttemptEnd::DeadlineExceeded, failure)) => {
             format!("late {:?}", failure.reason)
         }
-        State::Ended(Verdict::Failed(Ending::Superseded, failure)) => {
+        State::Ended(Conclusion::Failed(AttemptEnd::Superseded, failure)) => {
             format!("superseded {:?}", failure.reason)
         }
         State::Waiting(Waiting { on: None, .. }) => "waiting".into(),
@@ -151,7 +152,7 @@ fn short(state: &State) -> String {
 }
 
 #[test]
-fn observations_lead_to_these_verdicts() {
+fn observations_lead_to_these_conclusions() {
     let none = || job(&json!([]));
     let complete = job(&json!([{"type": "Complete", "status": "True"}]));
     let with = |value: Value| -> ConfigMap {
@@ -274,6 +275,23 @@ fn content_that_the_pod_did_not_write_is_a_conflict() {
 }
 
 #[test]
+fn interference_is_reported_with_its_object_and_its_cause() {
+    let message = |config_map: Presence<ConfigMap>| {
+        let seen = Seen { config_map, ..Seen::default() };
+        match judged(&seen, 5).state {
+            State::Ended(Conclusion::Failed(_, failure)) => failure.message,
+            state => panic!("{state:?}"),
+        }
+    };
+    assert_eq!(message(Presence::Gone), "someone deleted the ConfigMap etcd");
+    let mut altered = filled(JOB);
+    altered.data = Some([("..".to_owned(), "x".to_owned())].into());
+    let said = message(Presence::There(Box::new(altered)));
+    let cause = said.split_once("the key \"..\" is not valid: ").map(|(_, cause)| cause);
+    assert!(cause.is_some_and(|cause| !cause.is_empty()), "{said}");
+}
+
+#[test]
 fn a_record_of_another_launcher_counts_without_other_evidence() {
     let record = Record {
         attempt: Some(JOB.into()),
@@ -328,7 +346,7 @@ fn a_phase_resumes_its_remaining_budget() {
     let with = |pod| seen(empty(), job(&json!([])), vec![pod]);
     let mut at = |seen: &Seen, now| match judge.judge(seen, Duration::from_secs(now)).state {
         State::Waiting(waiting) => waiting.until.as_secs(),
-        State::Ended(Verdict::Failed(Ending::DeadlineExceeded, failure))
+        State::Ended(Conclusion::Failed(AttemptEnd::DeadlineExceeded, failure))
             if failure.reason == Reason::Deadline =>
         {
             0
@@ -354,7 +372,8 @@ fn a_deadline_says_what_was_waited_for() {
     }]});
     let seen = seen(empty(), job(&json!([])), vec![pod("a", &spec, &status)]);
     assert_eq!(short(&judged(&seen, 5).state), "waiting Unschedulable");
-    let State::Ended(Verdict::Failed(Ending::DeadlineExceeded, failure)) = judged(&seen, 100).state
+    let State::Ended(Conclusion::Failed(AttemptEnd::DeadlineExceeded, failure)) =
+        judged(&seen, 100).state
     else {
         panic!()
     };

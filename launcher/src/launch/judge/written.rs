@@ -7,9 +7,9 @@ use kube::ResourceExt;
 use unlade_bundle::Limits;
 use unlade_config_map::{decode, mark};
 
-use super::{Attempt, Judge, State, Verdict, Waiting, Written, pod};
+use super::{Attempt, Conclusion, Judge, State, Waiting, Written, pod};
+use crate::launch::decision::AttemptEnd;
 use crate::launch::image::{Comparison, Sighting, compare};
-use crate::launch::next::Ending;
 use crate::launch::watch::{Presence, Seen};
 use crate::{Failure, Reason};
 
@@ -22,7 +22,7 @@ impl Judge<'_> {
     pub(super) fn judge_images(&self, seen: &Seen) -> Option<State> {
         match compared(seen, self.attempt) {
             Comparison::Replaced(failure) => {
-                Some(State::Ended(Verdict::Failed(Ending::Fatal, failure)))
+                Some(State::Ended(Conclusion::Failed(AttemptEnd::Fatal, failure)))
             }
             Comparison::Same(_) | Comparison::Open(..) => None,
         }
@@ -33,7 +33,7 @@ impl Judge<'_> {
     pub(super) fn judge_content(&mut self, seen: &Seen, now: Duration) -> Option<State> {
         let config_map = marked(seen, self.attempt)?;
         if let Err(failure) = verify_content(config_map, seen, self.attempt) {
-            return Some(State::Ended(Verdict::Failed(Ending::Retryable, failure)));
+            return Some(State::Ended(Conclusion::Failed(AttemptEnd::Retryable, failure)));
         }
         let since = *self.written.get_or_insert(now);
         let until = since + REPORT;
@@ -45,12 +45,12 @@ impl Judge<'_> {
             }
             Comparison::Same(images) | Comparison::Open(images, None) => {
                 let written = Written { config_map: config_map.clone(), images };
-                return Some(State::Ended(Verdict::Written(Box::new(written))));
+                return Some(State::Ended(Conclusion::Written(Box::new(written))));
             }
             Comparison::Open(_, Some(failure)) | Comparison::Replaced(failure) => failure,
         };
-        let ending = if failure.is_transient { Ending::Retryable } else { Ending::Fatal };
-        Some(State::Ended(Verdict::Failed(ending, failure)))
+        let ending = if failure.is_transient { AttemptEnd::Retryable } else { AttemptEnd::Fatal };
+        Some(State::Ended(Conclusion::Failed(ending, failure)))
     }
 }
 
@@ -74,7 +74,7 @@ pub(in crate::launch) fn verify_content(
     };
     let found = match decode(&[config_map.into()], &Limits::default()) {
         Ok(decoded) => decoded.digest,
-        Err(error) => return changed(error.to_string()),
+        Err(error) => return changed(unlade_text::chain(&error)),
     };
     match (pod::written_digest(seen, attempt, &name), found) {
         (Some(written), Some(found)) if written != found => {

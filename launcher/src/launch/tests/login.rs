@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use unlade_api_server::{Canned, Disturbance, State};
 
 use super::*;
-use crate::{Login, objects};
+use crate::{Login, plan_objects};
 
 const CONFIG: &str = r#"{"auths":{"registry.example/bundles/etcd":{"auth":"YTpi"}}}"#;
 
@@ -116,7 +116,7 @@ async fn a_secret_whose_creation_was_not_confirmed_does_not_stay() {
 #[test]
 fn a_login_is_never_shown() {
     let request = request();
-    let shown = format!("{request:?} {:?}", objects(&request, &options()).unwrap());
+    let shown = format!("{request:?} {:?}", plan_objects(&request, &options()).unwrap());
     assert!(!shown.contains("YTpi"), "{shown}");
     let encoded = serde_json::to_string(&k8s_openapi::ByteString(CONFIG.into())).unwrap();
     assert!(!shown.contains(encoded.trim_matches('"')), "{shown}");

@@ -44,7 +44,10 @@ fn reserved_labels_and_annotations_are_errors() {
         assert!(matches!(error, Error::Reserved { kind: "label", .. }), "{key}: {error}");
     }
     let marks = unlade_config_map::mark::ALL.into_iter().chain(annotation::UPSTREAM);
-    let records = [unlade_config_map::record::IMAGE, unlade_config_map::record::SPEC_HASH];
+    let records = [
+        unlade_config_map::protocol::record::IMAGE,
+        unlade_config_map::protocol::record::SPEC_HASH,
+    ];
     let others = [ISTIO.0, LINKERD.0, annotation::SOURCE_IMAGE, "Unlade.dev/format"];
     for key in marks.chain(records).chain(others) {
         let error = annotation(key, "x").unwrap_err();

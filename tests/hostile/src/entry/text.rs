@@ -1,7 +1,7 @@
 //! YAML and JSON.
 
 use unlade_bundle::{Limits, constraint};
-use unlade_config_map::outcome;
+use unlade_config_map::protocol::outcome;
 use unlade_yaml::{self as yaml, Scalars};
 
 use super::explain;

@@ -40,6 +40,14 @@ pub(super) const FAMILIES: &[Family] = &[
         let entries = repeat("- {name: b1, replaces: b0}\n", n / 2);
         [bundles.into_bytes(), b"---\n".to_vec(), channel(&entries)].concat()
     }),
+    family("nameless-entries", |n| channel(&format!("- {{name: e}}\n{}", repeat("- 0\n", n)))),
+    family("nameless-entries-of-channels", |n| {
+        let channel = |n| {
+            let entries = repeat("0,", 18);
+            format!("{{\"schema\":\"olm.channel\",\"package\":\"tea\",\"name\":\"c{n}\",\"entries\":[{entries}0]}}\n")
+        };
+        count(n, channel).into()
+    }),
     family("skips", |n| {
         channel(&format!("- {{name: e, skips: [{}]}}\n", count(n, |n| format!("s{n},"))))
     }),
@@ -73,12 +81,19 @@ pub(super) const FAMILIES: &[Family] = &[
         )
         .into()
     }),
+    family("nameless-deprecations", |n| {
+        format!("{PACKAGE}---\nschema: olm.deprecations\npackage: tea\nentries:\n{}", repeat("- 0\n", n))
+            .into()
+    }),
+    family("related-images-without-an-image", |n| {
+        bundle(1, &format!("relatedImages:\n{}", repeat("- 0\n", n))).into()
+    }),
     family("unknown-fields", |n| format!("{PACKAGE}{}", count(n, |n| format!("f{n}: x\n"))).into()),
     family("long-names-in-messages", |n| {
         let name = "a".repeat(n / 2);
         format!(
             "{PACKAGE}---\n{{\"schema\":\"olm.channel\",\"package\":\"tea\",\"name\":\"{name}\",\"entries\":[{}{{}}]}}",
-            repeat("{},", n / 2)
+            repeat("{\"name\":\"a\"},", n / 2)
         )
         .into()
     })

@@ -1,6 +1,8 @@
 //! Valid catalogs: packages, channels, bundles, dependencies and deprecations, as many and as dense
 //! as they can be. Invalid catalogs are in [`catalog`](super::catalog).
 
+use std::ops::Range;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -53,6 +55,22 @@ pub(super) const FAMILIES: &[Family] = &[
             (0..count).map(|n| single("tea", &format!("c{n}"), &entries)).collect();
         let bundles: String = (0..count).map(|n| bundle("tea", n, "")).collect();
         (package("tea", "c0") + &channels + &bundles).into()
+    }),
+    family("long-names-beside-channels-of-all", |n| {
+        // In a table, the rows of all entries would be as wide as that of the long names.
+        let count = usize::isqrt(n / 40);
+        let entries: Vec<_> = (0..count).map(|n| format!("{{{}}}", replaces(n, ""))).collect();
+        let entries = entries.join(",");
+        let channels: String =
+            (0..count).map(|n| single("tea", &format!("c{n}"), &entries)).collect();
+        let bundles: String = (0..count).map(|n| bundle("tea", n, "")).collect();
+        let long = "n".repeat((n / 40).min(9_000));
+        let entry = format!(
+            r#"{{"name":"b0{long}","replaces":"{long}","skips":["s{long}"],"skipRange":">1.0.0-{long}"}}"#
+        );
+        let bundle = versioned("tea", 0, "9.0.0", "").replacen("b0", &format!("b0{long}"), 1);
+        (package("tea", "c0") + &channels + &bundles + &single("tea", &long, &entry) + &bundle)
+            .into()
     }),
     family("long-version-in-channels", |n| {
         let channel = |n| single("tea", &format!("c{n}"), "{\"name\":\"b0\"}");
@@ -112,6 +130,34 @@ pub(super) const FAMILIES: &[Family] = &[
         let bundles: String = (0..count).map(|n| bundle("pot", n, "")).collect();
         let channel = single("pot", "c0", &entries.join(","));
         (requiring(&required_range("pot", &range)) + &channel + &bundles).into()
+    }),
+    family("invalid-required-ranges", |n| required_by_a_chain(n, "x")),
+    family("required-ranges-without-a-version", |n| required_by_a_chain(n, ">=9.0.0")),
+    family("long-names-chosen-by-many-needs", |n| {
+        // Each need is met by one of many bundles in a channel with a long name.
+        let long = "c".repeat(n / 8);
+        let count = n / 1_300 + 1;
+        let apis = |kind: &str, numbers: Range<usize>| {
+            let long = "a".repeat(300);
+            let each = |n| api(kind).replace("\"C\"", &format!("\"C{n}{long}\""));
+            numbers.map(each).collect::<String>()
+        };
+        let entries: Vec<_> = (0..count).map(|n| format!("{{{}}}", replaces(n, ""))).collect();
+        let tea = single("tea", "c", &format!("{{{}}}", named(0)))
+            + &bundle("tea", 0, &apis("olm.gvk.required", 0..count));
+        let pot: String =
+            (0..count).map(|n| bundle("pot", n, &apis("olm.gvk", n..n + 1))).collect();
+        let pot = package("pot", &long) + &single("pot", &long, &entries.join(",")) + &pot;
+        (package("tea", "c") + &tea + &pot).into()
+    }),
+    family("related-images-of-a-long-name", |n| {
+        let image = |n| format!(r#"{{"name":"","image":"r.example/l:{n}"}}"#);
+        let images: Vec<_> = (0..n / 70).map(image).collect();
+        let images = format!(r#""relatedImages":[{}],"properties""#, images.join(","));
+        let bundle = bundle("tea", 0, "").replacen(r#""properties""#, &images, 1);
+        let text =
+            package("tea", "c") + &single("tea", "c", &format!("{{{}}}", named(0))) + &bundle;
+        text.replace("\"b0\"", &format!("\"{}\"", "b".repeat(n / 4))).into()
     }),
     family("same-api", |n| {
         packages(n / 510, |_| [api("olm.gvk"), api("olm.gvk.required")].concat())
@@ -216,6 +262,18 @@ fn channel(count: usize, entry: impl Fn(usize) -> String, more: &str) -> Vec<u8>
 fn one(properties: &str) -> Vec<u8> {
     let bundle = bundle("tea", 0, properties);
     (package("tea", "c") + &single("tea", "c", "{\"name\":\"b0\"}") + &bundle).into()
+}
+
+/// Returns a chain of packages that each require the next one and this range of another package, which
+/// has as many versions.
+fn required_by_a_chain(n: usize, range: &str) -> Vec<u8> {
+    let count = n / 760 + 1;
+    // A filter follows at most a thousand.
+    let needs = |n| required(&format!("p{}", n % 900 + 1)) + &required_range("pot", range);
+    let entries: Vec<_> = (0..count).map(|n| format!("{{{}}}", replaces(n, ""))).collect();
+    let bundles: String = (0..count).map(|n| bundle("pot", n, "")).collect();
+    let pot = package("pot", "c") + &single("pot", "c", &entries.join(",")) + &bundles;
+    [packages(count, needs), pot.into()].concat()
 }
 
 /// Returns a catalog with `count` packages of one bundle with these properties.

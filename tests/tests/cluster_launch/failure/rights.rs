@@ -55,7 +55,12 @@ fn cluster_what_the_pod_may_not_do_or_reach_is_reported_before_any_deadline() {
         run([
             Case::new(stage, "no-permission", &image, Reason::NoPermission)
                 .known_by(Knows::Ended)
-                .with(|options| options.pod.service_account = Some("nobody".into())),
+                .with(|options| {
+                    options.pod.service_account = Some("nobody".into());
+                    // On a busy machine the API server can stop responding in between. Then the
+                    // unpacker waits for the permission again.
+                    options.deadlines.run = Duration::from_mins(5);
+                }),
             Case::new(stage, "cut-off", &image, Reason::ApiUnreachableFromPod)
                 .within(cut_off.name())
                 .passing()

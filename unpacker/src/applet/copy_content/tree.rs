@@ -69,12 +69,12 @@ pub(in crate::applet) enum Error {
 pub(super) fn copy(root: &Path, from: &Path, to: &Path, limits: &Limits) -> Result<(), Error> {
     let failed = |source| Error::Folder { path: from.to_owned(), source };
     let not_a_path = || Error::Path(from.to_owned());
-    let root = Folder::root(root).map_err(failed)?;
+    let root = Folder::open_root(root).map_err(failed)?;
     let beneath = from.strip_prefix("/").unwrap_or(from);
     let name = beneath.file_name().ok_or_else(not_a_path)?;
     let parent = beneath.parent().and_then(Path::to_str).ok_or_else(not_a_path)?;
     // Only the parent is opened, so that `from` itself is copied as a link if it is one.
-    let folder = root.folder(if parent.is_empty() { "." } else { parent }).map_err(failed)?;
+    let folder = root.open_folder(if parent.is_empty() { "." } else { parent }).map_err(failed)?;
     let mut copier =
         Copier { mount: root.mount(), limits, entries: limits.entries, bytes: limits.bytes };
     let mut open = Vec::new();

@@ -2,12 +2,12 @@
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
-use unlade_config_map::{mark, record::FAILURE};
+use unlade_config_map::{mark, protocol::record::FAILURE};
 
 use super::*;
 use crate::Record;
 use crate::call::Reply;
-use crate::launch::course::recording::{Progress, Returned};
+use crate::launch::course::recording::{NextRequest, Returned};
 
 /// Returns what follows, briefly, if requests return this.
 fn progress(
@@ -22,27 +22,27 @@ fn progress(
     let mut recording = Recording::new(&plan, &baseline, attempt, failure, is_recorded);
     let running = unpacking("a", "Running", &json!({"running": {}}));
     let seen = seen(empty(), job(&json!([])), vec![running]);
-    assert!(matches!(recording.step(&seen, None), Progress::ReadConfigMap));
+    assert!(matches!(recording.step(&seen, None), NextRequest::ReadConfigMap));
     let mut progress = None;
     for returned in returned {
         progress = Some(recording.step(&seen, Some(returned)));
     }
     match progress.unwrap() {
-        Progress::ReadConfigMap => "read".into(),
-        Progress::ReadSeal(_) => "seal".into(),
-        Progress::ReadNamespace => "namespace".into(),
-        Progress::Patch(patch) if patch.get("data").is_some() => "withdraw".into(),
-        Progress::Patch(patch) => {
+        NextRequest::ReadConfigMap => "read".into(),
+        NextRequest::ReadSeal(_) => "seal".into(),
+        NextRequest::ReadNamespace => "namespace".into(),
+        NextRequest::Patch(patch) if patch.get("data").is_some() => "withdraw".into(),
+        NextRequest::Patch(patch) => {
             assert!(patch["metadata"]["annotations"][FAILURE].is_string(), "{patch}");
             "patch".into()
         }
-        Progress::Done(Ok(_)) => "written".into(),
-        Progress::Done(Err(failure))
+        NextRequest::Done(Ok(_)) => "written".into(),
+        NextRequest::Done(Err(failure))
             if failure.hint.as_ref().is_some_and(|it| it.contains("still holds")) =>
         {
             format!("{:?} with content", failure.reason)
         }
-        Progress::Done(Err(failure)) => format!("{:?}", failure.reason),
+        NextRequest::Done(Err(failure)) => format!("{:?}", failure.reason),
     }
 }
 
@@ -108,6 +108,9 @@ fn content_of_another_image_is_withdrawn() {
     assert_eq!(replaced(vec![found(filled(JOB))]), "withdraw");
     let forbidden = Returned::Patch(Err(failure(Reason::Forbidden)));
     assert_eq!(replaced(vec![found(filled(JOB)), forbidden]), "ImageReplaced with content");
+    let mut immutable = filled(JOB);
+    immutable.immutable = Some(true);
+    assert_eq!(replaced(vec![found(immutable)]), "ImageReplaced with content");
     let unverified =
         |returned| progress(Some(&attempt), failure(Reason::ImageUnverified), true, returned);
     assert_eq!(unverified(vec![found(filled(JOB))]), "seal");

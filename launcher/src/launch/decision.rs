@@ -8,7 +8,7 @@ mod tests;
 
 /// In what way an attempt failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum AttemptEnd {
     /// The attempt failed, and another one of the same kind will not help.
     Fatal,
     /// The attempt failed, and another one may help.
@@ -33,8 +33,8 @@ pub(super) enum JobOwnership {
 
 /// What a launch does after an attempt has failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Next {
-    pub(super) then: Then,
+pub(super) struct Decision {
+    pub(super) continuation: Continuation,
     /// Whether the failure is recorded on the ConfigMap.
     pub(super) record: bool,
     pub(super) end_job: EndJob,
@@ -42,7 +42,7 @@ pub(super) struct Next {
 
 /// How a launch continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Then {
+pub(super) enum Continuation {
     /// It returns the failure.
     Fail,
     /// It makes another attempt after a pause.
@@ -71,16 +71,16 @@ pub(super) enum EndJob {
 /// The launch that created a Job may have longer deadlines, more rights and other options. So a
 /// launch ends the Job of another launch and records its failure only for a reason that the other
 /// launch would find as well.
-pub(super) fn next(
-    ending: Ending,
+pub(super) fn decide(
+    ending: AttemptEnd,
     ownership: Option<JobOwnership>,
     reason: Reason,
     may_inject: bool,
-) -> Next {
+) -> Decision {
     let is_reported_here = match ownership {
-        _ if ending == Ending::Superseded => false,
+        _ if ending == AttemptEnd::Superseded => false,
         None | Some(JobOwnership::Own) => true,
-        Some(_) if ending == Ending::DeadlineExceeded || reason.is_of_launcher() => false,
+        Some(_) if ending == AttemptEnd::DeadlineExceeded || reason.is_of_launcher() => false,
         Some(JobOwnership::Same) => true,
         Some(JobOwnership::Other) => !reason.depends_on_options(),
     };
@@ -99,12 +99,14 @@ pub(super) fn next(
         Some(JobOwnership::Same) => false,
         Some(JobOwnership::Other) => reason.depends_on_options(),
     };
-    let then = match ending {
-        Ending::Retryable | Ending::Superseded => Then::Retry,
-        Ending::Fatal if may_inject && reason == Reason::VolumeUnsupported => Then::Inject,
-        Ending::Fatal if ended_for_other_launcher => Then::Retry,
-        Ending::Fatal | Ending::DeadlineExceeded => Then::Fail,
+    let continuation = match ending {
+        AttemptEnd::Retryable | AttemptEnd::Superseded => Continuation::Retry,
+        AttemptEnd::Fatal if may_inject && reason == Reason::VolumeUnsupported => {
+            Continuation::Inject
+        }
+        AttemptEnd::Fatal if ended_for_other_launcher => Continuation::Retry,
+        AttemptEnd::Fatal | AttemptEnd::DeadlineExceeded => Continuation::Fail,
     };
     // If the name is taken, the ConfigMap belongs to someone else.
-    Next { then, record: is_reported_here && reason != Reason::NameTaken, end_job }
+    Decision { continuation, record: is_reported_here && reason != Reason::NameTaken, end_job }
 }

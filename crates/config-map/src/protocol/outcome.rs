@@ -11,11 +11,6 @@ use serde::{Deserialize, Serialize};
 /// The maximum size of a termination message, in bytes. The kubelet truncates longer ones.
 pub const MESSAGE_SIZE: usize = 4096;
 
-/// The end of the message of a [`Verdict::Temporary`] for a ConfigMap that others changed between
-/// each read and write. The launcher recognizes it: a conflict has no verdict of its own, because
-/// another attempt helps as with any temporary failure.
-pub const CONFLICT: &str = "was changed by another client before each attempt to write it";
-
 /// The kind of outcome of one bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -128,13 +123,26 @@ pub struct Outcome {
     /// The number of findings that the reader logged.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub findings: usize,
+    /// Whether a [`Verdict::Temporary`] is a conflict: another client changed the ConfigMap between
+    /// each read and write. A conflict has no verdict of its own, because another attempt helps as
+    /// with any temporary failure.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_conflict: bool,
 }
 
 impl Outcome {
     /// Creates an outcome without details.
     pub fn new(config_map: impl Into<String>, verdict: Verdict) -> Self {
         let config_map = config_map.into();
-        Self { config_map, verdict, message: String::new(), files: None, digest: None, findings: 0 }
+        Self {
+            config_map,
+            verdict,
+            message: String::new(),
+            files: None,
+            digest: None,
+            findings: 0,
+            is_conflict: false,
+        }
     }
 
     /// Creates an outcome with a message that explains it.
@@ -237,6 +245,11 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -254,7 +267,7 @@ mod tests {
 
     #[test]
     fn every_verdict_is_documented_with_its_code() {
-        let page = include_str!("../../../docs/reference/exit-codes.md");
+        let page = include_str!("../../../../docs/reference/exit-codes.md");
         for verdict in Verdict::ALL {
             let name = serde_json::to_value(verdict).unwrap();
             let row = format!("| {} | `{}` |", verdict.exit_code(), name.as_str().unwrap());
@@ -314,6 +327,7 @@ mod tests {
     fn outcome_reads_back() {
         let mut outcome = Outcome::failed("a", Verdict::Refused, "no");
         outcome.files = Some(3);
+        outcome.is_conflict = true;
         outcome.digest = Some(format!("sha256:{}", "0".repeat(64)));
         assert_eq!(parse(&message(std::slice::from_ref(&outcome))), [outcome]);
     }

@@ -8,14 +8,15 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use unlade_name::{ImageReference, image::DEFAULT_TAG};
 use unlade_oci::limit::TRANSFERS;
 use unlade_oci::origin::{Kind, Origin, Part, Root};
-use unlade_oci::{Digest, digest, parallel};
+use unlade_oci::{Digest, digest};
 use unlade_text::chain;
 use ureq::http::HeaderMap;
 use ureq::http::header::CONTENT_TYPE;
 
 use crate::blob::Blob;
-use crate::client::{Ask, Client};
-use crate::configuration::Endpoint;
+use crate::client::{Client, Target};
+use crate::configuration::Endpoints;
+use crate::request::Request;
 use crate::{Error, Options};
 
 /// The media types of what an image can be (image-spec and Docker's schema 2).
@@ -34,15 +35,22 @@ const CONTENT_DIGEST: &str = "Docker-Content-Digest";
 /// breaks off is requested again from there.
 #[derive(Debug)]
 pub struct Remote {
-    /// The mirrors of the registry, and then the registry itself.
-    clients: Vec<Client>,
-    /// The document at the root, with its bytes, and the client that read it.
-    root: OnceLock<(Root, Vec<u8>, usize)>,
+    mirrors: Vec<Target>,
+    registry: Target,
+    options: Options,
+    /// `None` before anything is read.
+    found: OnceLock<Found>,
     /// The manifest that was read last, for an image that is read twice.
     last: Mutex<Option<(Digest, Vec<u8>)>>,
     limit: u64,
-    /// The number of images that are read at the same time.
-    readers: usize,
+}
+
+/// The document at the root, and the client that read it.
+#[derive(Debug)]
+struct Found {
+    root: Root,
+    bytes: Vec<u8>,
+    client: Client,
 }
 
 impl Remote {
@@ -54,56 +62,56 @@ impl Remote {
     /// certificates cannot be read, or if the registry is blocked.
     pub fn new(image: &ImageReference, options: &Options) -> Result<Self, Error> {
         let endpoints = options.rules()?.endpoints(image)?;
-        Self::from_places(&endpoints, options)
+        Self::from_endpoints(&endpoints, options)
     }
 
     /// Prepares to read an image from the first of these places that has it.
-    pub(crate) fn from_places(places: &[Endpoint], options: &Options) -> Result<Self, Error> {
-        let clients = places.iter().map(|endpoint| Client::new(endpoint, "pull", options));
+    pub(crate) fn from_endpoints(endpoints: &Endpoints, options: &Options) -> Result<Self, Error> {
+        let target = |endpoint| Target::new(endpoint, options);
         Ok(Self {
-            clients: clients.collect::<Result<_, _>>()?,
-            root: OnceLock::new(),
+            mirrors: endpoints.mirrors.iter().map(target).collect::<Result<_, _>>()?,
+            registry: target(&endpoints.registry)?,
+            options: options.clone(),
+            found: OnceLock::new(),
             last: Mutex::default(),
             limit: unlade_oci::limit::JSON,
-            readers: options.readers.max(1),
         })
     }
 
     /// Returns the name of the image at the place from which it is read: a mirror, or the registry
     /// itself. Returns `None` before anything is read.
     pub fn place(&self) -> Option<&ImageReference> {
-        let (_, _, at) = self.root.get()?;
-        self.clients.get(*at).map(|client| &client.image)
+        self.found.get().map(|found| &found.client.image)
     }
 
-    /// Requests the root from the first place that has it.
-    fn read_root(&self) -> Result<&(Root, Vec<u8>, usize), Error> {
-        if let Some(root) = self.root.get() {
-            return Ok(root);
+    /// Requests the root from the first place that has it, unless this was done.
+    fn find(&self) -> Result<&Found, Error> {
+        if let Some(found) = self.found.get() {
+            return Ok(found);
         }
-        let mut failures = Vec::new();
-        for (at, client) in self.clients.iter().enumerate() {
-            match self.fetch_root(client) {
-                Ok((root, bytes)) => return Ok(self.root.get_or_init(|| (root, bytes, at))),
-                Err(error) if at + 1 < self.clients.len() => {
-                    failures.push(format!("{}: {}", client.image, chain(&error)));
-                }
-                Err(error) if failures.is_empty() => return Err(error),
+        let found = self.request_anywhere()?;
+        Ok(self.found.get_or_init(|| found))
+    }
+
+    fn request_anywhere(&self) -> Result<Found, Error> {
+        let mut mirrors = Vec::new();
+        for mirror in &self.mirrors {
+            match self.request_root(mirror) {
+                Ok(found) => return Ok(found),
                 Err(error) => {
-                    return Err(Error::Mirrors { mirrors: failures, source: Box::new(error) });
+                    mirrors.push(format!("{}: {}", mirror.endpoint.image, chain(&error)));
                 }
             }
         }
-        // The list always contains the registry itself, so this is not reached.
-        Err(Error::Reference { image: String::new() })
+        self.request_root(&self.registry).map_err(|error| match mirrors.as_slice() {
+            [] => error,
+            _ => Error::Mirrors { mirrors, source: Box::new(error) },
+        })
     }
 
-    /// Returns the root, and the client that read it.
-    fn chosen(&self) -> Result<(&Root, &[u8], &Client), Error> {
-        let (root, bytes, at) = self.read_root()?;
-        let client = self.clients.get(*at);
-        let client = client.ok_or_else(|| Error::Reference { image: String::new() })?;
-        Ok((root, bytes, client))
+    /// Returns the number of images that are read at the same time.
+    fn readers(&self) -> usize {
+        self.options.readers.max(1)
     }
 
     /// Requests a manifest or an index.
@@ -114,8 +122,7 @@ impl Remote {
         what: &str,
     ) -> Result<(HeaderMap, Vec<u8>), Error> {
         let url = client.url(&format!("manifests/{reference}"));
-        let ask = Ask { method: "GET", url: &url, what, accept: DOCUMENTS, from: 0, size: 0 };
-        let answer = client.ask(&ask)?;
+        let answer = client.ask(&Request::get(&url, what).accept(DOCUMENTS))?;
         let mut answer = client.expect(answer, &[200], what)?;
         let headers = std::mem::take(answer.headers_mut());
         let body = answer.body_mut().with_config().limit(self.limit).read_to_vec();
@@ -128,11 +135,12 @@ impl Remote {
         Ok((headers, body))
     }
 
-    fn fetch_root(&self, client: &Client) -> Result<(Root, Vec<u8>), Error> {
+    fn request_root(&self, target: &Target) -> Result<Found, Error> {
+        let client = Client::open(target, "pull", &self.options)?;
         let image = &client.image;
         let reference = image.digest().or(image.tag()).unwrap_or(DEFAULT_TAG);
         let what = format!("image {image}");
-        let (headers, bytes) = self.document(client, reference, &what)?;
+        let (headers, bytes) = self.document(&client, reference, &what)?;
         let invalid = |problem: String| Error::Invalid { what: what.clone(), problem };
         let computed = digest::sha256(&bytes).map_err(|error| invalid(error.to_string()))?;
         let digest: Digest = match image.digest() {
@@ -152,22 +160,23 @@ impl Remote {
         let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let media_type = media_type.and_then(|text| text.split(';').next()).map(str::trim);
         let media_type = media_type.filter(|text| !GENERIC.contains(text)).map(str::to_owned);
-        Ok((Root { digest, size: bytes.len() as u64, media_type }, bytes))
+        let root = Root { digest, size: bytes.len() as u64, media_type };
+        Ok(Found { root, bytes, client })
     }
 }
 
 impl Origin for Remote {
     fn root(&self) -> Result<Root, Box<dyn StdError + Send + Sync>> {
-        Ok(self.chosen()?.0.clone())
+        Ok(self.find()?.root.clone())
     }
 
     fn open(&self, part: &Part<'_>) -> Result<Box<dyn Read + '_>, Box<dyn StdError + Send + Sync>> {
         let digest = part.digest;
-        let (root, bytes, client) = self.chosen()?;
+        let Found { root, bytes, client } = self.find()?;
         match part.kind {
             Kind::Manifest => {
                 if root.digest == *digest {
-                    return Ok(Box::new(bytes));
+                    return Ok(Box::new(bytes.as_slice()));
                 }
                 let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
                 let known = last().as_ref().filter(|(of, _)| of == digest).cloned();
@@ -204,14 +213,14 @@ impl Origin for Remote {
     /// Reads blobs into the cache at the same time, as far as they may fill it. Without a cache,
     /// nothing but memory could hold them.
     fn prepare(&self, parts: &[Part<'_>]) {
-        let Ok((_, _, client)) = self.chosen() else { return };
+        let Ok(Found { client, .. }) = self.find() else { return };
         let Some(cache) = &client.cache else { return };
         let transfers = self.max_readers();
         // With a single transfer, reading in advance saves no time.
         if transfers == 1 {
             return;
         }
-        let mut left = cache.max_size() / self.readers as u64;
+        let mut left = cache.max_size() / self.readers() as u64;
         let mut seen = HashSet::new();
         let mut wanted = Vec::new();
         for part in parts {
@@ -226,7 +235,7 @@ impl Origin for Remote {
             return;
         }
         // The first error stops this. The reader of the image encounters it again, and reports it.
-        _ = parallel::each(&wanted, transfers, |part, turn| {
+        _ = unlade_parallel::each(&wanted, transfers, |part, turn| {
             let mut blob = turn.reader(self.open(part)?);
             let mut buffer = vec![0; 16 << 10];
             while !cache.has_failed() {
@@ -239,6 +248,6 @@ impl Origin for Remote {
     }
 
     fn max_readers(&self) -> usize {
-        (TRANSFERS / self.readers).max(1)
+        (TRANSFERS / self.readers()).max(1)
     }
 }

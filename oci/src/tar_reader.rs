@@ -134,7 +134,7 @@ pub(crate) fn each_within<R: Read, E: From<io::Error>>(
     budget: &Budget,
     visit: impl FnMut(&mut Entry<'_, R>) -> Result<(), E>,
 ) -> Result<(), E> {
-    walk(Tape { reader, position: 0, skip: read_over, budget, left: 0 }, visit)
+    walk(TarReader { reader, position: 0, skip: read_over, budget, left: 0 }, visit)
 }
 
 /// Does the same as [`each_within`], but seeks over the data that `visit` does not read.
@@ -143,7 +143,7 @@ pub(crate) fn each_seeking<R: Read + Seek, E: From<io::Error>>(
     budget: &Budget,
     visit: impl FnMut(&mut Entry<'_, R>) -> Result<(), E>,
 ) -> Result<(), E> {
-    walk(Tape { reader, position: 0, skip: seek_over, budget, left: 0 }, visit)
+    walk(TarReader { reader, position: 0, skip: seek_over, budget, left: 0 }, visit)
 }
 
 /// Reads the first block of `reader`, or fewer bytes at its end.
@@ -161,17 +161,17 @@ pub(crate) fn is_tar(start: &[u8]) -> bool {
 }
 
 fn walk<R: Read, E: From<io::Error>>(
-    mut tape: Tape<'_, R>,
+    mut tar: TarReader<'_, R>,
     mut visit: impl FnMut(&mut Entry<'_, R>) -> Result<(), E>,
 ) -> Result<(), E> {
-    while let Some(Found { path, kind, link, size }) = tape.next()? {
-        tape.budget.count_entry()?;
-        let offset = tape.position;
-        let data = tape.reader.by_ref().take(size);
+    while let Some(Found { path, kind, link, size }) = tar.next()? {
+        tar.budget.count_entry()?;
+        let offset = tar.position;
+        let data = tar.reader.by_ref().take(size);
         let mut entry = Entry { path, kind, link, size, offset, data };
         visit(&mut entry)?;
         let left = entry.data.limit();
-        tape.skip_data(size, left)?;
+        tar.skip_data(size, left)?;
     }
     Ok(())
 }
@@ -198,7 +198,7 @@ impl Pending {
     }
 }
 
-struct Tape<'b, R> {
+struct TarReader<'b, R> {
     reader: R,
     /// The offset in the stream, in bytes.
     position: u64,
@@ -208,7 +208,7 @@ struct Tape<'b, R> {
     left: u64,
 }
 
-impl<R: Read> Tape<'_, R> {
+impl<R: Read> TarReader<'_, R> {
     /// Reads the headers of the next entry. Returns `None` at the end.
     fn next(&mut self) -> io::Result<Option<Found>> {
         let position = self.position;

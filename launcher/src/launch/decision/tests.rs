@@ -109,20 +109,20 @@ fn kind(reason: Reason, may_inject: bool) -> &'static str {
     }
 }
 
-fn short(next: Next) -> String {
-    let then = match next.then {
-        Then::Fail => "fail",
-        Then::Retry => "retry",
-        Then::Inject => "inject",
+fn short(decision: Decision) -> String {
+    let continuation = match decision.continuation {
+        Continuation::Fail => "fail",
+        Continuation::Retry => "retry",
+        Continuation::Inject => "inject",
     };
-    let record = if next.record { "r" } else { "" };
-    let end = match next.end_job {
+    let record = if decision.record { "r" } else { "" };
+    let end = match decision.end_job {
         EndJob::Never => "",
         EndJob::BeforeRecording => "E",
         EndJob::AfterRecording => "e",
     };
     let dot = if record.len() + end.len() > 0 { "." } else { "" };
-    format!("{then}{dot}{record}{end}")
+    format!("{continuation}{dot}{record}{end}")
 }
 
 #[test]
@@ -137,10 +137,10 @@ fn ending_ownership_and_reason_decide_what_follows() {
         .collect();
     let mut used = BTreeSet::new();
     for (name, ending) in [
-        ("fatal", Ending::Fatal),
-        ("retryable", Ending::Retryable),
-        ("late", Ending::DeadlineExceeded),
-        ("superseded", Ending::Superseded),
+        ("fatal", AttemptEnd::Fatal),
+        ("retryable", AttemptEnd::Retryable),
+        ("late", AttemptEnd::DeadlineExceeded),
+        ("superseded", AttemptEnd::Superseded),
     ] {
         for reason in Reason::ALL {
             for may_inject in [false, true] {
@@ -156,9 +156,9 @@ fn ending_ownership_and_reason_decide_what_follows() {
                 .into_iter()
                 .enumerate()
                 {
-                    let next = next(ending, ownership, reason, may_inject);
+                    let decision = decide(ending, ownership, reason, may_inject);
                     let expected = rows[row].1[column];
-                    assert_eq!(short(next), expected, "{head:?} {ownership:?}: {reason:?}");
+                    assert_eq!(short(decision), expected, "{head:?} {ownership:?}: {reason:?}");
                 }
             }
         }

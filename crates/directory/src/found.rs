@@ -20,7 +20,7 @@ pub(super) const SEARCH: OFlags = OFlags::RDONLY;
 
 /// A file of any kind that was found at a name in a folder.
 #[derive(Debug)]
-pub struct Place {
+pub struct FoundFile {
     pub(super) stat: Stat,
     /// Prevents the inode number from being reused. Links are read and folders are entered through
     /// it, so that nothing can replace them in the meantime. Only Linux has such descriptors
@@ -28,7 +28,7 @@ pub struct Place {
     fd: Option<OwnedFd>,
 }
 
-impl Place {
+impl FoundFile {
     /// Finds `name` in `folder`. Does not follow a link.
     #[cfg(target_os = "linux")]
     pub(super) fn find(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Self, Errno> {
@@ -42,7 +42,7 @@ impl Place {
         Self::find_portably(folder, name)
     }
 
-    /// Finds `name` in `folder` as [`Place::find`] does, on systems without `O_PATH`. On Linux,
+    /// Finds `name` in `folder` as [`FoundFile::find`] does, on systems without `O_PATH`. On Linux,
     /// only tests use it.
     #[cfg(any(test, not(target_os = "linux")))]
     pub(super) fn find_portably(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Self, Errno> {
@@ -50,7 +50,7 @@ impl Place {
         Ok(Self { stat, fd: None })
     }
 
-    /// Returns the place of a file that was opened with [`SEARCH`].
+    /// Returns a file that was opened with [`SEARCH`].
     pub(super) fn from_fd(fd: OwnedFd) -> Result<Self, Errno> {
         Ok(Self { stat: fstat(&fd)?, fd: Some(fd) })
     }

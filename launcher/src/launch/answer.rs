@@ -1,5 +1,5 @@
-//! The requests that end a failed attempt: they collect and record the evidence, and end the Job in
-//! place. The [course](super::course) of the attempt decides which of them are sent.
+//! Answers the questions of the [course](super::course) of an attempt with requests: they collect and
+//! record the evidence of a failure, and end the Job in place.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use unlade_diagnose::{MAX_LOG_LINES, classify_pod, classify_pull_secret};
 
 use super::Launch;
 use super::attempt::LaunchBaseline;
-use super::course::recording::{Progress, Recording, Returned};
+use super::course::recording::{NextRequest, Recording, Returned};
 use super::course::{Answer, Question};
+use super::decision::{AttemptEnd, decide};
 use super::judge::condition::ENDED;
 use super::judge::{Attempt, Written};
-use super::next::{Ending, next};
 use super::watch::Seen;
 use crate::call::{Reply, Retrier};
 use crate::object::ttl;
@@ -67,7 +67,7 @@ impl Launch<'_> {
         failure: Failure,
     ) -> Failure {
         let is_alone = matches!(self.find_running_job(baseline, jobs), Ok(None));
-        let record = next(Ending::Fatal, None, failure.reason, false).record;
+        let record = decide(AttemptEnd::Fatal, None, failure.reason, false).record;
         let recording =
             Recording::new(&self.plan, baseline, None, failure.clone(), record && is_alone);
         self.record_failure(recording, &Seen::default()).await.err().unwrap_or(failure)
@@ -121,7 +121,7 @@ impl Launch<'_> {
     /// Returns the failure that includes the kubelet's event about a pull secret. The event may
     /// come after the failure that it explains.
     async fn unretrieved_pull_secret(&self, failure: &Failure) -> Option<Failure> {
-        let name = failure.evidence.object.as_ref()?.strip_prefix("pod/")?;
+        let name = failure.evidence.object.as_ref()?.pod_name()?;
         let retrier = Retrier::new(&self.report, TIMEOUT);
         let (pods, events) = (self.api::<Pod>(), self.api::<Event>());
         let doing = format!("read Pod {name}");
@@ -140,7 +140,7 @@ impl Launch<'_> {
         else {
             return failure;
         };
-        let Some(pod) = object.strip_prefix("pod/") else { return failure };
+        let Some(pod) = object.pod_name() else { return failure };
         let params = LogParams {
             container: Some(container.clone()),
             tail_lines: i64::try_from(MAX_LOG_LINES).ok(),
@@ -167,24 +167,24 @@ impl Launch<'_> {
         let mut returned = None;
         loop {
             returned = Some(match recording.step(seen, returned.take()) {
-                Progress::ReadConfigMap => {
+                NextRequest::ReadConfigMap => {
                     let doing = format!("read ConfigMap {name}");
                     Returned::ConfigMap(retrier.send(&doing, || api.get(name)).await)
                 }
-                Progress::ReadSeal(found) => {
+                NextRequest::ReadSeal(found) => {
                     let seal = self.read_seal(&found).await;
                     Returned::Seal(found, seal)
                 }
-                Progress::ReadNamespace => {
+                NextRequest::ReadNamespace => {
                     Returned::Namespace { is_terminating: self.is_namespace_terminating().await }
                 }
-                Progress::Patch(patch) => {
+                NextRequest::Patch(patch) => {
                     let (patch, params) = (Patch::Merge(patch), PatchParams::default());
                     let doing = format!("annotate ConfigMap {name}");
                     let request = || api.patch(name, &params, &patch);
                     Returned::Patch(retrier.send(&doing, request).await)
                 }
-                Progress::Done(result) => return result,
+                NextRequest::Done(result) => return result,
             });
         }
     }

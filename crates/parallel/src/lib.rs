@@ -1,9 +1,28 @@
-//! [`each`]: work on several items at the same time.
+//! Works on several items at the same time, in threads, and returns the results in the order of the
+//! items. So neither results nor errors depend on the speed of the threads.
+//!
+//! ```
+//! let squares = unlade_parallel::map(&[1, 2, 3], 2, |item| item * item);
+//! assert_eq!(squares, [1, 4, 9]);
+//!
+//! let parsed = unlade_parallel::each(&["1", "a", "3"], 2, |item, _| item.parse::<u8>());
+//! assert_eq!(parsed.len(), 2);
+//! assert_eq!(parsed[0], Ok(1));
+//! assert!(parsed[1].is_err());
+//! ```
 
+use std::convert::Infallible;
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
+
+/// Calls `work` for each item, in up to `limit` threads, and returns the results in the order of the
+/// items.
+pub fn map<T: Sync, R: Send>(items: &[T], limit: usize, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let results = each(items, limit, |item, _| Ok::<_, Infallible>(work(item)));
+    results.into_iter().map(|Ok(result)| result).collect()
+}
 
 /// Calls `work` for each item, in up to `limit` threads, and returns the results in the order of the
 /// items, up to and including the first failure.
@@ -104,6 +123,15 @@ mod tests {
         assert_eq!(results, [10, 20, 30, 40, 50, 60].map(Ok));
         assert_eq!(count.into_inner().unwrap().1, 3);
         assert_eq!(each(&[0; 0], 3, |_, _| Err::<(), _>(())), []);
+    }
+
+    #[test]
+    fn results_of_a_function_that_cannot_fail_are_in_order() {
+        let items: Vec<_> = (0..1_000).collect();
+        let doubled: Vec<_> = items.iter().map(|item| item * 2).collect();
+        for limit in [0, 1, 2, 7] {
+            assert_eq!(map(&items, limit, |item| item * 2), doubled);
+        }
     }
 
     #[test]

@@ -1,0 +1,107 @@
+//! Reports the problems of a catalog, and decides whether they are accepted.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use unlade_catalog::{Problem, Rule, Severity};
+use unlade_catalog_directory::Reading;
+use unlade_text as text;
+
+use crate::{
+    error::{self, Error},
+    screen::{Palette, Screen},
+};
+
+/// Writes the problems of a catalog to standard error.
+pub(super) fn note_problems(problems: &[Problem], screen: &Screen) {
+    for line in format_problems(problems, &screen.err).lines() {
+        error::note(line);
+    }
+}
+
+/// Writes the problems of a catalog to standard error, and returns an error if it is invalid.
+pub(super) fn accept(reading: &Reading, name: &Path, screen: &Screen) -> Result<(), Error> {
+    note_problems(&reading.problems, screen);
+    judge(&reading.problems, &name.display().to_string(), false)
+}
+
+/// Returns an error if one of the problems of a catalog is an error. If so, writes all of them to
+/// standard error.
+pub(super) fn refuse_errors(
+    problems: &[Problem],
+    name: &str,
+    screen: &Screen,
+) -> Result<(), Error> {
+    let verdict = judge(problems, name, false);
+    if verdict.is_err() {
+        note_problems(problems, screen);
+    }
+    verdict
+}
+
+/// Returns an error if one of the problems of the catalog that a command would write is an error.
+/// Writes the problems to standard error; if none is an error, only those that are not `known` from
+/// the catalog that the command has read.
+pub(super) fn accept_result(
+    mut problems: Vec<Problem>,
+    known: &[Problem],
+    screen: &Screen,
+) -> Result<(), Error> {
+    let verdict = judge(&problems, "that would be written", false);
+    if verdict.is_ok() {
+        let known: BTreeSet<_> = known.iter().map(|it| &it.message).collect();
+        problems.retain(|it| !known.contains(&it.message));
+    }
+    note_problems(&problems, screen);
+    verdict
+}
+
+/// Returns the error of a catalog with these problems that is invalid, or that `--strict` refuses.
+pub(super) fn judge(problems: &[Problem], name: &str, strict: bool) -> Result<(), Error> {
+    let count = |severity| problems.iter().filter(|it| it.severity == severity).count();
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let is_limit = problems
+        .iter()
+        .any(|problem| problem.rule == Rule::Limit && problem.severity == Severity::Error);
+    match (errors, warnings) {
+        (0, 0) => Ok(()),
+        (0, _) if !strict => Ok(()),
+        (0, warnings) => Err(Error::Warnings(warnings)),
+        _ => Err(Error::InvalidCatalog { name: name.to_owned(), errors, warnings, is_limit }),
+    }
+}
+
+/// Formats each problem with its place and a hint.
+pub(super) fn format_problems(problems: &[Problem], palette: &Palette) -> String {
+    let mut report = String::new();
+    for problem in problems {
+        let (label, style) = match problem.severity {
+            Severity::Error => ("error", palette.error),
+            Severity::Warning => ("warning", palette.warning),
+        };
+        let Problem { place, rule, message, .. } = problem;
+        let line = format!("{message}{} [{}]", describe_subject(problem), rule.name());
+        _ = writeln!(
+            report,
+            "{}: {style}{label}{style:#}: {}",
+            text::line(&place.to_string()),
+            text::line(&line)
+        );
+        let style = palette.hint;
+        _ = writeln!(report, "  {style}hint{style:#}: {}", rule.remedy());
+    }
+    report
+}
+
+/// Returns the package, channel and bundle of a problem, unless its message names them.
+fn describe_subject(problem: &Problem) -> String {
+    let subjects =
+        [("package", &problem.package), ("channel", &problem.channel), ("bundle", &problem.bundle)];
+    let texts: Vec<_> = subjects
+        .into_iter()
+        .filter(|(_, name)| !name.is_empty() && !problem.message.contains(*name))
+        .map(|(what, name)| format!("{what} {name}"))
+        .collect();
+    if texts.is_empty() { String::new() } else { format!(" ({})", texts.join(", ")) }
+}

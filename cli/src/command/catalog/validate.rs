@@ -1,0 +1,67 @@
+//! `unlade catalog validate`.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use unlade_catalog::Problem;
+use unlade_catalog_directory::Reading;
+
+use super::{judge, problem::format_problems, read, sarif};
+use crate::{
+    args::{Report, Validate},
+    error::Error,
+    output::{self, Documents, Form},
+    screen::Screen,
+    summary,
+};
+
+/// Validates a catalog, and writes a report.
+pub(super) fn run(args: Validate, screen: &Screen) -> Result<(), Error> {
+    let Validate { catalog, output, strict, images } = args;
+    let reading = read(&catalog, &images.resolve()?)?;
+    let verdict = judge(&reading.problems, &catalog.display().to_string(), strict);
+    let write = |document: &Value| {
+        let mut documents = Documents::new(Form::Json, output::stdout());
+        documents.write(document).and_then(|()| documents.finish())
+    };
+    match output {
+        Report::Text => output::print(format_text(&reading, verdict.is_ok(), screen).as_bytes()),
+        Report::Json => write(&format_json(&reading, verdict.as_ref().err())),
+        Report::Sarif => write(&sarif::format(&reading.problems)),
+    }
+    .map_err(Error::Output)?;
+    verdict
+}
+
+fn format_text(reading: &Reading, is_accepted: bool, screen: &Screen) -> String {
+    let mut report = format_problems(&reading.problems, &screen.out);
+    if is_accepted {
+        let catalog = &reading.catalog;
+        _ = writeln!(
+            report,
+            "valid: {}, {} and {} in {}",
+            summary::count(catalog.packages.len(), "package"),
+            summary::count(catalog.channels.len(), "channel"),
+            summary::count(catalog.bundles.len(), "bundle"),
+            summary::count(reading.n_files, "file")
+        );
+    }
+    report
+}
+
+/// Returns the fields `passed` and `error` of `opm validate -o json`, and all problems.
+fn format_json(reading: &Reading, error: Option<&Error>) -> Value {
+    let problem = |problem: &Problem| {
+        let mut value = json!(problem);
+        if let Some(fields) = value.as_object_mut() {
+            fields.insert("remedy".to_owned(), json!(problem.rule.remedy()));
+        }
+        value
+    };
+    let problems: Vec<_> = reading.problems.iter().map(problem).collect();
+    let mut report = json!({"passed": error.is_none(), "problems": problems});
+    if let (Some(error), Some(fields)) = (error, report.as_object_mut()) {
+        fields.insert("error".to_owned(), json!({"message": error.to_string()}));
+    }
+    report
+}
