@@ -168,7 +168,7 @@ pub fn read(root: &Path, limits: &Limits) -> Result<Reading, Error> {
         root,
         limits,
         &Texts::new(),
-        |path, file| File::read(path, file, &limits.catalog),
+        |path, file, _| File::read(path, file, &limits.catalog),
         Catalog::validate,
     )
 }
@@ -178,7 +178,8 @@ pub fn read(root: &Path, limits: &Limits) -> Result<Reading, Error> {
 /// fixed order. The problems are those that prevent upstream from loading the catalog, and warnings
 /// ([`Catalog::loading_problems`]); the catalog in the result is empty.
 ///
-/// Only one document for each thread is in memory at a time.
+/// If there are fewer files than threads, other threads call `visit`. At most three documents of each
+/// file are in memory at a time.
 ///
 /// # Errors
 ///
@@ -188,7 +189,9 @@ pub fn read_each(
     limits: &Limits,
     visit: impl Fn(Meta, &Place) + Sync,
 ) -> Result<Reading, Error> {
-    let read = |path: &str, file: Input<'_>| File::read_each(path, file, &limits.catalog, &visit);
+    let read = |path: &str, file: Input<'_>, has_idle_thread| {
+        pass(&visit, has_idle_thread, |visit| File::read_each(path, file, &limits.catalog, visit))
+    };
     walk(root, limits, &Texts::new(), read, Catalog::loading_problems)
 }
 
@@ -237,7 +240,9 @@ fn read_changed(
     changed: &Texts,
     visit: impl Fn(Meta, &Place) + Sync,
 ) -> Result<Reading, Error> {
-    let read = |path: &str, file: Input<'_>| File::read_with(path, file, &limits.catalog, &visit);
+    let read = |path: &str, file: Input<'_>, has_idle_thread| {
+        pass(&visit, has_idle_thread, |visit| File::read_with(path, file, &limits.catalog, visit))
+    };
     walk(root, limits, changed, read, Catalog::validate)
 }
 
@@ -245,12 +250,13 @@ fn walk<'t>(
     root: &Path,
     limits: &Limits,
     changed: &'t Texts,
-    read: impl Fn(&str, Input<'t>) -> File + Sync,
+    read: impl Fn(&str, Input<'t>, bool) -> File + Sync,
     check: impl Fn(&Catalog) -> Vec<Problem>,
 ) -> Result<Reading, Error> {
     let opened = Opened::new(root, limits, changed)?;
+    let has_idle_thread = opened.files().len() < limits.threads;
     let read = |path: &String| match opened.open(path) {
-        Ok(file) => read(path, file),
+        Ok(file) => read(path, file, has_idle_thread),
         Err(message) => File::unreadable(path, message),
     };
     let mut catalog = Catalog::default();
@@ -259,6 +265,20 @@ fn walk<'t>(
     }
     let problems = locate(check(&catalog), |path| opened.open(path), limits);
     Ok(Reading { catalog, problems, n_files: opened.files().len() })
+}
+
+/// Calls `read` with a function that passes a meta to `visit`: in another thread if one is idle, so
+/// that a single file uses two.
+fn pass(
+    visit: &(impl Fn(Meta, &Place) + Sync),
+    has_idle_thread: bool,
+    read: impl FnOnce(&mut dyn FnMut(Meta, &Place)) -> File,
+) -> File {
+    if !has_idle_thread {
+        return read(&mut |meta, place| visit(meta, place));
+    }
+    let consume = |(meta, place): (Meta, Place)| visit(meta, &place);
+    unlade_parallel::pipe(consume, |pass| read(&mut |meta, place| pass((meta, place.clone()))))
 }
 
 /// Sets the lines of the problems, and sorts them.

@@ -7,12 +7,12 @@ use tempfile::SpooledTempFile;
 use unlade_catalog::{Place, Rank};
 
 /// The size up to which the texts are in memory, in bytes.
-const MEMORY: usize = 8 << 20;
+const MEMORY: usize = 1 << 20;
 
 /// The texts of metas, which several threads add in any order. They are returned in the order of
 /// `opm render`.
 ///
-/// Up to 8 MiB of texts are in memory, and more than that in a temporary file without a name. Apart
+/// Up to 1 MiB of texts is in memory, and more than that in a temporary file without a name. Apart
 /// from the texts, the memory for each meta is that of its names.
 #[derive(Debug)]
 pub struct Store {

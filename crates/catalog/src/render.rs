@@ -4,6 +4,8 @@ mod bundle;
 
 pub use bundle::{Error as BundleError, Rendered, Source, Summary, bundle};
 
+use std::fmt::Write as _;
+
 use unlade_bundle::typed::field;
 use unlade_yaml::{
     self as yaml, Limits, Scalars,
@@ -58,55 +60,58 @@ pub fn render(meta: &Meta, migration: Migration, limits: &Limits) -> Result<Stri
         Migration::None => None,
         Migration::CsvMetadata => migrate(bundle, limits)?,
     };
-    let properties = properties(bundle, metadata.as_deref());
-    let images = related_images(bundle);
     let mut json = String::new();
     shape::write_fields(shape::BUNDLE.fields(), &mut json, |field, out| match field.name {
-        "properties" => write_list(&properties, out),
-        "relatedImages" => write_list(&images, out),
+        "properties" => write_properties(bundle, metadata.as_deref(), out),
+        "relatedImages" => write_list(&related_images(bundle), out, |image, out| {
+            shape::write(Some(*image), &shape::RELATED_IMAGE, out);
+        }),
         _ => shape::write_field(Some(bundle), field, out),
     });
     Ok(json)
 }
 
-fn write_list(items: &[String], out: &mut String) -> bool {
-    out.push('[');
-    out.push_str(&items.join(","));
-    out.push(']');
-    !items.is_empty()
-}
-
-/// Returns the properties in the order of `moveBundleObjectsToEndOfPropertySlices`. `metadata`
-/// replaces the objects.
-fn properties(bundle: Value<'_>, metadata: Option<&str>) -> Vec<String> {
+/// Appends the properties in the order of `moveBundleObjectsToEndOfPropertySlices`. `metadata`
+/// replaces the objects. Returns false if there are none.
+fn write_properties(bundle: Value<'_>, metadata: Option<&str>, out: &mut String) -> bool {
     let (mut others, mut objects) = (Vec::new(), Vec::new());
     for property in items(bundle, "properties") {
-        let kind = text(property, "type");
-        let list = match kind.as_str() {
-            BUNDLE_OBJECT if metadata.is_some() => continue,
-            BUNDLE_OBJECT | CSV_METADATA => &mut objects,
-            _ => &mut others,
-        };
-        let mut json = String::new();
-        shape::write(Some(property), &shape::PROPERTY, &mut json);
-        list.push(json);
+        match text(property, "type").as_str() {
+            BUNDLE_OBJECT if metadata.is_some() => {}
+            BUNDLE_OBJECT | CSV_METADATA => objects.push(property),
+            _ => others.push(property),
+        }
     }
     others.append(&mut objects);
-    others.extend(metadata.map(|json| format!(r#"{{"type":"{CSV_METADATA}","value":{json}}}"#)));
-    others
+    let mut is_written = write_list(&others, out, |property, out| {
+        shape::write(Some(*property), &shape::PROPERTY, out);
+    });
+    if let Some(json) = metadata {
+        out.pop();
+        out.push_str(if is_written { "," } else { "" });
+        let _ = write!(out, r#"{{"type":"{CSV_METADATA}","value":{json}}}]"#);
+        is_written = true;
+    }
+    is_written
 }
 
 /// Returns the related images in the order of their references. Equal references keep their order;
 /// upstream's sorting is not stable.
-fn related_images(bundle: Value<'_>) -> Vec<String> {
+fn related_images(bundle: Value<'_>) -> Vec<Value<'_>> {
     let mut images: Vec<_> = items(bundle, "relatedImages").collect();
     images.sort_by_cached_key(|image| text(*image, "image"));
-    let json = |image| {
-        let mut json = String::new();
-        shape::write(Some(image), &shape::RELATED_IMAGE, &mut json);
-        json
-    };
-    images.into_iter().map(json).collect()
+    images
+}
+
+/// Appends a list, whose items `write` appends. Returns false if it is empty.
+fn write_list<T>(items: &[T], out: &mut String, write: impl Fn(&T, &mut String)) -> bool {
+    out.push('[');
+    for (index, item) in items.iter().enumerate() {
+        out.push_str(if index == 0 { "" } else { "," });
+        write(item, out);
+    }
+    out.push(']');
+    !items.is_empty()
 }
 
 /// Returns the value of the `olm.csv.metadata` property to which the objects of a bundle are migrated

@@ -14,6 +14,7 @@
 use std::convert::Infallible;
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, SendError};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
@@ -61,6 +62,37 @@ pub fn each<T: Sync, R: Send, E: Send>(
     // Later items may have been complete before the failure.
     results.truncate(failed.into_inner().saturating_add(1));
     results.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Calls `produce` with a function that passes an item to `consume`. Another thread calls `consume`, in
+/// the order of the items, so both work at the same time.
+///
+/// An item is passed on once the one before it is consumed, so at most three items exist.
+///
+/// ```
+/// use std::sync::Mutex;
+///
+/// let lengths = Mutex::new(Vec::new());
+/// let consume = |line: &str| lengths.lock().unwrap().push(line.len());
+/// let n_lines = unlade_parallel::pipe(consume, |pass| "a\nbb".lines().map(pass).count());
+/// assert_eq!(n_lines, 2);
+/// assert_eq!(lengths.into_inner().unwrap(), [1, 2]);
+/// ```
+pub fn pipe<T: Send, R>(
+    consume: impl Fn(T) + Sync,
+    produce: impl FnOnce(&mut dyn FnMut(T)) -> R,
+) -> R {
+    let (sender, receiver) = mpsc::sync_channel(0);
+    let consume = &consume;
+    thread::scope(|scope| {
+        // If the system has no thread left, the receiver is dropped, and this thread consumes.
+        _ = thread::Builder::new().spawn_scoped(scope, || receiver.into_iter().for_each(consume));
+        produce(&mut move |item| {
+            if let Err(SendError(item)) = sender.send(item) {
+                consume(item);
+            }
+        })
+    })
 }
 
 /// The turn of an item in [`each`].
@@ -132,6 +164,16 @@ mod tests {
         for limit in [0, 1, 2, 7] {
             assert_eq!(map(&items, limit, |item| item * 2), doubled);
         }
+    }
+
+    #[test]
+    fn another_thread_consumes_the_items_in_order() {
+        let consumed = Mutex::new(Vec::new());
+        let consume = |item| consumed.lock().unwrap().push((thread::current().id(), item));
+        pipe(consume, |pass| (0..100).for_each(pass));
+        let consumed = consumed.into_inner().unwrap();
+        assert!(consumed.iter().map(|(_, item)| *item).eq(0..100));
+        assert!(consumed.iter().all(|(id, _)| *id != thread::current().id()));
     }
 
     #[test]

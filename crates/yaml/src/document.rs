@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 
 use super::error::{syntax, too_large};
+use super::find::find;
 use super::json::{self, Tree};
 use super::stream::{is_blank_or_comment, n_lines, terminated};
 use super::{Document, Error, Limits, Reader, Scalars};
@@ -239,7 +240,7 @@ impl<R: Read> Documents<R> {
         let mut searched = at;
         loop {
             let rest = self.rest().get(searched..).unwrap_or(&[]);
-            if let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
+            if let Some(end) = find(rest, |word| word.equal(b'\n')) {
                 return Ok(Some(searched + end + 1 - at));
             }
             searched = self.rest().len();

@@ -210,7 +210,9 @@ impl<'a> Value<'a> {
 
     /// Encodes the value as Go's `json.Marshal`, without a final newline.
     pub fn to_json(&self) -> String {
-        write::json(self.tree, self.node, Style::Marshal)
+        let mut json = String::new();
+        write::json(self.tree, self.node, Style::Marshal, &mut json);
+        json
     }
 
     /// Encodes the value as Go encodes a value that it has decoded into `interface{}`, with
@@ -225,7 +227,14 @@ impl<'a> Value<'a> {
     /// # Ok::<(), unlade_yaml::Error>(())
     /// ```
     pub fn to_float_json(&self) -> String {
-        write::json(self.tree, self.node, Style::Floats)
+        let mut json = String::new();
+        self.write_float_json(&mut json);
+        json
+    }
+
+    /// Appends the text of [`to_float_json`](Self::to_float_json) to `out`.
+    pub fn write_float_json(&self, out: &mut String) {
+        write::json(self.tree, self.node, Style::Floats, out);
     }
 
     fn fields(&self) -> &'a [Field] {

@@ -29,6 +29,7 @@ mod document;
 mod emit;
 mod error;
 mod event;
+mod find;
 pub mod json;
 mod locate;
 mod outline;

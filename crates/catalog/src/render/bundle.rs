@@ -97,8 +97,8 @@ pub fn bundle(source: &Source<'_>, migration: Migration) -> Result<Rendered, Err
             "name" => &name,
             "package" => source.package,
             "image" => source.image,
-            "properties" => return write_list(&properties, out),
-            _ => return write_list(&images, out),
+            "properties" => return write_list(&properties, out, |json, out| out.push_str(json)),
+            _ => return write_list(&images, out, |json, out| out.push_str(json)),
         };
         out.push_str(&quote(value));
         !field.is_optional || !value.is_empty()

@@ -16,7 +16,7 @@ pub(crate) fn write(value: Option<Value<'_>>, shape: &Shape, out: &mut String) {
         (Shape::Int(..), None) => out.push('0'),
         (Shape::Any | Shape::Bytes | Shape::List(_) | Shape::Map(_), None) => out.push_str("null"),
         (Shape::Text | Shape::Bool | Shape::Int(..) | Shape::Any, Some(value)) => {
-            out.push_str(&value.to_float_json());
+            value.write_float_json(out);
         }
         (Shape::Bytes, Some(value)) => {
             out.push('"');

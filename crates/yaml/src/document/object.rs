@@ -1,5 +1,7 @@
 //! Finds the end of a JSON object in a text that is still being read.
 
+use crate::find::find;
+
 /// The state of the search. It visits each byte once.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
@@ -16,15 +18,22 @@ impl Scan {
     /// begin neither. `text` is the text of the previous call, with more bytes at its end. Returns
     /// `None` if the end is not in `text`.
     pub(super) fn find_end(&mut self, text: &[u8]) -> Option<usize> {
-        for &byte in text.get(self.at..).unwrap_or(&[]) {
-            self.at += 1;
-            if self.is_in_string {
-                match byte {
-                    _ if self.is_escaped => self.is_escaped = false,
-                    b'\\' => self.is_escaped = true,
-                    b'"' => self.is_in_string = false,
-                    _ => {}
+        while let Some(&byte) = text.get(self.at) {
+            if self.is_in_string && !self.is_escaped {
+                let rest = text.get(self.at..).unwrap_or(&[]);
+                let run = find(rest, |word| word.equal(b'"') | word.equal(b'\\'));
+                self.at += run.unwrap_or(rest.len());
+                match text.get(self.at) {
+                    Some(b'"') => self.is_in_string = false,
+                    Some(_) => self.is_escaped = true,
+                    None => return None,
                 }
+                self.at += 1;
+                continue;
+            }
+            self.at += 1;
+            if self.is_escaped {
+                self.is_escaped = false;
                 continue;
             }
             match byte {

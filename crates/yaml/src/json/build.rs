@@ -152,6 +152,11 @@ impl Builder {
 
     pub(crate) fn string(&mut self, value: &str) -> NodeId {
         let span = self.text(value);
+        self.string_at(span)
+    }
+
+    /// Adds a string whose text is already stored.
+    pub(crate) fn string_at(&mut self, span: Span) -> NodeId {
         self.push(Node::String(span))
     }
 
@@ -164,9 +169,24 @@ impl Builder {
 
     /// Stores `value`, and returns its range.
     pub(crate) fn text(&mut self, value: &str) -> Span {
-        let start = place(self.tree.text.len());
+        let start = self.start_text();
         self.tree.text.push_str(value);
-        Span { start, len: place(value.len()) }
+        self.finish_text(start)
+    }
+
+    /// Returns the start of a text that is stored in parts, which the caller appends to
+    /// [`text_mut`](Self::text_mut).
+    pub(super) fn start_text(&self) -> usize {
+        self.tree.text.len()
+    }
+
+    pub(super) fn text_mut(&mut self) -> &mut String {
+        &mut self.tree.text
+    }
+
+    /// Returns the range of a text that is complete.
+    pub(super) fn finish_text(&self, start: usize) -> Span {
+        Span { start: place(start), len: place(self.tree.text.len() - start) }
     }
 
     /// Adds an array of the values from index `from`, which are removed from `items`.

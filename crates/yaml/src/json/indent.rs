@@ -1,6 +1,6 @@
 //! Indents JSON as Go's `json.Indent` does.
 
-use crate::{Error, error::output_too_large};
+use crate::{Error, error::output_too_large, find::find};
 
 /// Indents compact JSON, as `SetIndent("", unit)` of Go's `json.Encoder` does. The result has no
 /// final line break. Text that is not valid JSON does not become valid. `limit` is the maximum size
@@ -24,9 +24,14 @@ pub fn indent(json: &str, unit: &str, limit: usize) -> Result<String, Error> {
     let check = |out: &String| {
         if out.len() > limit { Err(output_too_large(limit)) } else { Ok(()) }
     };
-    let line = |out: &mut String, depth| {
+    let mut margin = String::new();
+    let mut line = |out: &mut String, depth| {
+        let len = unit.len() * depth;
+        if margin.len() < len {
+            margin.push_str(unit);
+        }
         out.push('\n');
-        out.extend(std::iter::repeat_n(unit, depth));
+        out.push_str(margin.get(..len).unwrap_or(""));
         check(out)
     };
     while let Some(&byte) = bytes.get(at) {
@@ -76,11 +81,13 @@ pub fn indent(json: &str, unit: &str, limit: usize) -> Result<String, Error> {
 /// Returns the length of the string at the start of `bytes`, with its quotes.
 fn string_len(bytes: &[u8]) -> usize {
     let mut at = 1;
-    while let Some(&byte) = bytes.get(at) {
-        match byte {
-            b'\\' => at += 2,
-            b'"' => return at + 1,
-            _ => at += 1,
+    while let Some(run) =
+        bytes.get(at..).and_then(|rest| find(rest, |word| word.equal(b'"') | word.equal(b'\\')))
+    {
+        at += run;
+        match bytes.get(at) {
+            Some(b'"') => return at + 1,
+            _ => at += 2,
         }
     }
     bytes.len()

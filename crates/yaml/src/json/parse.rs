@@ -1,6 +1,7 @@
 //! Parses JSON as Go's `encoding/json` does, into a [`Builder`].
 
-use super::{Builder, Field, Key, NodeId};
+use super::{Builder, Field, Key, NodeId, Span};
+use crate::find::{Word, find};
 
 /// An error that prevents a text from being parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +32,7 @@ pub(crate) fn parse(
     keeps_negative_zero: bool,
 ) -> Result<(Builder, NodeId, usize), Fault> {
     let builder = Builder::new(text.len());
-    let mut parser =
-        Parser { text, at: 0, builder, limit, keeps_negative_zero, scratch: String::new() };
+    let mut parser = Parser { text, at: 0, builder, limit, keeps_negative_zero };
     let root = parser.document()?;
     Ok((parser.builder, root, parser.at))
 }
@@ -44,7 +44,6 @@ struct Parser<'a> {
     /// The maximum memory for the tree, in bytes.
     limit: usize,
     keeps_negative_zero: bool,
-    scratch: String,
 }
 
 /// An open container, and the index of its first child.
@@ -137,8 +136,7 @@ impl Parser<'_> {
         if self.peek() != Some(b'"') {
             return Err(self.error("found no string as a key"));
         }
-        self.string()?;
-        let span = self.builder.text(&self.scratch);
+        let span = self.string()?;
         if self.peek() != Some(b':') {
             return Err(self.error("found no colon after a key"));
         }
@@ -148,10 +146,7 @@ impl Parser<'_> {
 
     fn scalar(&mut self) -> Result<NodeId, Fault> {
         match self.peek() {
-            Some(b'"') => {
-                self.string()?;
-                Ok(self.builder.string(&self.scratch))
-            }
+            Some(b'"') => self.string().map(|span| self.builder.string_at(span)),
             Some(b'-' | b'0'..=b'9') => self.number(),
             Some(b't') => self.literal(b"true").map(|()| self.builder.bool(true)),
             Some(b'f') => self.literal(b"false").map(|()| self.builder.bool(false)),
@@ -203,22 +198,20 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads a string into `scratch`.
-    fn string(&mut self) -> Result<(), Fault> {
+    /// Reads a string.
+    fn string(&mut self) -> Result<Span, Fault> {
         self.at += 1;
-        self.scratch.clear();
+        let start = self.builder.start_text();
         loop {
             let rest = self.text.get(self.at..).unwrap_or(&[]);
-            let run = rest
-                .iter()
-                .position(|&byte| byte == b'"' || byte == b'\\' || byte < b' ')
-                .unwrap_or(rest.len());
-            push_go_lossy(&mut self.scratch, rest.get(..run).unwrap_or(&[]));
+            let is_special = |word: Word| word.equal(b'"') | word.equal(b'\\') | word.below(b' ');
+            let run = find(rest, is_special).unwrap_or(rest.len());
+            push_go_lossy(self.builder.text_mut(), rest.get(..run).unwrap_or(&[]));
             self.at += run;
             match self.text.get(self.at) {
                 Some(b'"') => {
                     self.at += 1;
-                    return Ok(());
+                    return Ok(self.builder.finish_text(start));
                 }
                 Some(b'\\') => {
                     self.at += 1;
@@ -243,13 +236,13 @@ impl Parser<'_> {
             Some(b'u') => {
                 self.at += 1;
                 let c = self.unicode_escape()?;
-                self.scratch.push(c);
+                self.builder.text_mut().push(c);
                 return Ok(());
             }
             _ => return Err(self.error("found an unknown escape in a string")),
         };
         self.at += 1;
-        self.scratch.push(c);
+        self.builder.text_mut().push(c);
         Ok(())
     }
 
@@ -309,6 +302,10 @@ impl Parser<'_> {
 /// Appends `bytes` with each invalid byte replaced by U+FFFD. Unlike Go, `from_utf8_lossy` replaces
 /// a whole invalid sequence by one U+FFFD.
 fn push_go_lossy(out: &mut String, bytes: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        out.push_str(text);
+        return;
+    }
     for chunk in bytes.utf8_chunks() {
         out.push_str(chunk.valid());
         for _ in chunk.invalid() {

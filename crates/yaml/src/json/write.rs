@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Field, Key, Node, NodeId, Tree, float_text};
+use crate::find::{Word, find};
 
 /// A container that is being written.
 enum Open<'a> {
@@ -19,8 +20,8 @@ pub(super) enum Style {
     Floats,
 }
 
-pub(super) fn json(tree: &Tree, root: NodeId, style: Style) -> String {
-    let mut out = String::new();
+/// Appends the JSON of `root` to `out`.
+pub(super) fn json(tree: &Tree, root: NodeId, style: Style, out: &mut String) {
     let mut open: Vec<Open<'_>> = Vec::new();
     let mut next = Some(root);
     loop {
@@ -34,14 +35,14 @@ pub(super) fn json(tree: &Tree, root: NodeId, style: Style) -> String {
                     out.push('{');
                     open.push(Open::Object(tree.run_fields(run).iter()));
                 }
-                leaf => write_leaf(&mut out, tree, leaf, style),
+                leaf => write_leaf(out, tree, leaf, style),
             }
         }
         match open.last_mut() {
-            None => return out,
+            None => return,
             Some(Open::Array(items)) => {
                 if let Some(&id) = items.next() {
-                    comma(&mut out, '[');
+                    comma(out, '[');
                     next = Some(id);
                 } else {
                     out.push(']');
@@ -50,8 +51,8 @@ pub(super) fn json(tree: &Tree, root: NodeId, style: Style) -> String {
             }
             Some(Open::Object(fields)) => {
                 if let Some(field) = fields.next() {
-                    comma(&mut out, '{');
-                    write_key(&mut out, tree, field, style);
+                    comma(out, '{');
+                    write_key(out, tree, field, style);
                     out.push(':');
                     next = Some(field.value);
                 } else {
@@ -135,30 +136,18 @@ pub(super) fn mended(text: &str) -> String {
     out.replace('\u{fffd}', "\\ufffd")
 }
 
-/// Whether a string may contain each byte as it is. 0xe2 starts the two [separators](is_separator).
-#[expect(clippy::indexing_slicing, reason = "in a constant, a panic is an error of the compiler")]
-const IS_PLAIN: [bool; 256] = {
-    let mut is_plain = [true; 256];
-    let mut byte = 0;
-    while byte < 0x20 {
-        is_plain[byte] = false;
-        byte += 1;
-    }
-    let special = b"\"\\<>&\xe2";
-    let mut at = 0;
-    while at < special.len() {
-        is_plain[special[at] as usize] = false;
-        at += 1;
-    }
-    is_plain
-};
-
-/// Returns the position of the next byte from `at` on that may need an escape sequence.
+/// Returns the position of the next byte from `at` on that may need an escape sequence. 0xe2 starts
+/// the two [separators](is_separator).
 fn next_special(bytes: &[u8], at: usize) -> Option<usize> {
-    let rest = bytes.get(at..)?;
-    rest.iter()
-        .position(|&byte| !IS_PLAIN.get(usize::from(byte)).is_some_and(|&it| it))
-        .map(|n| at + n)
+    // `"` and `&` differ in the bit 4, and `<` and `>` in the bit 2.
+    let is_special = |word: Word| {
+        word.with(4).equal(b'&')
+            | word.with(2).equal(b'>')
+            | word.equal(b'\\')
+            | word.equal(0xe2)
+            | word.below(b' ')
+    };
+    find(bytes.get(at..)?, is_special).map(|n| at + n)
 }
 
 /// Encodes a string as Go does with `SetEscapeHTML(false)`.
