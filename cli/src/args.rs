@@ -71,7 +71,7 @@ static LONG_VERSION: LazyLock<String> =
 ///
 /// A bundle is the directory or image in which an operator for the Operator Lifecycle Manager is
 /// published. `launch` unpacks a bundle into a ConfigMap on a cluster, `unpack` does the same
-/// without a cluster, and `load` reads such ConfigMaps back. A catalog lists bundles; `catalog`
+/// without a cluster, and `load` reads such ConfigMaps. A catalog lists bundles; `catalog`
 /// checks and lists catalogs. Bundles and catalogs can be in a registry, and `copy` copies images
 /// between registries and files.
 #[derive(Debug, Parser)]
@@ -111,8 +111,8 @@ pub(crate) enum Command {
 
 /// Write the ConfigMap of a bundle
 ///
-/// On a terminal, a summary is shown. In a pipe, or with `--output yaml` or `--output json`, the
-/// ConfigMap itself is written, ready for `kubectl create -f -`. No cluster is changed.
+/// Shows a summary on a terminal. In a pipe, or with `--output yaml` or `--output json`, writes the
+/// ConfigMap itself, ready for `kubectl create -f -`. Does not change a cluster.
 #[derive(Debug, Group)]
 pub(crate) struct Unpack {
     /// A bundle directory, a bundle image, or a tar of the directory; `-` means standard input
@@ -155,7 +155,7 @@ pub(crate) struct Unpack {
     #[arg(long, value_name = "IMAGE", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub(crate) source_image: Option<String>,
 
-    /// Fail if the bundle loses anything, or if any part of it is invalid
+    /// Fail if any part of the bundle is dropped or invalid
     #[arg(long)]
     pub(crate) strict: bool,
 
@@ -192,7 +192,7 @@ pub(crate) struct Load {
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output: Format,
 
-    /// Fail if the bundle loses anything, or if any part of it is invalid
+    /// Fail if any part of the bundle is dropped or invalid
     #[arg(long)]
     pub(crate) strict: bool,
 
@@ -220,7 +220,7 @@ pub(crate) struct Completion {
 
 /// Write the man pages
 ///
-/// Without a directory, the page of the command itself is written to standard output.
+/// Without a directory, writes the page of the command itself to standard output.
 #[derive(Debug, Group)]
 pub(crate) struct Man {
     /// Directory for the pages of the command and its subcommands; created if it does not exist

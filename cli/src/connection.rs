@@ -208,8 +208,8 @@ fn withhold_credentials(config: &mut Config) {
         ..AuthInfo::default()
     };
     error::note(&format!(
-        "warning: {} is reached without TLS, so the credentials of the kubeconfig are not sent, as \
-         with kubectl",
+        "warning: the connection to {} does not use TLS, so the credentials of the kubeconfig are \
+         not sent, as with kubectl",
         config.cluster_url
     ));
 }

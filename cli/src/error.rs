@@ -43,14 +43,14 @@ pub(crate) enum Error {
         source: oci::Error,
     },
     /// The rules or the login for a registry were not read, or it is blocked.
-    #[error("failed to determine where to read {image} from")]
+    #[error("failed to determine the source of the image {image}")]
     Registry {
         image: String,
         #[source]
         source: unlade_registry::Error,
     },
     /// The login for a registry was not read, or nodes cannot use it.
-    #[error("failed to use the login for {registry}")]
+    #[error("failed to use the credentials for {registry}")]
     Login {
         registry: String,
         #[source]
@@ -63,10 +63,10 @@ pub(crate) enum Error {
     #[error("failed to determine the cache directory")]
     NoCacheFolder,
     /// No login exists for a registry.
-    #[error("no login for {registry} is stored on this machine")]
+    #[error("no credentials for {registry} are stored on this machine")]
     NoLogin { registry: String },
     /// An image was not copied.
-    #[error("failed to copy {image} to {destination}")]
+    #[error("failed to copy the image {image} to {destination}")]
     Copy {
         image: String,
         destination: String,
@@ -172,7 +172,7 @@ pub(crate) enum Error {
     #[error("failed to write a document")]
     Emit(#[source] unlade_yaml::Error),
     /// The name of a package cannot be the name of a folder.
-    #[error("the package {package} cannot be written: its name is not a valid folder name")]
+    #[error("the package {package} cannot be written: its name is not a valid directory name")]
     PackageFolder { package: String },
     /// No ConfigMap can hold the bundle.
     #[error(transparent)]
@@ -191,7 +191,7 @@ pub(crate) enum Error {
     #[error("{name} does not contain a bundle")]
     NoBundle { name: String },
     /// Some of several ConfigMaps were not loaded. Each failure is already reported.
-    #[error("{failed} of {all} ConfigMaps were not loaded")]
+    #[error("failed to load {failed} of {all} ConfigMaps")]
     Partly { failed: usize, all: usize, exit: Exit },
     /// `--strict` refuses the findings, which are already reported.
     #[error("{}, and --strict was given", finding_count(*.0))]

@@ -16,7 +16,7 @@ pub(crate) enum Error {
     /// The image is a file on this machine, such as `oci-archive:bundle.tar`.
     #[error(
         "the nodes pull the image, so it cannot be a file or directory on this machine; if this is \
-         the name of an image, write docker.io/library/{0}"
+         the name of an image, use docker.io/library/{0}"
     )]
     LocalImage(String),
 }

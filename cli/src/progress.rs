@@ -129,7 +129,7 @@ impl Progress {
     /// Returns the lines that show the progress, `elapsed` after the start.
     pub(crate) fn lines(&self, elapsed: Duration, turn: usize, palette: &Palette) -> Vec<Line> {
         let mut lines = Vec::new();
-        let suffix = if self.is_reused { ", which already holds the content" } else { "" };
+        let suffix = if self.is_reused { ", which already contains the content" } else { "" };
         let config_map = self.config_map.as_ref().map(|name| format!("{name}{suffix}"));
         for (name, fact) in [("configmap", config_map), ("strategy", self.strategy.clone())] {
             if let Some(fact) = fact {

@@ -149,6 +149,6 @@ pub(crate) fn retry_after(error: &kube::Error) -> Duration {
 /// Returns the failure of a request that was not answered within this time.
 fn timed_out(doing: &str, time: Duration) -> Failure {
     let seconds = time.as_secs();
-    let message = format!("failed to {doing}: the API server did not answer within {seconds} s");
+    let message = format!("failed to {doing}: the API server did not respond within {seconds} s");
     Failure::new(Reason::ApiUnreachable, message)
 }

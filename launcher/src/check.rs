@@ -53,7 +53,7 @@ pub enum Category {
     /// The request: images and options.
     Request,
     /// The permissions of the current user.
-    Rights,
+    Permissions,
     /// Admission of the objects by Pod Security, webhooks, policies and LimitRanges.
     Admission,
     /// The support for image volumes.
@@ -94,13 +94,13 @@ pub enum Outcome {
     Failed,
     /// The check was skipped, because it depends on a failed check or because the user lacks a
     /// permission.
-    #[serde(rename = "left-out")]
+    #[serde(rename = "skipped")]
     Skipped,
 }
 
 /// The categories that are checked only if the namespace exists and the request is valid.
 const DEPENDENT: [Category; 5] = [
-    Category::Rights,
+    Category::Permissions,
     Category::Admission,
     Category::Quota,
     Category::PullSecrets,
@@ -113,7 +113,7 @@ impl Category {
         match self {
             Self::KubernetesApi => "kubernetes-api",
             Self::Request => "request",
-            Self::Rights => "rights",
+            Self::Permissions => "permissions",
             Self::Admission => "admission",
             Self::ImageVolumes => "image-volumes",
             Self::Quota => "quota",
@@ -153,7 +153,7 @@ impl Launcher {
         let is_reached = !has_failed(&checks);
         checks.push(asked);
         let skipped =
-            |category| Topic(category, "all").left_out("skipped because of the failure above");
+            |category| Topic(category, "all").skipped("skipped, because an earlier check failed");
         let launches = async {
             match plan.filter(|_| is_reached) {
                 // Boxed because the future holds all requests at once.
@@ -265,7 +265,7 @@ impl Topic {
         self.check(Outcome::Failed, message)
     }
 
-    fn left_out(self, message: impl Into<String>) -> Check {
+    fn skipped(self, message: impl Into<String>) -> Check {
         self.check(Outcome::Skipped, message)
     }
 

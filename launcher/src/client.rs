@@ -95,7 +95,7 @@ impl Observer {
         };
         let status = response.status();
         Span::current().record("status", status.as_u16());
-        debug!(status = status.as_u16(), "answered");
+        debug!(status = status.as_u16(), "received a response");
         if status.is_success() {
             self.has_answered.store(true, Ordering::Relaxed);
             return Ok(response);
@@ -136,7 +136,7 @@ impl Observer {
         let words = excerpt::shorten(&words);
         kube::Error::Service(Box::new(Unreached {
             server: self.server.clone(),
-            cause: format!("the answer {status} does not come from an API server: {words:?}"),
+            cause: format!("the response {status} does not come from an API server: {words:?}"),
             is_untrusted: false,
         }))
     }
@@ -209,7 +209,7 @@ fn root(error: &kube::Error) -> String {
     }
     // The first limits connections in kube's client, and the second requests in a layer around it.
     if root.is::<tokio::time::error::Elapsed>() || root.is::<tower::timeout::error::Elapsed>() {
-        return "no answer in time".to_owned();
+        return "no response in time".to_owned();
     }
     match root.downcast_ref::<io::Error>() {
         Some(error) if error.kind() == io::ErrorKind::ConnectionRefused => {

@@ -78,7 +78,7 @@ mod tests {
     fn errors_that_do_not_concern_the_object_are_no_refusals() {
         let refusal = |code, said: &str| {
             let status = kube::core::Status::failure(said, "x").with_code(code);
-            Refusal::from_error(&kube::Error::Api(Box::new(status)), "create Pod")
+            Refusal::from_error(&kube::Error::Api(Box::new(status)), "create the Pod")
         };
         for code in [400, 403, 422] {
             assert!(matches!(refusal(code, "no"), Some(Refusal::Rejected(_))), "{code}");

@@ -134,7 +134,7 @@ impl Inventory {
 }
 
 pub(crate) fn object(namespace: &str, name: &str) -> String {
-    format!("ConfigMap {namespace}/{name}")
+    format!("the ConfigMap {namespace}/{name}")
 }
 
 pub(crate) fn foreign(namespace: &str, name: &str) -> Failure {

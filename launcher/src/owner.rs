@@ -42,8 +42,11 @@ pub async fn resolve(
     let object = send_for_value(&format!("get {owner}"), || api.get_metadata_opt(name)).await?;
     let uid = object.and_then(|object| object.metadata.uid);
     let Some(uid) = uid else {
-        let place =
-            if found.is_namespaced { format!(" in namespace {namespace}") } else { String::new() };
+        let place = if found.is_namespaced {
+            format!(" in the namespace {namespace}")
+        } else {
+            String::new()
+        };
         return Err(missing(format!("{owner} does not exist{place}")));
     };
     Ok(OwnerReference {

@@ -20,7 +20,7 @@ pub async fn read_pull_secret(
     name: &str,
 ) -> Result<SecretString, Failure> {
     let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
-    let doing = format!("read Secret {namespace}/{name}");
+    let doing = format!("read the Secret {namespace}/{name}");
     let found = send_for_value(&doing, || api.get_opt(name)).await?;
     let name = format!("{namespace}/{name}");
     unlade_diagnose::read_pull_secret(&name, found.as_ref()).map(Into::into)

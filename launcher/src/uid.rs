@@ -19,7 +19,7 @@ pub(crate) async fn is_assigned(
         return false;
     }
     let api: Api<Namespace> = Api::all(client.clone());
-    let doing = format!("read namespace {namespace}");
+    let doing = format!("read the namespace {namespace}");
     let answer = retrier.send(&doing, || api.get(namespace)).await;
     answer.ok().and_then(Reply::value).is_some_and(|namespace| assigns_uids(&namespace))
 }

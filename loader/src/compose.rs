@@ -67,13 +67,13 @@ fn choose_package<'a>(
         used.insert(key);
         if let Some((first, _)) = &found {
             let message =
-                format!("the package manifest is not used, because `{first}` already is one");
+                format!("the package manifest is dropped, because {first} is already one");
             findings.push(Finding::new(Reason::Shadowed, key, message));
             continue;
         }
         if manifest.package_name != bundle.package_name {
             let message = format!(
-                "the package manifest names the package `{}`, but the annotations name `{}`",
+                "the package manifest names the package {:?}, but the annotations name {:?}",
                 excerpt::shorten(&manifest.package_name),
                 excerpt::shorten(&bundle.package_name)
             );
@@ -103,11 +103,11 @@ fn report_skipped(skipped: &[Skipped<'_>], used: &BTreeSet<&str>, findings: &mut
 fn describe_undecodable(file: &Skipped<'_>) -> String {
     let Skipped { key, directory, error, .. } = file;
     let lost = match *key {
-        "dependencies.yaml" if *directory == Directory::Metadata => "OLM sees no dependencies",
+        "dependencies.yaml" if *directory == Directory::Metadata => "OLM drops the dependencies",
         "properties.yaml" if *directory == Directory::Metadata => {
-            "OLM sees no properties of the file"
+            "OLM drops the properties of the file"
         }
-        _ => "OLM skips the file",
+        _ => "OLM drops the file",
     };
     let hint = if file.has_tab { ": YAML is indented with spaces, not with tabs" } else { "" };
     format!("{lost}: {error}{hint}")

@@ -145,7 +145,7 @@ fn check_ranges(kind: &str, constraint: &Constraint, reader: &mut Reader<'_>) {
     for PackageRequired { name, range } in constraint.packages() {
         if let Err(error) = range.parse::<Range>() {
             let name = excerpt::shorten(name);
-            reader.invalid(format!("{} of `{name}`: {error}", excerpt::shorten(kind)));
+            reader.invalid(format!("{} of {name:?}: {error}", excerpt::shorten(kind)));
         }
     }
 }

@@ -43,7 +43,7 @@ impl Reader {
             names.push(format!("{rest} more"));
         }
         let names = names.join(", ");
-        format!("{names} {verb} lost: OLM reads only the first document of a file, so {hint}")
+        format!("{names} {verb} dropped: OLM reads only the first document of a file, so {hint}")
     }
 
     /// Returns the name for a finding: `Kind/name (line 16)`, as far as they are known.
@@ -60,7 +60,7 @@ impl Reader {
 
 /// Describes that `unread` is lost, without the names of the objects in it.
 pub(crate) fn describe_lost(unread: Unread) -> String {
-    format!("{unread} is lost: OLM reads only the first document of a file")
+    format!("{unread} is dropped: OLM reads only the first document of a file")
 }
 
 fn name(tree: &Tree) -> String {
@@ -131,28 +131,28 @@ mod tests {
         for (text, expected) in [
             (
                 "kind: A\n---\n# hook\nkind: Service\nmetadata:\n  name: b\n".to_owned(),
-                "Service/b (line 4) is lost: OLM reads only the first document of a file, so give \
-                 it a file of its own",
+                "Service/b (line 4) is dropped: OLM reads only the first document of a file, so \
+                 give it a file of its own",
             ),
             (
                 format!("{}{}---\n# nothing\n---\nkind: C\n", object("A"), object("B")),
-                "B/x (line 5), C (line 10) are lost: OLM reads only the first document of a file, \
-                 so give each a file of its own",
+                "B/x (line 5), C (line 10) are dropped: OLM reads only the first document of a \
+                 file, so give each a file of its own",
             ),
             (
                 "kind: A\n---\na: [\n".to_owned(),
-                "the document at line 3 is lost: OLM reads only the first document of a file, so \
-                 give it a file of its own",
+                "the document at line 3 is dropped: OLM reads only the first document of a file, \
+                 so give it a file of its own",
             ),
             (
                 many,
                 "B/x (line 5), C/x (line 8), D/x (line 11), E/x (line 14), F/x (line 17), 2 more \
-                 are lost: OLM reads only the first document of a file, so give each a file of \
+                 are dropped: OLM reads only the first document of a file, so give each a file of \
                  its own",
             ),
             (
                 "kind: A\n...\ntext\n".to_owned(),
-                "text after the end of the first document at line 3 is lost: OLM reads only the \
+                "text after the end of the first document at line 3 is dropped: OLM reads only the \
                  first document of a file",
             ),
         ] {
@@ -164,7 +164,7 @@ mod tests {
     fn names_have_a_budget_of_their_own() {
         let large = format!("---\nkind: A\nmetadata: {{name: {}}}\n", "x".repeat(SIZE));
         let text = format!("kind: A\n{large}");
-        assert!(described(&text).starts_with("the document at line 3 is lost"));
+        assert!(described(&text).starts_with("the document at line 3 is dropped"));
 
         let nested = "[".repeat(120);
         let documents = format!("---\nkind: A\na: {nested}{}\n", "]".repeat(120)).repeat(200);
@@ -176,7 +176,7 @@ mod tests {
         for _ in 0..200 {
             last = reader.describe(unread, text.as_bytes());
         }
-        assert!(last.contains("195 more are lost"), "{last}");
+        assert!(last.contains("195 more are dropped"), "{last}");
         assert!(reader.0.work() <= WORK + 1_000_000, "{}", reader.0.work());
     }
 }

@@ -64,7 +64,7 @@ pub enum Error {
     NoBundle,
     /// Something would be lost, and [`Strictness::Strict`] was requested. Contains all such
     /// findings.
-    #[error("not all of the bundle can be loaded: {}", excerpt::list(.0, "; "))]
+    #[error("failed to load some parts of the bundle: {}", excerpt::list(.0, "; "))]
     Lossy(Vec<Finding>),
     /// Reading all files exceeds the budget of [`Options::limits`].
     #[error("failed to read {}", if .key.is_empty() { "the bundle" } else { .key })]
@@ -83,7 +83,7 @@ impl Error {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Decode(error) => error.hint(),
-            Self::Lossy(_) => Some("load without strictness to get the rest, as OLM does"),
+            Self::Lossy(_) => Some("load the bundle without strictness, as OLM does"),
             Self::NoBundle | Self::Exhausted { .. } => None,
         }
     }

@@ -79,7 +79,7 @@ impl<'a> Metadata<'a> {
             self.used.insert(key);
             if let Some(source) = source {
                 let message = format!(
-                    "OLM ignores the {name} of this file, because it uses those of `{source}`"
+                    "OLM ignores the {name} of this file, because it uses those of {source}"
                 );
                 self.findings.push(Finding::new(Reason::Shadowed, key, message));
                 continue;

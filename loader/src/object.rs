@@ -212,8 +212,8 @@ impl Objects<'_> {
                 let chosen = ChosenCsv { key: key.to_owned(), name: object.name.clone(), tree };
                 if let Some(former) = self.csv.replace(chosen) {
                     let message = format!(
-                        "the ClusterServiceVersion is lost: the bundle has several, and OLM takes \
-                         the last one by key, `{key}`"
+                        "the ClusterServiceVersion is dropped: the bundle has several, and OLM \
+                         uses the last one by key, {key}"
                     );
                     findings.push(Finding::new(Reason::SeveralCsvs, former.key, message));
                 }
@@ -262,7 +262,7 @@ impl Objects<'_> {
             Entry::Occupied(first) => {
                 let object = format!("{}/{}", excerpt::shorten(kind), excerpt::shorten(name));
                 let message = format!(
-                    "{object} is also in `{}`, but a cluster can have only one: keep one of them",
+                    "{object} is also in {}, but a cluster can have only one: keep one of them",
                     first.get()
                 );
                 findings.push(Finding::new(Reason::DuplicateObject, key, message));

@@ -29,7 +29,7 @@ pub(crate) struct Budget {
 /// An exceeded limit. It is the inner error of an [`io::Error`].
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(crate) enum Exceeded {
-    #[error("more than {limit} tar entries")]
+    #[error("the archive has more than {limit} tar entries")]
     Entries { limit: u64 },
     #[error("more than {limit} bytes have to be read and decompressed")]
     Unpacked { limit: u64 },

@@ -110,25 +110,25 @@ pub struct WrittenImage {
 #[non_exhaustive]
 pub enum Error {
     /// A path is empty, or contains `..`, `.`, an empty part or a NUL.
-    #[error("entry {path:?} is not a path inside the image")]
+    #[error("the entry {path:?} is not a path inside the image")]
     Path {
         /// The path as passed.
         path: String,
     },
     /// Engines would interpret the name of a file as a removal.
-    #[error("entry {path:?} would be read as a whiteout")]
+    #[error("the entry {path:?} would be read as a whiteout")]
     Whiteout {
         /// The path as passed.
         path: String,
     },
     /// Two entries of one layer have the same path, or a removal names an entry of the same layer.
-    #[error("entry {path:?} occurs twice")]
+    #[error("the entry {path:?} occurs twice")]
     Twice {
         /// The path.
         path: String,
     },
     /// An entry is inside another entry that is not a directory.
-    #[error("entry {path:?} is inside {above:?}, which is not a directory")]
+    #[error("the entry {path:?} is inside {above:?}, which is not a directory")]
     Beneath {
         /// The entry.
         path: String,
@@ -171,7 +171,7 @@ pub enum Error {
         problem: String,
     },
     /// Layers cannot be added to an image.
-    #[error("the base image cannot be extended: {problem}")]
+    #[error("the base image is unsuitable: {problem}")]
     Base {
         /// The reason.
         problem: String,
@@ -191,11 +191,13 @@ impl Error {
     /// Returns a suggestion for how to fix the error, if one is known.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::Exists { .. } => "name a directory that does not exist, or remove this one",
+            Self::Exists { .. } => "use a directory that does not exist, or remove this one",
             Self::Unsupported { .. } => {
                 "use oci:DIRECTORY[:NAME] or oci-archive:FILE[:NAME]; a copy can also go to dir:DIRECTORY and to docker://NAME[:TAG]"
             }
-            Self::Whiteout { .. } => "a name that starts with .wh. removes a file of a lower layer",
+            Self::Whiteout { .. } => {
+                "rename the file: a name that starts with .wh. removes a file of a lower layer"
+            }
             _ => return None,
         };
         Some(hint.to_owned())

@@ -20,7 +20,7 @@ pub enum Error {
     Read(#[from] io::Error),
     /// A path is longer than Linux allows, or deeper than any real directory tree.
     #[error(
-        "path or link target {path} is longer than {} bytes, or has more than {} slashes",
+        "the path or link target {path} is longer than {} bytes, or has more than {} slashes",
         limit::PATH,
         limit::DEPTH
     )]
@@ -29,13 +29,13 @@ pub enum Error {
         path: String,
     },
     /// The path of an entry leads out of the image.
-    #[error("entry {path} leads out of the image")]
+    #[error("the entry {path} leads out of the image")]
     Escapes {
         /// The path as written.
         path: String,
     },
     /// The target of a hard link does not exist, or is a directory.
-    #[error("hard link {path} -> {target} does not lead to a file")]
+    #[error("the hard link {path} -> {target} does not lead to a file")]
     HardLink {
         /// The link.
         path: String,
@@ -43,7 +43,7 @@ pub enum Error {
         target: String,
     },
     /// An entry is inside a link or a file.
-    #[error("entry {path} is inside {above}, which is not a directory")]
+    #[error("the entry {path} is inside {above}, which is not a directory")]
     Beneath {
         /// The entry.
         path: String,
@@ -51,7 +51,7 @@ pub enum Error {
         above: String,
     },
     /// A whiteout does not name a file.
-    #[error("whiteout {path} does not name a file")]
+    #[error("the whiteout {path} does not name a file")]
     Whiteout {
         /// Its path.
         path: String,

@@ -29,7 +29,7 @@ pub enum Error {
         source: document::Error,
     },
     /// A blob does not match its digest or size.
-    #[error("blob {blob} does not match its digest or size")]
+    #[error("the blob {blob} does not match its digest or size")]
     Blob {
         /// The digest, or the path in a docker archive.
         blob: String,
@@ -37,7 +37,7 @@ pub enum Error {
         source: digest::Error,
     },
     /// A document can be read both as an image and as an index, or as an older kind of manifest.
-    #[error("blob {digest} is ambiguous: it has the fields of several kinds of manifest")]
+    #[error("the blob {digest} is ambiguous: it has the fields of several kinds of manifest")]
     Ambiguous {
         /// Its digest.
         digest: String,
@@ -46,7 +46,7 @@ pub enum Error {
     #[error("it contains no image")]
     Empty,
     /// Several images exist, and none is selected.
-    #[error("it contains several images, and none is selected: {}", excerpt::list(images, ", "))]
+    #[error("it contains several images, but none is selected: {}", excerpt::list(images, ", "))]
     Several {
         /// The names of the images. An image without a name is `@N`, its index.
         images: Vec<String>,
@@ -60,7 +60,7 @@ pub enum Error {
         images: Vec<String>,
     },
     /// No image of the index is for the platform.
-    #[error("it contains no image for platform {wanted}{}", format_existing(platforms))]
+    #[error("it contains no image for the platform {wanted}{}", format_existing(platforms))]
     Platform {
         /// The requested platform, or that of the host.
         wanted: String,
@@ -68,7 +68,9 @@ pub enum Error {
         platforms: Vec<String>,
     },
     /// A blob is not part of an image, but for example a chart or a signature.
-    #[error("{digest} has media type {media_type:?}, which is not the media type of {expected}")]
+    #[error(
+        "{digest} has the media type {media_type:?}, which is not the media type of {expected}"
+    )]
     MediaType {
         /// The blob.
         digest: String,
@@ -78,7 +80,7 @@ pub enum Error {
         expected: &'static str,
     },
     /// A layer is not distributable, so an archive cannot contain it.
-    #[error("layer {digest} is not distributable: its media type is {media_type:?}")]
+    #[error("the layer {digest} is not distributable: its media type is {media_type:?}")]
     Foreign {
         /// The layer.
         digest: String,
@@ -86,13 +88,13 @@ pub enum Error {
         media_type: String,
     },
     /// The version of the layout is not supported.
-    #[error("version {version:?} of the image layout is not supported")]
+    #[error("the version {version:?} of the image layout is not supported")]
     Version {
         /// The version.
         version: String,
     },
     /// Too many indexes are nested.
-    #[error("more than {limit} indexes are nested")]
+    #[error("the indexes are nested more than {limit} levels deep")]
     Nesting {
         /// The limit.
         limit: usize,

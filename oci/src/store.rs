@@ -46,7 +46,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The archive is damaged, does not decompress, or exceeds a limit.
-    #[error("failed to read archive {}", path.display())]
+    #[error("failed to read the archive {}", path.display())]
     Archive {
         /// The archive.
         path: PathBuf,

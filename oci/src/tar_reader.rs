@@ -71,7 +71,7 @@ impl<R: Read> Read for Entry<'_, R> {
 
 /// An error in a tar that Go rejects, or that readers read differently.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("tar header at byte {position}: {fault}")]
+#[error("the tar header at byte {position} is invalid: {fault}")]
 struct Malformed {
     position: u64,
     fault: Fault,
@@ -86,7 +86,7 @@ enum Fault {
     LoneZeroBlock,
     #[error("no entry follows the extended header")]
     Dangling,
-    #[error("field `{0}` is not a number of 63 bits")]
+    #[error("the field {0} is not a number of 63 bits")]
     Number(&'static str),
     #[error("the size is negative, or overflows 63 bits")]
     Size,
@@ -94,15 +94,15 @@ enum Fault {
     Data,
     #[error("the entry has two extended headers of the same kind")]
     TwoHeaders,
-    #[error("`{0}` is given twice")]
+    #[error("the field {0} is given twice")]
     Twice(&'static str),
     #[error("the long name is empty, or contains a NUL")]
     LongName,
     #[error("the PAX record is malformed")]
     Record,
-    #[error("the PAX record `{0}` is empty, or is not valid")]
+    #[error("the PAX record {0:?} is empty, or is not valid")]
     Value(&'static str),
-    #[error("the global PAX header sets `{0}`, which some readers apply and others do not")]
+    #[error("the global PAX header sets {0:?}, which some readers apply and others do not")]
     Global(&'static str),
     #[error("the sparse file is malformed")]
     Sparse,

@@ -57,13 +57,13 @@ pub struct Credentials {
 #[non_exhaustive]
 pub enum Error {
     /// The text is not `USER:PASSWORD`.
-    #[error("credentials are not of the form USER:PASSWORD")]
+    #[error("the credentials do not have the form USER:PASSWORD")]
     Form,
     /// A file cannot be read, or is too large.
     #[error(transparent)]
     File(#[from] crate::file::Error),
-    /// A file does not contain logins as JSON.
-    #[error("{} does not contain logins as JSON (line {line})", path.display())]
+    /// A file does not contain credentials as JSON.
+    #[error("{} does not contain credentials as JSON (line {line})", path.display())]
     Json {
         /// The file.
         path: PathBuf,
@@ -71,7 +71,7 @@ pub enum Error {
         line: usize,
     },
     /// An entry of a file is not valid.
-    #[error("{}: the entry for {key} is not a login", path.display())]
+    #[error("{}: the entry for {key} does not contain credentials", path.display())]
     Entry {
         /// The file.
         path: PathBuf,
@@ -79,7 +79,9 @@ pub enum Error {
         key: String,
     },
     /// A login is a token that only the registry's own token server accepts.
-    #[error("the login for {registry} from {origin} is an identity token, which nodes cannot use")]
+    #[error(
+        "the credentials for {registry} from {origin} are an identity token, which nodes cannot use"
+    )]
     Token {
         /// The registry.
         registry: String,

@@ -49,7 +49,7 @@ pub enum Error {
         source: Box<ureq::Error>,
     },
     /// The answer to a request ends early, is too slow, or is too large.
-    #[error("failed to read the answer to {what}")]
+    #[error("failed to read the response for {what}")]
     Body {
         /// The request.
         what: String,
@@ -73,7 +73,7 @@ pub enum Error {
         status: String,
     },
     /// The answer of a token server, a redirect or a challenge is not valid.
-    #[error("the answer to {what} is not valid: {problem}")]
+    #[error("the response for {what} is not valid: {problem}")]
     Invalid {
         /// The request.
         what: String,
@@ -111,7 +111,7 @@ pub enum Error {
         source: Box<Error>,
     },
     /// The login for the registry cannot be read.
-    #[error("failed to read the login for {registry}")]
+    #[error("failed to read the credentials for {registry}")]
     Login {
         /// The registry.
         registry: String,
@@ -181,12 +181,14 @@ impl Error {
                  {registry}`"
             )),
             Self::Denied { registry, login: Some(login), .. } => Some(format!(
-                "the login from {login} was used; log in again with `podman login {registry}` or \
-                 `docker login {registry}` if it has expired"
+                "log in again with `podman login {registry}` or `docker login {registry}` if the \
+                 credentials from {login} have expired"
             )),
-            Self::Forbidden { .. } => {
-                Some("a registry may not name a host in a nearer network than its own".to_owned())
-            }
+            Self::Forbidden { .. } => Some(
+                "check the address of the registry: it must not refer to a host in a nearer \
+                 network than its own"
+                    .to_owned(),
+            ),
             Self::Mirrors { source, .. } => source.hint(),
             Self::Shared(error) => error.hint(),
             Self::Http { source, .. } => match tls_error(source)? {

@@ -55,12 +55,12 @@ impl Push {
     fn upload(&self, blob: &Descriptor, reader: &mut dyn Read) -> Result<(), Error> {
         let client = &self.client;
         let digest = blob.digest();
-        let what = format!("blob {digest} of {}", client.image);
+        let what = format!("the blob {digest} of {}", client.image);
         let url = client.url("blobs/uploads/");
         let answer = client.expect(client.ask(&Request::post(&url, &what))?, &[202], &what)?;
         let invalid = || Error::Invalid {
             what: what.clone(),
-            problem: "it names no place for the upload".to_owned(),
+            problem: "it does not contain the location for the upload".to_owned(),
         };
         let place = answer.headers().get(LOCATION).and_then(|place| place.to_str().ok());
         // The registry may name a place of its own, with a query or without.
@@ -84,7 +84,7 @@ impl Push {
         let digest = manifest.digest().to_string();
         let reference = if is_root { client.image.tag().unwrap_or(DEFAULT_TAG) } else { &digest };
         let url = client.url(&format!("manifests/{reference}"));
-        let what = format!("manifest {digest} of {}", client.image);
+        let what = format!("the manifest {digest} of {}", client.image);
         let media_type = manifest.media_type().to_string();
         let size = bytes.len() as u64;
         let upload = || client.upload(&url, &what, (&media_type, size), &mut &*bytes);
@@ -102,7 +102,7 @@ impl Push {
 impl Destination for Push {
     fn has(&self, blob: &Descriptor) -> Result<bool, BoxError> {
         let digest = blob.digest();
-        let what = format!("blob {digest} of {}", self.client.image);
+        let what = format!("the blob {digest} of {}", self.client.image);
         let url = self.client.url(&format!("blobs/{digest}"));
         let answer = self.client.ask(&Request::head(&url, &what))?;
         // Any other status says nothing about the blob. skopeo fails too (`blobExists` of

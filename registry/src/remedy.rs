@@ -19,7 +19,7 @@ pub enum Remedy {
 impl fmt::Display for Remedy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::LoginFile => "specify another file with logins",
+            Self::LoginFile => "specify another file with credentials",
             Self::PlainHttp => "use HTTP if the registry has no TLS",
             Self::Authority => "or specify a file with it",
         })

@@ -139,7 +139,7 @@ impl Remote {
         let client = Client::open(target, "pull", &self.options)?;
         let image = &client.image;
         let reference = image.digest().or(image.tag()).unwrap_or(DEFAULT_TAG);
-        let what = format!("image {image}");
+        let what = format!("the image {image}");
         let (headers, bytes) = self.document(&client, reference, &what)?;
         let invalid = |problem: String| Error::Invalid { what: what.clone(), problem };
         let computed = digest::sha256(&bytes).map_err(|error| invalid(error.to_string()))?;
@@ -183,7 +183,7 @@ impl Origin for Remote {
                 let (_, bytes) = if let Some(known) = known {
                     known
                 } else {
-                    let what = format!("manifest {digest}");
+                    let what = format!("the manifest {digest}");
                     let (_, bytes) = self.document(client, digest.as_ref(), &what)?;
                     last().insert((digest.clone(), bytes)).clone()
                 };
@@ -195,7 +195,7 @@ impl Origin for Remote {
                     return Ok(Box::new(file));
                 }
                 let url = client.url(&format!("blobs/{digest}"));
-                let what = format!("blob {digest}");
+                let what = format!("the blob {digest}");
                 let size = part.size.unwrap_or(self.limit);
                 let blob = Blob::open(client, url, what, size)?;
                 let blob: Box<dyn Read> = match &client.progress {

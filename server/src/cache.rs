@@ -67,7 +67,7 @@ pub enum CacheState {
 pub(crate) enum Unfit {
     #[error("it does not exist")]
     Missing,
-    #[error("it cannot be read: {0}")]
+    #[error("failed to read it: {0}")]
     Read(io::Error),
     #[error("it is not a complete cache of this version of unlade")]
     Format,

@@ -92,7 +92,7 @@ pub(crate) fn load(path: &Path, options: &Options) -> Result<Loaded, Error> {
     let Some(folder) = &options.cache else { return without_cache(CacheState::Disabled) };
     if is_inside(folder, path) {
         // The cache would change the catalog, and would be a part of it.
-        let failure = "the folder of the cache is inside the catalog".to_owned();
+        let failure = "the directory of the cache is inside the catalog".to_owned();
         let reason = "it would be a part of the catalog".to_owned();
         return without_cache(CacheState::Unusable { reason, failure });
     }

@@ -130,7 +130,7 @@ fn a_cache_inside_the_catalog_is_not_used() {
     let output = stage.run(&["--cache-only", "--cache-dir", &folder]);
     assert_eq!(output.status.code(), Some(1), "{}", log(&output));
     assert!(log(&output).contains("WARN"), "{}", log(&output));
-    let message = "the folder of the cache is inside the catalog\n";
+    let message = "the directory of the cache is inside the catalog\n";
     assert!(log(&output).ends_with(message), "{}", log(&output));
     assert_eq!(stage.names("catalog"), ["catalog.yaml"]);
 }

@@ -53,41 +53,41 @@ pub(crate) struct Response {
 #[non_exhaustive]
 pub(crate) enum Error {
     /// 401 or 403.
-    #[error("the API server denied access to ConfigMap {name} (status {status}): {message}")]
+    #[error("the API server denied access to the ConfigMap {name} (status {status}): {message}")]
     Denied { name: String, status: u16, message: String },
     /// 404.
-    #[error("ConfigMap {name} does not exist, and the unpacker does not create it: {message}")]
+    #[error("the ConfigMap {name} does not exist, and the unpacker does not create it: {message}")]
     Missing { name: String, message: String },
     /// 409: the ConfigMap was changed between our read and our write.
-    #[error("ConfigMap {name} was changed by another client before each attempt to write it")]
+    #[error("the ConfigMap {name} was changed by another client before each attempt to write it")]
     Conflict { name: String },
     /// 413, or 422 because of the size.
-    #[error("ConfigMap {name} is too large for the API server: {message}")]
+    #[error("the ConfigMap {name} is too large for the API server: {message}")]
     TooLarge { name: String, message: String },
     /// Other 4xx.
-    #[error("the API server refused ConfigMap {name} (status {status}): {message}")]
+    #[error("the API server refused the ConfigMap {name} (status {status}): {message}")]
     Refused { name: String, status: u16, message: String },
     /// The bundle cannot be written to the existing ConfigMap.
     #[error(transparent)]
     Fill(#[from] unlade_config_map::fill::Error),
     /// The ConfigMap has a deletion timestamp.
-    #[error("ConfigMap {name} is being deleted")]
+    #[error("the ConfigMap {name} is being deleted")]
     Deleted { name: String },
     /// 429 or 5xx.
     #[error("the API server is unavailable (status {status}): {message}")]
     Unavailable { status: u16, message: String, retry_after: Option<Duration> },
     /// The response is not the requested ConfigMap.
-    #[error("the response of the API server is not ConfigMap {name}")]
+    #[error("the response of the API server is not the ConfigMap {name}")]
     Answer {
         name: String,
         #[source]
         source: Option<unlade_config_map::object::Error>,
     },
     /// The API server did not respond.
-    #[error("no response from the API server")]
+    #[error("the API server did not respond")]
     Connection(#[from] connect::Error),
     /// The ConfigMap cannot be serialized.
-    #[error("failed to serialize ConfigMap {name}")]
+    #[error("failed to serialize the ConfigMap {name}")]
     Json { name: String, source: serde_json::Error },
 }
 
@@ -96,9 +96,11 @@ impl Error {
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Denied { .. } => {
-                Some("the service account needs the verbs get and update on this ConfigMap's name")
+                Some("grant the service account the verbs get and update on this ConfigMap")
             }
-            Self::Missing { .. } => Some("create it first; its owner and labels are kept"),
+            Self::Missing { .. } => {
+                Some("create it first: the unpacker keeps its owner and labels")
+            }
             Self::Fill(error) => error.hint(),
             Self::Connection(connect::Error::Token { source }) => source.hint(),
             _ => None,

@@ -33,11 +33,11 @@ pub(crate) enum Error {
     Destination,
     #[error("--bundle is required")]
     NoBundle,
-    #[error("ConfigMap {0:?} is given twice")]
+    #[error("the ConfigMap {0} is given twice")]
     Twice(String),
-    #[error("--{flag} {value:?}: {expected}")]
+    #[error("invalid value {value:?} for --{flag}: {expected}")]
     Value { flag: &'static str, value: String, expected: &'static str },
-    #[error("--{flag} {value:?}: {fault}")]
+    #[error("invalid value {value:?} for --{flag}: {fault}")]
     Name { flag: &'static str, value: String, fault: unlade_name::Error },
     #[error("{0}")]
     Syntax(#[from] lexopt::Error),

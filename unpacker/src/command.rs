@@ -106,7 +106,7 @@ fn command(run: &Run, args: Vec<OsString>) -> u8 {
         Err(error) => {
             let message = text::line(&error.to_string()).into_owned();
             log::line("error", &message);
-            log::line("hint", "unlade-unpacker --help");
+            log::line("hint", "use unlade-unpacker --help");
             run.fail(Outcome::failed("", Verdict::Usage, message))
         }
     }

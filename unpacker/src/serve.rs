@@ -140,7 +140,10 @@ pub(crate) fn connect(
             if withholds_credentials {
                 let server = format_args!("http://{}", access.host);
                 let result = "so the credentials of the kubeconfig are not sent, as with kubectl";
-                log::line("warning", format_args!("{server} is reached without TLS, {result}"));
+                log::line(
+                    "warning",
+                    format_args!("the connection to {server} does not use TLS, {result}"),
+                );
             }
             (access, namespace)
         }

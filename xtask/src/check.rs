@@ -84,7 +84,7 @@ fn check_portable_crates() -> Result<(), Error> {
     let mut rustc = Command::new("rustc");
     let output = command::capture(rustc.args(["--print", "target-libdir", "--target", MACOS]))?;
     if !Path::new(String::from_utf8_lossy(&output.stdout).trim()).exists() {
-        eprintln!("LEFT OUT: the check for macOS, because its standard library is missing; run");
+        eprintln!("SKIPPED: the check for macOS, because its standard library is missing; run");
         eprintln!("  rustup target add {MACOS}");
         return Ok(());
     }
@@ -112,7 +112,7 @@ fn package_crates() -> Result<(), Error> {
 /// reach their database; `cargo deny check advisories` does.
 fn deny() -> Result<(), Error> {
     if !command::is_on_path("cargo-deny") {
-        eprintln!("LEFT OUT: licences, bans and sources, because cargo-deny is not installed; run");
+        eprintln!("SKIPPED: licences, bans and sources, because cargo-deny is not installed; run");
         eprintln!("  cargo install cargo-deny --locked --version ^{DENY}");
         return Ok(());
     }

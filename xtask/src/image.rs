@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["output", "name", "push"])]
     tree: Option<PathBuf>,
     /// Also copy the image to a registry, with a name such as `registry.example/unlade/unpacker:1`.
-    /// If the registry requires a login, that of podman or docker is used, or the variable
+    /// If the registry requires credentials, those of podman or docker are used, or the variable
     /// UNLADE_REGISTRY_CREDENTIALS=USER:PASSWORD.
     #[arg(long, value_name = "NAME")]
     push: Option<ImageReference>,

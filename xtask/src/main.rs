@@ -29,7 +29,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Runs every test that this machine can run, and lists the ones that it left out.
+    /// Runs every test that this machine can run, and lists the ones that it skipped.
     Test(test::Arguments),
     /// Runs every check that is not a test: format, lints, docs, boundaries, licences, language.
     Check,

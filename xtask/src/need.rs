@@ -234,7 +234,7 @@ impl Plan {
         if !self.packages.is_empty() {
             begin(&format!("installing {}", self.packages.join(", ")));
             if let Err(error) = install(&self.packages) {
-                eprintln!("{error}; the tests that need it will be left out");
+                eprintln!("{error}; the tests that need it are skipped");
             }
         }
         for made in self.makes.clone() {

@@ -96,7 +96,7 @@ fn toolchains(named: &[Architecture]) -> Result<Vec<[Toolchain; 2]>, Error> {
         match find(architecture) {
             Ok(toolchains) => found.push(toolchains),
             Err(error @ Error::Missing { .. }) => {
-                eprintln!("LEFT OUT: {}, because {error}", architecture.name());
+                eprintln!("SKIPPED: {}, because {error}", architecture.name());
                 eprintln!("  hint: {}", error.hint().unwrap_or_default());
             }
             Err(error) => return Err(error),

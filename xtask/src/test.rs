@@ -22,16 +22,16 @@ const THREADS: &str = "RUST_TEST_THREADS";
 #[derive(clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Arguments {
-    /// Fail if any test would be left out.
+    /// Fail if any test would be skipped.
     #[arg(long)]
     require_all: bool,
     /// Also run slow tests, such as those that wait until a lost node is noticed.
     #[arg(long)]
     all: bool,
-    /// Install, fetch and build nothing except with cargo; leave out the tests that need more.
+    /// Install, fetch and build nothing except with cargo, and skip the tests that need more.
     #[arg(long)]
     no_install: bool,
-    /// Leave out the tests on a cluster. Otherwise, a testbed is started for them if possible (as
+    /// Skip the tests on a cluster. Otherwise, a testbed is started for them if possible (as
     /// root, on Linux), and removed at the end. `UNLADE_CLUSTER` names another cluster.
     #[arg(long)]
     no_cluster: bool,
@@ -96,7 +96,7 @@ fn announce(plan: &Plan, settings: &Settings) {
     }
     eprintln!(
         "The times are those of two idle cores. With `--no-install`, nothing is installed or \
-         fetched, only cargo builds, and tests that need more are left out."
+         fetched, only cargo builds, and tests that need more are skipped."
     );
 }
 
@@ -186,7 +186,7 @@ fn report(arguments: &Arguments, plan: &Plan, left_out: &[(&Test, &str)], n_slow
     eprintln!();
     for (need, n) in &numbers {
         let why = plan.unmet.iter().find(|(name, _)| name == need).map_or("", |(_, why)| why);
-        eprintln!("LEFT OUT: {n} tests that need {need}: {why}");
+        eprintln!("SKIPPED: {n} tests that need {need}: {why}");
     }
     let slow = match n_slow {
         0 => String::new(),

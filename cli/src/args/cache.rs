@@ -16,7 +16,7 @@ pub(crate) struct CachePlace {
     #[command(flatten)]
     folder: CacheFolder,
 
-    /// Maximum size of all blobs in this folder; 0 turns the cache off
+    /// Maximum size of all blobs in this directory; 0 turns the cache off
     #[arg(
         long,
         value_name = "SIZE",
@@ -46,7 +46,7 @@ impl CachePlace {
         }
         let limit = u64::try_from(self.blob_cache_size.0).unwrap_or(u64::MAX);
         Some(cache::Cache::new(self.folder.folder()?, limit, |problem| {
-            progress::note(&format!("warning: {problem}; images are read without it"));
+            progress::note(&format!("warning: {problem}; images are read without the cache"));
         }))
     }
 }

@@ -48,8 +48,8 @@ pub(crate) enum CatalogCommand {
 
 /// Check whether a catalog is valid
 ///
-/// The verdict is that of `opm validate`. All problems are reported at once, with their files and
-/// lines. A warning is something that `opm` accepts but loses.
+/// Accepts and refuses the same catalogs as `opm validate`. Reports all problems at once, with
+/// their files and lines. A warning is about something that `opm` accepts but drops.
 #[derive(Debug, Group)]
 pub(crate) struct Validate {
     /// The directory of the catalog, a single file, or a catalog image; `-` means standard input
@@ -87,7 +87,7 @@ pub(crate) struct List {
     #[arg(value_name = "CATALOG")]
     pub(crate) catalog: PathBuf,
 
-    /// Only this package
+    /// List only this package
     #[arg(value_name = "PACKAGE")]
     pub(crate) package: Option<String>,
 
@@ -95,7 +95,7 @@ pub(crate) struct List {
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output: Rows,
 
-    /// Leave out the names of the columns
+    /// Do not print column headers
     #[arg(long)]
     pub(crate) no_headers: bool,
 
@@ -105,15 +105,16 @@ pub(crate) struct List {
 
 /// Draw the upgrade graphs of a catalog
 ///
-/// An arrow leads from a bundle to the bundle that replaces or skips it. The Mermaid text is that of
-/// `opm alpha render-graph`. The catalog need not be valid, so that a broken graph can be drawn too.
+/// An arrow leads from a bundle to the bundle that replaces or skips it. The Mermaid text
+/// is the same as the output of `opm alpha render-graph`. The catalog need not be valid: the command
+/// also draws broken graphs.
 #[derive(Debug, Group)]
 pub(crate) struct Graph {
     /// The directory of the catalog, a single file, or a catalog image; `-` means standard input
     #[arg(value_name = "CATALOG")]
     pub(crate) catalog: PathBuf,
 
-    /// Only this package
+    /// Draw only this package
     #[arg(short, long, alias = "package-name", value_name = "PACKAGE")]
     pub(crate) package: Option<String>,
 
@@ -207,8 +208,9 @@ pub(crate) struct Filter {
 
     /// Keep what an ImageSetConfiguration of oc-mirror selects
     ///
-    /// If the file has several catalogs, the name of CATALOG selects one. The versions are those of
-    /// oc-mirror v2: without a version, the head of a channel; without a channel, the default channel.
+    /// If the file has several catalogs, the name of CATALOG selects one. The versions are selected
+    /// as by oc-mirror v2: without a version, the head of a channel; without a channel, the default
+    /// channel.
     #[arg(long, conflicts_with = "choices", value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
@@ -226,7 +228,7 @@ pub(crate) struct Filter {
 
 /// Write the meta of a new package
 ///
-/// It is what `opm init` writes: an `olm.package` for a catalog.
+/// Writes an `olm.package` document for a catalog, as `opm init` does.
 #[derive(Debug, Group)]
 pub(crate) struct Init {
     /// The name of the package
@@ -270,8 +272,8 @@ pub(crate) enum GenerateCommand {
 
 /// Write a Dockerfile for the image of a catalog
 ///
-/// It is written beside the directory, as CATALOG.Dockerfile, and has the instructions of `opm
-/// generate dockerfile`. An existing file is not overwritten.
+/// Writes CATALOG.Dockerfile beside the directory, with the instructions of `opm generate
+/// dockerfile`. Does not overwrite an existing file.
 #[derive(Debug, Group)]
 pub(crate) struct Dockerfile {
     /// The directory of the catalog

@@ -7,8 +7,8 @@ use super::{Connection, JobArgs, PodArgs, RegistryClient, launch::image};
 /// Check whether a launch would succeed
 ///
 /// Checks the API server, your permissions, Pod Security, quotas, pull secrets, image volumes and
-/// nodes with the same options as `launch`, and suggests a remedy for each problem. Nothing is
-/// created: objects are sent to the API server as dry runs only. The exit code is 1 if a launch
+/// nodes with the same options as `launch`, and suggests a remedy for each problem. Creates
+/// nothing: it sends objects to the API server as dry runs only. The exit code is 1 if a launch
 /// would fail.
 #[derive(Debug, Group)]
 pub(crate) struct Check {
@@ -38,7 +38,7 @@ pub(crate) struct Check {
     pub(crate) connection: Connection,
 
     /// Check which mirrors and which registry this machine reads an image from, and which rules,
-    /// certificates and login apply; no cluster is needed
+    /// certificates and credentials apply; no cluster is needed
     ///
     /// Requests the manifest from each mirror and from the registry itself, as `unpack`, `catalog`
     /// and `copy` do. The exit code is 1 if none of them returns the image.

@@ -28,8 +28,9 @@ pub(crate) struct Copy {
 
     /// Where to copy the image
     ///
-    /// `docker://NAME[:TAG]`, `oci:DIRECTORY[:TAG]`, `oci-archive:FILE[:TAG]` or `dir:DIRECTORY`. An
-    /// image layout keeps the images that it has. An archive and a `dir:` are replaced.
+    /// `docker://NAME[:TAG]`, `oci:DIRECTORY[:TAG]`, `oci-archive:FILE[:TAG]` or `dir:DIRECTORY`.
+    /// An image layout keeps the images that it already contains. An archive and a `dir:` are
+    /// replaced.
     #[arg(value_name = "DESTINATION")]
     pub(crate) destination: OsString,
 
@@ -50,11 +51,11 @@ pub(crate) struct Copy {
     #[command(flatten)]
     pub(crate) registry: Registry,
 
-    /// File with logins for the registry of the source, in place of --authfile
+    /// File with credentials for the registry of the source, in place of --authfile
     #[arg(long, value_name = "FILE", help_heading = "Registry", hide_short_help = true)]
     pub(crate) src_authfile: Option<PathBuf>,
 
-    /// File with logins for the registry of the destination, in place of --authfile
+    /// File with credentials for the registry of the destination, in place of --authfile
     #[arg(long, value_name = "FILE", help_heading = "Registry", hide_short_help = true)]
     pub(crate) dest_authfile: Option<PathBuf>,
 

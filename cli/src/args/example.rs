@@ -8,7 +8,7 @@ pub(super) const ALL: [(&str, &str); 10] = [
         "  # Show a summary of a bundle.
   {unlade} unpack examples/hello-operator
 
-  # Show a summary of a bundle in a registry, with the login of podman or docker.
+  # Show a summary of a bundle in a registry, with the credentials of podman or docker.
   {unlade} unpack docker://registry.example/bundles/etcd:0.9.4
 
   # Create its ConfigMap on a cluster. `apply` would store a second copy in an annotation.
@@ -29,7 +29,7 @@ pub(super) const ALL: [(&str, &str); 10] = [
     ),
     (
         "copy",
-        "  # Copy an image for another machine, with the login of podman or docker.
+        "  # Copy an image for another machine, with the credentials of podman or docker.
   {unlade} copy docker://registry.example/bundles/etcd:0.9.4 oci-archive:etcd.tar
 
   # Copy it from there into another registry.
@@ -71,7 +71,7 @@ pub(super) const ALL: [(&str, &str); 10] = [
   # Pull the image with credentials, and write the ConfigMap for another program.
   {unlade} launch registry.example/bundles/etcd:0.9.4 --pull-secret my-registry -o yaml
 
-  # Let the nodes pull the image with the login of podman or docker on this machine.
+  # Let the nodes pull the image with the credentials of podman or docker on this machine.
   {unlade} launch registry.example/bundles/etcd:0.9.4 --pull-secret-from-login
 
   # Unpack many images, four at a time. A second run reuses the content of images with a digest.
@@ -83,7 +83,7 @@ pub(super) const ALL: [(&str, &str); 10] = [
     ),
     (
         "check",
-        "  # Check from which mirror this machine reads an image, and with which login.
+        "  # Check from which mirror this machine reads an image, and with which credentials.
   {unlade} check --registry registry.example/bundles/etcd:0.9.4
 
   # Check whether launches in this namespace would succeed.

@@ -7,7 +7,7 @@ use super::{Connection, DryRun};
 /// List the ConfigMaps that launches created
 #[derive(Debug, Group)]
 pub(crate) struct Get {
-    /// Names of ConfigMaps; the default is all of the namespace
+    /// Names of ConfigMaps; the default is all ConfigMaps of launches in the namespace
     #[arg(value_name = "NAME", value_parser = crate::name::parse_config_map)]
     pub(crate) names: Vec<String>,
 

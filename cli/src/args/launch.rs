@@ -21,9 +21,9 @@ use super::{Connection, Encoding, number};
 ///
 /// Creates a Job whose pod reads the bundle image and fills a ConfigMap, waits until the ConfigMap
 /// is filled, and loads the bundle from it. If an earlier launch has verified the content of the
-/// ConfigMap, `--reuse` says whether it is reused. If a Job is already running for the same
-/// content, the launch waits for that Job. If the launch fails, the reason is reported with its
-/// evidence, and each reason has an exit code of its own.
+/// ConfigMap, `--reuse` decides whether it is reused. If a Job is already running for the same
+/// content, the launch waits for that Job. If the launch fails, the command reports the reason and
+/// the evidence. Each reason has its own exit code.
 #[derive(Debug, Group)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate switch")]
 pub(crate) struct Launch {
@@ -44,7 +44,7 @@ pub(crate) struct Launch {
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
-    /// Fail if the bundle loses anything, or if any part of it is invalid
+    /// Fail if any part of the bundle is dropped or invalid
     #[arg(long)]
     pub(crate) strict: bool,
 
@@ -77,8 +77,8 @@ pub(crate) struct Launch {
     #[command(flatten)]
     pub(crate) pod: PodArgs,
 
-    /// File with logins for --pull-secret-from-login; the default is `REGISTRY_AUTH_FILE`, else the
-    /// files of podman and docker
+    /// File with credentials for --pull-secret-from-login; the default is `REGISTRY_AUTH_FILE`,
+    /// else the files of podman and docker
     #[arg(
         long,
         value_name = "FILE",

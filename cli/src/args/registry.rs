@@ -25,11 +25,11 @@ pub(crate) struct Registry {
     #[command(flatten)]
     client: RegistryClient,
 
-    /// Secret of the cluster with logins for the registry of the source, which come before those of
-    /// the files; can be given several times
+    /// Secret in the cluster with credentials for the registry of the source, which take precedence
+    /// over credentials in files; can be given several times
     ///
-    /// It is read with the kubeconfig that `KUBECONFIG` names, else ~/.kube/config, and its current
-    /// context. The default namespace is that of the context.
+    /// The command reads it with the kubeconfig that `KUBECONFIG` names, else ~/.kube/config, and
+    /// its current context. The default namespace is the namespace of the context.
     #[arg(
         long,
         value_name = "[NAMESPACE/]SECRET",
@@ -82,9 +82,10 @@ impl Registry {
 #[derive(Debug, Clone, Group)]
 #[command(next_help_heading = "Registry")]
 pub(crate) struct RegistryClient {
-    /// File with logins for registries
+    /// File with credentials for registries
     ///
-    /// The default is `REGISTRY_AUTH_FILE`, else the files in which podman and docker store logins.
+    /// The default is `REGISTRY_AUTH_FILE`, else the files in which podman and docker store
+    /// credentials.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     authfile: Option<PathBuf>,
 
@@ -95,7 +96,7 @@ pub(crate) struct RegistryClient {
     /// Whether to require TLS and a trusted certificate
     ///
     /// With `false`, the command accepts any certificate, and registries without TLS. It may then
-    /// send a login unencrypted, and to anyone.
+    /// send credentials unencrypted, and to anyone.
     #[arg(
         long,
         value_name = "BOOL",
@@ -108,7 +109,7 @@ pub(crate) struct RegistryClient {
     )]
     tls_verify: bool,
 
-    /// Connect to the registry without TLS; a login is then sent unencrypted
+    /// Connect to the registry without TLS; credentials are then sent unencrypted
     #[arg(long, hide_short_help = true)]
     plain_http: bool,
 }

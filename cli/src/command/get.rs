@@ -117,7 +117,7 @@ pub(super) fn hide_fields(config_map: &mut ConfigMap) {
 }
 
 pub(super) fn describe_missing(namespace: &str, name: &str) -> String {
-    format!("ConfigMap {namespace}/{name}")
+    format!("the ConfigMap {namespace}/{name}")
 }
 
 pub(super) fn require_found(missing: &[String]) -> Result<(), Error> {

@@ -26,7 +26,7 @@ pub(super) fn run(args: Load, screen: &Screen) -> Result<(), Error> {
     let (Input { config_maps, is_many, others }, reader) =
         input::read(&Origin::new(file.or(filename))?, max_input_size.0, reader)?;
     error::warn(
-        others.iter().map(|object| format!("{object} is not a ConfigMap and is skipped")),
+        others.iter().map(|object| format!("{object} is not a ConfigMap, so it is dropped")),
         screen,
     );
     let strictness = if strict { Strictness::Strict } else { Strictness::Upstream };
@@ -47,7 +47,7 @@ pub(super) fn run(args: Load, screen: &Screen) -> Result<(), Error> {
             loader::Error::Lossy(findings) => findings.clone(),
             _ => Vec::new(),
         };
-        let error = Error::load(name(&config_map), failure, screen);
+        let error = Error::load(format!("the {}", name(&config_map)), failure, screen);
         // If there is only one bundle, its error is the error of the command.
         if !is_many {
             return Err(error);

@@ -18,12 +18,12 @@ use super::{Error, nearby};
 use crate::input::{self, OtherKind};
 use crate::{command::DrawError, connection, remedy};
 
-const FILES_HINT: &str = "--max-files sets the limit";
-const FILE_SIZE_HINT: &str = "--max-file-size sets the limit";
-const TOTAL_SIZE_HINT: &str = "--max-total-size sets the limit";
-const RATIO_HINT: &str = "--max-ratio sets the limit";
-const YAML_DEPTH_HINT: &str = "--max-yaml-depth sets the limit";
-const YAML_SIZE_HINT: &str = "--max-yaml-size sets the limit";
+const FILES_HINT: &str = "raise the limit with --max-files";
+const FILE_SIZE_HINT: &str = "raise the limit with --max-file-size";
+const TOTAL_SIZE_HINT: &str = "raise the limit with --max-total-size";
+const RATIO_HINT: &str = "raise the limit with --max-ratio";
+const YAML_DEPTH_HINT: &str = "raise the limit with --max-yaml-depth";
+const YAML_SIZE_HINT: &str = "raise the limit with --max-yaml-size";
 
 impl Error {
     /// Returns what the user can do about the error, as a sentence without a period.
@@ -35,8 +35,8 @@ impl Error {
             }
             Self::Directory { source, .. } => source_hint(source).map(str::to_owned),
             Self::NoBundle { .. } => Some(
-                "none of its values is a Kubernetes object, and none of its annotations belongs to \
-                 OLM or unlade"
+                "pass a ConfigMap that contains a Kubernetes object, or an annotation of OLM or \
+                 unlade"
                     .to_owned(),
             ),
             Self::Encode(encode::Error::TooLarge { encoding: Encoding::Plain, .. }) => {
@@ -54,16 +54,17 @@ impl Error {
             }
             Self::Image { source, .. } => {
                 let hint = registry_hint(source).or_else(|| image_hint(source).map(str::to_owned));
-                hint.or_else(|| remedy::advice(source.hint().as_deref(), source.remedy().as_slice()))
+                hint.or_else(|| {
+                    remedy::advice(source.hint().as_deref(), source.remedy().as_slice())
+                })
             }
             Self::Login { source, .. } => source.hint(),
             Self::NoLogin { registry } => Some(format!(
                 "log in with `podman login {registry}` or `docker login {registry}`, or pass \
                  --authfile"
             )),
-            Self::Copy { source, .. } => registry_hint(source).or_else(|| {
-                remedy::advice(source.hint().as_deref(), source.remedy().as_slice())
-            }),
+            Self::Copy { source, .. } => registry_hint(source)
+                .or_else(|| remedy::advice(source.hint().as_deref(), source.remedy().as_slice())),
             Self::Build(source) | Self::Extend { source, .. } => source.hint(),
             Self::NoCacheFolder => Some("set UNLADE_CACHE_DIR or HOME".to_owned()),
             Self::Change(ChangeError::Text {
@@ -72,15 +73,15 @@ impl Error {
             Self::Draw(DrawError::TooLarge) => {
                 Some("select a package with --package, or use -o dot and Graphviz".to_owned())
             }
-            Self::Uncreated(_) => Some("--create creates it".to_owned()),
+            Self::Uncreated(_) => Some("use --create to create it".to_owned()),
             Self::Input(error) => input_hint(error),
             Self::Launch { failure, .. } | Self::Cluster(failure) => {
                 remedy::advice(failure.hint.as_deref(), &failure.remedies)
             }
             Self::Connection(error) => connection_hint(error),
             Self::ToolImage => Some(
-                "pass --tool-image or set UNLADE_TOOL_IMAGE; in a clone of the repository, `cargo \
-                 xtask image --push NAME` builds and pushes the image"
+                "pass --tool-image or set UNLADE_TOOL_IMAGE; in a clone of the repository, build \
+                 and push the image with `cargo xtask image --push NAME`"
                     .to_owned(),
             ),
             _ => None,
@@ -110,7 +111,7 @@ fn connection_hint(error: &connection::Error) -> Option<String> {
         connection::Error::Nowhere => Some("set KUBECONFIG or pass --kubeconfig".to_owned()),
         connection::Error::Context { all, .. } | connection::Error::NoContext { all, .. } => {
             Some(match all.as_slice() {
-                [] => "the kubeconfig defines no contexts".to_owned(),
+                [] => "add a context to the kubeconfig".to_owned(),
                 all => format!("choose one with --context: {}", all.join(", ")),
             })
         }
@@ -134,9 +135,9 @@ fn image_hint(error: &oci::Error) -> Option<&'static str> {
         oci::Error::Bundle(error) => source_hint(error),
         oci::Error::Layer { source: layer::Error::Files { .. }, .. } => Some(FILES_HINT),
         oci::Error::Layer { source: layer::Error::TotalSize { .. }, .. } => Some(TOTAL_SIZE_HINT),
-        oci::Error::Store(store::Error::NotAnArchive { .. }) => {
-            Some("a bundle is a directory or an image; use `unlade load` to read a ConfigMap")
-        }
+        oci::Error::Store(store::Error::NotAnArchive { .. }) => Some(
+            "pass a bundle directory or a bundle image, or use `unlade load` to read a ConfigMap",
+        ),
         _ => None,
     }
 }
@@ -195,13 +196,12 @@ fn input_hint(error: &input::Error) -> Option<String> {
             if others.iter().any(|it| it.kind == OtherKind::CatalogEntry) =>
         {
             Some(
-                "this command reads ConfigMaps; `unlade catalog validate` reads file-based \
-                 catalogs"
+                "pass a ConfigMap, or use `unlade catalog validate` to read a file-based catalog"
                     .to_owned(),
             )
         }
         input::Error::Yaml { source, .. } => yaml_hint(source).map(str::to_owned),
-        input::Error::TooLarge { .. } => Some("--max-input-size sets the limit".to_owned()),
+        input::Error::TooLarge { .. } => Some("raise the limit with --max-input-size".to_owned()),
         _ => None,
     }
 }

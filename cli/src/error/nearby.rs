@@ -11,13 +11,15 @@ const MAX_ENTRIES: usize = 1_000;
 /// Suggests a bundle directory in place of `path`, which lacks one of the directories of a bundle.
 pub(super) fn hint(path: &Path) -> String {
     if let Some(parent) = parent(path) {
-        return format!("its parent {} is a bundle directory", parent.display());
+        return format!("use its parent {}, which is a bundle directory", parent.display());
     }
     let below = below(path);
     match &below[..] {
-        [] => "a bundle directory contains manifests/ and metadata/".to_owned(),
-        [one] => format!("{} is a bundle directory", path.join(one).display()),
-        several => format!("it contains bundle directories: {}", excerpt::list(several, ", ")),
+        [] => "pass a directory that contains manifests/ and metadata/".to_owned(),
+        [one] => format!("use {}, which is a bundle directory", path.join(one).display()),
+        several => {
+            format!("use one of the bundle directories in it: {}", excerpt::list(several, ", "))
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use super::{format_retry, seconds};
 pub(crate) fn line(image: Option<&str>, event: &Event) -> String {
     let what = match &event.step {
         Step::Prepared { config_map } => format!("configmap/{config_map} is prepared"),
-        Step::Reused => "the ConfigMap already holds the content".to_owned(),
+        Step::Reused => "the ConfigMap already contains the content".to_owned(),
         Step::Chosen { strategy, because } => {
             let because = because.as_deref().map(|text| format!(": {text}")).unwrap_or_default();
             format!("strategy {strategy}{because}")

@@ -109,7 +109,7 @@ fn existing_content_is_only_loaded() {
         [at(10, Step::Prepared { config_map: "etcd-1234".to_owned() }), at(11, Step::Reused)];
     assert_eq!(
         shown(&events),
-        "  configmap               etcd-1234, which already holds the content\n\
+        "  configmap               etcd-1234, which already contains the content\n\
          ⠋ loaded           2.00s\n"
     );
 }
@@ -139,7 +139,7 @@ fn each_event_is_a_line_if_lines_cannot_be_redrawn() {
     let failure = || Box::new(Failure::new(Reason::RateLimited, "busy\u{1b}[1m"));
     for (step, text) in [
         (Step::Prepared { config_map: "c".to_owned() }, "configmap/c is prepared"),
-        (Step::Reused, "the ConfigMap already holds the content"),
+        (Step::Reused, "the ConfigMap already contains the content"),
         (Step::Chosen { strategy: Strategy::Inject, because: None }, "strategy inject"),
         (
             Step::Chosen { strategy: Strategy::Inject, because: Some("no volumes".to_owned()) },

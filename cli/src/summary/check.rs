@@ -67,7 +67,7 @@ mod tests {
         let checks = [
             check(Category::KubernetesApi, Outcome::Ok, "can reach the API server"),
             missing,
-            check(Category::Rights, Outcome::Warning, "may not delete jobs\u{1b}"),
+            check(Category::Permissions, Outcome::Warning, "the user may not delete jobs\u{1b}"),
             check(Category::Nodes, Outcome::Skipped, "skipped"),
         ];
         let screen = Screen { out: Palette::default(), ..Screen::new(Color::Never) };
@@ -78,9 +78,9 @@ mod tests {
              √ can reach the API server\n\
              × the namespace x does not exist\n    create it\n\
              \n\
-             rights\n\
-             ------\n\
-             ‼ may not delete jobs\\u{1b}\n\
+             permissions\n\
+             -----------\n\
+             ‼ the user may not delete jobs\\u{1b}\n\
              \n\
              nodes\n\
              -----\n\

@@ -42,7 +42,7 @@ pub(crate) fn format_unpacked(unpacked: &Unpacked<'_>, screen: &Screen) -> Strin
     summary.field("Objects", &count_kinds(unpacked.bundle));
     summary.findings(unpacked.findings);
     summary.note(
-        "No ConfigMap was created: --output yaml writes it, for use with `kubectl create -f -`.",
+        "No ConfigMap was created: use `--output yaml` to write one for `kubectl create -f -`.",
     );
     summary.text
 }

@@ -103,7 +103,7 @@ fn cluster_cli_check_succeeds_under_pod_security_and_creates_nothing() {
             let host = unlade_oci::Platform::host().architecture;
             let checks =
                 Checks::run(stage, &[IMAGE, "--strategy", strategy, "--architecture", &host]);
-            for outcome in ["failed", "warning", "left-out"] {
+            for outcome in ["failed", "warning", "skipped"] {
                 assert_eq!(checks.with_outcome(outcome), set(&[]), "{checks:#?}");
             }
             let well = checks.with_outcome("ok");
@@ -134,13 +134,13 @@ fn cluster_cli_check_hints_are_the_rights_that_a_launch_needs() {
         let arguments = [&*image, "--kubeconfig", &kubeconfig];
         let checks = Checks::run(stage, &arguments);
         let rights = [
-            "rights/configmaps",
-            "rights/grant",
-            "rights/jobs",
-            "rights/pods",
-            "rights/rolebindings",
-            "rights/roles",
-            "rights/serviceaccounts",
+            "permissions/configmaps",
+            "permissions/grant",
+            "permissions/jobs",
+            "permissions/pods",
+            "permissions/rolebindings",
+            "permissions/roles",
+            "permissions/serviceaccounts",
         ];
         assert_eq!(checks.failed(), set(&rights), "{checks:#?}");
         let unseen = [
@@ -156,10 +156,13 @@ fn cluster_cli_check_hints_are_the_rights_that_a_launch_needs() {
             "nodes/match",
             "quota/room",
         ];
-        assert_eq!(checks.with_outcome("left-out"), set(&unseen), "{checks:#?}");
+        assert_eq!(checks.with_outcome("skipped"), set(&unseen), "{checks:#?}");
         let text = stage.unlade([&["check"][..], &arguments].concat());
         assert_eq!(text.code, Some(1), "{text:?}");
-        assert!(text.stdout.contains("\n× may not create, get, list, watch, "), "{text:?}");
+        assert!(
+            text.stdout.contains("\n× the user may not create, get, list, watch, "),
+            "{text:?}"
+        );
         assert!(text.stdout.contains("\n    grant it with a Role: {apiGroups: [\"\"]"), "{text:?}");
         assert!(text.stdout.ends_with("\n\nStatus check results are ×\n"), "{text:?}");
         assert!(text.stderr.starts_with("error: 7 of "), "{text:?}");
@@ -233,7 +236,7 @@ fn cluster_cli_check_reports_a_full_quota_even_if_dry_runs_of_pods_are_forbidden
             Checks::until_failed(stage, &["--as", &user], &["admission/job", "quota/room"]);
         let quota = checks.check("quota", "room")["message"].as_str().unwrap();
         assert!(quota.contains("the quota full has 0 of 0 pods in use"), "{quota}");
-        assert!(checks.with_outcome("left-out").contains("admission/pod-inject"), "{checks:#?}");
+        assert!(checks.with_outcome("skipped").contains("admission/pod-inject"), "{checks:#?}");
     });
 }
 
@@ -263,7 +266,7 @@ fn cluster_cli_check_looks_at_secrets_and_accounts() {
             (&["--pull-secret=good", "--pull-secret=wrong"], &["pull-secrets/usable"]),
             (&["--pull-secret=none"], &["pull-secrets/usable"]),
             (&["--pull-secret=other"], &["pull-secrets/covers-image"]),
-            (&["--service-account=unable"], &["service-account/rights"]),
+            (&["--service-account=unable"], &["service-account/permissions"]),
             (&["--service-account=none"], &[pods[0], pods[1], "service-account/exists"]),
             (&["--node-selector=example.com/none=x"], &["nodes/match"]),
         ];
@@ -292,7 +295,7 @@ fn cluster_cli_check_tells_the_architectures_of_the_nodes() {
             let check = checks.check("nodes", "architecture");
             assert_eq!(check["outcome"], "ok", "{checks:#?}");
             let beginning =
-                format!("the architectures of the matching nodes are {architecture}, which");
+                format!("the architectures of the matching nodes are {architecture}, and");
             assert!(check["message"].as_str().unwrap().starts_with(&beginning), "{check}");
             let of_it = nodes.split_whitespace().filter(|name| name == architecture).count();
             let all = nodes.split_whitespace().count();
@@ -315,7 +318,7 @@ fn cluster_cli_check_without_a_namespace_or_credentials_says_only_that() {
     Stage::open("cli-check-nowhere", |stage| {
         let checks = Checks::run(stage, &[IMAGE, "-n", "no-such-namespace"]);
         assert_eq!(checks.failed(), set(&["kubernetes-api/namespace"]), "{checks:#?}");
-        assert!(checks.with_outcome("left-out").contains("rights/all"), "{checks:#?}");
+        assert!(checks.with_outcome("skipped").contains("permissions/all"), "{checks:#?}");
         let folder = tempfile::tempdir().unwrap();
         let kubeconfig = kubeconfig(stage, folder.path(), "not-a-token");
         let checks = Checks::run(stage, &[IMAGE, "--kubeconfig", &kubeconfig]);

@@ -81,7 +81,10 @@ fn cluster_cli_get_shows_what_launches_left() {
         assert!(one.contains("\nkind: ConfigMap\n"), "{one}");
         let stderr = stage.unlade(["get", name, "nobody", "-o", "name"]);
         assert_eq!(stderr.code, Some(1), "{stderr:?}");
-        assert_eq!(stderr.stderr, format!("error: ConfigMap {namespace}/nobody does not exist\n"));
+        assert_eq!(
+            stderr.stderr,
+            format!("error: the ConfigMap {namespace}/nobody does not exist\n")
+        );
         assert_eq!(stderr.stdout, format!("configmap/{name}\n"));
         for command in [&["get", "foreign"][..], &["describe", "foreign"], &["delete", "foreign"]] {
             let stderr = stage.unlade(command.iter().copied()).failure(76);

@@ -178,7 +178,7 @@ fn each_right_is_needed(
             // On a busy node, the kubelet may fail to retrieve a secret that exists. A caller who
             // may not read the secret cannot find that out.
             let is_unretrieved = (expected, code) == (42, Some(56))
-                && output.contains("the kubelet could not retrieve the pull secret");
+                && output.contains("the kubelet failed to retrieve the pull secret");
             if code != Some(expected) && !is_unretrieved || !output.contains(words) {
                 let name = &case.name;
                 let text = format!("{name}: not {expected} with {words:?}: {code:?}: {output}");
@@ -276,7 +276,7 @@ fn cluster_cli_a_token_of_the_manifests_account_is_enough() {
         let checked = stage.unlade(["check", &image, "-o", "json", "--kubeconfig", &kubeconfig]);
         let checked: Value = serde_json::from_str(&checked.success()).unwrap();
         let rights = checked["checks"].as_array().unwrap().iter();
-        let mut rights = rights.filter(|check| check["category"] == "rights").peekable();
+        let mut rights = rights.filter(|check| check["category"] == "permissions").peekable();
         assert!(
             rights.peek().is_some() && rights.all(|check| check["outcome"] == "ok"),
             "{checked}"

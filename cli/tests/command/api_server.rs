@@ -228,7 +228,7 @@ fn a_description_says_what_could_not_be_read() {
     assert_eq!(cluster.run(&["describe", name]).stderr, "");
     is_denied.store(true, Ordering::Relaxed);
     let described = cluster.run(&["describe", name]);
-    let warning = "warning: failed to list the pods of ConfigMap ";
+    let warning = "warning: failed to list the pods of the ConfigMap ";
     assert!(described.stderr.starts_with(warning), "{described:?}");
     assert!(described.stderr.contains("not for you"), "{described:?}");
     described.success();
@@ -259,7 +259,7 @@ fn what_is_not_an_api_server_is_not_waited_for() {
     for arguments in [&["launch", IMAGE][..], &["get"]] {
         let stderr = cluster.run(arguments).failure(74);
         assert!(stderr.contains("failed to reach the API server http://127.0.0.1:"), "{stderr}");
-        assert!(stderr.contains(" (context \"test\"): the answer 502 Bad Gateway"), "{stderr}");
+        assert!(stderr.contains(" (context \"test\"): the response 502 Bad Gateway"), "{stderr}");
         assert!(stderr.contains("\nhint: "), "{stderr}");
     }
     // TLS to a port that does not speak it.

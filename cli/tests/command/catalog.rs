@@ -63,9 +63,10 @@ fn an_invalid_catalog_fails_with_all_problems_and_their_lines() {
     let finished = unlade(validate(&catalog, &[]));
     assert_eq!(
         finished.stdout,
-        "catalog.yaml:3: error: the default channel x of package tea does not exist \
+        "catalog.yaml:3: error: the default channel x of the package tea does not exist \
          [default-channel]\n  hint: set defaultChannel to a channel of the package\n\
-         catalog.yaml:17: error: `v1` is not a version like 1.2.3: unexpected character 'v' while \
+         catalog.yaml:17: error: \"v1\" is not a version like 1.2.3: unexpected character 'v' \
+                                   while \
          parsing major version number (package tea, bundle tea.v1) [version]\n  \
          hint: use a version such as 1.2.3, without the letter v\n"
     );
@@ -115,7 +116,7 @@ fn sarif_names_the_rule_and_the_line() {
 fn strict_refuses_warnings() {
     let catalog = write(&VALID.replace("image:", "imgae: x\nimage:"));
     let output = unlade(validate(&catalog, &[])).success();
-    assert!(output.contains("imgae is unknown; is it meant to be image?"), "{output}");
+    assert!(output.contains("imgae is unknown; did you mean image?"), "{output}");
     assert!(output.contains("\nvalid: 1 package"), "{output}");
     let finished = unlade(validate(&catalog, &["--strict"]));
     assert_eq!(finished.code, Some(5));

@@ -78,8 +78,8 @@ fn what_is_lost_is_a_warning() {
     assert_eq!(finished.success(), "");
     assert_eq!(
         finished.stderr,
-        "warning: standard input:1: olm.bundle a: it has no package, so it is lost\n\
-         warning: standard input:3: imagee is unknown; is it meant to be image?\n"
+        "warning: standard input:1: olm.bundle a: it has no package, so it is dropped\n\
+         warning: standard input:3: imagee is unknown; did you mean image?\n"
     );
 }
 
@@ -154,7 +154,7 @@ fn a_package_cannot_be_written_outside_of_the_directory() {
         let target = folder.path().join("new");
         let text = format!("schema: olm.package\nname: {name}\n");
         let stderr = piped(["catalog", "migrate", "-", target.to_str().unwrap()], text).failure(3);
-        assert!(stderr.contains("its name is not a valid folder name"), "{stderr}");
+        assert!(stderr.contains("its name is not a valid directory name"), "{stderr}");
         assert!(!target.exists());
     }
 }

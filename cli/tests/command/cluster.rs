@@ -121,8 +121,8 @@ fn the_image_of_the_unpacker_has_to_be_named() {
     assert_eq!(
         stderr,
         "error: the image of unlade-unpacker is not specified\n\
-         hint: pass --tool-image or set UNLADE_TOOL_IMAGE; in a clone of the repository, `cargo \
-         xtask image --push NAME` builds and pushes the image\n"
+         hint: pass --tool-image or set UNLADE_TOOL_IMAGE; in a clone of the repository, build \
+         and push the image with `cargo xtask image --push NAME`\n"
     );
 }
 
@@ -191,7 +191,7 @@ fn an_api_server_that_is_not_there_is_a_check_that_failed() {
     assert_eq!(done.code, Some(1), "{done:?}");
     let beginning = "kubernetes-api\n--------------\n× failed to reach the API server http://";
     assert!(done.stdout.starts_with(beginning), "{done:?}");
-    assert!(done.stdout.contains("\n- skipped because of the failure above\n"), "{done:?}");
+    assert!(done.stdout.contains("\n- skipped, because an earlier check failed\n"), "{done:?}");
     assert!(done.stdout.ends_with("\n\nStatus check results are ×\n"), "{done:?}");
     assert!(done.stderr.starts_with("error: 1 of "), "{done:?}");
     let done = without_server(&["check", "UPPER//x", "-o", "json"]);
@@ -379,7 +379,7 @@ fn credentials_are_not_sent_without_tls_and_that_is_said() {
         assert!(!head.contains("authorization"), "{user}: {head}");
         assert!(head.contains("impersonate-user: somebody"), "{user}: {head}");
         assert!(!ran.exists(), "{user}");
-        let warning = "warning: http://127.0.0.1:";
+        let warning = "warning: the connection to http://127.0.0.1:";
         assert_eq!(finished.stderr.contains(warning), is_told, "{user}: {}", finished.stderr);
     }
 }

@@ -41,7 +41,7 @@ fn a_copy_that_cannot_be_made_is_explained() {
     let stderr = unlade(["copy", &source, &other]).failure(1);
     assert!(stderr.contains("already exists and is not empty"), "{stderr}");
     let stderr = unlade(["copy", "oci:no/such", &other]).failure(1);
-    assert!(stderr.contains("failed to copy oci:no/such to dir:"), "{stderr}");
+    assert!(stderr.contains("failed to copy the image oci:no/such to dir:"), "{stderr}");
     fs::write(folder.path().join("layout/index.json"), "{}").unwrap();
     let stderr = unlade(["copy", &source, "oci:new"]).failure(3);
     assert!(stderr.contains("is not a valid document"), "{stderr}");

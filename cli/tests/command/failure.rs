@@ -106,16 +106,16 @@ fn a_bundle_that_is_elsewhere_is_pointed_at() {
         let stderr = unlade(["unpack", path.to_str().unwrap()]).failure(3);
         stderr.lines().last().unwrap().to_owned()
     };
-    assert_eq!(hint("etcd"), "hint: it contains bundle directories: 0.9.2, 0.9.4");
+    assert_eq!(hint("etcd"), "hint: use one of the bundle directories in it: 0.9.2, 0.9.4");
     let root = package.path().canonicalize().unwrap();
-    let above = format!("hint: its parent {} is a bundle directory", root.display());
+    let above = format!("hint: use its parent {}, which is a bundle directory", root.display());
     assert_eq!(hint("manifests"), above);
     assert_eq!(hint("metadata"), above);
-    assert_eq!(hint("project"), "hint: a bundle directory contains manifests/ and metadata/");
+    assert_eq!(hint("project"), "hint: pass a directory that contains manifests/ and metadata/");
     for part in ["manifests", "metadata"] {
         std::fs::create_dir_all(package.path().join("project/bundle").join(part)).unwrap();
     }
-    assert!(hint("project").ends_with("project/bundle is a bundle directory"));
+    assert!(hint("project").ends_with("project/bundle, which is a bundle directory"));
 }
 
 #[test]
@@ -156,7 +156,10 @@ fn a_file_that_is_not_an_archive_is_refused_with_a_hint() {
         for transport in ["", "oci-archive:", "docker-archive:"] {
             let stderr = unlade(["unpack", &format!("{transport}{}", file.display())]).failure(3);
             assert!(stderr.contains("config-map.yaml is not a tar archive\n"), "{stderr}");
-            assert!(stderr.contains("hint: a bundle is a directory or an image;"), "{stderr}");
+            assert!(
+                stderr.contains("hint: pass a bundle directory or a bundle image, or"),
+                "{stderr}"
+            );
         }
     }
 }
@@ -176,18 +179,24 @@ fn what_is_too_large_is_4_and_names_the_switch() {
         [("--max-files", "2"), ("--max-file-size", "100"), ("--max-total-size", "1Ki")]
     {
         let stderr = unlade(["unpack", bundle.argument(), switch, value]).failure(4);
-        assert!(stderr.contains(&format!("hint: {switch} ")), "{switch}: {stderr}");
+        assert!(
+            stderr.contains(&format!("hint: raise the limit with {switch}\n")),
+            "{switch}: {stderr}"
+        );
     }
     for (switch, value) in [("--max-yaml-depth", "1"), ("--max-yaml-size", "10")] {
         let stderr = unlade(["unpack", bundle.argument(), switch, value]).failure(4);
-        assert!(stderr.contains(&format!("hint: {switch} ")), "{switch}: {stderr}");
+        assert!(
+            stderr.contains(&format!("hint: raise the limit with {switch}\n")),
+            "{switch}: {stderr}"
+        );
     }
     let config_map = "kind: ConfigMap\napiVersion: v1\n";
     let stderr = piped(["load", "--max-input-size", "10"], config_map).failure(4);
-    assert!(stderr.contains("hint: --max-input-size "), "{stderr}");
+    assert!(stderr.contains("hint: raise the limit with --max-input-size\n"), "{stderr}");
     let nested = format!("{config_map}data: {{a: {{b: c}}}}\n");
     let stderr = piped(["load", "--max-yaml-depth", "1"], nested.as_str()).failure(4);
-    assert!(stderr.contains("hint: --max-yaml-depth "), "{stderr}");
+    assert!(stderr.contains("hint: raise the limit with --max-yaml-depth\n"), "{stderr}");
 }
 
 #[test]
@@ -285,7 +294,7 @@ fn no_line_and_no_list_of_a_bundle_is_without_end() {
     let list = format!("{{kind: List, apiVersion: v1, items: [{items}]}}\n");
     let stderr = piped(["load"], list).failure(3);
     assert_eq!(stderr.lines().filter(|line| line.starts_with("error: ")).count(), 1_001);
-    assert!(stderr.ends_with("3000 of 3000 ConfigMaps were not loaded\n"));
+    assert!(stderr.ends_with("failed to load 3000 of 3000 ConfigMaps\n"));
 }
 
 /// Kilobytes that expand to gigabytes.

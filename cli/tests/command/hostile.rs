@@ -162,7 +162,7 @@ fn arguments_that_lead_to_the_system_are_refused_and_quote_nothing_of_it() {
         assert!(!shown.contains("root:") && !shown.contains("TERM="), "{file}: {shown}");
     }
     let stderr = unlade(["load", "/dev/zero", "--max-input-size", "1Mi"]).failure(4);
-    assert!(stderr.contains("hint: --max-input-size"), "{stderr}");
+    assert!(stderr.contains("hint: raise the limit with --max-input-size"), "{stderr}");
 }
 
 #[test]

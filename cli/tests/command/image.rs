@@ -103,7 +103,7 @@ fn a_missing_or_broken_image_is_reported() {
     let stderr = unlade(["unpack", &format!("docker-archive:{archive}:tea:2")]).failure(3);
     assert!(stderr.contains("tea:1"), "{stderr}");
     let stderr = unlade(["unpack", archive, "--max-file-size=100"]).failure(4);
-    assert!(stderr.contains("hint: --max-file-size"), "{stderr}");
+    assert!(stderr.contains("hint: raise the limit with --max-file-size"), "{stderr}");
     let mut bytes = fs::read(&path).unwrap();
     let position = bytes.windows(9).position(|window| window == b"kind: Tea").unwrap();
     bytes[position] = b'K';

@@ -85,7 +85,7 @@ fn a_job_whose_creation_is_in_flight_is_not_denied() {
     cluster.server.wait_for(1, is_creation_of("/jobs"));
     launch.interrupt();
     let (_, stderr) = launch.wait();
-    assert!(stderr.contains(" may have been created in namespace default\n"), "{stderr}");
+    assert!(stderr.contains(" may have been created in the namespace default\n"), "{stderr}");
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn only_confirmed_cancellations_are_subtracted_from_the_running_jobs() {
     launch.interrupt();
     let (code, stderr) = launch.wait();
     assert_eq!(code, Some(73), "{stderr}");
-    assert!(stderr.contains(" 1 Jobs are still running in namespace default"), "{stderr}");
+    assert!(stderr.contains(" 1 Jobs are still running in the namespace default"), "{stderr}");
 }
 
 #[test]

@@ -197,12 +197,12 @@ fn one_bad_config_map_does_not_hide_the_others() {
     assert_eq!(lines[0]["bundle"]["csvName"], "tea-operator.v1.2.3");
     assert_eq!((lines[1].get("bundle"), &lines[1]["exitCode"]), (None, &3.into()));
     let error = lines[1]["error"].as_str().unwrap();
-    assert!(error.starts_with("failed to load ConfigMap olm/bad: "), "{error}");
-    assert!(finished.stderr.contains("error: failed to load ConfigMap olm/bad: "), "{finished:?}");
+    assert!(error.starts_with("failed to load the ConfigMap olm/bad: "), "{error}");
     assert!(
-        finished.stderr.ends_with("error: 1 of 3 ConfigMaps were not loaded\n"),
+        finished.stderr.contains("error: failed to load the ConfigMap olm/bad: "),
         "{finished:?}"
     );
+    assert!(finished.stderr.ends_with("error: failed to load 1 of 3 ConfigMaps\n"), "{finished:?}");
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn a_config_map_that_is_not_a_bundle_is_refused() {
                 data:\n  ca.crt: |\n    -----BEGIN CERTIFICATE-----\n    MIIB\n";
     let stderr = piped(["load"], root).failure(3);
     assert!(
-        stderr.starts_with("error: ConfigMap kube-root-ca.crt does not contain a bundle\n"),
+        stderr.starts_with("error: the ConfigMap kube-root-ca.crt does not contain a bundle\n"),
         "{stderr}"
     );
     let finished = piped(["load"], format!("{root}---\n{}", upstream("a")));
@@ -247,7 +247,10 @@ fn the_error_about_other_input_names_what_it_is() {
     let catalog = "schema: olm.package\nname: tea\n---\nschema: olm.channel\npackage: tea\n";
     let stderr = piped(["load"], catalog).failure(3);
     assert!(stderr.contains("only an entry of a file-based catalog and 1 more\n"), "{stderr}");
-    assert!(stderr.contains("`unlade catalog validate` reads file-based catalogs\n"), "{stderr}");
+    assert!(
+        stderr.contains("`unlade catalog validate` to read a file-based catalog\n"),
+        "{stderr}"
+    );
 
     let mut tar = vec![0; 1024];
     tar[257..262].copy_from_slice(b"ustar");
@@ -267,6 +270,6 @@ fn objects_that_are_not_config_maps_are_skipped_with_a_warning() {
         ["load", "-o", "json"],
         format!("kind: Secret\nmetadata: {{name: s}}\n---\n{}", upstream("a")),
     );
-    assert_eq!(finished.stderr, "warning: Secret/s is not a ConfigMap and is skipped\n");
+    assert_eq!(finished.stderr, "warning: Secret/s is not a ConfigMap, so it is dropped\n");
     assert_eq!(finished.success().lines().count(), 1);
 }

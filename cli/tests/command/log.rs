@@ -10,7 +10,7 @@ fn phases_are_logged_at_the_first_level_and_requests_at_the_second() {
     let phases = cluster.run(&["launch", IMAGE, "-v", "--generate-name"]);
     phases.success();
     assert!(phases.stderr.contains("launch{image=\"registry.example/"), "{phases:?}");
-    assert!(phases.stderr.contains("Created { job: \"etcd-0-9-4-"), "{phases:?}");
+    assert!(phases.stderr.contains("created the Job name=\"etcd-0-9-4-"), "{phases:?}");
     assert!(!phases.stderr.contains("DEBUG"), "{phases:?}");
 
     let all = cluster.run(&["launch", IMAGE, "-vv", "--generate-name"]);

@@ -138,25 +138,28 @@ fn a_check_reports_where_an_image_is_read_from_and_shows_no_password() {
     };
     let text = check("registry.example/tea:v1", &[]).success();
     assert!(text.starts_with("‼ 127.0.0.1:9/tea:v1: "), "{text}");
-    assert!(text.contains(&format!("√ {address}/tea:v1 is {root}\n")), "{text}");
-    assert!(text.contains(&format!("a mirror, by a rule in {}", rules.display())), "{text}");
-    assert!(text.contains(&format!("login from {}", login.display())), "{text}");
+    assert!(text.contains(&format!("√ {address}/tea:v1 has the digest {root}\n")), "{text}");
+    assert!(
+        text.contains(&format!("a mirror, according to a rule in {}", rules.display())),
+        "{text}"
+    );
+    assert!(text.contains(&format!("credentials from {}", login.display())), "{text}");
     assert!(!text.contains("dXNlcjpwYXNz") && !text.contains("user:pass"), "{text}");
     let json = check("registry.example/tea:v1", &["-o", "json"]).success();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["success"], true);
     assert_eq!(
-        (&json["places"][0]["isMirror"], &json["places"][1]["digest"]),
+        (&json["endpoints"][0]["isMirror"], &json["endpoints"][1]["digest"]),
         (&true.into(), &root.into())
     );
 
-    assert_eq!(json["places"][1]["insecure"], true);
+    assert_eq!(json["endpoints"][1]["insecure"], true);
     assert!(text.contains("connected without TLS"), "{text}");
     let mut insecure = command(["check", "--tls-verify=false", "-o", "json", "--registry"]);
     let insecure = insecure.arg("127.0.0.1:9/tea:v1").env("REGISTRY_AUTH_FILE", &login);
     let json = Finished::from(insecure.output().unwrap()).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(json["places"][0]["insecure"], true);
+    assert_eq!(json["endpoints"][0]["insecure"], true);
 
     let failed = check("registry.example/tea:v2", &[]);
     assert!(failed.stdout.contains(&format!("× {address}/tea:v2: ")), "{}", failed.stdout);

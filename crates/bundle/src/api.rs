@@ -46,9 +46,8 @@ impl Api {
     pub fn from_crd(crd: &Definition, reader: &mut Reader<'_>) -> Option<Self> {
         let Some((plural, group)) = crd.name.split_once('.') else {
             let name = excerpt::shorten(&crd.name);
-            reader.invalid(format!(
-                "the name `{name}` of a CRD does not have the form <plural>.<group>"
-            ));
+            reader
+                .invalid(format!("the CRD name {name:?} does not have the form <plural>.<group>"));
             return None;
         };
         Some(Self {

@@ -47,8 +47,8 @@ impl Channels {
         if !read.list.iter().eq(read.names()) {
             let list = excerpt::shorten(&list);
             let message = format!(
-                "the list `{list}` contains spaces, empty names or repeated names: OLM keeps them, \
-                 and the package manifest leaves them out"
+                "the list {list:?} contains spaces, empty names or repeated names: OLM keeps them, \
+                 but the package manifest drops them"
             );
             findings.push(Finding::new(Reason::InvalidValue, CHANNELS, message));
         }

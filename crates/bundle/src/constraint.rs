@@ -57,7 +57,7 @@ pub enum Error {
     #[error(transparent)]
     Malformed(#[from] Malformed),
     /// The value has an unknown field.
-    #[error("`{}` is not a field of a constraint", excerpt::shorten(.0))]
+    #[error("{:?} is not a field of a constraint", excerpt::shorten(.0))]
     UnknownField(String),
     /// The value contains no rule.
     #[error("the constraint has no rule: none of gvk, package, all, any, not, cel")]

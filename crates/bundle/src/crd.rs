@@ -24,14 +24,14 @@ pub fn read_apis(root: Value<'_>, max: usize, reader: &mut Reader<'_>) -> Vec<Ap
         // Upstream silently skips the CRD and its APIs.
         let version = excerpt::shorten(api_version);
         reader.invalid(format!(
-            "the apiVersion `{version}` of the CRD is unknown, so OLM ignores its APIs"
+            "the apiVersion {version:?} of the CRD is unknown, so OLM ignores its APIs"
         ));
         return Vec::new();
     }
     if group != GROUP {
         let version = excerpt::shorten(api_version);
         reader.invalid(format!(
-            "`{version}` has no CustomResourceDefinition, so OLM ignores its APIs"
+            "the apiVersion {version:?} has no CustomResourceDefinition, so OLM ignores its APIs"
         ));
         return Vec::new();
     }
@@ -50,7 +50,7 @@ pub fn read_apis(root: Value<'_>, max: usize, reader: &mut Reader<'_>) -> Vec<Ap
     // API of each version.
     if [&base.kind, &base.plural, &base.group].iter().any(|name| name.len() > MAX_SUBDOMAIN) {
         reader.invalid(format!(
-            "the APIs of the CRD are left out: its group, kind or plural is longer than \
+            "the APIs of the CRD are dropped: its group, kind or plural is longer than \
              {MAX_SUBDOMAIN} bytes"
         ));
         return Vec::new();
@@ -67,7 +67,7 @@ pub fn read_apis(root: Value<'_>, max: usize, reader: &mut Reader<'_>) -> Vec<Ap
         };
         if apis.len() == max {
             reader.invalid(format!(
-                "the CRDs of the bundle provide more than {MAX_APIS} APIs: the others are left out"
+                "the CRDs of the bundle provide more than {MAX_APIS} APIs: the others are dropped"
             ));
             return apis;
         }

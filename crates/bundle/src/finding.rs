@@ -124,8 +124,8 @@ impl Finding {
 
     /// Creates the finding that stands for `number` omitted findings.
     pub fn omitted(number: usize) -> Self {
-        let (noun, verb) = if number == 1 { ("finding", "was") } else { ("findings", "were") };
-        let message = format!("{number} more {noun} {verb} left out");
+        let (noun, verb) = if number == 1 { ("finding", "is") } else { ("findings", "are") };
+        let message = format!("{number} more {noun} {verb} not listed");
         Self { omitted: number, ..Self::new(Reason::Omitted, "", message) }
     }
 }
@@ -219,7 +219,7 @@ mod tests {
         let all = all.into_vec();
         assert_eq!(all.len(), MAX_KEPT + 1);
         assert_eq!(all[MAX_KEPT].reason, Reason::Omitted);
-        assert_eq!(all[MAX_KEPT].message, "3 more findings were left out");
+        assert_eq!(all[MAX_KEPT].message, "3 more findings are not listed");
         assert_eq!(all[MAX_KEPT].omitted, 3);
         assert_eq!(count(&all), MAX_KEPT + 3);
 

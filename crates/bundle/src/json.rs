@@ -14,7 +14,7 @@ pub struct Malformed(String);
 impl Malformed {
     /// Creates the error that the field `name` is `found`, and not `expected`.
     pub(crate) fn field(name: &str, found: &Value, expected: &str) -> Self {
-        Self(format!("`{name}` is {}, not {expected}", noun(found)))
+        Self(format!("{name} is {}, not {expected}", noun(found)))
     }
 }
 

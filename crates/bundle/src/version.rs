@@ -17,10 +17,10 @@ pub use semver::Version;
 #[non_exhaustive]
 pub enum Error {
     /// The text is not `MAJOR.MINOR.PATCH[-PRERELEASE][+BUILD]`.
-    #[error("`{}` is not a version like 1.2.3", excerpt::shorten(.0))]
+    #[error("{:?} is not a version like 1.2.3", excerpt::shorten(.0))]
     Syntax(String, #[source] semver::Error),
     /// A numeric prerelease identifier is above 2^64-1, which upstream rejects.
-    #[error("`{}` has a prerelease number above 64 bits", excerpt::shorten(.0))]
+    #[error("{:?} has a prerelease number above 64 bits", excerpt::shorten(.0))]
     Number(String),
 }
 

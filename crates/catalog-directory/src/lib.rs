@@ -88,7 +88,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A folder cannot be listed.
-    #[error("failed to list a folder of the catalog")]
+    #[error("failed to list a directory of the catalog")]
     Folder(#[from] source::Error),
     /// The name of an entry is not UTF-8. Upstream refuses it too.
     #[error("{folder}: the name {name} is not UTF-8")]
@@ -99,7 +99,7 @@ pub enum Error {
         name: String,
     },
     /// The directory has too many entries.
-    #[error("the catalog has more than {limit} files and folders")]
+    #[error("the catalog has more than {limit} files and directories")]
     Entries {
         /// [`Limits::entries`].
         limit: usize,

@@ -79,7 +79,7 @@ impl Renderer {
             Err(error) => return problem(Rule::NotAMeta, error.to_string()),
         };
         let Some(rank) = Rank::of(&meta) else {
-            return problem(Rule::LostMeta, "it has no package, so it is lost".to_owned());
+            return problem(Rule::LostMeta, "it has no package, so it is dropped".to_owned());
         };
         let text = match self.write(json) {
             Ok(text) => text,
@@ -97,7 +97,7 @@ impl Renderer {
 
     fn add_meta(&self, meta: &Meta, place: &Place, found: &Mutex<Found>) {
         let result = match Rank::of(meta) {
-            None => Ok(Err((Rule::LostMeta, "it has no package, so it is lost".to_owned()))),
+            None => Ok(Err((Rule::LostMeta, "it has no package, so it is dropped".to_owned()))),
             Some(rank) => match self.text(meta) {
                 Ok(text) => self.store.add(rank, self.n_sources, place, &text).map(Ok),
                 Err(problem) => Ok(Err(problem)),
@@ -127,7 +127,7 @@ impl Renderer {
     fn write(&self, json: &str) -> Result<String, (Rule, String)> {
         self.form.write(json, &self.limits.catalog.document).map_err(|error| {
             let rule = if error.is_limit() { Rule::Limit } else { Rule::Syntax };
-            (rule, format!("it cannot be written: {error}"))
+            (rule, format!("failed to write it: {error}"))
         })
     }
 

@@ -83,7 +83,8 @@ impl Catalog {
                 && !package.name.is_empty()
             {
                 let shown = excerpt::shorten(&package.name);
-                let message = format!("package {shown} is also {}", describe_place(&first.place));
+                let message =
+                    format!("the package {shown} is also {}", describe_place(&first.place));
                 let problem = Problem::new(Rule::DuplicatePackage, package.place.clone(), message);
                 problems.push(problem.package(&package.name));
                 continue;
@@ -127,7 +128,8 @@ impl Catalog {
         for channel in &parts.channels {
             if !seen.insert(&channel.name) {
                 let shown = excerpt::shorten(&channel.name);
-                let message = format!("package {shown_package} has two channels {shown}");
+                let message =
+                    format!("the package {shown_package} has two channels with the name {shown:?}");
                 let problem = Problem::new(Rule::DuplicateChannel, channel.place.clone(), message);
                 problems.push(problem.package(&package.name).channel(&channel.name));
             }
@@ -146,11 +148,12 @@ impl Catalog {
             if !seen.insert(name) {
                 add(
                     Rule::DuplicateBundle,
-                    format!("package {shown_package} has two bundles {shown}"),
+                    format!("the package {shown_package} has two bundles with the name {shown:?}"),
                 );
             }
             if is_complete && !entries.contains(name.as_str()) {
-                let message = format!("no channel of package {shown_package} has an entry {shown}");
+                let message =
+                    format!("no channel of the package {shown_package} has the entry {shown}");
                 add(Rule::BundleWithoutEntry, message);
             }
         }
@@ -158,7 +161,7 @@ impl Catalog {
         upgrade::check(parts.channels.iter().copied(), parts.bundles.iter().copied(), problems);
         for (index, deprecations) in parts.deprecations.iter().enumerate() {
             if index > 0 {
-                let message = format!("package {shown_package} has two olm.deprecations");
+                let message = format!("the package {shown_package} has two olm.deprecations");
                 let place = deprecations.place.clone();
                 let problem = Problem::new(Rule::DeprecationPackage, place, message);
                 problems.push(problem.package(&package.name));
@@ -177,18 +180,18 @@ fn report_unknown(name: &str, parts: &Parts<'_>, problems: &mut Problems) {
     let shown = excerpt::shorten(name);
     let mut add = |place: &Place, what: String, own: &dyn Fn(Problem) -> Problem| {
         let message = match name {
-            "" => format!("{what} names no package"),
-            _ => format!("{what} names package {shown}, which does not exist"),
+            "" => format!("{what} does not name a package"),
+            _ => format!("{what} names the package {shown}, which does not exist"),
         };
         problems
             .push(own(Problem::new(Rule::UnknownPackage, place.clone(), message)).package(name));
     };
     for channel in &parts.channels {
-        let what = format!("channel {}", excerpt::shorten(&channel.name));
+        let what = format!("the channel {}", excerpt::shorten(&channel.name));
         add(&channel.place, what, &|problem| problem.channel(&channel.name));
     }
     for bundle in &parts.bundles {
-        let what = format!("bundle {}", excerpt::shorten(&bundle.name));
+        let what = format!("the bundle {}", excerpt::shorten(&bundle.name));
         add(&bundle.place, what, &|problem| problem.bundle(&bundle.name));
     }
     for deprecations in &parts.deprecations {

@@ -39,16 +39,16 @@ pub struct Target<'n> {
 #[non_exhaustive]
 pub enum Error {
     /// The file has a document that cannot be read.
-    #[error("a document cannot be read")]
+    #[error("failed to read a document")]
     Syntax(#[source] yaml_text::Error),
     /// The file cannot be split into documents.
-    #[error("the documents cannot be separated")]
+    #[error("failed to separate the documents")]
     Stream(#[from] StreamError),
     /// A document is not a meta.
-    #[error("a document is not a part of a catalog")]
+    #[error("a document does not belong to a catalog")]
     Meta(#[from] MetaError),
     /// The new part cannot be written.
-    #[error("the new text cannot be written")]
+    #[error("failed to write the new text")]
     Write(#[source] yaml_text::Error),
     /// The file does not contain the meta.
     #[error("{schema} {name} does not exist in the file")]

@@ -107,8 +107,8 @@ impl File {
                     if let Some(unread) = document.unread {
                         let mut place = place.clone();
                         place.line += unread.line - 1;
-                        let message = "only the first node of a YAML document is read, so this text \
-                                       and what follows it up to the next --- is lost";
+                        let message = "only the first node of a YAML document is read, so this \
+                                       text and everything up to the next --- is dropped";
                         file.problems.push(Problem::new(Rule::LostDocument, place, message));
                     }
                     match Meta::from_tree(document.tree) {
@@ -182,8 +182,8 @@ impl File {
             items(meta.value(), "entries").enumerate().filter(|(_, entry)| !is_named(*entry));
         let Some((index, _)) = nameless.nth(MAX_NAMELESS) else { return usize::MAX };
         let message = format!(
-            "more than {MAX_NAMELESS} entries have no name or reference, so this entry and those after it are \
-             not checked"
+            "more than {MAX_NAMELESS} entries have no name or reference, so this entry and the \
+             entries after it are not checked"
         );
         let problem = Problem::new(rule, place.item("entries", index), message);
         self.fail(name_subject(problem, meta));

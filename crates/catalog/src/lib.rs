@@ -19,7 +19,7 @@
 //! let problems = catalog.validate();
 //! assert_eq!(
 //!     problems[0].to_string(),
-//!     "catalog.yaml:1: the default channel stable of package tea does not exist"
+//!     "catalog.yaml:1: the default channel stable of the package tea does not exist"
 //! );
 //! assert_eq!(problems[0].severity, Severity::Error);
 //! ```

@@ -188,7 +188,7 @@ impl Problems {
             [(Severity::Error, errors, "errors"), (Severity::Warning, warnings, "warnings")]
         {
             if count.more > 0 {
-                let message = format!("{} more {what} of the catalog were left out", count.more);
+                let message = format!("{} more {what} of the catalog are not listed", count.more);
                 let place = Place::file(Arc::clone(&file));
                 kept.push(Problem { severity, ..Problem::new(Rule::Limit, place, message) });
             }

@@ -21,7 +21,7 @@ pub enum Rule {
     FieldType,
     /// An object of a bundle cannot be decoded.
     BundleObject,
-    /// The value of a property does not fit its type.
+    /// The value of a property does not match its type.
     PropertyValue,
     /// A package has no valid name.
     PackageName,
@@ -29,7 +29,7 @@ pub enum Rule {
     DuplicatePackage,
     /// A channel, a bundle or a deprecation names a package that is not in the catalog.
     UnknownPackage,
-    /// A package has no default channel, or one that does not exist.
+    /// A package has no default channel, or its default channel does not exist.
     DefaultChannel,
     /// A package has no channel.
     NoChannel,
@@ -55,7 +55,7 @@ pub enum Rule {
     Cycle,
     /// No upgrade leads from an entry to the head of its channel.
     Stranded,
-    /// A bundle has no name, or not the name that its release requires.
+    /// A bundle has no name, or its release requires another name.
     BundleName,
     /// Two bundles of a package have the same name.
     DuplicateBundle,
@@ -79,9 +79,9 @@ pub enum Rule {
     DeprecationReference,
     /// A deprecation has no message.
     DeprecationMessage,
-    /// A reader loses a part of the file without an error.
+    /// A reader silently drops a part of the file.
     LostDocument,
-    /// A field is unknown, so its value is lost.
+    /// A field is unknown, so its value is dropped.
     UnknownField,
     /// A meta has no package, so it is lost when the catalog is rendered.
     LostMeta,
@@ -178,7 +178,7 @@ const TABLE: &[(Rule, &str, &str, &str)] = &[
         Rule::NotAMeta,
         "not-a-meta",
         "A document is not an object with a schema",
-        "add a schema, or remove the document; a comment before the first --- is a document too",
+        "add a schema, or remove the document: a comment before the first --- is a document too",
     ),
     (
         Rule::FieldType,
@@ -195,7 +195,7 @@ const TABLE: &[(Rule, &str, &str, &str)] = &[
     (
         Rule::PropertyValue,
         "property-value",
-        "The value of a property does not fit its type",
+        "The value of a property does not match its type",
         "correct the value of the property",
     ),
     (
@@ -219,7 +219,7 @@ const TABLE: &[(Rule, &str, &str, &str)] = &[
     (
         Rule::DefaultChannel,
         "default-channel",
-        "A package has no default channel, or one that does not exist",
+        "A package has no default channel, or its default channel does not exist",
         "set defaultChannel to a channel of the package",
     ),
     (Rule::NoChannel, "no-channel", "A package has no channel", "add an olm.channel"),
@@ -264,13 +264,13 @@ const TABLE: &[(Rule, &str, &str, &str)] = &[
         Rule::NoHead,
         "no-head",
         "A channel has no head",
-        "let no entry replace or skip the newest entry",
+        "make sure that no entry replaces or skips the newest entry",
     ),
     (
         Rule::SeveralHeads,
         "several-heads",
         "A channel has several heads",
-        "let the newest entry replace or skip the other heads",
+        "make the newest entry replace or skip the other heads",
     ),
     (
         Rule::Cycle,
@@ -282,12 +282,12 @@ const TABLE: &[(Rule, &str, &str, &str)] = &[
         Rule::Stranded,
         "stranded",
         "No upgrade leads from an entry to the head of its channel",
-        "let an entry of the chain replace or skip the entry, or remove the entry",
+        "make an entry of the chain replace or skip this entry, or remove this entry",
     ),
     (
         Rule::BundleName,
         "bundle-name",
-        "A bundle has no name, or not the name that its release requires",
+        "A bundle has no name, or its release requires another name",
         "name the bundle PACKAGE-vVERSION-RELEASE if it has a release",
     ),
     (
@@ -336,7 +336,7 @@ const TABLE: &[(Rule, &str, &str, &str)] = &[
         Rule::DuplicateVersion,
         "duplicate-version",
         "Two bundles of a package have the same version",
-        "give each bundle a version or a release of its own",
+        "give each bundle its own version or release",
     ),
     (
         Rule::DeprecationPackage,
@@ -359,19 +359,19 @@ const TABLE: &[(Rule, &str, &str, &str)] = &[
     (
         Rule::LostDocument,
         "lost-document",
-        "A reader loses a part of the file without an error",
+        "A reader silently drops a part of the file",
         "put each document behind a line with ---",
     ),
     (
         Rule::UnknownField,
         "unknown-field",
-        "A field is unknown, so its value is lost",
+        "A field is unknown, so its value is dropped",
         "correct the name of the field, or remove it",
     ),
     (
         Rule::LostMeta,
         "lost-meta",
-        "A document has no package, so it is lost when the catalog is rendered",
+        "A document has no package, so it is dropped when the catalog is rendered",
         "name the package of the document",
     ),
     (
@@ -389,7 +389,7 @@ const TABLE: &[(Rule, &str, &str, &str)] = &[
     (
         Rule::Constraint,
         "constraint",
-        "A constraint cannot be parsed, so OLM cannot install the bundle",
+        "A constraint is invalid, so OLM cannot install the bundle",
         "use one of gvk, package, all, any, not and cel",
     ),
     (

@@ -85,7 +85,7 @@ pub enum ServedCsv {
 /// The objects of a bundle are too large. Each object without data repeats the one before it, so they
 /// can be much larger than the catalog.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the objects of bundle {} are larger than {limit} bytes", excerpt::shorten(name))]
+#[error("the objects of the bundle {} are larger than {limit} bytes", excerpt::shorten(name))]
 #[non_exhaustive]
 pub struct TooLarge {
     /// The name of the bundle.
@@ -268,7 +268,7 @@ mod tests {
         };
         assert_eq!(served(1_000).unwrap().objects, vec![r#"{"kind":"A"}"#; 10]);
         let error = served(119).unwrap_err();
-        assert_eq!(error.to_string(), "the objects of bundle b are larger than 119 bytes");
+        assert_eq!(error.to_string(), "the objects of the bundle b are larger than 119 bytes");
     }
 
     /// Converting the data again for each of the objects would take hours.

@@ -176,7 +176,7 @@ fn describe_unknown(key: &str, fields: &[Field]) -> String {
         key.len().abs_diff(name.len()) <= 1 && n_common + 1 >= key.len().max(name.len())
     });
     match close {
-        Some(name) => format!("is unknown; is it meant to be {name}?"),
+        Some(name) => format!("is unknown; did you mean {name}?"),
         None => "is unknown".to_owned(),
     }
 }

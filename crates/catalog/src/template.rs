@@ -152,7 +152,7 @@ pub enum Error {
     Invalid(Problem),
     /// A bundle cannot take the place of another.
     #[error(
-        "{:?} cannot take the place of {:?}: {problem}", shorten(.substitute), shorten(.base)
+        "{:?} cannot replace {:?}: {problem}", shorten(.substitute), shorten(.base)
     )]
     Substitution {
         /// The image that takes the place.
@@ -319,7 +319,10 @@ fn package(bundle: &Meta) -> Result<(String, ::semver::Version, String), Error> 
     let is_package = |it: &Value<'_>| text(*it, "type") == unlade_bundle::property::PACKAGE;
     let values: Vec<_> = properties.filter(is_package).collect();
     let [property] = values.as_slice() else {
-        return Err(failed(format!("it has {} olm.package properties, not one", values.len())));
+        return Err(failed(format!(
+            "it has {} olm.package properties, but must have one",
+            values.len()
+        )));
     };
     let Some(value) = typed::field(*property, "value") else {
         return Err(failed("its olm.package property has no value".to_owned()));

@@ -293,7 +293,7 @@ impl Reader<'_> {
         };
         findings.extend(unread.into_iter().map(|key| {
             let message =
-                format!("the file is lost: with this encoding, OLM does not read {field}");
+                format!("the file is dropped: with this encoding, OLM does not read {field}");
             Finding::new(Reason::UnreadKey, key, message)
         }));
         let file = |key: &str, bytes| {

@@ -10,7 +10,7 @@ pub(super) const RULES: &[Rule] = &[
     // A quota that requires requests or limits (plugin/pkg/admission/resourcequota).
     Rule::new(Reason::Quota, &["failed quota:"])
         .permanent()
-        .hint("the quota requires requests or limits")
+        .hint("check which requests or limits the quota requires")
         .remedies(&[Remedy::Resources]),
     Rule::new(
         Reason::Quota,
@@ -29,7 +29,8 @@ pub(super) const RULES: &[Rule] = &[
     )
     .remedies(&[Remedy::UnsetUser]),
     Rule::new(Reason::Forbidden, &["attempting to grant rbac permissions not currently held"])
-        .hint("to grant get and update on ConfigMaps, you need these permissions yourself in this namespace")
+        .hint("ask an administrator for the permissions get and update on ConfigMaps in this \
+               namespace: only a user who has a permission can grant it")
         .remedies(&[Remedy::ServiceAccount]),
     Rule::new(Reason::Webhook, &["failed calling webhook", "failed to call webhook"])
         .transient()

@@ -59,8 +59,8 @@ pub fn classify_request_error(error: RequestError<'_>, doing: &str) -> Failure {
         }
         RequestError::Request(said) => failed(Reason::Internal, "", said),
         RequestError::Response(said) => {
-            failed(Reason::ApiRefused, "the reply does not come from an API server: ", said)
-                .with_advice("a proxy may have replied instead", &[])
+            failed(Reason::ApiRefused, "the response does not come from an API server: ", said)
+                .with_advice("check whether a proxy responded instead of the API server", &[])
         }
         RequestError::Configuration(said) => {
             failed(Reason::ApiUnreachable, "", said).with_transience(false)
@@ -110,9 +110,10 @@ fn classify_code(status: Status<'_>, rejected: impl Fn(Reason, &str) -> Failure)
         }
         409 => rejected(Reason::Conflict, "someone else changed the object"),
         // 410 is `Expired`: a list or watch was too slow, and has to start again.
-        408 | 410 | 429 | 500..=599 => {
-            rejected(Reason::ApiUnreachable, &format!("the API server answered {}", status.code))
-        }
+        408 | 410 | 429 | 500..=599 => rejected(
+            Reason::ApiUnreachable,
+            &format!("the API server responded with status {}", status.code),
+        ),
         _ => rejected(Reason::ApiRefused, "the API server rejects the request"),
     }
 }
@@ -140,7 +141,7 @@ fn no_reply(said: &str, doing: &str) -> Failure {
     let what = if is_untrusted {
         "the API server's certificate is not trusted"
     } else {
-        "the API server does not answer"
+        "the API server does not respond"
     };
     let failure = Failure::new(
         Reason::ApiUnreachable,

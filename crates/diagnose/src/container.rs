@@ -150,19 +150,20 @@ pub(super) fn classify_waiting(
     match state {
         "InvalidImageName" => Failure::new(
             Reason::InvalidReference,
-            format!("{image} is not a valid image reference: {described}"),
+            format!("{image:?} is not a valid image reference: {described}"),
         ),
         _ if SECRET_ERRORS.iter().any(|phrase| state.contains(phrase)) => Failure::new(
             Reason::BadPullSecret,
             format!(
-                "the kubelet cannot pull image {image} because it cannot read a pull secret: {described}"
+                "the kubelet failed to pull the image {image}, because it failed to read a pull \
+                 secret: {described}"
             ),
         ),
         // The default pull policy never leads here.
         "ErrImageNeverPull" => Failure::new(
             Reason::PullFailed,
             format!(
-                "image {image} is not on the node, and the pull policy Never forbids pulling it"
+                "the image {image} is not on the node, and the pull policy Never forbids pulling it"
             ),
         )
         .with_transience(false)
@@ -171,7 +172,7 @@ pub(super) fn classify_waiting(
             // An unknown problem may pass before the deadline of the phase.
             Failure::new(
                 Reason::ContainerConfig,
-                format!("container {name} cannot start: {described}"),
+                format!("the container {name} failed to start: {described}"),
             )
             .with_transience(true)
         }),
@@ -195,20 +196,20 @@ pub(super) fn classify_terminated(
         ("OOMKilled", _) => {
             return Failure::new(
                 Reason::OutOfMemory,
-                format!("container {name} exceeded its memory limit"),
+                format!("the container {name} exceeded its memory limit"),
             );
         }
         ("ContainerStatusUnknown", _) => {
             return Failure::new(
                 Reason::NodeLost,
-                format!("the node lost track of container {name}: {}", describe(state, said)),
+                format!("the node lost track of the container {name}: {}", describe(state, said)),
             );
         }
         ("StartError" | "ContainerCannotRun", _) | (_, 126..=128) => {
             return classify_start(said, name, image).unwrap_or_else(|| {
                 Failure::new(
                     Reason::Sandbox,
-                    format!("container {name} cannot start: {}", describe(state, said)),
+                    format!("the container {name} failed to start: {}", describe(state, said)),
                 )
             });
         }
@@ -219,17 +220,17 @@ pub(super) fn classify_terminated(
         return exec_format_failure(name);
     }
     let verdict =
-        outcome::from_exit_code(code, &format!("container {name}")).filter(|_| is_unpacker);
+        outcome::from_exit_code(code, &format!("the container {name}")).filter(|_| is_unpacker);
     verdict.unwrap_or_else(|| Failure::new(Reason::Killed, describe_exit(code, name)))
 }
 
 fn describe_exit(code: i32, name: &str) -> String {
     match code {
-        137 => format!("container {name} was killed (SIGKILL)"),
-        143 => format!("container {name} was terminated (SIGTERM)"),
-        129..=192 => format!("container {name} was terminated by signal {}", code - 128),
+        137 => format!("the container {name} was killed (SIGKILL)"),
+        143 => format!("the container {name} was terminated (SIGTERM)"),
+        129..=192 => format!("the container {name} was terminated by signal {}", code - 128),
         _ => format!(
-            "container {name} failed with exit code {code}, which the unpacker does not use"
+            "the container {name} failed with exit code {code}, which the unpacker does not use"
         ),
     }
 }
@@ -241,26 +242,28 @@ fn classify_start(said: &str, name: &str, image: &str) -> Option<Failure> {
         Reason::RunAsNonRoot => Failure::new(
             rule.reason,
             format!(
-                "container {name} must not run as root, and image {image} does not specify a numeric user: {cause}"
+                "the container {name} must not run as root, and the image {image} does not specify \
+                 a numeric user: {cause}"
             ),
         ),
         Reason::VolumeUnsupported => Failure::new(
             rule.reason,
-            format!("the node's runtime cannot mount the bundle image as a volume: {cause}"),
+            format!("the node's runtime failed to mount the bundle image as a volume: {cause}"),
         ),
         Reason::ExecFormat => exec_format_failure(name),
         Reason::OutOfMemory => Failure::new(
             rule.reason,
-            format!("the memory limit of container {name} is too low to start it: {cause}"),
+            format!("the memory limit of the container {name} is too low to start it: {cause}"),
         ),
-        reason => Failure::new(reason, format!("container {name} cannot start: {cause}")),
+        reason => Failure::new(reason, format!("the container {name} failed to start: {cause}")),
     };
     Some(rule.advise(failure))
 }
 
 fn exec_format_failure(name: &str) -> Failure {
     let message = format!(
-        "the program of container {name} is not built for the node's architecture (exec format error)"
+        "the program of the container {name} is not built for the node's architecture (exec format \
+         error)"
     );
     Failure::new(Reason::ExecFormat, message)
 }

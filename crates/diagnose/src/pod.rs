@@ -100,9 +100,9 @@ fn describe_unretrieved_secrets(said: &str) -> String {
     let names = said.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
     let names = names.map_or(said, |(names, _)| names);
     if names.contains(", ") {
-        format!("the kubelet could not retrieve the pull secrets {names}")
+        format!("the kubelet failed to retrieve the pull secrets {names}")
     } else {
-        format!("the kubelet could not retrieve the pull secret {names}")
+        format!("the kubelet failed to retrieve the pull secret {names}")
     }
 }
 

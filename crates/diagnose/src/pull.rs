@@ -9,14 +9,16 @@ use super::rule::{self, Rule};
 use super::{Failure, Reason, Remedy};
 
 const UNCERTAIN_REFUSAL: &str =
-    "check the name: many registries give this answer for an image that does not exist";
-const TLS: &str = "the node's container runtime must trust the registry's certificate authority, and must reach the registry by a name in its certificate";
+    "check the name: many registries respond like this for an image that does not exist";
+const TLS: &str = "make sure that the node's container runtime trusts the registry's certificate \
+                   authority, and reaches the registry by a name in its certificate";
 
 /// The meaning of the messages. [`normalize`] writes HTTP statuses as `status=NUMBER`.
 pub(super) const RULES: &[Rule] = &[
     // The kubelet's own limit (`registryPullQPS`), before it sends a request.
-    Rule::new(Reason::RateLimited, &["pull qps exceeded"])
-        .hint("the kubelet limits its pulls per second (registryPullQPS), and will try again"),
+    Rule::new(Reason::RateLimited, &["pull qps exceeded"]).hint(
+        "wait until the kubelet tries again: it limits its pulls per second (registryPullQPS)",
+    ),
     Rule::new(
         Reason::SignatureRefused,
         &[
@@ -58,12 +60,7 @@ pub(super) const RULES: &[Rule] = &[
     .hint(TLS),
     Rule::new(
         Reason::RegistryUnreachable,
-        &[
-            "tls handshake timeout",
-            "i/o timeout",
-            "proxyconnect",
-            "dial tcp",
-        ],
+        &["tls handshake timeout", "i/o timeout", "proxyconnect", "dial tcp"],
     ),
     Rule::new(
         Reason::RegistryFailing,
@@ -77,7 +74,9 @@ pub(super) const RULES: &[Rule] = &[
             "registry is unavailable",
         ],
     ),
-    Rule::new(Reason::Unauthorized, &["status=401", "status=403"]).hint(UNCERTAIN_REFUSAL).remedies(&[Remedy::PullSecret]),
+    Rule::new(Reason::Unauthorized, &["status=401", "status=403"])
+        .hint(UNCERTAIN_REFUSAL)
+        .remedies(&[Remedy::PullSecret]),
     Rule::new(Reason::ImageNotFound, &["status=404", "status=410"]),
     Rule::new(
         Reason::Unauthorized,
@@ -94,7 +93,8 @@ pub(super) const RULES: &[Rule] = &[
             "forbidden",
         ],
     )
-    .hint(UNCERTAIN_REFUSAL).remedies(&[Remedy::PullSecret]),
+    .hint(UNCERTAIN_REFUSAL)
+    .remedies(&[Remedy::PullSecret]),
     Rule::new(
         Reason::ImageNotFound,
         &[
@@ -107,13 +107,11 @@ pub(super) const RULES: &[Rule] = &[
         ],
     ),
     Rule::new(Reason::PullFailed, &["no space left on device", "disk quota exceeded"])
-        .hint("the node's disk is full"),
-    Rule::new(
-        Reason::PullFailed,
-        &["no longer supported", "schema 1"],
-    )
-    .permanent()
-    .hint("the node's container runtime does not support this image format; rebuild the image as an OCI image"),
+        .hint("free disk space on the node"),
+    Rule::new(Reason::PullFailed, &["no longer supported", "schema 1"]).permanent().hint(
+        "rebuild the image as an OCI image: the node's container runtime does not support this \
+         image format",
+    ),
     Rule::new(
         Reason::PullFailed,
         &[
@@ -124,7 +122,10 @@ pub(super) const RULES: &[Rule] = &[
             "failed size validation",
         ],
     )
-    .hint("the registry, or a proxy in front of it, serves content that does not match the manifest; push the image again"),
+    .hint(
+        "push the image again: the registry, or a proxy in front of it, serves content that does \
+         not match the manifest",
+    ),
     Rule::new(
         Reason::RegistryFailing,
         &[
@@ -162,23 +163,25 @@ pub(super) fn unknown(said: &str, image: &str) -> Failure {
 fn sentence(reason: Reason, image: &str, said: &str) -> String {
     let cause = quoted(cause(said));
     match reason {
-        Reason::ImageNotFound => format!("image {image} does not exist in the registry"),
-        Reason::Unauthorized => format!("the registry denied access to image {image}: {cause}"),
+        Reason::ImageNotFound => format!("the image {image} does not exist in the registry"),
+        Reason::Unauthorized => format!("the registry denied access to the image {image}: {cause}"),
         Reason::RateLimited => {
-            format!("the pull of image {image} is rate limited: {cause}")
+            format!("the pull of the image {image} is rate limited: {cause}")
         }
         Reason::RegistryUnreachable => {
-            format!("the node cannot reach the registry of image {image}: {cause}")
+            format!("the node failed to reach the registry of the image {image}: {cause}")
         }
-        Reason::RegistryFailing => format!("the registry failed to serve image {image}: {cause}"),
+        Reason::RegistryFailing => {
+            format!("the registry failed to serve the image {image}: {cause}")
+        }
         Reason::NoMatchingPlatform => {
-            format!("image {image} does not exist for the platform of the node")
+            format!("the image {image} does not exist for the platform of the node")
         }
         Reason::SignatureRefused => {
-            format!("the node's signature policy rejects image {image}: {cause}")
+            format!("the node's signature policy rejects the image {image}: {cause}")
         }
-        Reason::InvalidReference => format!("{image} is not a valid image reference: {cause}"),
-        _ => format!("image {image} cannot be pulled: {cause}"),
+        Reason::InvalidReference => format!("{image:?} is not a valid image reference: {cause}"),
+        _ => format!("failed to pull the image {image}: {cause}"),
     }
 }
 

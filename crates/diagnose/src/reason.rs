@@ -249,13 +249,15 @@ impl Reason {
     pub(crate) fn hint(self) -> Option<&'static str> {
         Some(match self {
             Self::InvalidReference => {
-                "a reference looks like registry.example/group/name:tag or ...@sha256:DIGEST"
+                "use a reference such as registry.example/group/name:tag or ...@sha256:DIGEST"
             }
             Self::ImageNotFound => {
-                "check the name and the tag, and that the image was pushed; every mirror must have it too"
+                "check the name and the tag, and that the image was pushed to the registry and to \
+                 every mirror"
             }
             Self::RegistryUnreachable => {
-                "the node must be able to reach the registry; the mirrors and certificate authorities in the configuration of its container runtime apply"
+                "check that the node can reach the registry: the mirrors and certificate \
+                 authorities in the configuration of its container runtime apply"
             }
             Self::NoMatchingPlatform => "push the image for the platform of the nodes",
             Self::Quota => "raise the quota, or delete objects that count against it",
@@ -264,7 +266,7 @@ impl Reason {
                 "create the secret in this namespace with `kubectl create secret docker-registry`"
             }
             Self::BadPullSecret => {
-                "`kubectl create secret docker-registry` creates a secret of the right type"
+                "create a secret of the right type with `kubectl create secret docker-registry`"
             }
             Self::ExecFormat => "use a tool image that supports the architectures of the nodes",
             Self::JobDeleted
@@ -275,15 +277,16 @@ impl Reason {
             Self::Cancelled => "launch again: the new launch adopts a Job that is still running",
             Self::Usage => "use the tool image of the same version as the launcher",
             Self::NoPermission => {
-                "the service account of the pod needs the verbs get and update on this ConfigMap"
+                "grant the service account of the pod the verbs get and update on this ConfigMap"
             }
             Self::ApiUnreachableFromPod => {
                 "check that NetworkPolicies allow the pod to reach the API server"
             }
             Self::ImageReplaced => {
-                "a mutating admission policy or webhook changed the image; only a mirror that keeps the digest is accepted"
+                "check the mutating admission policies and webhooks, which changed the image: only \
+                 a mirror that keeps the digest is accepted"
             }
-            Self::Internal => "this is a bug in unlade; please report it",
+            Self::Internal => "report this bug in unlade",
             _ => return None,
         })
     }

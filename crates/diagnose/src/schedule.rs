@@ -72,7 +72,7 @@ pub(super) fn classify_node(pod: &Pod, object: &ObjectRef, events: &[&Event]) ->
         .any(|status| status.state.as_ref().is_some_and(|state| state.running.is_some()));
     let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default();
     let failure =
-        Failure::new(Reason::NodeLost, format!("node {node} of {object} does not respond"));
+        Failure::new(Reason::NodeLost, format!("the node {node} of {object} does not respond"));
     (is_unready && runs).then(|| failure.with_evidence(event::evidence(event, object)))
 }
 
@@ -81,17 +81,18 @@ fn advise(failure: Failure, said: &str) -> Failure {
     const HINTS: [(&str, &str, &[Remedy]); 3] = [
         (
             "untolerated taint",
-            "nodes have taints that the pod does not tolerate",
+            "check the taints of the nodes, which the pod does not tolerate",
             &[Remedy::Toleration],
         ),
         (
             "didn't match Pod's node affinity/selector",
-            "no node has the required labels; the architectures of the tool image count too",
+            "check the labels of the nodes, including the architectures that the tool image \
+             supports",
             &[Remedy::NodeSelector],
         ),
         (
             "Insufficient",
-            "the nodes are full; wait for an autoscaler, if there is one",
+            "free resources on the nodes, or wait for an autoscaler",
             &[Remedy::LowerRequests],
         ),
     ];

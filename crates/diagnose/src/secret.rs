@@ -48,7 +48,7 @@ pub fn classify_pull_secret(
     };
     let entries = quoted(&entries.0.join(", "));
     let image = image.as_str();
-    Some(unusable(name, &format!("has no entry for image {image}, only for {entries}")))
+    Some(unusable(name, &format!("has no entry for the image {image}, only for {entries}")))
 }
 
 impl PullSecretEntries {
@@ -60,7 +60,7 @@ impl PullSecretEntries {
     /// malformed or is empty.
     pub fn read(name: &str, secret: Option<&Secret>) -> Result<Self, Failure> {
         let Some(secret) = secret else {
-            let message = format!("pull secret {name} does not exist");
+            let message = format!("the pull secret {name} does not exist");
             return Err(Failure::new(Reason::NoPullSecret, message).with_evidence(evidence(name)));
         };
         Self::parse(secret).map_err(|problem| unusable(name, &problem))
@@ -124,7 +124,7 @@ fn find_value(secret: &Secret) -> Result<(&'static str, &[u8]), String> {
 }
 
 fn unusable(name: &str, problem: &str) -> Failure {
-    let failure = Failure::new(Reason::BadPullSecret, format!("pull secret {name} {problem}"));
+    let failure = Failure::new(Reason::BadPullSecret, format!("the pull secret {name} {problem}"));
     failure.with_evidence(evidence(name)).bounded()
 }
 

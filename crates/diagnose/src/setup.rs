@@ -26,7 +26,7 @@ pub(super) fn classify_setup(pod: &Pod, object: &ObjectRef, events: &[&Event]) -
             Reason::OutOfMemory,
             format!("the memory limit of {object} is too low to start it: {cause}"),
         ),
-        _ => Failure::new(Reason::Sandbox, format!("the node cannot set up {object}: {cause}")),
+        _ => Failure::new(Reason::Sandbox, format!("the node failed to set up {object}: {cause}")),
     };
     Some(failure.with_evidence(event::evidence(event, object)))
 }

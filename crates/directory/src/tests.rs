@@ -184,7 +184,7 @@ fn the_link_that_leads_out_is_named_and_not_a_link_to_it() {
         });
         assert_eq!(
             error.to_string(),
-            "link manifests/b -> ../c leads out of the directory that it belongs to"
+            "the link manifests/b -> ../c leads out of the directory that it belongs to"
         );
     }
 }
@@ -353,7 +353,7 @@ fn file_name_that_is_not_utf8_is_an_error() {
         let name = std::ffi::OsStr::from_bytes(b"caf\xe9.yaml");
         fs::write(root.join("manifests").join(name), "").unwrap();
     });
-    assert_eq!(error.to_string(), r"manifests: file name caf\xe9.yaml is not UTF-8");
+    assert_eq!(error.to_string(), r"manifests: the file name caf\xe9.yaml is not UTF-8");
 }
 
 /// Creates a bundle whose annotations name other paths, which exist.

@@ -67,7 +67,7 @@ pub enum Problem {
     #[error("it is empty")]
     Empty,
     /// The text is a URL.
-    #[error("leave out the scheme {scheme}://")]
+    #[error("it must not begin with the scheme {scheme}://")]
     Scheme {
         /// The scheme, such as `https`.
         scheme: String,
@@ -76,7 +76,7 @@ pub enum Problem {
     #[error("it contains white space or a control character")]
     Space,
     /// The text has 64 hex digits, as the ids of images in container engines do.
-    #[error("64 hex digits are the id of an image on one machine, not its name")]
+    #[error("it is the id of an image on one machine, not the name of an image")]
     Identifier,
     /// The registry is neither a DNS name nor an address.
     #[error("its registry {registry:?} is not a host with an optional port")]

@@ -32,10 +32,7 @@ impl<T> Reply<T> {
             Self::Missing => "the object does not exist",
             Self::Changed => "the object has changed",
         };
-        Err(Failure::new(
-            Reason::ApiRefused,
-            format!("failed to {doing}: the API server says that {words}"),
-        ))
+        Err(Failure::new(Reason::ApiRefused, format!("failed to {doing}: {words}")))
     }
 
     /// Returns the reply of an error that is not a failure.

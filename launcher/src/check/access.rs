@@ -32,7 +32,7 @@ impl Cluster<'_> {
         };
         let review = SelfSubjectAccessReview { spec, ..SelfSubjectAccessReview::default() };
         let api: Api<SelfSubjectAccessReview> = Api::all(self.client.clone());
-        let (doing, params) = ("create SelfSubjectAccessReview", PostParams::default());
+        let (doing, params) = ("create a SelfSubjectAccessReview", PostParams::default());
         let answer = send_for_value(doing, || api.create(&params, &review)).await?;
         Ok(is_allowed(answer.status.as_ref()))
     }
@@ -60,7 +60,7 @@ impl Cluster<'_> {
         // A namespaced review, because administrators of the namespace may create these.
         let review = LocalSubjectAccessReview { spec, ..LocalSubjectAccessReview::default() };
         let api: Api<LocalSubjectAccessReview> = self.api();
-        let (doing, params) = ("create LocalSubjectAccessReview", PostParams::default());
+        let (doing, params) = ("create a LocalSubjectAccessReview", PostParams::default());
         let answer = send_for_value(doing, || api.create(&params, &review)).await?;
         Ok(is_allowed(answer.status.as_ref()))
     }

@@ -10,7 +10,7 @@ use crate::object::VERBS;
 use crate::{Failure, Reason};
 
 const EXISTS: Topic = Topic(Category::ServiceAccount, "exists");
-const RIGHTS: Topic = Topic(Category::ServiceAccount, "rights");
+const RIGHTS: Topic = Topic(Category::ServiceAccount, "permissions");
 
 /// The checks of a given account. They are empty if a launch creates the account.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ pub(super) async fn check(
         cluster.may_account(name, action).await
     };
     let [get, update] = VERBS;
-    let doing = format!("read ServiceAccount {name}");
+    let doing = format!("read the ServiceAccount {name}");
     let (found, get, update) =
         futures::join!(send_for_value(&doing, || api.get_opt(name)), may(get), may(update));
     let rights = match get.and_then(|get| Ok([get, update?])) {
@@ -52,10 +52,10 @@ pub(super) async fn check(
             let message = format!("the service account {name} does not exist");
             let missing =
                 EXISTS.report(Outcome::Failed, Failure::new(Reason::NoServiceAccount, message));
-            let left_out = RIGHTS.left_out(
+            let skipped = RIGHTS.skipped(
                 "the permissions were not checked, because the service account does not exist",
             );
-            Account { checks: vec![missing, left_out], ..Account::default() }
+            Account { checks: vec![missing, skipped], ..Account::default() }
         }
         Err(failure) => Account {
             checks: vec![EXISTS.report(Outcome::Warning, failure), rights],

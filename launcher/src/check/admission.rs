@@ -100,11 +100,11 @@ fn judge<K>((topic, object): Tried, answer: Answer<K>, rejected: Outcome) -> Che
     match answer {
         Ok(_) => topic.ok(format!("the API server accepts {object} (dry run)")),
         Err(Refusal::Forbidden(_)) => {
-            topic.left_out(format!("{object} was not checked: creating it is forbidden"))
+            topic.skipped(format!("{object} was not checked: creating it is forbidden"))
         }
         Err(Refusal::NoDryRun(failure)) => {
             let said = failure.evidence.message.unwrap_or_default();
-            topic.warning(format!("{object} cannot be created as a dry run: {said:?}"))
+            topic.warning(format!("failed to create {object} as a dry run: {said:?}"))
         }
         Err(Refusal::Rejected(failure)) => topic.report(rejected, failure),
     }
@@ -114,7 +114,7 @@ fn judge<K>((topic, object): Tried, answer: Answer<K>, rejected: Outcome) -> Che
 fn level(namespace: Option<&Namespace>) -> Check {
     let Some(namespace) = namespace else {
         return LEVEL
-            .left_out("the Pod Security level is unknown: reading the namespace is forbidden");
+            .skipped("the Pod Security level is unknown: reading the namespace is forbidden");
     };
     let labels = namespace.metadata.labels.as_ref();
     match labels.and_then(|labels| labels.get(ENFORCE)).map(String::as_str) {
@@ -143,10 +143,11 @@ fn volumes(by_pod: Option<bool>, by_job: Option<bool>, strategy: Strategy) -> Ch
             let instead = if is_fatal { "" } else { "; launches inject the unpacker instead" };
             let message = format!("the API server does not support image volumes: it drops them{instead}");
             VOLUMES.check(outcome, message).with_hint(
-                "image volumes are enabled since Kubernetes 1.35, and with the feature gate ImageVolume since 1.31",
+                "upgrade to Kubernetes 1.35 or later, or enable the feature gate ImageVolume in \
+                 Kubernetes 1.31 or later",
             )
         }
-        None => VOLUMES.left_out(
+        None => VOLUMES.skipped(
             "cannot check whether the API server supports image volumes: it accepts neither the pod nor the Job",
         ),
     }

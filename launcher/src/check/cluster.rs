@@ -47,13 +47,13 @@ impl Cluster<'_> {
     pub(super) async fn namespace(&self) -> Found {
         let name = self.namespace;
         let api: Api<Namespace> = Api::all(self.client.clone());
-        match send_for_value(&format!("read namespace {name}"), || api.get_opt(name)).await {
+        match send_for_value(&format!("read the namespace {name}"), || api.get_opt(name)).await {
             Ok(found) => Found { check: judge(name, found.as_ref()), object: found },
             Err(failure) if failure.reason == Reason::Forbidden => {
                 let message = format!(
                     "cannot check whether the namespace {name} exists: reading it is forbidden"
                 );
-                Found { check: NAMESPACE.left_out(message), object: None }
+                Found { check: NAMESPACE.skipped(message), object: None }
             }
             Err(failure) => {
                 Found { check: NAMESPACE.report(Outcome::Failed, failure), object: None }

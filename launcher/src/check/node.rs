@@ -27,10 +27,10 @@ const RUNTIMES: [(&str, (u32, u32)); 2] = [("containerd", (2, 1)), ("cri-o", (1,
 /// Lists the nodes and checks them.
 pub(super) async fn checks(cluster: &Cluster<'_>, plan: &Plan<'_>, facts: &Facts) -> Vec<Check> {
     let api: Api<Node> = Api::all(cluster.client.clone());
-    let nodes = match list_all("list nodes", &ListParams::default(), &api).await {
+    let nodes = match list_all("list the nodes", &ListParams::default(), &api).await {
         Ok(nodes) => nodes,
         Err(failure) if failure.reason == Reason::Forbidden => {
-            return vec![MATCH.left_out("the nodes were not checked: listing them is forbidden")];
+            return vec![MATCH.skipped("the nodes were not checked: listing them is forbidden")];
         }
         Err(failure) => return vec![MATCH.report(Outcome::Warning, failure)],
     };
@@ -77,7 +77,7 @@ fn report_no_match(n_nodes: usize, misfits: &[Misfit]) -> Check {
     let failure = Failure::new(Reason::Unschedulable, message);
     MATCH
         .report(Outcome::Failed, failure)
-        .with_hint("an autoscaler may add a node that matches")
+        .with_hint("add a matching node, or wait until an autoscaler adds one")
         .with_remedies(&[Remedy::NodeSelector, Remedy::Architecture, Remedy::Toleration])
 }
 
@@ -89,10 +89,11 @@ fn architecture(nodes: &[&Node], wanted: &[String]) -> Check {
     match &*found {
         [] => ARCHITECTURE.warning("the nodes do not report their architectures"),
         _ if !wanted.is_empty() => ARCHITECTURE
-            .ok(format!("the architectures of the matching nodes are {named}, which the options list for the tool image")),
+            .ok(format!("the architectures of the matching nodes are {named}, and the options list \
+                         them for the tool image")),
         [_] => ARCHITECTURE
             .ok(format!("the architectures of the matching nodes are {named}"))
-            .with_hint("the tool image must support this architecture"),
+            .with_hint("use a tool image that supports this architecture"),
         _ => ARCHITECTURE
             .warning(format!(
                 "the architectures of the matching nodes are {named}: the tool image must support all of them"

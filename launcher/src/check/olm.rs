@@ -33,7 +33,7 @@ pub(super) async fn check(cluster: &Cluster<'_>) -> Check {
     let namespace = cluster.namespace;
     let unknown = || {
         EXTRACT_CONTENT
-            .left_out("no catalogs exist: the API server does not know OLM's CatalogSources")
+            .skipped("no catalogs exist: the API server does not have OLM's kind CatalogSource")
     };
     let everywhere = list(Api::all_with(client(), &resource), "all namespaces").await;
     match everywhere {
@@ -41,7 +41,7 @@ pub(super) async fn check(cluster: &Cluster<'_>) -> Check {
         Ok(None) => unknown(),
         Err(failure) if failure.reason == Reason::Forbidden => {
             let api = Api::namespaced_with(client(), namespace, &resource);
-            match list(api, &format!("namespace {namespace}")).await {
+            match list(api, &format!("the namespace {namespace}")).await {
                 Ok(Some(catalogs)) => judge(&catalogs, Some(namespace)),
                 Ok(None) => unknown(),
                 Err(failure) => report_unknown(failure),
@@ -54,7 +54,7 @@ pub(super) async fn check(cluster: &Cluster<'_>) -> Check {
 /// Lists the CatalogSources. Returns `None` if the API server does not know the kind.
 async fn list(api: Api<DynamicObject>, place: &str) -> Result<Option<Vec<DynamicObject>>, Failure> {
     let params = ListParams::default();
-    let doing = format!("list CatalogSources in {place}");
+    let doing = format!("list the CatalogSources in {place}");
     match pages(&doing, &params, async |page| api.list(&page).await).await? {
         Reply::Missing => Ok(None),
         answer => answer.expect_value(&doing).map(Some),
@@ -80,7 +80,9 @@ fn judge(catalogs: &[DynamicObject], only_in: Option<&str>) -> Check {
         )),
         (0, Some(namespace)) => EXTRACT_CONTENT
             .warning(format!(
-                "none of {} CatalogSources in namespace {namespace} has grpcPodConfig.extractContent; other namespaces were not checked: listing their CatalogSources is forbidden",
+                "none of {} CatalogSources in the namespace {namespace} has \
+                 grpcPodConfig.extractContent; other namespaces were not checked: listing their \
+                 CatalogSources is forbidden",
                 catalogs.len()
             ))
             .with_hint(rule()),
@@ -203,7 +205,7 @@ mod tests {
         for answers in answers {
             let check = checked(answers).await;
             assert_eq!(check.outcome, Outcome::Skipped, "{check:?}");
-            assert!(check.message.contains("does not know OLM's"), "{check:?}");
+            assert!(check.message.contains("does not have OLM's"), "{check:?}");
         }
     }
 

@@ -19,7 +19,7 @@ const COVERS: Topic = Topic(Category::PullSecrets, "covers-image");
 
 /// Returns the check of a launch that creates its pull secret.
 pub(super) fn lent() -> Check {
-    GIVEN.ok("the launch gives the nodes the login of this machine for the image")
+    GIVEN.ok("the launch gives the nodes the credentials of this machine for the image")
 }
 
 /// The maximum number of secrets that are read concurrently.
@@ -39,7 +39,7 @@ pub(super) async fn checks(
     }
     let api = cluster.api::<Secret>();
     let read = stream::iter(names).map(async |name| {
-        let found = send_for_value(&format!("read Secret {name}"), || api.get_opt(name)).await;
+        let found = send_for_value(&format!("read the Secret {name}"), || api.get_opt(name)).await;
         judge(name, found)
     });
     let (mut checks, entries): (Vec<_>, Vec<_>) = read.buffered(CONCURRENCY).unzip().await;
@@ -52,13 +52,14 @@ fn judge(name: &str, found: Result<Option<Secret>, Failure>) -> (Check, Option<P
     match found.map(|secret| PullSecretEntries::read(name, secret.as_ref())) {
         Ok(Ok(entries)) => {
             let check =
-                USABLE.ok(format!("pull secret {name} exists and has a type for pull secrets"));
+                USABLE.ok(format!("the pull secret {name} exists and has a type for pull secrets"));
             (check, Some(entries))
         }
         Ok(Err(failure)) => (USABLE.report(Outcome::Failed, failure), None),
         Err(failure) if failure.reason == Reason::Forbidden => {
-            let message = format!("pull secret {name} was not checked: reading it is forbidden");
-            (USABLE.left_out(message), None)
+            let message =
+                format!("the pull secret {name} was not checked: reading it is forbidden");
+            (USABLE.skipped(message), None)
         }
         Err(failure) => (USABLE.report(Outcome::Warning, failure), None),
     }
@@ -76,13 +77,13 @@ fn judge_coverage(
     if cover(bundle) {
         COVERS.ok(format!("the pull secrets have an entry for {image}"))
     } else if secrets.contains(&None) {
-        COVERS.left_out(format!("cannot check whether the pull secrets have an entry for {image}"))
+        COVERS.skipped(format!("cannot check whether the pull secrets have an entry for {image}"))
     } else {
         // Secrets that cover neither image are useless, which is certainly a mistake.
         let outcome = if cover(tool) { Outcome::Warning } else { Outcome::Failed };
         COVERS
             .check(outcome, format!("the pull secrets have no entry for {image}"))
-            .with_hint("without one, the image is pulled with the credentials of the nodes")
+            .with_hint("add an entry, or make sure that the nodes have credentials of their own")
             .with_remedies(&[Remedy::PullSecret])
     }
 }

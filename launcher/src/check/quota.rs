@@ -36,7 +36,7 @@ const SHORT: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 /// Lists the quotas of the namespace.
 pub(super) async fn list(cluster: &Cluster<'_>) -> Result<Vec<ResourceQuota>, Failure> {
     let api = cluster.api::<ResourceQuota>();
-    list_all("list ResourceQuotas", &ListParams::default(), &api).await
+    list_all("list the ResourceQuotas", &ListParams::default(), &api).await
 }
 
 /// Judges the quotas. `admitted` is the pod as the API server would store it, with the defaults of
@@ -49,7 +49,7 @@ pub(super) fn check(
     let quotas = match quotas {
         Ok(quotas) => quotas,
         Err(failure) if failure.reason == Reason::Forbidden => {
-            return QUOTA.left_out("the quotas were not checked: listing them is forbidden");
+            return QUOTA.skipped("the quotas were not checked: listing them is forbidden");
         }
         Err(failure) => return QUOTA.report(Outcome::Warning, failure),
     };
@@ -89,7 +89,7 @@ fn judge(quotas: &[ResourceQuota], needs: &BTreeMap<String, Amount>, is_defaulte
         collect_problems(quota, needs, &mut shortages, &mut unset);
     }
     let failure = |problems: Vec<String>| {
-        let message = format!("no room for a launch: {}", problems.join("; "));
+        let message = format!("the quotas leave no room for a launch: {}", problems.join("; "));
         Failure::new(Reason::Quota, message)
     };
     match (shortages.is_empty(), unset.is_empty()) {
@@ -97,7 +97,7 @@ fn judge(quotas: &[ResourceQuota], needs: &BTreeMap<String, Amount>, is_defaulte
         (true, false) if is_defaulted => QUOTA.report(Outcome::Failed, failure(unset)),
         (true, false) => QUOTA
             .warning(unset.join("; "))
-            .with_hint("a LimitRange may set a default")
+            .with_hint("create a LimitRange with defaults")
             .with_remedies(&[Remedy::Resources]),
         (true, true) => QUOTA.ok(match quotas {
             [] => "the namespace has no quota".to_owned(),

@@ -14,7 +14,7 @@ mod tests;
 /// The maximum number of concurrent access reviews.
 const CONCURRENCY: usize = 8;
 
-const GRANT: Topic = Topic(Category::Rights, "grant");
+const GRANT: Topic = Topic(Category::Permissions, "grant");
 
 /// The verbs that a launch uses on a resource.
 #[derive(Debug, Clone, Copy)]
@@ -97,7 +97,7 @@ const LOGIN: [Right; 1] = [right(
     "secrets",
     &["create"],
     &["patch", "delete", "get"],
-    "the login stays in the namespace until the Job or the ConfigMap is deleted",
+    "the credentials stay in the namespace until the Job or the ConfigMap is deleted",
 )];
 
 const NOT_SEALED: &str =
@@ -144,7 +144,7 @@ impl Right {
 }
 
 fn topic(right: &Right) -> Topic {
-    Topic(Category::Rights, right.resource)
+    Topic(Category::Permissions, right.resource)
 }
 
 fn judge(right: &Right, answers: &[(&str, bool)]) -> Check {
@@ -157,9 +157,9 @@ fn judge(right: &Right, answers: &[(&str, bool)]) -> Check {
     let resource = right.resource;
     if missing.is_empty() {
         return topic(right)
-            .ok(format!("may {} {resource}", join_words(&verbs(&|_, _| true), "and")));
+            .ok(format!("the user may {} {resource}", join_words(&verbs(&|_, _| true), "and")));
     }
-    let may_not = format!("may not {} {resource}", join_words(&missing, "or"));
+    let may_not = format!("the user may not {} {resource}", join_words(&missing, "or"));
     let rule = rule(right.group, resource, &missing);
     if is_needed {
         topic(right).failed(may_not).with_hint(rule)
@@ -197,13 +197,15 @@ async fn grant(cluster: &Cluster<'_>) -> Check {
 
 fn judge_grant(held: [bool; 2], may_escalate: bool, may_bind: bool) -> Check {
     if held == [true, true] || (may_escalate && may_bind) {
-        return GRANT.ok("may grant the unpacker the permissions to get and update its ConfigMap");
+        return GRANT
+            .ok("the user may grant the unpacker the permissions to get and update its ConfigMap");
     }
     let missing: Vec<_> =
         VERBS.into_iter().zip(held).filter(|(_, held)| !held).map(|(verb, _)| verb).collect();
     GRANT
         .failed(format!(
-            "may not grant the unpacker the permission to {} its ConfigMap: only a user who has a permission can grant it",
+            "the user may not grant the unpacker the permission to {} its ConfigMap: only a user \
+             who has a permission can grant it",
             join_words(&missing, "and")
         ))
         .with_hint(rule("", "configmaps", &missing))

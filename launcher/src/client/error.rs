@@ -63,11 +63,12 @@ mod tests {
     fn an_error_is_reported_with_its_causes() {
         let said = "client error (Connect): tcp connect error: Connection refused";
         let failure =
-            classify_request_error(&kube::Error::Service(said.into()), "get ConfigMap etcd");
+            classify_request_error(&kube::Error::Service(said.into()), "get the ConfigMap etcd");
         assert_eq!(
             failure.message,
             format!(
-                "failed to get ConfigMap etcd: the API server does not answer: \"ServiceError: {said}\""
+                "failed to get the ConfigMap etcd: the API server does not respond: \
+                 \"ServiceError: {said}\""
             )
         );
     }

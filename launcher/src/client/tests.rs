@@ -37,7 +37,7 @@ async fn a_server_that_never_was_an_api_server_is_not_waited_for() {
     let server = server.disturbed(move |_| Some(Disturbance::Answer(page())));
     let failure = list(&connect(server.serve())).await.unwrap_err();
     assert!(!failure.is_transient, "{failure:?}");
-    let said = "the answer 502 Bad Gateway does not come from an API server: \"<html>";
+    let said = "the response 502 Bad Gateway does not come from an API server: \"<html>";
     assert!(failure.message.contains(said), "{failure:?}");
 }
 
@@ -49,7 +49,7 @@ async fn a_server_that_does_not_answer_in_time_is_reported_in_plain_words() {
     let builder = kube::client::ClientBuilder::try_from(config).unwrap();
     let client = observe(builder.with_layer(&limit).build(), "https://a");
     let failure = list(&client).await.unwrap_err();
-    assert_eq!(failure.message, "failed to reach the API server https://a: no answer in time");
+    assert_eq!(failure.message, "failed to reach the API server https://a: no response in time");
 }
 
 #[tokio::test]

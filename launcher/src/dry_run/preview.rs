@@ -54,10 +54,11 @@ async fn create<K: Kind>(client: &Client, object: &K) -> Result<K, Failure> {
     let api: Api<K> = Api::namespaced(client.clone(), &namespace);
     let name = object.name_any();
     let kind = K::kind(&());
-    let doing = format!("create {kind} {namespace}/{name}");
+    let doing = format!("create the {kind} {namespace}/{name}");
     let mut answer = match send(&doing, || super::create(&api, object)).await? {
         Reply::Exists => {
-            send_for_value(&format!("read {kind} {namespace}/{name}"), || api.get(&name)).await?
+            send_for_value(&format!("read the {kind} {namespace}/{name}"), || api.get(&name))
+                .await?
         }
         // RBAC escalation check: without `bind`, the caller must hold the Role's own permissions.
         // The API server looks up the Role, which the dry run has not stored.

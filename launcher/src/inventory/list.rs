@@ -29,7 +29,7 @@ pub(super) async fn items(client: &Client, scope: &Scope) -> Result<Vec<Item>, F
     // The content of each ConfigMap can be a megabyte large, and a list needs only the metadata.
     let config_maps = async {
         let api: Api<ConfigMap> = api(client, scope);
-        let doing = format!("list {}", objects("ConfigMaps", scope.namespace.as_deref()));
+        let doing = format!("list the {}", objects("ConfigMaps", scope.namespace.as_deref()));
         list_all_metadata(&doing, &params, &api).await
     };
     // The caller's selector cannot apply to the Jobs: they lack labels that were set on the
@@ -50,7 +50,7 @@ pub(super) async fn items(client: &Client, scope: &Scope) -> Result<Vec<Item>, F
 
 pub(super) async fn config_maps(client: &Client, scope: &Scope) -> Result<Vec<ConfigMap>, Failure> {
     let api: Api<ConfigMap> = api(client, scope);
-    let doing = format!("list {}", objects("ConfigMaps", scope.namespace.as_deref()));
+    let doing = format!("list the {}", objects("ConfigMaps", scope.namespace.as_deref()));
     let mut found = list_all(&doing, &params(scope), &api).await?;
     found.sort_by_key(|config_map| key(&config_map.metadata));
     Ok(found)
@@ -74,7 +74,7 @@ pub(super) async fn jobs(
     let mut jobs = JobsOf::new();
     let doing = match (namespace, config_map) {
         (Some(namespace), Some(name)) => format!("list the Jobs of {}", object(namespace, name)),
-        _ => format!("list {}", objects("Jobs", namespace)),
+        _ => format!("list the {}", objects("Jobs", namespace)),
     };
     for job in list_all(&doing, &params, &api).await? {
         let labels = job.metadata.labels.as_ref();
@@ -153,7 +153,7 @@ fn params(scope: &Scope) -> ListParams {
 
 fn objects(kinds: &str, namespace: Option<&str>) -> String {
     match namespace {
-        Some(namespace) => format!("{kinds} in namespace {namespace}"),
+        Some(namespace) => format!("{kinds} in the namespace {namespace}"),
         None => format!("{kinds} in all namespaces"),
     }
 }

@@ -43,14 +43,14 @@ impl Launch<'_> {
         let name = wanted.name_any();
         let mut waits = backoff::REQUEST.waits();
         loop {
-            let doing = format!("create {kind} {name}");
+            let doing = format!("create the {kind} {name}");
             let params = PostParams::default();
             match retrier.send(&doing, || api.create(&params, wanted)).await? {
                 Reply::Done(_) => return Ok(()),
                 Reply::Exists => {}
                 answer => return answer.expect_value(&doing).map(drop),
             }
-            let doing = format!("read {kind} {name}");
+            let doing = format!("read the {kind} {name}");
             let Some(existing) = retrier.send(&doing, || api.get(&name)).await?.value() else {
                 continue;
             };
@@ -69,7 +69,7 @@ impl Launch<'_> {
             if !is_going {
                 let preconditions = Preconditions { uid: existing.uid(), resource_version: None };
                 let params = DeleteParams::default().preconditions(preconditions);
-                let doing = format!("delete {kind} {name}");
+                let doing = format!("delete the {kind} {name}");
                 retrier.send(&doing, || api.delete(&name, &params)).await?;
             }
             let message = format!("the {kind} {name} is being deleted");

@@ -92,7 +92,7 @@ impl Launch<'_> {
         let retrier = Retrier::new(&self.report, TIMEOUT);
         let mut problems = Vec::new();
         for name in names {
-            let doing = format!("read Secret {name}");
+            let doing = format!("read the Secret {name}");
             let Ok(answer) = retrier.send(&doing, || api.get(name)).await else {
                 let found = self.unretrieved_pull_secret(&failure).await;
                 // The caller may not read the secret, so the launcher cannot know whether it exists.
@@ -124,10 +124,10 @@ impl Launch<'_> {
         let name = failure.evidence.object.as_ref()?.pod_name()?;
         let retrier = Retrier::new(&self.report, TIMEOUT);
         let (pods, events) = (self.api::<Pod>(), self.api::<Event>());
-        let doing = format!("read Pod {name}");
+        let doing = format!("read the Pod {name}");
         let pod = retrier.send(&doing, || pods.get(name)).await.ok()?.value()?;
         let params = ListParams::default().fields(&format!("involvedObject.name={name}"));
-        let doing = format!("list events of Pod {name}");
+        let doing = format!("list the events of the Pod {name}");
         let events = retrier.send(&doing, || events.list(&params)).await.ok()?.value()?.items;
         classify_pod(&pod, &events).filter(|found| found.reason == Reason::NoPullSecret)
     }
@@ -168,7 +168,7 @@ impl Launch<'_> {
         loop {
             returned = Some(match recording.step(seen, returned.take()) {
                 NextRequest::ReadConfigMap => {
-                    let doing = format!("read ConfigMap {name}");
+                    let doing = format!("read the ConfigMap {name}");
                     Returned::ConfigMap(retrier.send(&doing, || api.get(name)).await)
                 }
                 NextRequest::ReadSeal(found) => {
@@ -180,7 +180,7 @@ impl Launch<'_> {
                 }
                 NextRequest::Patch(patch) => {
                     let (patch, params) = (Patch::Merge(patch), PatchParams::default());
-                    let doing = format!("annotate ConfigMap {name}");
+                    let doing = format!("annotate the ConfigMap {name}");
                     let request = || api.patch(name, &params, &patch);
                     Returned::Patch(retrier.send(&doing, request).await)
                 }
@@ -195,7 +195,7 @@ impl Launch<'_> {
         let namespace = &self.request.namespace;
         let api: Api<Namespace> = Api::all(self.launcher.client.clone());
         let retrier = Retrier::new(&self.report, TIMEOUT);
-        let doing = format!("read namespace {namespace}");
+        let doing = format!("read the namespace {namespace}");
         match retrier.send(&doing, || api.get(namespace)).await {
             Ok(Reply::Done(found)) => found.metadata.deletion_timestamp.is_some(),
             Ok(_) => true,
@@ -214,7 +214,7 @@ impl Launch<'_> {
         }));
         let api = self.api::<Job>();
         let retrier = Retrier::new(&self.report, TIMEOUT);
-        let doing = format!("end Job {}", attempt.job);
+        let doing = format!("end the Job {}", attempt.job);
         let params = PatchParams::default();
         let _ = retrier.send(&doing, || api.patch(&attempt.job, &params, &patch)).await;
     }

@@ -54,7 +54,7 @@ impl Launch<'_> {
     pub(super) async fn jobs(&self) -> Result<Vec<Job>, Failure> {
         let api = self.api::<Job>();
         let params = ListParams::default().labels(&label::selector(self.plan.name()));
-        let doing = format!("list Jobs in namespace {}", self.request.namespace);
+        let doing = format!("list the Jobs in the namespace {}", self.request.namespace);
         let jobs = self.retrier().send(&doing, || api.list(&params)).await?.expect_value(&doing)?;
         Ok(jobs.items)
     }

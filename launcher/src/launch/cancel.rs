@@ -30,7 +30,7 @@ pub(crate) async fn cancel(
     let retrier = Retrier::new(&report, PROMPT);
     let api: Api<Job> = Api::namespaced(client.clone(), namespace);
     let params = ListParams::default().labels(&label::selector(config_map));
-    let doing = format!("list Jobs in namespace {namespace}");
+    let doing = format!("list the Jobs in the namespace {namespace}");
     let jobs = retrier.send(&doing, || api.list(&params)).await?.expect_value(&doing)?;
     let mut names = Vec::new();
     for job in jobs.items.iter().filter(|job| !condition::is_over(job)) {
@@ -57,7 +57,7 @@ async fn delete_job(
     // Without background propagation, the pods of the Job would remain.
     let preconditions = Preconditions { uid: job.uid(), resource_version: None };
     let params = DeleteParams::background().preconditions(preconditions);
-    let doing = format!("delete Job {name}");
+    let doing = format!("delete the Job {name}");
     let answer = retrier.send(&doing, || api.delete(&name, &params)).await?;
     Ok(matches!(answer, Reply::Done(_)).then_some(name))
 }
@@ -70,13 +70,13 @@ async fn wait_for_job(
     launch: &str,
 ) -> Result<Job, Failure> {
     let end = Instant::now() + PROMPT;
-    let doing = format!("read Job {name}");
+    let doing = format!("read the Job {name}");
     loop {
         match retrier.send(&doing, || api.get(name)).await?.value() {
             Some(job) if is_of_launch(&job, launch) => return Ok(job),
             _ if Instant::now() >= end => {
                 let message = format!(
-                    "the API server has not answered the request to create the Job {name}: the \
+                    "the API server has not responded to the request to create the Job {name}: the \
                      Job may still appear"
                 );
                 return Err(Failure::new(Reason::ApiUnreachable, message));

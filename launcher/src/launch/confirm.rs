@@ -40,7 +40,7 @@ impl Launch<'_> {
         match timeout(TIMEOUT, dry_run::create(&api, &pod)).await {
             Err(_) | Ok(Ok(_)) => false,
             Ok(Err(error)) => {
-                match Refusal::from_failure(classify_request_error(&error, "create Pod")) {
+                match Refusal::from_failure(classify_request_error(&error, "create the Pod")) {
                     Refusal::NoDryRun(_) => false,
                     Refusal::Forbidden(answer) | Refusal::Rejected(answer) => {
                         answer.reason == reason && !answer.is_transient
@@ -54,7 +54,7 @@ impl Launch<'_> {
         let name = self.launcher.options.pod.service_account.as_deref().unwrap_or(self.plan.name());
         let api = self.api::<ServiceAccount>();
         let retrier = Retrier::new(&self.report, TIMEOUT);
-        let doing = format!("read ServiceAccount {name}");
+        let doing = format!("read the ServiceAccount {name}");
         matches!(retrier.send(&doing, || api.get(name)).await, Ok(Reply::Missing))
     }
 }

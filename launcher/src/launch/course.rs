@@ -189,7 +189,7 @@ impl<'a> Course<'a> {
             }
             // Impossible, because the driver answers what it is asked.
             _ => {
-                let message = "the launcher got an answer to another question";
+                let message = "the launcher received a result of another step";
                 vec![Action::Finish(Err((
                     Failure::new(Reason::Internal, message),
                     Continuation::Fail,

@@ -79,13 +79,13 @@ impl Launch<'_> {
         let api = self.api::<K>();
         let (kind, name) = (K::kind(&()), object.name_any());
         object.annotations_mut().insert(LAUNCH.to_owned(), self.id.clone());
-        let doing = format!("create {kind} {name}");
+        let doing = format!("create the {kind} {name}");
         let params = PostParams::default();
         let answer = retrier.send(&doing, || api.create(&params, &object)).await?;
         if !matches!(answer, Reply::Exists) {
             return Ok(Created::Own(answer.expect_value(&doing)?));
         }
-        let doing = format!("read {kind} {name}");
+        let doing = format!("read the {kind} {name}");
         let found = retrier.send(&doing, || api.get(&name)).await?.value();
         Ok(match found {
             Some(found) if found.annotations().get(LAUNCH) == Some(&self.id) => Created::Own(found),

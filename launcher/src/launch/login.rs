@@ -75,7 +75,7 @@ impl Launch<'_> {
             "controller": false, "blockOwnerDeletion": false,
         }]}}));
         let api = self.api::<Secret>();
-        let doing = format!("make the Job the owner of Secret {name}");
+        let doing = format!("make the Job the owner of the Secret {name}");
         let params = PatchParams::default();
         let retrier = Retrier::new(&self.report, TIMEOUT);
         let answer = retrier.send(&doing, || api.patch_metadata(name, &params, &patch)).await;
@@ -90,7 +90,7 @@ impl Launch<'_> {
         let preconditions = Preconditions { uid, resource_version: None };
         let params = DeleteParams::default().preconditions(preconditions);
         let api = self.api::<Secret>();
-        let doing = format!("delete Secret {name}");
+        let doing = format!("delete the Secret {name}");
         let retrier = Retrier::new(&self.report, TIMEOUT);
         let answer = retrier.send(&doing, || api.delete(&name, &params)).await;
         if let Err(failure) = answer {

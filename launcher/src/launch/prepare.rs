@@ -30,13 +30,13 @@ impl Launch<'_> {
         let mut waits = backoff::REQUEST.waits();
         loop {
             let params = PostParams::default();
-            let doing = format!("create ConfigMap {name}");
+            let doing = format!("create the ConfigMap {name}");
             let answer = retrier.send(&doing, || api.create(&params, &object)).await?;
             if !matches!(answer, Reply::Exists) {
                 let config_map = answer.expect_value(&doing)?;
                 return Ok(Prepared { config_map, is_new: true });
             }
-            let doing = format!("read ConfigMap {name}");
+            let doing = format!("read the ConfigMap {name}");
             let Some(found) = retrier.send(&doing, || api.get(name)).await?.value() else {
                 continue;
             };
@@ -89,7 +89,7 @@ impl Launch<'_> {
             },
         }));
         let api = self.api::<ConfigMap>();
-        let doing = format!("annotate ConfigMap {}", self.plan.name());
+        let doing = format!("annotate the ConfigMap {}", self.plan.name());
         let params = PatchParams::default();
         let answer =
             self.retrier().send(&doing, || api.patch(self.plan.name(), &params, &patch)).await?;

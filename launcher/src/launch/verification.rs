@@ -46,7 +46,7 @@ impl Launch<'_> {
         let name = self.plan.name();
         let api = self.api::<Role>();
         let retrier = Retrier::new(&self.report, TIMEOUT);
-        let doing = format!("read Role {name}");
+        let doing = format!("read the Role {name}");
         let role = retrier.send(&doing, || api.get(name)).await.ok()?.value()?;
         Seal::from_role(&role, config_map)
     }
@@ -70,7 +70,7 @@ impl Launch<'_> {
         let api = self.api::<Role>();
         let retrier = Retrier::new(&self.report, TIMEOUT);
         let name = self.plan.name();
-        let doing = format!("annotate Role {name}");
+        let doing = format!("annotate the Role {name}");
         let params = PatchParams::default();
         // Without the seal the next launch only creates another Job.
         let _ = retrier.send(&doing, || api.patch(name, &params, &patch)).await;
@@ -86,7 +86,7 @@ impl Launch<'_> {
                 "resourceVersion": config_map.metadata.resource_version,
                 "annotations": {IMAGE_DIGEST: digest},
             }}));
-            let doing = format!("annotate ConfigMap {}", self.plan.name());
+            let doing = format!("annotate the ConfigMap {}", self.plan.name());
             let params = PatchParams::default();
             match retrier.send(&doing, || api.patch(self.plan.name(), &params, &patch)).await {
                 Ok(Reply::Done(recorded)) => return recorded,

@@ -232,7 +232,7 @@ impl Watch {
             let _entered = span.enter();
             let update = updates.poll_next_unpin(context);
             if update.is_ready() {
-                debug!("changed");
+                debug!("received an update");
             }
             update
         });
@@ -291,7 +291,7 @@ impl Watch {
     }
 
     fn trouble(&mut self, kind: &'static str, error: &watcher::Error) -> Result<(), Failure> {
-        let doing = format!("watch {kind} in namespace {}", self.namespace);
+        let doing = format!("watch the {kind} in the namespace {}", self.namespace);
         // A stream that broke off or expired is not trouble yet. The next request shows whether it
         // is.
         let Some(error) = refusal(error) else { return Ok(()) };

@@ -148,12 +148,30 @@ impl Drop for Wait<'_> {
 
 /// Logs phases and decisions, for anyone who debugs a launch.
 fn log(step: &Step) {
-    let (what, failure) = match step {
-        Step::Waiting { failure } => ("waiting", failure),
-        Step::Retrying { failure, .. } => ("retrying", failure),
-        step => return info!("{step:?}"),
-    };
-    info!(reason = ?failure.reason, failure = failure.message, "{what}");
+    match step {
+        Step::Prepared { config_map } => info!(name = ?config_map, "prepared the ConfigMap"),
+        Step::Reused => info!("the ConfigMap already contains the content"),
+        Step::Chosen { strategy, because } => {
+            info!(strategy = strategy.name(), because = ?because, "chose the strategy");
+        }
+        Step::Created { job } => info!(name = ?job, "created the Job"),
+        Step::Adopted { job, differs } => info!(name = ?job, differs, "found a running Job"),
+        Step::Scheduled { node } => info!(?node, "the pod is scheduled"),
+        Step::ImageChanged { requested, admitted } => {
+            info!(?requested, ?admitted, "admission changed the image");
+        }
+        Step::ToolPulled => info!("the tool image is pulled"),
+        Step::BundlePulled { digest } => info!(?digest, "the bundle image is pulled"),
+        Step::Running => info!("the container is running"),
+        Step::Waiting { failure } => {
+            info!(reason = ?failure.reason, failure = failure.message, "waiting");
+        }
+        Step::Resumed => info!("no longer waiting"),
+        Step::Retrying { failure, after } => {
+            info!(reason = ?failure.reason, failure = failure.message, ?after, "retrying");
+        }
+        Step::Written => info!("the ConfigMap is written"),
+    }
 }
 
 /// Adds a time to an instant. If the clock cannot represent the sum, thirty years are added.

@@ -207,25 +207,25 @@ fn findings_say_what_is_lost() {
         (
             "manifests/s.yaml",
             "kind: Service\nmetadata: {name: a}\n---\nkind: Service\nmetadata: {name: b}\n",
-            "s.yaml: Service/b (line 4) is lost: OLM reads only the first document of a file, so \
-             give it a file of its own",
+            "s.yaml: Service/b (line 4) is dropped: OLM reads only the first document of a file, \
+             so give it a file of its own",
         ),
         (
             "manifests/csv.yaml",
             &range,
             "csv.yaml: OLM ignores the annotation olm.skipRange \"<v1.16.1\" and skips no version: \
-             `<v` is not an operator: write versions without the v",
+             \"<v\" is not an operator: write versions without the v",
         ),
         (
             "manifests/csv.yaml",
             &other,
-            "csv.yaml: OLM ignores the annotation olm.skipRange \">=a1\" and skips no version: `>=a` \
-             is not an operator",
+            "csv.yaml: OLM ignores the annotation olm.skipRange \">=a1\" and skips no version: \
+             \">=a\" is not an operator",
         ),
         (
             "metadata/dependencies.yaml",
             "dependencies:\n- type: a\n    value: b\n",
-            "dependencies.yaml: OLM sees no dependencies: line 3: mapping values are not allowed \
+            "dependencies.yaml: OLM drops the dependencies: line 3: mapping values are not allowed \
              in this context",
         ),
         (
@@ -237,24 +237,25 @@ fn findings_say_what_is_lost() {
         (
             "manifests/.gitkeep",
             "keep",
-            ".gitkeep: OLM skips the file: the first document is a string, not an object",
+            ".gitkeep: OLM drops the file: the first document is a string, not an object",
         ),
         (
             "manifests/t.yaml",
             "kind: A\nmetadata:\n\tname: a\n",
-            "t.yaml: OLM skips the file: line 3: found character that cannot start any token, \
-             while scanning for the next token that begins in line 3: YAML is indented with spaces, not with tabs",
+            "t.yaml: OLM drops the file: line 3: found character that cannot start any token, \
+             while scanning for the next token that begins in line 3: YAML is indented with \
+             spaces, not with tabs",
         ),
         (
             "manifests/a-csv.yaml",
             &older,
-            "a-csv.yaml: the ClusterServiceVersion is lost: the bundle has several, and OLM takes \
-             the last one by key, `csv.yaml`",
+            "a-csv.yaml: the ClusterServiceVersion is dropped: the bundle has several, and OLM \
+             uses the last one by key, csv.yaml",
         ),
         (
             "metadata/properties.yaml",
             "properties: [{type: olm.package, value: {packageName: y, version: 1.0.0}}]",
-            "properties.yaml: the property olm.package is not valid: `packageName` is a boolean, not \
+            "properties.yaml: the property olm.package is not valid: packageName is a boolean, not \
              text: quote it, because y, yes, on, n, no and off are booleans in YAML",
         ),
         ("metadata/ci.yaml", "reviewers: [a]\n", "ci.yaml: OLM does not use the file"),

@@ -44,7 +44,7 @@ impl Check {
                 }
                 let key = excerpt::shorten(key);
                 Err(E::custom(format_args!(
-                    "key {key:?} differs from `{name}` only in letter case"
+                    "the key {key:?} differs from {name:?} only in letter case"
                 )))
             }
             _ => Ok(&Schema::Any),
@@ -110,7 +110,7 @@ impl<'de> Visitor<'de> for Check {
             if !is_new {
                 let key = excerpt::shorten(&key);
                 let rule = if is_map { "" } else { ", or again in another letter case" };
-                return Err(A::Error::custom(format_args!("key {key:?} occurs twice{rule}")));
+                return Err(A::Error::custom(format_args!("the key {key:?} occurs twice{rule}")));
             }
             entries.next_value_seed(Self(schema))?;
         }

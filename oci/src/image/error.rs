@@ -45,13 +45,13 @@ pub enum Error {
     #[error(transparent)]
     Origin(manifest::Error),
     /// The image is in a registry, which another crate reads.
-    #[error("{image} is in a registry, which the reader of files cannot read")]
+    #[error("{image} is in a registry, which this reader of files does not support")]
     Remote {
         /// The reference of the image.
         image: String,
     },
     /// A layer does not match its digest or size.
-    #[error("layer {layer} does not match its digest or size")]
+    #[error("the layer {layer} does not match its digest or size")]
     Blob {
         /// Its digest, or its path in a docker archive.
         layer: String,
@@ -59,7 +59,7 @@ pub enum Error {
         source: digest::Error,
     },
     /// The tar of a layer does not match its digest in the configuration.
-    #[error("the tar of layer {layer} does not match the configuration")]
+    #[error("the tar of the layer {layer} does not match the configuration")]
     DiffId {
         /// Its digest, or its path in a docker archive.
         layer: String,
@@ -67,7 +67,7 @@ pub enum Error {
         source: digest::Error,
     },
     /// A layer cannot be read, or cannot be applied to the layers below it.
-    #[error("failed to apply layer {layer}")]
+    #[error("failed to apply the layer {layer}")]
     Layer {
         /// Its digest, or its path in a docker archive.
         layer: String,
@@ -120,14 +120,16 @@ impl Error {
         match self {
             Self::Manifest { source, .. } | Self::Origin(source) => source.hint(),
             Self::Unrecognized { path, has_bundle: true } => Some(format!(
-                "it contains the files of a bundle, but no image: extract {} and pass the directory",
+                "extract {}, and pass the directory: the archive contains the files of a bundle, \
+                 but no image",
                 path.display()
             )),
             Self::Transport { path, found, .. } => {
                 Some(format!("use {found}:{}, or the path alone", path.display()))
             }
             Self::Unrecognized { path, .. } if path.is_dir() => Some(
-                "a bundle directory has manifests/ and metadata/, an image layout has index.json"
+                "pass a bundle directory, which contains manifests/ and metadata/, or an image \
+                 layout, which contains index.json"
                     .to_owned(),
             ),
             Self::Extract(extract::Error::Label { .. }) => {

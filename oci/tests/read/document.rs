@@ -83,7 +83,7 @@ fn keys_that_differ_by_letter_case_are_refused() {
         let name = format!("\"{key}\":");
         // Before the other key, after it, and alone.
         let before = format!("\"{folded}\":null,{name}");
-        refused(which, &name, &before, &format!("differs from `{key}` only in letter case"));
+        refused(which, &name, &before, &format!("differs from {key:?} only in letter case"));
         refused(which, &name, &format!("\"{folded}\":"), "only in letter case");
         refused(which, &name, &format!("{name}null,{name}"), last);
     }
@@ -112,7 +112,7 @@ fn labels_and_annotations_may_differ_by_letter_case() {
     let labels = image.unwrap().labels;
     assert_eq!((labels["Name"].as_str(), labels["name"].as_str()), ("a", "b"));
     let twice = r#""Labels":{"a":"1","a":"2","#;
-    refused(Which::Configuration, r#""Labels":{"#, twice, "key \"a\" occurs twice");
+    refused(Which::Configuration, r#""Labels":{"#, twice, "the key \"a\" occurs twice");
 }
 
 #[test]

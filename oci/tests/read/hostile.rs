@@ -129,7 +129,7 @@ fn a_flood_of_names_is_refused_while_it_is_read() {
         (0..1000).fold(Tar::bundle(), |tar, n| tar.link(&format!("manifests/{n}"), "csv.yaml"));
     let error = refusal(read_with(&[Layer::plain(tar)], &options));
     assert!(
-        error.starts_with("failed to apply layer ") && error.contains("more than 10 files"),
+        error.starts_with("failed to apply the layer ") && error.contains("more than 10 files"),
         "{error}"
     );
 }

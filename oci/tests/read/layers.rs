@@ -244,7 +244,7 @@ fn sparse_files_are_refused_in_the_bundle() {
 fn a_name_that_is_not_utf_8_is_refused_in_the_bundle() {
     let odd = |path: &[u8]| Tar::new().header(EntryType::Regular, path, "", 0, &[]);
     let text = refusal(read_over_bundle(odd(b"manifests/a\xff.yaml")));
-    assert!(text.contains("manifests: file name a\\xff.yaml is not UTF-8"), "{text}");
+    assert!(text.contains("manifests: the file name a\\xff.yaml is not UTF-8"), "{text}");
     assert!(read_over_bundle(odd(b"usr/a\xff")).is_ok());
 }
 

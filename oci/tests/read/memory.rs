@@ -61,7 +61,7 @@ fn deep(parts: usize) -> String {
 fn a_hard_link_to_a_deep_path_is_refused() {
     for parts in [200, 16_000, 500_000] {
         let tar = Tar::bundle().long_link(EntryType::Link, "manifests/x", &deep(parts));
-        bounded(&[Layer::gzip(tar)], "limit true: failed to apply layer");
+        bounded(&[Layer::gzip(tar)], "limit true: failed to apply the layer");
     }
     let tar = Tar::bundle().long_link(EntryType::Link, "manifests/x", &deep(100));
     bounded(&[Layer::gzip(tar)], "does not lead to a file");
@@ -71,9 +71,9 @@ fn a_hard_link_to_a_deep_path_is_refused() {
 fn names_and_targets_of_a_mebibyte_are_refused() {
     let long = "x".repeat((1 << 20) - 2000);
     let names = Tar::bundle().long_name(EntryType::Regular, &format!("manifests/{long}"));
-    bounded(&[Layer::gzip(names)], "limit true: failed to apply layer");
+    bounded(&[Layer::gzip(names)], "limit true: failed to apply the layer");
     let targets = Tar::bundle().long_link(EntryType::Symlink, "manifests/x", &long);
-    bounded(&[Layer::gzip(targets)], "limit true: failed to apply layer");
+    bounded(&[Layer::gzip(targets)], "limit true: failed to apply the layer");
 }
 
 #[test]

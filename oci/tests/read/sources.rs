@@ -241,7 +241,7 @@ fn indexes_nest_but_not_without_end() {
     };
     assert!(nested(unlade_oci::limit::NESTING).is_ok());
     let error = refusal(nested(unlade_oci::limit::NESTING + 1));
-    assert!(error.contains("more than 4 indexes"), "{error}");
+    assert!(error.contains("nested more than 4 levels"), "{error}");
 }
 
 #[test]
@@ -292,8 +292,8 @@ fn another_format_than_the_transport_is_said_to_be_one() {
             plain.to_string(),
             "plain.tar is not an OCI image layout, OCI archive or docker archive",
             format!(
-                "it contains the files of a bundle, but no image: extract {plain} and pass the \
-                 directory"
+                "extract {plain}, and pass the directory: the archive contains the files of a \
+                 bundle, but no image"
             ),
         ),
     ] {

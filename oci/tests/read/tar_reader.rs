@@ -87,7 +87,7 @@ fn records_that_occur_twice_are_refused() {
         [("path", "docs/x", "manifests/x"), ("size", "4", "5"), ("linkpath", "a", "b")]
     {
         let twice = records(USTAR, b'x', &[(key, one), (key, two)]);
-        refused(&[&twice, &file("x")], &format!("`{key}` is given twice"));
+        refused(&[&twice, &file("x")], &format!("the field {key} is given twice"));
     }
     let one = records(USTAR, b'x', &[("path", "docs/x")]);
     refused(&[&one, &one, &file("x")], "two extended headers of the same kind");
@@ -110,7 +110,7 @@ fn records_that_are_empty_or_invalid_are_refused() {
         ("uname", "a\0"),
     ] {
         let record = records(USTAR, b'x', &[(key, value)]);
-        refused(&[&record, &file("x")], &format!("PAX record `{key}` is empty, or is not valid"));
+        refused(&[&record, &file("x")], &format!("PAX record {key:?} is empty, or is not valid"));
     }
     for text in ["9 path=a", "3 a=b\n", "99 path=a\n", "8 patha\n", "x path=a\n", "7 =abc\n"] {
         let record = Raw::new(USTAR, b'x', "x", text.as_bytes()).bytes();
@@ -167,14 +167,14 @@ fn long_names_with_something_behind_a_nul_are_refused() {
     }
     let name = Raw::new(GNU, b'L', "x", b"manifests/a").bytes();
     let path = records(USTAR, b'x', &[("path", "manifests/b")]);
-    refused(&[&name, &path, &file("x")], "`path` is given twice");
+    refused(&[&name, &path, &file("x")], "the field path is given twice");
 }
 
 #[test]
 fn global_headers_that_set_paths_or_sizes_are_refused() {
     for (key, value) in [("path", "manifests/x"), ("size", "9"), ("linkpath", "y")] {
         let global = records(USTAR, b'g', &[(key, value)]);
-        refused(&[&global, &file("x")], &format!("global PAX header sets `{key}`"));
+        refused(&[&global, &file("x")], &format!("global PAX header sets {key:?}"));
     }
     let path = records(USTAR, b'x', &[("path", "manifests/evil.yaml")]);
     let global = records(USTAR, b'g', &[("comment", "x")]);
@@ -212,7 +212,7 @@ fn sizes_that_are_not_numbers_are_refused() {
     }
     accepted(&[&file("manifests/e"), &sized(b"\x80\0\0\0\0\0\0\0\0\0\0\0").bytes()], "e");
     let owner = Raw::new(USTAR, b'0', "x", b"").with(108, b"x");
-    refused(&[&owner.bytes()], "field `uid` is not a number of 63 bits");
+    refused(&[&owner.bytes()], "the field uid is not a number of 63 bits");
 }
 
 #[test]

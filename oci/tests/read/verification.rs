@@ -109,7 +109,7 @@ fn docker_archives_are_verified_by_the_configuration() {
     let text = refusal(archive(&format!("{config} "), &layer.tar));
     assert!(text.contains(&format!("{hex}.json does not match its digest")), "{text}");
     let text = refusal(archive(&config, &Tar::bundle().file("manifests/b", "b").done()));
-    assert!(text.contains("tar of layer l.tar does not match the configuration"), "{text}");
+    assert!(text.contains("tar of the layer l.tar does not match the configuration"), "{text}");
 }
 
 #[test]

@@ -77,7 +77,7 @@ impl Rule {
         };
         let parse = |text: &str| {
             if text.starts_with("http://") || text.starts_with("https://") {
-                return Err(invalid("leave out the scheme"));
+                return Err(invalid("it must not begin with a scheme"));
             }
             Ok(text.trim_end_matches('/').to_owned())
         };

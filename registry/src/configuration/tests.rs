@@ -119,7 +119,7 @@ fn invalid_files_are_refused_with_their_names() {
     for (text, problem) in [
         ("[[registry]]", "neither a prefix nor a location"),
         ("[[registry]]\nprefix = \"a.example\"", "it has no location"),
-        ("[[registry]]\nlocation = \"https://a.example\"", "leave out the scheme"),
+        ("[[registry]]\nlocation = \"https://a.example\"", "it must not begin with a scheme"),
         ("[[registry]]\nlocation = \"a.example\"\n[[registry.mirror]]", "a mirror has no location"),
         ("[registries.search]\nregistries = []", "version 1"),
         ("[[registry]]\nlocation = 1", "is not a valid registries.conf"),

@@ -59,7 +59,8 @@ pub(super) fn get(name: &str, server: &str, time: Duration) -> Result<Option<Ide
         // Its output can contain anything, so it is not shown.
         return Err(fails(status.to_string()));
     }
-    parse(&output).ok_or_else(|| fails("its output is not a login as JSON".to_owned()))
+    parse(&output)
+        .ok_or_else(|| fails("its output does not contain credentials as JSON".to_owned()))
 }
 
 /// Parses the output of a helper. Returns `None` if it is not valid.

@@ -260,7 +260,7 @@ fn credential_helpers_are_asked_and_have_limits() {
     for (script, expected) in [
         ("echo 'credentials not found in native keychain'; exit 1", "denies access"),
         ("echo s3cr3t; exit 3", "exit status: 3"),
-        ("echo s3cr3t", "not a login as JSON"),
+        ("echo s3cr3t", "does not contain credentials as JSON"),
         ("sleep 60 & wait", "did not end within"),
         ("exec yes s3cr3t", "larger than"),
         // It closes its output but does not end.

@@ -11,7 +11,7 @@ use super::address;
 
 /// Serve a file-based catalog to OLM over gRPC
 ///
-/// The arguments are those of `opm serve`, and a few more.
+/// Accepts the arguments of `opm serve`, and a few more.
 #[derive(Debug, Parser)]
 #[command(name = "unlade-server", version, args_override_self = true)]
 pub(crate) struct Args {

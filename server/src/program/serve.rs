@@ -132,10 +132,11 @@ fn load(args: &Args) -> Result<Option<Loaded>, Failure> {
 fn report(cache: &CacheState) {
     match cache {
         CacheState::Written { reason } => {
-            tracing::info!("the catalog was read, because the cache cannot be used: {reason}");
+            tracing::info!("the cache is unusable, so the catalog was read: {reason}");
         }
         CacheState::Unusable { reason, failure } => tracing::warn!(
-            "the catalog was read, because the cache cannot be used: {reason}; a new cache cannot be written: {failure}"
+            "the cache is unusable, so the catalog was read: {reason}; failed to write a new \
+             cache: {failure}"
         ),
         _ => {}
     }

@@ -25,7 +25,7 @@ pub(crate) fn check(schema: &str, package: &str) -> Result<(), Status> {
 /// Converts the JSON of a meta.
 pub(super) fn to_struct(json: &[u8]) -> Result<Struct, Status> {
     // serde_json refuses more than 127 levels, and clients do not read as many.
-    let failed = |error| Status::internal(format!("the meta cannot be sent: {error}"));
+    let failed = |error| Status::internal(format!("failed to send the meta: {error}"));
     let fields: serde_json::Map<_, _> = serde_json::from_slice(json).map_err(failed)?;
     Ok(object(fields))
 }

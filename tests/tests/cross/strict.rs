@@ -42,7 +42,7 @@ fn leniencies() -> Vec<Leniency> {
         Leniency {
             // ' ' comes before '-' in upstream's order.
             bundle: bundle().with("manifests/a-b.yaml", "2").with("manifests/a b.yaml", "1"),
-            warnings: &["manifests/a b.yaml: the file is left out: manifests/a-b.yaml has the"],
+            warnings: &["manifests/a b.yaml: the file is dropped: manifests/a-b.yaml has the"],
             refusal: "have the same ConfigMap key a-b.yaml",
             is_upstreams: true,
         },
@@ -53,8 +53,8 @@ fn leniencies() -> Vec<Leniency> {
                 .with("metadata/ü.yaml", "2")
                 .with("manifests/a-b.yaml", "4"),
             warnings: &[
-                "manifests/a-b.yaml: the file is left out: metadata/a b.yaml has the",
-                "manifests/é.yaml: the file is left out: metadata/ü.yaml has the",
+                "manifests/a-b.yaml: the file is dropped: metadata/a b.yaml has the",
+                "manifests/é.yaml: the file is dropped: metadata/ü.yaml has the",
             ],
             refusal: "manifests/a-b.yaml and metadata/a b.yaml have the same ConfigMap key",
             is_upstreams: true,
@@ -64,7 +64,7 @@ fn leniencies() -> Vec<Leniency> {
                 .with("manifests/..data.yaml", "1")
                 .with(&format!("manifests/{}", "n".repeat(254)), "2")
                 .with("manifests/kept.yaml", "3"),
-            warnings: &["manifests/..data.yaml: the file is left out", "254 characters"],
+            warnings: &["manifests/..data.yaml: the file is dropped", "254 characters"],
             refusal: "manifests/..data.yaml: a ConfigMap key must not",
             is_upstreams: false,
         },
@@ -72,9 +72,9 @@ fn leniencies() -> Vec<Leniency> {
             bundle: bundle()
                 .with("metadata/annotations.yaml", &annotations("a b: c\n  d: [e]\n  f: {g: h}")),
             warnings: &[
-                "a b: the annotation is left out: its name must",
-                "d: the annotation is left out: the value is a list",
-                "f: the annotation is left out: the value is a mapping",
+                "a b: the annotation is dropped: its name must",
+                "d: the annotation is dropped: the value is a list",
+                "f: the annotation is dropped: the value is a mapping",
             ],
             refusal: "\"a b\": its name must",
             is_upstreams: true,
@@ -197,7 +197,7 @@ fn annotations_of_others_stay_while_they_fit() {
         assert_eq!(annotations["example.com/theirs"].is_string(), stays, "{}", ours.log);
         assert_eq!(annotations["com.example/colour"].is_string(), stays, "{}", ours.log);
         assert_eq!(annotations[PACKAGE], "tea");
-        let warning = "and those that the ConfigMap had are left out";
+        let warning = "and the existing annotations of the ConfigMap are dropped";
         assert_eq!(ours.log.contains(warning), !stays, "{}", ours.log);
     }
 }

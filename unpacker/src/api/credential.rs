@@ -64,7 +64,7 @@ pub(crate) enum Error {
     File { path: PathBuf, source: io::Error },
     #[error("{} is not UTF-8", path.display())]
     Text { path: PathBuf },
-    #[error("invalid namespace {namespace:?}: {fault}")]
+    #[error("the namespace {namespace:?} is invalid: {fault}")]
     Namespace { namespace: String, fault: unlade_name::Error },
     #[error("{what} contains no usable certificate")]
     NoCertificate { what: String },

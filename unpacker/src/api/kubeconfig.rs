@@ -36,15 +36,15 @@ pub(crate) enum Error {
     NoEntry { kind: &'static str, name: String },
     #[error("the cluster {cluster:?} has no {field}")]
     NoField { cluster: String, field: &'static str },
-    #[error("server {server:?} is not a URL")]
+    #[error("the server {server:?} is not a URL")]
     Url { server: String },
-    #[error("server {server:?} has a host name, and the unpacker does not resolve names")]
+    #[error("the server {server:?} has a host name, and the unpacker does not resolve names")]
     Name { server: String },
     #[error("{field} is not supported")]
     Unsupported { field: &'static str, hint: &'static str },
     #[error("{field} is not base64")]
     Base64 { field: &'static str },
-    #[error("tls-server-name {name:?} is not a host name")]
+    #[error("the tls-server-name {name:?} is not a host name")]
     ServerName { name: String },
     #[error(transparent)]
     Credential(#[from] credential::Error),

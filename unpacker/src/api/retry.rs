@@ -109,11 +109,7 @@ impl<'a, C: Clock> Pace<'a, C> {
         self.tries += 1;
         log::line(
             "info",
-            format_args!(
-                "{}; trying again in {:.1} s",
-                unlade_text::chain(&error),
-                wait.as_secs_f64()
-            ),
+            format_args!("{}; retrying in {:.1} s", unlade_text::chain(&error), wait.as_secs_f64()),
         );
         self.previous = Some(error);
         self.clock.sleep(wait);

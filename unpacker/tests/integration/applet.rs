@@ -45,7 +45,7 @@ fn extract_fills_the_config_map_as_upstream_and_says_what_it_leaves_out() {
     let (config, root) = (config.to_str().unwrap(), bundle.path().to_str().unwrap());
     let run = extract(config, root, &["-z"]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""), "{run:?}");
-    assert!(run.stderr.starts_with("warning: manifests/a b.yaml: the file is left out"), "{run:?}");
+    assert!(run.stderr.starts_with("warning: manifests/a b.yaml: the file is dropped"), "{run:?}");
     let object = server.object("olm", "bundle");
     let keys: Vec<_> = object["binaryData"].as_object().unwrap().keys().collect();
     assert_eq!(keys, ["a-b.yaml", "csv.yaml"]);

@@ -223,7 +223,7 @@ fn denial_is_tried_again_for_a_while() {
     let run = job.run();
     assert_eq!(run.code, Some(21));
     assert!(job.server.requests() >= 3, "{}", run.stderr);
-    assert!(run.stderr.contains("hint: the service account needs the verbs get and update"));
+    assert!(run.stderr.contains("hint: grant the service account the verbs get and update"));
 }
 
 #[test]
@@ -235,11 +235,7 @@ fn refused_connection_is_temporary() {
     command.arg(format!("--bundle={}=bundle", bundle.path().display()));
     let run = Run::execute(&mut command);
     assert_eq!((run.code, run.verdicts()), (Some(30), vec!["temporary".to_owned()]));
-    assert!(
-        run.stderr.contains("Connection refused (os error 111); trying again"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("Connection refused (os error 111); retrying"), "{}", run.stderr);
 }
 
 #[test]

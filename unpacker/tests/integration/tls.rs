@@ -146,7 +146,7 @@ fn replaced_token_is_read_again() {
 
 #[test]
 fn credentials_are_not_sent_without_tls_and_that_is_said() {
-    const WARNING: &str = "without TLS, so the credentials of the kubeconfig";
+    const WARNING: &str = "does not use TLS, so the credentials of the kubeconfig";
     let server = Server::start();
     server.create("olm", "bundle");
     let cluster = json!({"server": format!("http://{}", server.address)});

@@ -22,13 +22,13 @@ pub(super) struct Peers {
 /// programs share with these. Returns `None` and prints why if no suitable Go exists.
 pub(super) fn build() -> Option<Peers> {
     if !command::is_on_path("go") {
-        eprintln!("LEFT OUT: the Go side, because `go` is not on the PATH");
+        eprintln!("SKIPPED: the Go side, because `go` is not on the PATH");
         return None;
     }
     match try_build() {
         Ok(peers) => Some(peers),
         Err(error) => {
-            eprintln!("LEFT OUT: the Go side: {error}");
+            eprintln!("SKIPPED: the Go side: {error}");
             None
         }
     }

@@ -48,7 +48,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Error> {
     let opm = peer::build().map(|peers| peers.opm);
     let has_skopeo = is_on_path("skopeo");
     if !has_skopeo {
-        eprintln!("LEFT OUT: skopeo, because it is not on the PATH");
+        eprintln!("SKIPPED: skopeo, because it is not on the PATH");
     }
     let folder = workspace::target().join("bench-registry");
     let registry = Registry::start(&folder)?;

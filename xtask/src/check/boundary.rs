@@ -179,7 +179,7 @@ const BOUNDARIES: [Boundary; 23] = [
     // Blocking, like the readers of images; the testbed and xtask are built with it.
     Boundary {
         crate_name: "unlade-registry",
-        purpose: "images in registries, and the logins of podman and docker",
+        purpose: "images in registries, and the credentials of podman and docker",
         reach: "registries, files, and credential helpers",
         folder: "registry",
         // `unlade-directory` reads files up to a limit.
@@ -360,7 +360,7 @@ const PAGE: &str = "docs/architecture.md";
 /// Returns the table of crates for the page.
 fn table() -> String {
     let mut table =
-        "| folder | what it is | reaches outside | may name |\n|---|---|---|---|\n".to_owned();
+        "| directory | what it is | reaches outside | may name |\n|---|---|---|---|\n".to_owned();
     for Boundary { folder, purpose, reach, may_name, .. } in &BOUNDARIES {
         let names: Vec<_> = may_name
             .iter()
@@ -387,7 +387,7 @@ pub(super) fn check(packages: &[Package]) -> Result<Vec<String>, Error> {
     let (page, table) = (source::read(Path::new(PAGE))?, table());
     if !page.contains(&table) {
         wrong.push(format!(
-            "{PAGE}: the table of crates is out of date; replace it by this one:\n{table}"
+            "{PAGE}: the table of crates is out of date; replace it with this one:\n{table}"
         ));
     }
     for package in packages.iter().filter(|package| package.is_member) {

@@ -44,7 +44,7 @@ impl Architecture {
                 what: format!(
                     "the unpacker cannot be built for {other}, the architecture of this machine"
                 ),
-                hint: "name another with --architecture".to_owned(),
+                hint: "set another architecture with --architecture".to_owned(),
             }),
         }
     }

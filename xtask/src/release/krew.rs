@@ -30,7 +30,7 @@ pub(super) fn manifest(version: &str, repository: &str, archives: &[Archive]) ->
             "homepage": repository,
             "shortDescription": "Unpack Operator bundles (OLM)",
             "description": "Unpacks Operator bundles into ConfigMaps, without a cluster or with a \
-                Job,\nloads them back, and reports what OLM would silently drop.\n",
+                            Job,\nloads them, and reports what OLM would silently drop.\n",
             "platforms": platforms,
         },
     }))

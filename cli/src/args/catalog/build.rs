@@ -10,10 +10,10 @@ use crate::args::{ImageArgs, Pair};
 /// Build the image of a catalog, without a container engine
 ///
 /// The catalog must be valid. The image has the files of the catalog in `/configs`, and the label
-/// `operators.operatorframework.io.index.configs.v1`. Without --from, it has nothing else, and its
-/// CatalogSource needs `spec.grpcPodConfig.extractContent` with `catalogDir: /configs`. The same
-/// version of unlade builds the same digest from the same catalog on every machine. Writes the digest
-/// to standard output.
+/// `operators.operatorframework.io.index.configs.v1`. Without --from, it contains nothing else, and
+/// its CatalogSource needs `spec.grpcPodConfig.extractContent` with `catalogDir: /configs`. The
+/// same version of unlade builds the same digest from the same catalog on every machine. Writes the
+/// digest to standard output.
 #[derive(Debug, Group)]
 pub(crate) struct Build {
     /// The catalog: a directory, a single file, or a catalog image
@@ -29,14 +29,15 @@ pub(crate) struct Build {
 
     /// Add the catalog to this image, which contains `/bin/opm`
     ///
-    /// The image runs `opm serve` then. All images of an index are extended, unless --platform selects
-    /// one.
+    /// The image then runs `opm serve`. All images of an index are extended, unless --platform
+    /// selects one.
     #[arg(long, value_name = "IMAGE")]
     pub(crate) from: Option<OsString>,
 
     /// Directory with the cache that `opm serve CATALOG --cache-dir=DIRECTORY --cache-only` wrote
     ///
-    /// It becomes `/tmp/cache`. `opm` does not start with a cache of another catalog.
+    /// The image contains it as `/tmp/cache`. `opm` does not start with the cache of another
+    /// catalog.
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) cache_dir: Option<PathBuf>,
 

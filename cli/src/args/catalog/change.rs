@@ -75,15 +75,15 @@ pub(crate) struct Deprecate {
     #[arg(value_name = "PACKAGE")]
     pub(crate) package: String,
 
-    /// Deprecate this channel, and not the package
+    /// Deprecate this channel instead of the package
     #[arg(short, long = "channel", value_delimiter = ',', value_name = "CHANNEL", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) channels: Vec<String>,
 
-    /// Deprecate this bundle, and not the package
+    /// Deprecate this bundle instead of the package
     #[arg(short, long = "bundle", value_delimiter = ',', value_name = "BUNDLE", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) bundles: Vec<String>,
 
-    /// What users of OLM see
+    /// Message that users of OLM see
     #[arg(short, long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) message: String,
 }

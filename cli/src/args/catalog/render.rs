@@ -10,9 +10,9 @@ use crate::args::ImageArgs;
 
 /// Write the documents of catalogs and bundles as `opm render` does
 ///
-/// The documents are sorted by package and kind; channels and bundles are sorted by name, other metas
-/// by schema. They are written to standard output. Catalogs that cannot be loaded are refused. The
-/// command warns about what `opm` drops silently.
+/// The documents are sorted by package and kind; channels and bundles are sorted by name, other
+/// documents by schema. The command writes to standard output, refuses catalogs that `opm` cannot
+/// load, and warns about what `opm` drops silently.
 #[derive(Debug, Group)]
 pub(crate) struct Render {
     /// A catalog or a bundle
@@ -43,8 +43,9 @@ pub(crate) struct Render {
 
 /// Write a catalog to one file for each package
 ///
-/// The documents are those of `unlade catalog render`. Those of the package NAME are written to
-/// `DIRECTORY/NAME/catalog.json`, and those without a package to `DIRECTORY/catalog.json`.
+/// Writes the same documents as `unlade catalog render`. The documents of the package NAME are
+/// written to `DIRECTORY/NAME/catalog.json`, and the documents without a package to
+/// `DIRECTORY/catalog.json`.
 #[derive(Debug, Group)]
 pub(crate) struct Migrate {
     /// A catalog: a directory, a single file, an image, or `-` for standard input

@@ -15,13 +15,14 @@ pub(crate) struct PodArgs {
     #[arg(long, value_name = "SECRET", value_parser = crate::name::parse)]
     pub(crate) pull_secret: Vec<String>,
 
-    /// Give the nodes the login that podman or docker has stored on this machine for the bundle
-    /// image
+    /// Give the nodes the credentials that podman or docker has stored on this machine for the
+    /// bundle image
     ///
-    /// Creates a Secret with this one login, and deletes it when the bundle is unpacked. If the
-    /// command ends earlier, the Secret is deleted with the Job. Until then, anyone who can read
-    /// Secrets in the namespace, or create pods in it, can use the login. If the same login is stored
-    /// for the image of the unpacker, the Secret has an entry for that image too.
+    /// Creates a Secret with only these credentials, and deletes it when the bundle is unpacked. If
+    /// the command ends earlier, the Secret is deleted with the Job. Until then, anyone who can
+    /// read Secrets in the namespace, or create pods in it, can use the credentials. If the same
+    /// credentials are stored for the image of the unpacker, the Secret also has an entry for that
+    /// image.
     #[arg(long)]
     pub(crate) pull_secret_from_login: bool,
 

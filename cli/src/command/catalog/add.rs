@@ -61,7 +61,8 @@ pub(super) fn run(args: Add, screen: &Screen) -> Result<(), Error> {
         }
         Some(json) if json == meta.to_json() => {}
         Some(_) => {
-            let message = format!("the catalog already has another bundle {name}");
+            let message =
+                format!("the catalog already contains another bundle with the name {name}");
             return Err(Error::Conflict(message));
         }
     }
@@ -75,7 +76,7 @@ fn choose_channels(chosen: Vec<String>, bundle: &loader::Bundle) -> Result<Vec<S
     let mut seen = BTreeSet::new();
     channels.retain(|channel| !channel.is_empty() && seen.insert(channel.clone()));
     if channels.is_empty() {
-        let message = "the bundle names no channel: name one with --channel";
+        let message = "the bundle does not name a channel: set one with --channel";
         return Err(Error::Usage(message.to_owned()));
     }
     Ok(channels)
@@ -102,18 +103,18 @@ impl Addition {
         if changing.reading.catalog.packages.iter().any(|it| it.name == *package) {
             return if self.default_channel.is_some() {
                 let message =
-                    format!("package {package} exists, so --default-channel has no effect");
+                    format!("the package {package} exists, so --default-channel has no effect");
                 Err(Error::Usage(message))
             } else {
                 Ok(())
             };
         }
         if !self.create {
-            return Err(Error::Uncreated(format!("package {package}")));
+            return Err(Error::Uncreated(format!("the package {package}")));
         }
         // It becomes the name of a folder.
         unlade_name::check_label(package, unlade_name::MAX_LABEL).map_err(|error| {
-            Error::Usage(format!("the name {package} of the package is invalid: {error}"))
+            Error::Usage(format!("the package name {package} is invalid: {error}"))
         })?;
         let first = self.channels.first().cloned().unwrap_or_default();
         let named = Some(&bundle.default_channel).filter(|it| self.channels.contains(it));
@@ -150,8 +151,9 @@ impl Addition {
                     Some(same) if *same == self.entry => continue,
                     Some(_) => {
                         let entry = &self.entry.name;
-                        let message =
-                            format!("channel {name} already has an entry {entry} with other edges");
+                        let message = format!(
+                            "the channel {name} already has an entry {entry} with other edges"
+                        );
                         return Err(Error::Conflict(message));
                     }
                 }
@@ -180,8 +182,8 @@ fn missing_channel(catalog: &Catalog, package: &str, name: &str) -> String {
     let channels = catalog.channels.iter().filter(|it| it.package == package);
     let names = unlade_text::excerpt::list(channels.map(|it| it.name.clone()), ", ");
     match names.as_str() {
-        "" => format!("channel {name} of package {package}"),
-        _ => format!("channel {name} of package {package}, which has {names},"),
+        "" => format!("the channel {name} of the package {package}"),
+        _ => format!("the channel {name} of the package {package}, which has {names},"),
     }
 }
 

@@ -173,7 +173,7 @@ pub(crate) enum Unrendered {
     #[error("{key}: {message}")]
     Crd { key: String, message: String },
     /// The name of a CRD in the ClusterServiceVersion does not contain a group.
-    #[error("the name {name} of a CRD does not have the form <plural>.<group>")]
+    #[error("the CRD name {name:?} does not have the form <plural>.<group>")]
     CrdName { name: String },
     /// The bundle lacks something.
     #[error(transparent)]

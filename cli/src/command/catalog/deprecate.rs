@@ -14,7 +14,7 @@ pub(super) fn run(args: &Deprecate, screen: &Screen) -> Result<(), Error> {
     let mut changing = Changing::open(change, screen, |_, _| {})?;
     let catalog = &changing.reading.catalog;
     if !catalog.packages.iter().any(|it| it.name == *package) {
-        return Err(Error::NotFound(vec![format!("package {package}")]));
+        return Err(Error::NotFound(vec![format!("the package {package}")]));
     }
     let mut deprecated: Vec<(&str, &str)> = Vec::new();
     deprecated.extend(channels.iter().map(|name| (CHANNEL, name.as_str())));

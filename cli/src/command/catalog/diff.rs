@@ -59,8 +59,9 @@ fn read(path: &Path, opened: &source::Catalog, screen: &Screen) -> Result<Snapsh
     })?;
     super::accept(&reading, path, screen)?;
     let snapshot = into_inner(snapshot);
-    let describe =
-        |name| format!("{} has several {name}; the first one is compared", path.display());
+    let describe = |name| {
+        format!("{} contains more than one {name}; only the first one is compared", path.display())
+    };
     error::warn(snapshot.duplicates().map(describe), screen);
     Ok(snapshot)
 }

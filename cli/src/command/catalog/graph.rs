@@ -32,7 +32,7 @@ pub(super) fn run(args: &Graph, screen: &Screen) -> Result<(), Error> {
     }
     let package = package.as_deref();
     if let Some(name) = package.filter(|name| !catalog.packages.iter().any(|it| it.name == *name)) {
-        return Err(Error::NotFound(vec![format!("package {name}")]));
+        return Err(Error::NotFound(vec![format!("the package {name}")]));
     }
     let selection = Selection { package, minimum: minimum_edge.as_deref() };
     let text = match output {

@@ -22,7 +22,7 @@ const SVG: &str = "image/svg+xml";
 pub(super) fn run(args: &Init, screen: &Screen) -> Result<(), Error> {
     let Init { package, default_channel, description, icon, output } = args;
     if let Err(error) = unlade_name::check_label(package, unlade_name::MAX_LABEL) {
-        error::warn([format!("the name {package} of the package is invalid: {error}")], screen);
+        error::warn([format!("the package name {package} is invalid: {error}")], screen);
     }
     let mut meta = Map::from_iter([
         ("schema".to_owned(), json!(unlade_catalog::PACKAGE)),

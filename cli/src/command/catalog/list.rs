@@ -65,7 +65,7 @@ fn select(mut catalog: Catalog, package: Option<&str>) -> Result<Catalog, Error>
     let Some(name) = package else { return Ok(catalog) };
     catalog.packages.retain(|package| package.name == name);
     if catalog.packages.is_empty() {
-        return Err(Error::NotFound(vec![format!("package {name}")]));
+        return Err(Error::NotFound(vec![format!("the package {name}")]));
     }
     catalog.channels.retain(|channel| channel.package == name);
     catalog.bundles.retain(|bundle| bundle.package == name);

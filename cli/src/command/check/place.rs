@@ -30,7 +30,7 @@ pub(super) fn run(
         CheckOutput::Summary => output::print(format(&places, success, screen).as_bytes()),
         CheckOutput::Json => {
             let places: Vec<_> = places.iter().map(describe).collect();
-            let document = json!({"success": success, "places": places});
+            let document = json!({"success": success, "endpoints": places});
             let mut documents = Documents::new(Form::Json, output::stdout());
             documents.write(&document).and_then(|()| documents.finish())
         }
@@ -45,7 +45,7 @@ fn format(places: &[Explanation], success: bool, screen: &Screen) -> String {
     for place in places {
         let image = &place.endpoint.image;
         let (style, mark, line, hint) = match &place.answer {
-            Ok(digest) => (palette.good, '√', format!("{image} is {digest}"), None),
+            Ok(digest) => (palette.good, '√', format!("{image} has the digest {digest}"), None),
             Err(error) => {
                 let line = format!("{image}: {}", text::chain(error));
                 // Another place has the image.
@@ -64,12 +64,12 @@ fn format(places: &[Explanation], success: bool, screen: &Screen) -> String {
     report
 }
 
-/// Describes which rules, certificates and login apply to a place.
+/// Describes which rules, certificates and credentials apply to an endpoint.
 fn details(place: &Explanation) -> Vec<String> {
     let endpoint = &place.endpoint;
     let kind = if endpoint.is_mirror { "a mirror" } else { "the registry itself" };
     let rule = match &endpoint.file {
-        Some(file) => format!("{kind}, by a rule in {}", file.display()),
+        Some(file) => format!("{kind}, according to a rule in {}", file.display()),
         None => format!("{kind}, without a rule"),
     };
     let tls = match (place.plain_http, endpoint.insecure) {
@@ -80,8 +80,8 @@ fn details(place: &Explanation) -> Vec<String> {
     let certificates = place.certificates.as_ref();
     let certificates = certificates.map(|path| format!("certificates in {}", path.display()));
     let login = match &place.login {
-        Some(origin) => format!("login from {origin}, if the registry asks for it"),
-        None => "no login".to_owned(),
+        Some(origin) => format!("credentials from {origin}, if the registry requires them"),
+        None => "no credentials".to_owned(),
     };
     [Some(rule), tls, certificates, Some(login)].into_iter().flatten().collect()
 }

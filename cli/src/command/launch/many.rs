@@ -327,7 +327,8 @@ async fn interrupted(
         .collect();
     let n_done = rows.iter().filter(|row| row.package.is_some()).count();
     let mut message = format!(
-        "interrupted: {n_done} of {} images are unpacked, {} Jobs are still running in namespace {namespace}",
+        "interrupted: {n_done} of {} images are unpacked, {} Jobs are still running in the \
+         namespace {namespace}",
         all.len(),
         with_job.len()
     );

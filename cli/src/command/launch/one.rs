@@ -81,7 +81,11 @@ pub(super) async fn launch(settings: &Settings<'_>, request: &Request) -> Result
 pub(super) fn load(settings: &Settings<'_>, launched: &Launched) -> Result<Loaded, Error> {
     let namespace = &settings.namespace;
     launched.load(&settings.loader).map_err(|source| {
-        Error::load(format!("ConfigMap {namespace}/{}", name(launched)), source, settings.screen)
+        Error::load(
+            format!("the ConfigMap {namespace}/{}", name(launched)),
+            source,
+            settings.screen,
+        )
     })
 }
 
@@ -167,7 +171,8 @@ async fn interrupted(
                 cancelled = settings.launcher.cancel(namespace, config_map) => cancelled,
                 () = stop.asked() => Err(Failure::new(
                     Reason::Cancelled,
-                    format!("interrupted twice; a Job of configmap/{config_map} may still run"),
+                    format!("interrupted twice; a Job of configmap/{config_map} may still be \
+                             running"),
                 )),
             };
             match (cancelled, seen) {
@@ -186,13 +191,13 @@ async fn interrupted(
             }
         }
         (Some(_), Some(name)) => (
-            format!("interrupted; job/{name} is still running in namespace {namespace}"),
+            format!("interrupted; job/{name} is still running in the namespace {namespace}"),
             CONTINUE_HINT,
         ),
         (Some(config_map), None) => (
             format!(
-                "interrupted; a Job of configmap/{config_map} may have been created in namespace \
-                 {namespace}"
+                "interrupted; a Job of configmap/{config_map} may have been created in the \
+                 namespace {namespace}"
             ),
             CONTINUE_HINT,
         ),

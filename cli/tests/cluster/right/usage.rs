@@ -63,47 +63,52 @@ const fn right(
 
 /// Those of all manifests for launchers.
 pub(super) const RIGHTS: [Right; 31] = [
-    right("configmaps", "create", Usage::Launch, (FORBIDDEN, "failed to create ConfigMap")),
-    right("configmaps", "get", Usage::Adapted, (FORBIDDEN, "failed to read ConfigMap")),
-    right("configmaps", "list", Usage::Launch, (FORBIDDEN, "failed to watch configmaps")),
-    right("configmaps", "watch", Usage::Awaited, (FORBIDDEN, "failed to watch configmaps")),
-    right("configmaps", "patch", Usage::Adapted, (FORBIDDEN, "failed to annotate ConfigMap")),
-    right("configmaps", "delete", Usage::Removed, (FORBIDDEN, "failed to delete ConfigMap")),
+    right("configmaps", "create", Usage::Launch, (FORBIDDEN, "failed to create the ConfigMap")),
+    right("configmaps", "get", Usage::Adapted, (FORBIDDEN, "failed to read the ConfigMap")),
+    right("configmaps", "list", Usage::Launch, (FORBIDDEN, "failed to watch the configmaps")),
+    right("configmaps", "watch", Usage::Awaited, (FORBIDDEN, "failed to watch the configmaps")),
+    right("configmaps", "patch", Usage::Adapted, (FORBIDDEN, "failed to annotate the ConfigMap")),
+    right("configmaps", "delete", Usage::Removed, (FORBIDDEN, "failed to delete the ConfigMap")),
     right(
         "configmaps",
         "update",
         Usage::Launch,
-        (FORBIDDEN, "to grant get and update on ConfigMaps"),
+        (FORBIDDEN, "permissions get and update on ConfigMaps"),
     ),
     right(
         "serviceaccounts",
         "create",
         Usage::Launch,
-        (FORBIDDEN, "failed to create ServiceAccount"),
+        (FORBIDDEN, "failed to create the ServiceAccount"),
     ),
-    right("serviceaccounts", "get", Usage::Remade, (FORBIDDEN, "failed to read ServiceAccount")),
+    right(
+        "serviceaccounts",
+        "get",
+        Usage::Remade,
+        (FORBIDDEN, "failed to read the ServiceAccount"),
+    ),
     right(
         "serviceaccounts",
         "delete",
         Usage::Remade,
-        (FORBIDDEN, "failed to delete ServiceAccount"),
+        (FORBIDDEN, "failed to delete the ServiceAccount"),
     ),
-    right("roles", "create", Usage::Launch, (FORBIDDEN, "failed to create Role ")),
-    right("roles", "get", Usage::Remade, (FORBIDDEN, "failed to read Role ")),
+    right("roles", "create", Usage::Launch, (FORBIDDEN, "failed to create the Role ")),
+    right("roles", "get", Usage::Remade, (FORBIDDEN, "failed to read the Role ")),
     right("roles", "patch", Usage::Sealed, (0, "is created again")),
-    right("roles", "delete", Usage::Remade, (FORBIDDEN, "failed to delete Role ")),
-    right("rolebindings", "create", Usage::Launch, (FORBIDDEN, "failed to create RoleBinding")),
-    right("rolebindings", "get", Usage::Remade, (FORBIDDEN, "failed to read RoleBinding")),
-    right("rolebindings", "delete", Usage::Remade, (FORBIDDEN, "failed to delete RoleBinding")),
-    right("jobs", "create", Usage::Launch, (FORBIDDEN, "failed to create Job")),
-    right("jobs", "get", Usage::Taken, (FORBIDDEN, "failed to read Job")),
-    right("jobs", "list", Usage::Launch, (FORBIDDEN, "failed to watch jobs")),
-    right("jobs", "watch", Usage::Awaited, (FORBIDDEN, "failed to watch jobs")),
+    right("roles", "delete", Usage::Remade, (FORBIDDEN, "failed to delete the Role ")),
+    right("rolebindings", "create", Usage::Launch, (FORBIDDEN, "failed to create the RoleBinding")),
+    right("rolebindings", "get", Usage::Remade, (FORBIDDEN, "failed to read the RoleBinding")),
+    right("rolebindings", "delete", Usage::Remade, (FORBIDDEN, "failed to delete the RoleBinding")),
+    right("jobs", "create", Usage::Launch, (FORBIDDEN, "failed to create the Job")),
+    right("jobs", "get", Usage::Taken, (FORBIDDEN, "failed to read the Job")),
+    right("jobs", "list", Usage::Launch, (FORBIDDEN, "failed to watch the jobs")),
+    right("jobs", "watch", Usage::Awaited, (FORBIDDEN, "failed to watch the jobs")),
     right("jobs", "patch", Usage::Ended, (41, "the Job goes on")),
-    right("jobs", "delete", Usage::Cancelled, (FORBIDDEN, "failed to delete Job")),
-    right("pods", "list", Usage::Launch, (FORBIDDEN, "failed to watch pods")),
-    right("pods", "watch", Usage::Awaited, (FORBIDDEN, "failed to watch pods")),
-    right("pods", "create", Usage::Tried, (0, "pod-inject is left-out")),
+    right("jobs", "delete", Usage::Cancelled, (FORBIDDEN, "failed to delete the Job")),
+    right("pods", "list", Usage::Launch, (FORBIDDEN, "failed to watch the pods")),
+    right("pods", "watch", Usage::Awaited, (FORBIDDEN, "failed to watch the pods")),
+    right("pods", "create", Usage::Tried, (0, "pod-inject is skipped")),
     // The launch works without these, but reports less.
     right("pods/log", "get", Usage::Logged, (11, "without the log")),
     right("events", "list", Usage::Denied, (67, "")),
@@ -216,7 +221,7 @@ impl Usage {
                 let flags = ["--reuse=tag", "--user=65532"];
                 let _ = launch("right", &flags);
                 let (code, output) = launch("right", &flags);
-                let is_reused = output.contains("already holds the content");
+                let is_reused = output.contains("already contains the content");
                 let becomes = if is_reused { "is reused" } else { "is created again" };
                 (code, format!("{output}\nthe content {becomes}"))
             }
@@ -261,7 +266,7 @@ impl Usage {
                 (code, format!("pod-inject is {}", check["outcome"].as_str().unwrap()))
             }
             Self::Watched => {
-                let (code, check) = checked("rights", "events");
+                let (code, check) = checked("permissions", "events");
                 (code, check["message"].as_str().unwrap().to_owned())
             }
         }

@@ -27,7 +27,7 @@ fn a_new_package_has_the_bytes_of_opm() {
     let stderr = unlade(["catalog", "init", "tea", "-i", &readme]).failure(2);
     assert!(stderr.contains("readme.md is not an image of a known type"), "{stderr}");
     let finished = unlade(["catalog", "init", "Tea"]);
-    assert!(finished.stderr.contains("the name Tea of the package is invalid"), "{finished:?}");
+    assert!(finished.stderr.contains("the package name Tea is invalid"), "{finished:?}");
     assert_eq!(finished.code, Some(0));
 }
 

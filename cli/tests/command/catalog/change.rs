@@ -46,7 +46,10 @@ fn a_bundle_is_added_with_its_edges_and_everything_else_keeps_its_text() {
 
     let other = Bundle::new().without("metadata/dependencies.yaml");
     let stderr = add(path, &other, &edges).failure(1);
-    assert!(stderr.contains("already has another bundle tea-operator.v1.2.3"), "{stderr}");
+    assert!(
+        stderr.contains("already contains another bundle with the name tea-operator.v1.2.3"),
+        "{stderr}"
+    );
     let stderr = add(path, &Bundle::new(), &["-c", "stable", "--replaces="]).failure(1);
     assert!(stderr.contains("with other edges"), "{stderr}");
 }
@@ -57,7 +60,7 @@ fn a_new_package_takes_its_channels_from_the_bundle() {
     let path = catalog.path().to_str().unwrap();
     let stderr = add(path, &Bundle::new(), &[]).failure(1);
     assert!(stderr.contains("package tea does not exist"), "{stderr}");
-    assert!(stderr.contains("hint: --create creates it"), "{stderr}");
+    assert!(stderr.contains("hint: use --create to create it"), "{stderr}");
     let finished = add(path, &Bundle::new(), &["--create", "--dry-run"]);
     assert_eq!(finished.stderr, "would be changed: tea/catalog.yaml\n");
     assert_eq!(fs::read_dir(catalog.path()).unwrap().count(), 0);
@@ -76,7 +79,9 @@ fn a_change_that_would_make_a_catalog_invalid_is_refused_with_its_problems() {
     let stderr = add(path, &Bundle::new(), &["-c", "stable"]).failure(3);
     assert!(stderr.contains("[several-heads]"), "{stderr}");
     let stderr = add(path, &Bundle::new(), &["-c", "slow"]).failure(1);
-    assert!(stderr.contains("channel slow of package tea, which has stable, does not exist"));
+    assert!(
+        stderr.contains("the channel slow of the package tea, which has stable, does not exist")
+    );
     let deprecate = ["catalog", "deprecate", path, "tea", "-m", "old"];
     let stderr = unlade([&deprecate[..], &["-b", "tea.v9"]].concat()).failure(3);
     assert!(stderr.contains("tea.v9"), "{stderr}");

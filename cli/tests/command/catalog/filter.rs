@@ -38,7 +38,8 @@ fn a_part_of_a_catalog_is_written_and_valid() {
          ---\nimage: registry.example/tea:2\nname: tea.v2\npackage: tea\nproperties:\n- type: \
          olm.package\n  value:\n    packageName: tea\n    version: 2.0.0\nschema: olm.bundle\n"
     );
-    let note = "adjusted: the default channel of package tea is fast: channel stable is left out\n";
+    let note = "adjusted: the default channel of the package tea is fast, because the channel \
+                stable is skipped\n";
     assert_eq!(finished.stderr, note);
     let written = write(&finished.stdout);
     unlade(["catalog", "validate", written.path().to_str().unwrap(), "--strict"]).success();
@@ -50,8 +51,8 @@ fn choices_that_select_nothing_are_errors() {
     let path = catalog.path().to_str().unwrap();
     for (choice, code, message) in [
         ("milk", 1, "package milk does not exist"),
-        ("tea:slow", 1, "channel slow of package tea does not exist"),
-        ("tea@>9.0.0", 1, "no version of package tea is in the range"),
+        ("tea:slow", 1, "the channel slow of the package tea does not exist"),
+        ("tea@>9.0.0", 1, "no version of the package tea is in the range"),
         ("tea@latest", 2, "invalid version range"),
     ] {
         let stderr = unlade(["catalog", "filter", path, "-p", choice]).failure(code);

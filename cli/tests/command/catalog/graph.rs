@@ -80,7 +80,7 @@ fn a_minimum_removes_lower_versions() {
     assert!(graph.contains("tea.v2[\"tea.v2\"]-- skip --> tea-stable-tea.v3"), "{graph}");
     assert!(!graph.contains("tea.v0") && !graph.contains("replace"), "{graph}");
     let stderr = unlade(["catalog", "graph", path, "--minimum-edge", "tea.v9"]).failure(1);
-    assert!(stderr.contains("the catalog has no bundle tea.v9"), "{stderr}");
+    assert!(stderr.contains("the catalog does not contain the bundle tea.v9"), "{stderr}");
 }
 
 #[test]

@@ -139,7 +139,7 @@ pub(crate) fn read(
     reader.file.annotations = UPSTREAM.map(|key| (key.to_owned(), String::new())).into();
     reader.read_document(document.tree.root())?;
     if let Some(unread) = document.unread {
-        reader.report(format!("{unread} is not read"));
+        reader.report(format!("{unread} is dropped"));
     }
     if !reader.problems.is_empty() {
         return Err(Error::Entries { path: path.to_owned(), problems: reader.problems });
@@ -212,7 +212,7 @@ impl Reader<'_> {
             self.file.findings.push(Finding::new(
                 Reason::ReservedAnnotation,
                 key,
-                "the annotation is left out: its key is reserved for Kubernetes, OLM or unlade",
+                "the annotation is dropped: its key is reserved for Kubernetes, OLM or unlade",
             ));
             return;
         }
@@ -242,7 +242,7 @@ impl Reader<'_> {
 
     fn reject(&mut self, key: &str, upstream: Option<&str>, fault: EntryFault) {
         if self.illegal == Illegal::LeftOut && upstream.is_none() {
-            let message = format!("the annotation is left out: {fault}");
+            let message = format!("the annotation is dropped: {fault}");
             self.file.findings.push(Finding::new(Reason::IllegalAnnotation, key, message));
             return;
         }

@@ -19,13 +19,13 @@ pub(super) fn select_files(mut files: Vec<File>) -> (Vec<File>, Findings) {
         let key = match ConfigMapKey::from_file_name(&file.name) {
             Ok(key) => key,
             Err(error) => {
-                let message = format!("the file is left out: {error}");
+                let message = format!("the file is dropped: {error}");
                 findings.push(Finding::new(Reason::IllegalFile, path, message));
                 continue;
             }
         };
         if let Some(earlier) = kept.insert(key, file) {
-            let message = format!("the file is left out: {path} has the same ConfigMap key");
+            let message = format!("the file is dropped: {path} has the same ConfigMap key");
             findings.push(Finding::new(Reason::IllegalFile, earlier.path(), message));
         }
     }

@@ -86,6 +86,6 @@ mod tests {
             assert_eq!(lines[lines.len() - 1], last);
         }
         let few = [Finding::new(Reason::NoCsv, "", "one"), Finding::omitted(5)];
-        assert_eq!(listed(&few).collect::<Vec<_>>(), ["one", "5 more findings were left out"]);
+        assert_eq!(listed(&few).collect::<Vec<_>>(), ["one", "5 more findings are not listed"]);
     }
 }

@@ -41,7 +41,7 @@ pub enum Error {
         path: String,
     },
     /// A link was not followed.
-    #[error("link {} -> {} {fault}", shorten(.path), shorten(.target))]
+    #[error("the link {} -> {} {fault}", shorten(.path), shorten(.target))]
     Link {
         /// The link.
         path: String,
@@ -51,7 +51,7 @@ pub enum Error {
         fault: LinkFault,
     },
     /// A path leads out of the directory.
-    #[error("path {} leads out of the directory", shorten(.path))]
+    #[error("the path {} leads out of the directory", shorten(.path))]
     Outside {
         /// The path as the bundle names it.
         path: String,
@@ -81,7 +81,7 @@ pub enum Error {
         mode: u32,
     },
     /// A file name is not UTF-8.
-    #[error("{}: file name {} is not UTF-8", shorten(.directory), shorten(.name))]
+    #[error("{}: the file name {} is not UTF-8", shorten(.directory), shorten(.name))]
     Name {
         /// The directory of the file.
         directory: String,

@@ -41,19 +41,19 @@ pub struct Range {
 #[non_exhaustive]
 pub enum Error {
     /// The range, or one side of a `||`, has no tokens.
-    #[error("the range `{}` is empty, or has an empty alternative", excerpt::shorten(.0))]
+    #[error("the range {:?} is empty, or has an empty alternative", excerpt::shorten(.0))]
     Empty(String),
     /// A token contains no version.
-    #[error("`{}` does not contain a version", excerpt::shorten(.0))]
+    #[error("{:?} does not contain a version", excerpt::shorten(.0))]
     NoVersion(String),
     /// The text before the version is not an operator.
-    #[error("`{}` is not an operator", excerpt::shorten(.0))]
+    #[error("{:?} is not an operator", excerpt::shorten(.0))]
     Operator(String),
     /// The text after the operator is not a version.
     #[error("a range compares with full versions like 1.2.3")]
     Version(#[from] super::Error),
     /// The range contains a character outside ASCII.
-    #[error("`{}` is not ASCII", excerpt::shorten(.0))]
+    #[error("{:?} is not ASCII", excerpt::shorten(.0))]
     NotAscii(String),
 }
 

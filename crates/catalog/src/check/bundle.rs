@@ -94,8 +94,10 @@ impl Check<'_> {
         let versions = match packages.as_slice() {
             [(package, place)] => self.check_package(*package, place),
             several => {
-                let message =
-                    format!("the bundle has {} olm.package properties, not one", several.len());
+                let message = format!(
+                    "the bundle has {} olm.package properties, but must have one",
+                    several.len()
+                );
                 self.problem(Rule::PackageProperty, self.bundle.place.field("properties"), message);
                 Versions::default()
             }
@@ -129,7 +131,7 @@ impl Check<'_> {
         let text = |field| text(package, field);
         if text("packageName") != *own {
             let message = format!(
-                "the bundle belongs to package {own}, but its olm.package property names {}",
+                "the bundle belongs to the package {own}, but its olm.package property names {}",
                 text("packageName")
             );
             self.problem(Rule::PackageProperty, place.field("packageName"), message);
@@ -153,7 +155,7 @@ impl Check<'_> {
         }
         if !parsed.build.is_empty() {
             let message =
-                format!("the bundle has a release, but version {version} has build metadata");
+                format!("the bundle has a release, but the version {version} has build metadata");
             self.problem(Rule::Release, place.field("version"), message);
         }
         let expected = format!("{own}-v{version}-{release}");
@@ -218,7 +220,9 @@ fn image_problem(image: &str) -> Option<String> {
             let length = image.registry().len() + 1 + image.repository().len();
             let limit = MAX_IMAGE_NAME;
             (length > limit).then(|| {
-                format!("registry and repository have {length} bytes; at most {limit} are allowed")
+                format!(
+                    "the registry and the repository have {length} bytes, but the limit is {limit}"
+                )
             })
         }
     }

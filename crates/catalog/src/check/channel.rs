@@ -26,7 +26,7 @@ pub(crate) fn check(
         Problem::new(rule, place, message).package(package).channel(name)
     };
     if name.is_empty() {
-        let message = format!("a channel of package {shown_package} has no name");
+        let message = format!("a channel of the package {shown_package} has no name");
         problems.push(problem(Rule::ChannelName, place.clone(), message));
     }
     let mut names = HashSet::new();
@@ -38,28 +38,30 @@ pub(crate) fn check(
         };
         let shown = excerpt::shorten(&entry.name);
         if entry.name.is_empty() {
-            let message = format!("an entry of channel {shown_name} has no name");
+            let message = format!("an entry of the channel {shown_name} has no name");
             add(Rule::BundleName, place.clone(), message);
         } else if !names.insert(&entry.name) {
-            let message = format!("channel {shown_name} has two entries {shown}");
+            let message =
+                format!("the channel {shown_name} has two entries with the name {shown:?}");
             add(Rule::DuplicateEntry, place.clone(), message);
         } else if has_bundle.is_some_and(|has_bundle| !has_bundle(&entry.name)) {
-            let message = format!("package {shown_package} has no bundle {shown}");
+            let message =
+                format!("the package {shown_package} does not contain the bundle {shown}");
             add(Rule::EntryWithoutBundle, place.clone(), message);
         }
         if let Some(at) = entry.skips.iter().position(String::is_empty) {
             let place = place.item("skips", at);
-            add(Rule::EmptySkip, place, format!("entry {shown} skips an empty name"));
+            add(Rule::EmptySkip, place, format!("the entry {shown} skips an empty name"));
         }
         if !entry.skip_range.is_empty()
             && let Some(error) = range_problem(&entry.skip_range)
         {
-            let message = format!("the skipRange of entry {shown} is invalid: {error}");
+            let message = format!("the skipRange of the entry {shown} is invalid: {error}");
             add(Rule::SkipRange, place.field("skipRange"), message);
         }
     }
     if entries.is_empty() {
-        let message = format!("channel {shown_name} has no entries");
+        let message = format!("the channel {shown_name} has no entries");
         problems.push(problem(Rule::NoEntries, place.clone(), message));
         return;
     }
@@ -81,7 +83,11 @@ pub(crate) fn check(
             Some(index) => place.item("entries", index),
             None => place.field("entries"),
         };
-        let found = problem(rule, place, format!("channel {shown_name}: {error}"));
+        let found = problem(
+            rule,
+            place,
+            format!("the graph of the channel {shown_name} is invalid: {error}"),
+        );
         problems.push(found.bundle(name.map_or("", String::as_str)));
     }
 }

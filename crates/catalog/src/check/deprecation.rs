@@ -37,28 +37,34 @@ pub(crate) fn check(
         let shown = excerpt::shorten(name);
         let problem = match entry.schema.as_str() {
             "" => Some("the deprecation has no schema".to_owned()),
-            PACKAGE if !name.is_empty() => {
-                Some(format!("the deprecation of the package has a name, {shown}: leave it out"))
-            }
+            PACKAGE if !name.is_empty() => Some(format!(
+                "the deprecation of the package has the name {shown}, but must not have a name"
+            )),
             CHANNEL if names.is_some_and(|(channels, _)| !channels.contains(name.as_str())) => {
                 Some(format!(
-                    "the deprecated channel {shown} does not exist in package {shown_package}"
+                    "the deprecated channel {shown} does not exist in the package {shown_package}"
                 ))
             }
-            BUNDLE if names.is_some_and(|(_, bundles)| !bundles.contains(name.as_str())) => Some(
-                format!("the deprecated bundle {shown} does not exist in package {shown_package}"),
-            ),
+            BUNDLE if names.is_some_and(|(_, bundles)| !bundles.contains(name.as_str())) => {
+                Some(format!(
+                    "the deprecated bundle {shown} does not exist in the package {shown_package}"
+                ))
+            }
             PACKAGE | CHANNEL | BUNDLE => None,
             other => {
                 let schema = excerpt::shorten(other);
-                Some(format!("metas with the schema {schema} cannot be deprecated"))
+                Some(format!("a document with the schema {schema} cannot be deprecated"))
             }
         };
         let is_known = problem.is_none();
         if let Some(problem) = problem {
             add(Rule::DeprecationReference, reference, problem);
         } else if !seen.insert((&entry.schema, name)) {
-            add(Rule::DeprecationReference, reference, format!("{shown} is deprecated twice"));
+            add(
+                Rule::DeprecationReference,
+                reference,
+                "another deprecation has the same reference".to_owned(),
+            );
         }
         if is_known && entry.message.is_empty() {
             add(Rule::DeprecationMessage, place, "the deprecation has no message".to_owned());

@@ -23,20 +23,20 @@ pub(crate) fn check(package: &Package, channels: Option<&BTreeSet<&str>>, proble
     if name.is_empty() {
         add(Rule::PackageName, "", "the package has no name".to_owned());
     } else if let Err(error) = check_label(name, MAX_LABEL) {
-        let message = format!("the name {shown} of the package is invalid: {error}");
+        let message = format!("the package name {shown} is invalid: {error}");
         add(Rule::PackageName, "name", message);
     }
     if default_channel.is_empty() {
-        add(Rule::DefaultChannel, "", format!("package {shown} has no default channel"));
+        add(Rule::DefaultChannel, "", format!("the package {shown} has no default channel"));
     }
     let Some(channels) = channels else { return };
     if !default_channel.is_empty() && !channels.contains(default_channel.as_str()) {
         let message =
-            format!("the default channel {shown_channel} of package {shown} does not exist");
+            format!("the default channel {shown_channel} of the package {shown} does not exist");
         add(Rule::DefaultChannel, "defaultChannel", message);
     }
     if channels.is_empty() && default_channel.is_empty() {
-        add(Rule::NoChannel, "", format!("package {shown} has no channel"));
+        add(Rule::NoChannel, "", format!("the package {shown} has no channel"));
     }
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn check_versions<'b>(
         match by_version.get(version.as_str()) {
             Some(first) if first.name != *name => {
                 let message = format!(
-                    "version {} is also that of bundle {}",
+                    "the version {} is also the version of the bundle {}",
                     excerpt::shorten(version),
                     excerpt::shorten(&first.name)
                 );

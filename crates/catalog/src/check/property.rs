@@ -14,7 +14,7 @@ pub(super) fn find_problem(kind: &str, value: Value<'_>) -> Option<(Rule, String
     match kind {
         PACKAGE_REQUIRED => {
             let problem = if text(value, "packageName").is_empty() {
-                Some("it names no package".to_owned())
+                Some("it does not name a package".to_owned())
             } else {
                 let range = range_problem(&text(value, "versionRange"));
                 range.map(|error| format!("the versionRange is invalid: {error}"))

@@ -36,7 +36,7 @@ pub(crate) fn check<'c>(
             let [shown, own, target, other] =
                 [&*entry.name, own_text, &*entry.replaces, other_text].map(shorten);
             let message = format!(
-                "entry {shown} ({own}) replaces {target} ({other}), which has a higher version"
+                "the entry {shown} ({own}) replaces {target} ({other}), which has a higher version"
             );
             let place = channel.place.item("entries", index);
             let problem = Problem::new(Rule::Downgrade, place, message);

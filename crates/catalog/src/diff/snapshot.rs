@@ -107,7 +107,7 @@ impl Snapshot {
             }
         };
         if !is_first {
-            self.duplicates.insert(format!("{schema} {name} of package {package_name}"));
+            self.duplicates.insert(format!("{schema} {name} of the package {package_name}"));
         }
     }
 

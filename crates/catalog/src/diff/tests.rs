@@ -138,7 +138,7 @@ fn the_first_of_several_duplicates_is_compared() {
     let text = "---\n{schema: olm.bundle, package: p, name: b, image: one}\n---\n\
                 {schema: olm.bundle, package: p, name: b, image: two}";
     let snapshot = snapshot(text);
-    assert_eq!(snapshot.duplicates().collect::<Vec<_>>(), ["olm.bundle b of package p"]);
+    assert_eq!(snapshot.duplicates().collect::<Vec<_>>(), ["olm.bundle b of the package p"]);
     assert_eq!(snapshot.packages["p"].bundles["b"].value.image, "one");
 }
 

@@ -28,13 +28,13 @@ pub enum Error {
     #[error("the document is not an {KIND}")]
     Kind,
     /// A field of the operators is unknown, or has the wrong type.
-    #[error("mirror.operators cannot be read")]
+    #[error("failed to read mirror.operators")]
     Fields(#[from] serde_json::Error),
     /// The file selects no operators.
     #[error("mirror.operators is empty")]
     Empty,
     /// A version is invalid.
-    #[error("a version of package {} is invalid", excerpt::shorten(package))]
+    #[error("a version of the package {} is invalid", excerpt::shorten(package))]
     Version {
         /// The package.
         package: String,
@@ -43,7 +43,7 @@ pub enum Error {
         source: BadChoice,
     },
     /// The file has several catalogs, and none of them has the wanted name.
-    #[error("the file selects from {names}, and not from {}", excerpt::shorten(name))]
+    #[error("the file selects from {names}, not from {}", excerpt::shorten(name))]
     Catalog {
         /// The wanted name.
         name: String,

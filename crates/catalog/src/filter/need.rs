@@ -72,8 +72,8 @@ impl Needs {
 impl Need {
     pub(super) fn describe(&self) -> String {
         match self {
-            Self::Package(package, range) => format!("package {package} {range}"),
-            Self::Api(Api([group, version, kind])) => format!("API {kind} {group}/{version}"),
+            Self::Package(package, range) => format!("the package {package} {range}"),
+            Self::Api(Api([group, version, kind])) => format!("the API {kind} {group}/{version}"),
             Self::Constraint => "a constraint".to_owned(),
         }
     }

@@ -39,10 +39,10 @@ pub struct Plan {
 #[non_exhaustive]
 pub enum Error {
     /// A chosen package does not exist.
-    #[error("package {} does not exist", shorten(.0))]
+    #[error("the package {} does not exist", shorten(.0))]
     Package(String),
     /// A chosen channel does not exist.
-    #[error("channel {} of package {} does not exist", shorten(.channel), shorten(.package))]
+    #[error("the channel {} of the package {} does not exist", shorten(.channel), shorten(.package))]
     Channel {
         /// The package.
         package: String,
@@ -50,7 +50,7 @@ pub enum Error {
         channel: String,
     },
     /// No version of a package is in the chosen range.
-    #[error("no version of package {} is in the range", shorten(.0))]
+    #[error("no version of the package {} is in the range", shorten(.0))]
     Versions(String),
     /// The dependencies form too long a chain.
     #[error("the dependencies are nested more than {MAX_DEPTH} levels deep")]

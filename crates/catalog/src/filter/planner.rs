@@ -127,7 +127,8 @@ impl<'c> Planner<'c> {
             if names.is_empty() {
                 let [channel, package] = [&*channel.name, package].map(shorten);
                 let note = format!(
-                    "channel {channel} of package {package} is left out: no version is in the range"
+                    "the channel {channel} of the package {package} is skipped: it contains no \
+                     version in the range"
                 );
                 self.adjustments.insert(note);
                 continue;
@@ -173,8 +174,8 @@ impl<'c> Planner<'c> {
                 self.keep(package, entry);
                 let [package, name, entry] = [package, name, entry].map(shorten);
                 self.adjustments.insert(format!(
-                    "entry {entry} remains in channel {name} of package {package}: its graph would \
-                     be invalid without it"
+                    "the entry {entry} remains in the channel {name} of the package {package}: the \
+                     graph would be invalid without it"
                 ));
             }
         }
@@ -197,7 +198,9 @@ impl<'c> Planner<'c> {
             let by = shorten(candidate.name);
             for need in candidate.required.into_iter().flatten() {
                 if *need == Need::Constraint {
-                    let note = format!("bundle {by} has a constraint, which is not followed");
+                    let note = format!(
+                        "the bundle {by} has a constraint, which this command does not evaluate"
+                    );
                     self.adjustments.insert(note);
                     continue;
                 }
@@ -234,12 +237,12 @@ impl<'c> Planner<'c> {
                     let [package, channel, name] =
                         [&channel.package, &channel.name, name].map(shorten);
                     self.adjustments.insert(format!(
-                        "bundle {name} of package {package} remains in channel {channel}: bundle \
-                         {by} requires {described}"
+                        "the bundle {name} of the package {package} remains in the channel \
+                         {channel}: the bundle {by} requires {described}"
                     ));
                 } else {
                     let note =
-                        format!("bundle {by} requires {described}, which no bundle provides");
+                        format!("the bundle {by} requires {described}, which no bundle provides");
                     self.adjustments.insert(note);
                 }
             }
@@ -297,7 +300,8 @@ impl<'c> Planner<'c> {
                 let [shown, new, old] =
                     [name, &*default.name, &*package.default_channel].map(shorten);
                 self.adjustments.insert(format!(
-                    "the default channel of package {shown} is {new}: channel {old} is left out"
+                    "the default channel of the package {shown} is {new}, because the channel \
+                     {old} is skipped"
                 ));
             }
             default_channels.insert((*name).to_owned(), default.name.clone());

@@ -107,9 +107,11 @@ fn a_package_remains_with_what_it_depends_on() {
     assert_eq!(
         adjustments,
         [
-            "bundle fire.v1 of package fire remains in channel a: bundle pot.v1 requires API Fire g/v1",
-            "bundle pot.v1 of package pot remains in channel a: bundle tea.v3 requires package pot <2.0.0",
-            "bundle tea.v4 has a constraint, which is not followed",
+            "the bundle fire.v1 of the package fire remains in the channel a: the bundle pot.v1 \
+             requires the API Fire g/v1",
+            "the bundle pot.v1 of the package pot remains in the channel a: the bundle tea.v3 \
+             requires the package pot <2.0.0",
+            "the bundle tea.v4 has a constraint, which this command does not evaluate",
         ]
     );
 }
@@ -133,7 +135,8 @@ fn a_range_keeps_the_entries_that_the_graph_needs() {
 fn a_default_channel_that_is_left_out_is_replaced() {
     let (names, adjustments) = filter(&["tea:old"]).unwrap();
     assert_eq!(names, ["tea/old: tea.v1", "tea: old", "deprecated old"]);
-    let expected = "the default channel of package tea is old: channel stable is left out";
+    let expected =
+        "the default channel of the package tea is old, because the channel stable is skipped";
     assert_eq!(adjustments, [expected]);
 }
 
@@ -188,7 +191,8 @@ fn a_need_of_many_bundles_is_met_once() {
     let (catalog, needs) = large(3_000);
     let plan = Plan::new(&catalog, &needs, &["a".parse().unwrap()]).unwrap();
     assert_eq!(plan.adjustments.len(), 3_000, "{:?}", plan.adjustments.first());
-    let part = "bundle b.v2999 of package b remains in channel c: bundle a.v0 requires API b g/v1";
+    let part = "the bundle b.v2999 of the package b remains in the channel c: the bundle a.v0 \
+                requires the API b g/v1";
     assert_eq!(plan.adjustments[0], part);
 }
 
@@ -197,7 +201,7 @@ fn the_lowest_range_of_a_long_channel_is_connected() {
     let (catalog, needs) = large(600);
     let choices = ["a@0.0.0 || 500.0.0".parse().unwrap()];
     let plan = Plan::new(&catalog, &needs, &choices).unwrap();
-    let graph = plan.adjustments.iter().filter(|it| it.starts_with("entry "));
+    let graph = plan.adjustments.iter().filter(|it| it.starts_with("the entry "));
     assert_eq!(graph.count(), 499);
 }
 
@@ -301,9 +305,9 @@ fn a_dependency_comes_from_the_first_package_that_has_it_in_its_default_channel(
     let catalog = [A, ("b", b), ("c", &[("s", &[5, 4])])];
     // `lowest` is the lowest version that provides the API.
     for (lowest, expected) in [
-        (1, "bundle b.v2 of package b remains in channel s"),
-        (3, "bundle c.v5 of package c remains in channel s"),
-        (6, "bundle b.v9 of package b remains in channel t"),
+        (1, "the bundle b.v2 of the package b remains in the channel s"),
+        (3, "the bundle c.v5 of the package c remains in the channel s"),
+        (6, "the bundle b.v9 of the package b remains in the channel t"),
     ] {
         let plan = keep_a(&catalog, |package, version| match package {
             "a" => ", {type: olm.gvk.required, value: {group: g, version: v1, kind: K}}".to_owned(),
@@ -313,7 +317,7 @@ fn a_dependency_comes_from_the_first_package_that_has_it_in_its_default_channel(
             _ => String::new(),
         });
         let adjustments = plan.unwrap().adjustments;
-        let expected = format!("{expected}: bundle a.v1 requires API K g/v1");
+        let expected = format!("{expected}: the bundle a.v1 requires the API K g/v1");
         assert!(adjustments.contains(&expected), "{adjustments:#?}");
     }
 }

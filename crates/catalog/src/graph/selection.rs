@@ -27,7 +27,7 @@ pub struct Selection<'n> {
 #[non_exhaustive]
 pub enum Error {
     /// [`Selection::minimum`] is not the name of a bundle.
-    #[error("the catalog has no bundle {}", excerpt::shorten(.0))]
+    #[error("the catalog does not contain the bundle {}", excerpt::shorten(.0))]
     UnknownMinimum(String),
     /// Ranges of versions stand for too many edges.
     #[error("the graphs have more than {limit} edges")]

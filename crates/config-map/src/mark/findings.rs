@@ -40,7 +40,8 @@ pub(crate) fn read(annotations: &BTreeMap<String, String>) -> Findings {
     // memory.
     let list = (text.len() <= SIZE).then(|| serde_json::from_str::<Vec<Finding>>(text));
     let Some(Ok(list)) = list else {
-        let message = "not a list of findings, so the findings of the unpacker are unknown";
+        let message =
+            "the annotation is not a list of findings, so the findings of the unpacker are unknown";
         return vec![Finding::new(Reason::Omitted, FINDINGS, message)].into();
     };
     let is_cut = |Finding { subject, message, .. }: &Finding| {

@@ -96,7 +96,7 @@ fn the_hint_says_why_no_node_accepts_a_pod() {
     for (said, part) in [
         ("0/1 nodes are available: 1 node(s) had untolerated taint {a: b}.", "taints"),
         ("0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.", "labels"),
-        ("0/1 nodes are available: 1 Insufficient cpu.", "full"),
+        ("0/1 nodes are available: 1 Insufficient cpu.", "free resources"),
     ] {
         let condition = json!({
             "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": said,

@@ -516,7 +516,9 @@ fn sentence_quotes_the_cause_without_what_wraps_it() {
     let failure = pull::classify("ImagePullBackOff", &said, IMAGE).unwrap();
     assert_eq!(
         failure.message,
-        "the registry failed to serve image registry.example/team/etcd:1.0: \"unexpected status from HEAD request to https://registry.example/v2/team/etcd/manifests/1.0: 503 Service Unavailable\""
+        "the registry failed to serve the image registry.example/team/etcd:1.0: \"unexpected \
+         status from HEAD request to https://registry.example/v2/team/etcd/manifests/1.0: 503 \
+         Service Unavailable\""
     );
 }
 

@@ -29,7 +29,7 @@ const RECORDED: &[(&str, Reason, bool, &str)] = &[
     ("job-deadline", Reason::Deadline, true, "job/etcd-1"),
     ("limit-range", Reason::LimitRange, false, "maximum memory usage per Container is 64Mi"),
     ("mount-missing", Reason::Sandbox, true, "configmap \"nope\" not found"),
-    ("node-silent", Reason::NodeLost, true, "node node0 of pod/etcd-1-x7k2p does not respond"),
+    ("node-silent", Reason::NodeLost, true, "the node node0 of pod/etcd-1-x7k2p does not respond"),
     ("node-tainted", Reason::NodeLost, true, "NoExecute taint"),
     ("out-of-memory", Reason::OutOfMemory, false, "container unpack"),
     ("pod-security", Reason::PodSecurity, false, "restricted:latest"),
@@ -58,7 +58,7 @@ const RECORDED: &[(&str, Reason, bool, &str)] = &[
         "secret-missing",
         Reason::NoPullSecret,
         false,
-        "the kubelet could not retrieve the pull secret pull, and the registry denied access",
+        "the kubelet failed to retrieve the pull secret pull, and the registry denied access",
     ),
     ("secret-opaque", Reason::Unauthorized, false, "registry.example/lab/private:1"),
     ("unschedulable-resources", Reason::Unschedulable, true, "Insufficient memory"),
@@ -67,7 +67,7 @@ const RECORDED: &[(&str, Reason, bool, &str)] = &[
     ("volume-backing-off", Reason::ImageNotFound, false, "registry.example/lab/tool:none"),
     ("volume-missing", Reason::ImageNotFound, false, "registry.example/lab/tool:none"),
     ("volume-other-platform", Reason::NoMatchingPlatform, false, "registry.example/lab/arm:1"),
-    ("volume-subpath", Reason::VolumeUnsupported, false, "cannot mount the bundle image"),
+    ("volume-subpath", Reason::VolumeUnsupported, false, "failed to mount the bundle image"),
     ("webhook-dead", Reason::Webhook, true, "dead.lab.example"),
 ];
 

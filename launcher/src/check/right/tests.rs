@@ -17,12 +17,17 @@ fn assert_names_no_flag(check: &Check) {
 #[test]
 fn missing_needed_permissions_fail_and_wanted_ones_warn() {
     for (resource, denied, outcome, message) in [
-        ("jobs", &[][..], Outcome::Ok, "may create, get, list, watch, patch and delete jobs"),
-        ("jobs", &["create"], Outcome::Failed, "may not create jobs"),
-        ("jobs", &["watch", "delete"], Outcome::Failed, "may not watch or delete jobs"),
-        ("configmaps", &["watch"], Outcome::Failed, "may not watch configmaps"),
-        ("roles", &["create"], Outcome::Failed, "may not create roles"),
-        ("pods/log", &[], Outcome::Ok, "may get pods/log"),
+        (
+            "jobs",
+            &[][..],
+            Outcome::Ok,
+            "the user may create, get, list, watch, patch and delete jobs",
+        ),
+        ("jobs", &["create"], Outcome::Failed, "the user may not create jobs"),
+        ("jobs", &["watch", "delete"], Outcome::Failed, "the user may not watch or delete jobs"),
+        ("configmaps", &["watch"], Outcome::Failed, "the user may not watch configmaps"),
+        ("roles", &["create"], Outcome::Failed, "the user may not create roles"),
+        ("pods/log", &[], Outcome::Ok, "the user may get pods/log"),
     ] {
         let check = judged(resource, denied);
         assert_eq!((check.outcome, check.message.as_str()), (outcome, message), "{denied:?}");

@@ -90,7 +90,7 @@ async fn a_launch_that_may_not_create_secrets_creates_no_job() {
     let denied = server.clone().without(&["secrets"]);
     let failure = Launcher::new(denied.client(), options()).launch(&request()).await.unwrap_err();
     assert_eq!(failure.reason, Reason::Forbidden, "{failure:?}");
-    assert!(failure.message.contains("create Secret"), "{failure}");
+    assert!(failure.message.contains("create the Secret"), "{failure}");
     assert_eq!(server.count("jobs"), 0);
 }
 

@@ -6,7 +6,7 @@ const DENIED: &str = "failed to pull and unpack image \"registry.example/bundles
                       failed to resolve image: pull access denied, repository does not exist or may \
                       require authorization: authorization failed: no basic auth credentials";
 
-/// Launches where the kubelet could not retrieve the pull secret `pull`, and the registry denies
+/// Launches where the kubelet failed to retrieve the pull secret `pull`, and the registry denies
 /// access. The launcher may not read the kinds in `unreadable`. Returns the failure and the number
 /// of attempts.
 async fn denied(secret: Option<Value>, unreadable: &'static [&'static str]) -> (Failure, usize) {
@@ -50,12 +50,12 @@ async fn a_secret_that_the_kubelet_could_not_retrieve_is_read_before_it_is_calle
 
     let (failure, n_attempts) = denied(Some(secret("other.example")), &[]).await;
     assert_eq!((failure.reason, n_attempts), (Reason::BadPullSecret, 1));
-    assert!(failure.message.contains("has no entry for image"), "{failure}");
+    assert!(failure.message.contains("has no entry for the image"), "{failure}");
 
     // A slow kubelet: the secret is fine.
     let (failure, n_attempts) = denied(Some(secret("registry.example")), &[]).await;
     assert_eq!((failure.reason, failure.is_transient), (Reason::NoPullSecret, true), "{failure:?}");
-    assert!(failure.message.contains("could not retrieve the pull secret pull"), "{failure}");
+    assert!(failure.message.contains("failed to retrieve the pull secret pull"), "{failure}");
     assert!(n_attempts > 1, "{n_attempts} attempts");
 
     let (failure, _) = denied(Some(secret("registry.example")), &["secrets"]).await;

@@ -127,7 +127,7 @@ fn cluster_a_pull_secret_that_is_of_no_use_is_named() {
         run([
             case("secret-missing", "none", Reason::NoPullSecret, "none does not exist"),
             case("secret-type", "opaque", Reason::BadPullSecret, "is of type Opaque"),
-            case("secret-entry", "other", Reason::BadPullSecret, "has no entry for image"),
+            case("secret-entry", "other", Reason::BadPullSecret, "has no entry for the image"),
             case("secret-broken", "broken", Reason::BadPullSecret, ""),
             // Whether credentials are right the registry alone knows.
             case("secret-unknown", "unknown", Reason::Unauthorized, ""),

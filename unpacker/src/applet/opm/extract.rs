@@ -51,21 +51,21 @@ pub(super) fn extract(
     let mut dropped = Vec::new();
     let n_dropped = content.keep_upstream_annotations();
     if n_dropped > 0 {
-        dropped.push(format!("{n_dropped} of annotations.yaml beside upstream's six"));
+        dropped.push(format!("{n_dropped} annotations of annotations.yaml"));
     }
     match fill_with(&content, &written, options, &connection, replace) {
         Err(FillError::Annotations(_)) => {
             let written = encode::Options { without_marks: true, ..written };
             fill_with(&content, &written, options, &connection, replace)?;
-            dropped.push("unlade's marks".to_owned());
+            dropped.push("the marks of unlade".to_owned());
         }
         result => result?,
     }
     let dropped =
         if dropped.is_empty() { String::new() } else { format!("{} and ", dropped.join(", ")) };
     let message = format_args!(
-        "the annotations are larger than Kubernetes allows: {dropped}those that the ConfigMap had \
-         are left out"
+        "the annotations are larger than Kubernetes allows: {dropped}the existing annotations of \
+         the ConfigMap are dropped"
     );
     log::line("warning", message);
     Ok(())

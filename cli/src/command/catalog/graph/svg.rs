@@ -55,7 +55,7 @@ pub(crate) enum Error {
     )]
     TooLarge,
     /// The library failed.
-    #[error("failed to lay out channel {channel} of package {package}")]
+    #[error("failed to lay out the channel {channel} of the package {package}")]
     Layout { package: String, channel: String },
 }
 

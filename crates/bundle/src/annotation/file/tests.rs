@@ -145,7 +145,7 @@ fn what_follows_the_first_document_is_noticed() {
     let file = file("annotations: {a: b}\n---\nannotations: {c: d}\n").unwrap();
     assert!(file.annotations.contains_key("a") && !file.annotations.contains_key("c"));
     let [finding] = &file.findings.clone().into_vec()[..] else { panic!("{:?}", file.findings) };
-    assert_eq!(finding.message, "a further document at line 3 is not read");
+    assert_eq!(finding.message, "a further document at line 3 is dropped");
 }
 
 #[test]

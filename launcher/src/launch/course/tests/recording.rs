@@ -38,7 +38,7 @@ fn progress(
         }
         NextRequest::Done(Ok(_)) => "written".into(),
         NextRequest::Done(Err(failure))
-            if failure.hint.as_ref().is_some_and(|it| it.contains("still holds")) =>
+            if failure.hint.as_ref().is_some_and(|it| it.contains("still contains")) =>
         {
             format!("{:?} with content", failure.reason)
         }
