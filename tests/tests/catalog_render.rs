@@ -75,7 +75,7 @@ fn render_catalog(catalog: &Path, form: Form, migration: Migration) -> Option<St
     let mut renderer = Renderer::new(form, migration, &Limits::default());
     let problems = renderer.add(catalog).unwrap();
     let is_refused = problems.iter().any(|problem| problem.severity == Severity::Error);
-    (!is_refused).then(|| renderer.finish().map(|text| text.unwrap().1).collect())
+    (!is_refused).then(|| renderer.finish().unwrap().map(|text| text.unwrap().1).collect())
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn every_template_is_rendered_as_by_opm() {
                 for meta in &metas {
                     assert_eq!(renderer.add_json(name, meta).unwrap(), []);
                 }
-                renderer.finish().map(|text| text.unwrap().1).collect::<String>()
+                renderer.finish().unwrap().map(|text| text.unwrap().1).collect::<String>()
             });
             if ours.as_ref().ok() != answer.text.as_ref() {
                 different.push((name.to_owned(), form, migration, ours, answer.text));

@@ -23,6 +23,7 @@ mod render;
 mod store;
 #[cfg(test)]
 mod tests;
+mod visit;
 mod walk;
 
 use std::collections::BTreeMap;
@@ -32,6 +33,7 @@ use std::path::{Path, PathBuf};
 use opened::{Input, Opened};
 use unlade_bundle::source;
 use unlade_catalog::{Catalog, File, Meta, Place, Problem};
+use visit::read_and_visit;
 
 pub use change::{ChangeError, Changes};
 pub use digest::digest;
@@ -178,8 +180,8 @@ pub fn read(root: &Path, limits: &Limits) -> Result<Reading, Error> {
 /// fixed order. The problems are those that prevent upstream from loading the catalog, and warnings
 /// ([`Catalog::loading_problems`]); the catalog in the result is empty.
 ///
-/// If there are fewer files than threads, other threads call `visit`. At most three documents of each
-/// file are in memory at a time.
+/// If there are two threads for each file, the second one calls `visit`. The memory contains up to
+/// three documents for each thread, or some tens of KiB of small ones.
 ///
 /// # Errors
 ///
@@ -189,8 +191,10 @@ pub fn read_each(
     limits: &Limits,
     visit: impl Fn(Meta, &Place) + Sync,
 ) -> Result<Reading, Error> {
-    let read = |path: &str, file: Input<'_>, has_idle_thread| {
-        pass(&visit, has_idle_thread, |visit| File::read_each(path, file, &limits.catalog, visit))
+    let read = |path: &str, file: Input<'_>, is_thread_idle| {
+        read_and_visit(&visit, is_thread_idle, |visit| {
+            File::read_each(path, file, &limits.catalog, visit)
+        })
     };
     walk(root, limits, &Texts::new(), read, Catalog::loading_problems)
 }
@@ -240,8 +244,10 @@ fn read_changed(
     changed: &Texts,
     visit: impl Fn(Meta, &Place) + Sync,
 ) -> Result<Reading, Error> {
-    let read = |path: &str, file: Input<'_>, has_idle_thread| {
-        pass(&visit, has_idle_thread, |visit| File::read_with(path, file, &limits.catalog, visit))
+    let read = |path: &str, file: Input<'_>, is_thread_idle| {
+        read_and_visit(&visit, is_thread_idle, |visit| {
+            File::read_with(path, file, &limits.catalog, visit)
+        })
     };
     walk(root, limits, changed, read, Catalog::validate)
 }
@@ -254,9 +260,9 @@ fn walk<'t>(
     check: impl Fn(&Catalog) -> Vec<Problem>,
 ) -> Result<Reading, Error> {
     let opened = Opened::new(root, limits, changed)?;
-    let has_idle_thread = opened.files().len() < limits.threads;
+    let is_thread_idle = opened.files().len().saturating_mul(2) <= limits.threads;
     let read = |path: &String| match opened.open(path) {
-        Ok(file) => read(path, file, has_idle_thread),
+        Ok(file) => read(path, file, is_thread_idle),
         Err(message) => File::unreadable(path, message),
     };
     let mut catalog = Catalog::default();
@@ -265,20 +271,6 @@ fn walk<'t>(
     }
     let problems = locate(check(&catalog), |path| opened.open(path), limits);
     Ok(Reading { catalog, problems, n_files: opened.files().len() })
-}
-
-/// Calls `read` with a function that passes a meta to `visit`: in another thread if one is idle, so
-/// that a single file uses two.
-fn pass(
-    visit: &(impl Fn(Meta, &Place) + Sync),
-    has_idle_thread: bool,
-    read: impl FnOnce(&mut dyn FnMut(Meta, &Place)) -> File,
-) -> File {
-    if !has_idle_thread {
-        return read(&mut |meta, place| visit(meta, place));
-    }
-    let consume = |(meta, place): (Meta, Place)| visit(meta, &place);
-    unlade_parallel::pipe(consume, |pass| read(&mut |meta, place| pass((meta, place.clone()))))
 }
 
 /// Sets the lines of the problems, and sorts them.

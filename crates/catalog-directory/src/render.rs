@@ -11,7 +11,7 @@ use crate::{Error, Limits, Reading, Sorted, Store, read_each};
 
 /// Collects the metas of several catalogs, and writes them in the order of `opm render`.
 ///
-/// Several threads read a directory. The memory contains one document for each thread, and what a
+/// Several threads read a directory. The memory contains a few documents for each thread, and what a
 /// [`Store`] keeps there.
 ///
 /// ```
@@ -21,7 +21,7 @@ use crate::{Error, Limits, Reading, Sorted, Store, read_each};
 /// let mut renderer = Renderer::new(Form::Json, Migration::None, &Limits::default());
 /// let json = r#"{"schema":"olm.package","name":"tea"}"#;
 /// assert!(renderer.add_json("tea.json", json)?.is_empty());
-/// for text in renderer.finish() {
+/// for text in renderer.finish()? {
 ///     let (rank, text) = text?;
 ///     assert_eq!(rank.package(), "tea");
 ///     assert!(text.starts_with("{\n    \"schema\": \"olm.package\",\n"));
@@ -91,8 +91,12 @@ impl Renderer {
     }
 
     /// Returns the texts of all metas in their order.
-    pub fn finish(self) -> Sorted {
-        self.store.into_sorted()
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the temporary file fails.
+    pub fn finish(self) -> Result<Sorted, Error> {
+        self.store.into_sorted().map_err(Error::Temporary)
     }
 
     fn add_meta(&self, meta: &Meta, place: &Place, found: &Mutex<Found>) {

@@ -1,6 +1,6 @@
 //! [`Store`]: texts that are written in a different order from that in which they are created.
 
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tempfile::SpooledTempFile;
@@ -8,11 +8,13 @@ use unlade_catalog::{Place, Rank};
 
 /// The size up to which the texts are in memory, in bytes.
 const MEMORY: usize = 1 << 20;
+/// The size of the buffers for the temporary file, in bytes.
+const BUFFER: usize = 64 << 10;
 
 /// The texts of metas, which several threads add in any order. They are returned in the order of
 /// `opm render`.
 ///
-/// Up to 1 MiB of texts is in memory, and more than that in a temporary file without a name. Apart
+/// Texts of up to 1 MiB are in memory, and more texts in a temporary file without a name. Apart
 /// from the texts, the memory for each meta is that of its names.
 #[derive(Debug)]
 pub struct Store {
@@ -21,7 +23,7 @@ pub struct Store {
 
 #[derive(Debug)]
 struct Inner {
-    texts: SpooledTempFile,
+    texts: BufWriter<SpooledTempFile>,
     end: u64,
     index: Vec<Entry>,
 }
@@ -40,15 +42,15 @@ struct Entry {
 /// The texts of a [`Store`] in their order.
 #[derive(Debug)]
 pub struct Sorted {
-    texts: SpooledTempFile,
+    texts: BufReader<SpooledTempFile>,
     entries: std::vec::IntoIter<Entry>,
-    /// The position in `texts`, so that texts that follow each other are read without seeking.
+    /// The position in `texts`.
     at: u64,
 }
 
 impl Default for Store {
     fn default() -> Self {
-        let texts = SpooledTempFile::new(MEMORY);
+        let texts = BufWriter::with_capacity(BUFFER, SpooledTempFile::new(MEMORY));
         Self { inner: Mutex::new(Inner { texts, end: 0, index: Vec::new() }) }
     }
 }
@@ -71,19 +73,24 @@ impl Store {
     }
 
     /// Returns the texts in the order of `opm render`.
-    pub fn into_sorted(self) -> Sorted {
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the temporary file fails.
+    pub fn into_sorted(self) -> io::Result<Sorted> {
         let mut inner = self.inner.into_inner().unwrap_or_else(PoisonError::into_inner);
         inner.index.sort_unstable();
-        let entries = inner.index.into_iter();
-        Sorted { texts: inner.texts, entries, at: inner.end }
+        let mut texts = inner.texts.into_inner().map_err(io::IntoInnerError::into_error)?;
+        texts.seek(SeekFrom::Start(0))?;
+        let texts = BufReader::with_capacity(BUFFER, texts);
+        Ok(Sorted { texts, entries: inner.index.into_iter(), at: 0 })
     }
 }
 
 impl Sorted {
     fn read(&mut self, entry: &Entry) -> io::Result<String> {
-        if self.at != entry.start {
-            self.texts.seek(SeekFrom::Start(entry.start))?;
-        }
+        // Both are below 2^63, the maximum size of a file.
+        self.texts.seek_relative(entry.start.cast_signed() - self.at.cast_signed())?;
         let mut text = vec![0; entry.len];
         self.texts.read_exact(&mut text)?;
         self.at = entry.start + entry.len as u64;
@@ -119,7 +126,7 @@ mod tests {
             store.add(Rank::of(&meta).unwrap(), 0, &place, &text).unwrap();
         }
         let mut n_texts = 0;
-        for (n, text) in store.into_sorted().enumerate() {
+        for (n, text) in store.into_sorted().unwrap().enumerate() {
             let (rank, text) = text.unwrap();
             assert_eq!(
                 (rank.package(), text.get(..2)),

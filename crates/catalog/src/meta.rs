@@ -102,6 +102,11 @@ impl Meta {
         Self::from_tree(tree)
     }
 
+    /// Returns the memory for the value of the meta, in bytes.
+    pub fn memory(&self) -> usize {
+        self.tree.memory()
+    }
+
     /// Returns the value of the meta.
     pub fn value(&self) -> Value<'_> {
         self.tree.root()

@@ -72,7 +72,7 @@ pub fn render(meta: &Meta, migration: Migration, limits: &Limits) -> Result<Stri
 }
 
 /// Appends the properties in the order of `moveBundleObjectsToEndOfPropertySlices`. `metadata`
-/// replaces the objects. Returns false if there are none.
+/// replaces the objects. Returns false if the list is empty.
 fn write_properties(bundle: Value<'_>, metadata: Option<&str>, out: &mut String) -> bool {
     let (mut others, mut objects) = (Vec::new(), Vec::new());
     for property in items(bundle, "properties") {
@@ -83,16 +83,17 @@ fn write_properties(bundle: Value<'_>, metadata: Option<&str>, out: &mut String)
         }
     }
     others.append(&mut objects);
-    let mut is_written = write_list(&others, out, |property, out| {
+    out.push('[');
+    write_items(&others, out, |property, out| {
         shape::write(Some(*property), &shape::PROPERTY, out);
     });
     if let Some(json) = metadata {
-        out.pop();
-        out.push_str(if is_written { "," } else { "" });
-        let _ = write!(out, r#"{{"type":"{CSV_METADATA}","value":{json}}}]"#);
-        is_written = true;
+        let separator = if others.is_empty() { "" } else { "," };
+        // Writing to a string cannot fail.
+        _ = write!(out, r#"{separator}{{"type":"{CSV_METADATA}","value":{json}}}"#);
     }
-    is_written
+    out.push(']');
+    !others.is_empty() || metadata.is_some()
 }
 
 /// Returns the related images in the order of their references. Equal references keep their order;
@@ -103,15 +104,20 @@ fn related_images(bundle: Value<'_>) -> Vec<Value<'_>> {
     images
 }
 
-/// Appends a list, whose items `write` appends. Returns false if it is empty.
+/// Appends a list, whose items `write` appends. Returns false if the list is empty.
 fn write_list<T>(items: &[T], out: &mut String, write: impl Fn(&T, &mut String)) -> bool {
     out.push('[');
+    write_items(items, out, write);
+    out.push(']');
+    !items.is_empty()
+}
+
+/// Appends items with commas between them.
+fn write_items<T>(items: &[T], out: &mut String, write: impl Fn(&T, &mut String)) {
     for (index, item) in items.iter().enumerate() {
         out.push_str(if index == 0 { "" } else { "," });
         write(item, out);
     }
-    out.push(']');
-    !items.is_empty()
 }
 
 /// Returns the value of the `olm.csv.metadata` property to which the objects of a bundle are migrated

@@ -13,6 +13,7 @@
 
 use std::convert::Infallible;
 use std::io::{self, Read};
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, SendError};
 use std::sync::{Mutex, PoisonError};
@@ -67,7 +68,8 @@ pub fn each<T: Sync, R: Send, E: Send>(
 /// Calls `produce` with a function that passes an item to `consume`. Another thread calls `consume`, in
 /// the order of the items, so both work at the same time.
 ///
-/// An item is passed on once the one before it is consumed, so at most three items exist.
+/// An item is passed on once the one before it is consumed, so at most two items exist. Passing an
+/// item can wake a thread, which takes some microseconds.
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -78,6 +80,10 @@ pub fn each<T: Sync, R: Send, E: Send>(
 /// assert_eq!(n_lines, 2);
 /// assert_eq!(lengths.into_inner().unwrap(), [1, 2]);
 /// ```
+///
+/// # Panics
+///
+/// Panics if `produce` or `consume` panics. After a panic of `consume`, further items are dropped.
 pub fn pipe<T: Send, R>(
     consume: impl Fn(T) + Sync,
     produce: impl FnOnce(&mut dyn FnMut(T)) -> R,
@@ -86,12 +92,18 @@ pub fn pipe<T: Send, R>(
     let consume = &consume;
     thread::scope(|scope| {
         // If the system has no thread left, the receiver is dropped, and this thread consumes.
-        _ = thread::Builder::new().spawn_scoped(scope, || receiver.into_iter().for_each(consume));
-        produce(&mut move |item| {
-            if let Err(SendError(item)) = sender.send(item) {
+        let consumer =
+            thread::Builder::new().spawn_scoped(scope, || receiver.into_iter().for_each(consume));
+        let produced = produce(&mut |item| {
+            if let (Err(SendError(item)), Err(_)) = (sender.send(item), &consumer) {
                 consume(item);
             }
-        })
+        });
+        drop(sender);
+        if let Ok(Err(panic)) = consumer.map(thread::ScopedJoinHandle::join) {
+            resume_unwind(panic);
+        }
+        produced
     })
 }
 
@@ -132,7 +144,8 @@ impl<R: Read> Read for Wanted<'_, R> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Condvar, mpsc};
+    use std::panic::catch_unwind;
+    use std::sync::Condvar;
     use std::time::Duration;
 
     use super::*;
@@ -174,6 +187,28 @@ mod tests {
         let consumed = consumed.into_inner().unwrap();
         assert!(consumed.iter().map(|(_, item)| *item).eq(0..100));
         assert!(consumed.iter().all(|(id, _)| *id != thread::current().id()));
+    }
+
+    #[test]
+    fn a_panic_of_the_consumer_ends_the_pipe() {
+        let n_consumed = AtomicUsize::new(0);
+        let consume = |item| {
+            n_consumed.fetch_add(1, Ordering::Relaxed);
+            assert!(item != 1, "item {item} is bad");
+        };
+        let piped = catch_unwind(|| pipe(consume, |pass| (0..5).for_each(pass)));
+        assert_eq!(piped.unwrap_err().downcast_ref(), Some(&"item 1 is bad".to_owned()));
+        assert_eq!(n_consumed.into_inner(), 2);
+    }
+
+    #[test]
+    fn a_panic_of_the_producer_ends_the_pipe() {
+        let produce = |pass: &mut dyn FnMut(i32)| {
+            pass(1);
+            panic!("no more items");
+        };
+        let piped = catch_unwind(|| pipe(drop, produce));
+        assert_eq!(piped.unwrap_err().downcast_ref(), Some(&"no more items"));
     }
 
     #[test]

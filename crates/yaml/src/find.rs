@@ -9,20 +9,21 @@ const HIGHS: u64 = ONES << 7;
 
 /// Eight bytes of a text, the first of which is the lowest.
 ///
-/// The tests return a mask, which has the highest bit of each byte that matches. It may also have
-/// bits above the first match, but none below it (Bit Twiddling Hacks, "Determine if a word has a
-/// zero byte").
+/// The tests return a mask. Its lowest bit is in the first byte that matches. The bits above it may
+/// be wrong (Bit Twiddling Hacks, "Determine if a word has a zero byte" and "Determine if a word has
+/// a byte less than n").
 #[derive(Clone, Copy)]
 pub(crate) struct Word(u64);
 
 impl Word {
-    /// Tests which bytes are equal to `byte`.
+    /// Tests for bytes that are equal to `byte`.
     pub(crate) fn equal(self, byte: u8) -> u64 {
         Self(self.0 ^ (ONES * u64::from(byte))).below(1)
     }
 
-    /// Tests which bytes are less than `limit`, which is at most 128.
+    /// Tests for bytes that are less than `limit`, which is at most 128.
     pub(crate) fn below(self, limit: u8) -> u64 {
+        debug_assert!(limit <= 128, "the highest bit of a byte must show that it is not below");
         self.0.wrapping_sub(ONES * u64::from(limit)) & !self.0 & HIGHS
     }
 

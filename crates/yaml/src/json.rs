@@ -129,6 +129,14 @@ impl Tree {
         Value { tree: self, node: self.root }
     }
 
+    /// Returns the memory for the values, in bytes.
+    pub fn memory(&self) -> usize {
+        size_of_val(self.nodes.as_slice())
+            + size_of_val(self.items.as_slice())
+            + size_of_val(self.fields.as_slice())
+            + self.text.len()
+    }
+
     /// Returns the keys of all objects.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
         self.fields.iter().map(|field| self.key(field))

@@ -55,7 +55,8 @@ pub(super) fn run(args: Filter, screen: &Screen) -> Result<(), Error> {
         problem.place.line = 0;
     }
     super::accept_result(problems, &reading.problems, screen)?;
-    render::write(filtered.store.into_sorted(), form, screen)
+    let documents = filtered.store.into_sorted().map_err(CatalogError::Temporary)?;
+    render::write(documents, form, screen)
 }
 
 /// The part of a catalog that is written.

@@ -19,7 +19,7 @@ pub(super) fn run(args: Migrate, screen: &Screen) -> Result<(), Error> {
     let mut renderer = Renderer::new(form, migrations.into(), &Limits::default());
     let opened = source::open_catalog(&catalog, &images.resolve()?)?;
     add(&mut renderer, &opened, &catalog, screen)?;
-    write(renderer.finish(), form, &directory)
+    write(renderer.finish()?, form, &directory)
 }
 
 /// Returns an error if the directory has entries.

@@ -53,7 +53,7 @@ pub(super) fn run(args: Render, screen: &Screen) -> Result<(), Error> {
         }
     }
     refused?;
-    write(renderer.finish(), form, screen)
+    write(renderer.finish()?, form, screen)
 }
 
 /// What a reference leads to.

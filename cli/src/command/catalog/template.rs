@@ -60,7 +60,7 @@ fn render(args: TemplateRender, screen: &Screen) -> Result<(), Error> {
         let problems = renderer.add_json(&origin.name(), meta)?;
         report(&problems, &origin.name(), screen)?;
     }
-    write(renderer.finish(), form, screen)
+    write(renderer.finish()?, form, screen)
 }
 
 /// Parses the kind and the file. A single argument that names a kind is the kind, not the file.

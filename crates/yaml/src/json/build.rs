@@ -91,12 +91,12 @@ impl Builder {
 
     /// Returns the memory for the tree so far, in bytes, as if nothing were omitted.
     pub(crate) fn held(&self) -> usize {
-        let (tree, omitted) = (&self.tree, &self.omitted);
-        (tree.nodes.len() + omitted.nodes) * size_of::<Node>()
-            + (tree.items.len() + omitted.items) * size_of::<NodeId>()
-            + (tree.fields.len() + omitted.fields) * size_of::<Field>()
-            + tree.text.len()
-            + omitted.text
+        let Omitted { nodes, items, fields, text } = self.omitted;
+        self.tree.memory()
+            + nodes * size_of::<Node>()
+            + items * size_of::<NodeId>()
+            + fields * size_of::<Field>()
+            + text
     }
 
     /// Omits a value, whose text has `len` bytes.

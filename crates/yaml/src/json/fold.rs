@@ -11,10 +11,7 @@ pub fn fold(name: &str) -> String {
 
 /// Checks whether `key` and `name` are equal after [folding](fold).
 pub fn is_folded(key: &str, name: &str) -> bool {
-    if key.is_ascii() && name.is_ascii() {
-        return key.eq_ignore_ascii_case(name);
-    }
-    letters(key).eq(letters(name))
+    key.eq_ignore_ascii_case(name) || letters(key).eq(letters(name))
 }
 
 fn letters(name: &str) -> impl Iterator<Item = char> {

@@ -27,7 +27,7 @@ pub fn indent(json: &str, unit: &str, limit: usize) -> Result<String, Error> {
     let mut margin = String::new();
     let mut line = |out: &mut String, depth| {
         let len = unit.len() * depth;
-        if margin.len() < len {
+        while margin.len() < len {
             margin.push_str(unit);
         }
         out.push('\n');

@@ -139,7 +139,7 @@ pub(super) fn mended(text: &str) -> String {
 /// Returns the position of the next byte from `at` on that may need an escape sequence. 0xe2 starts
 /// the two [separators](is_separator).
 fn next_special(bytes: &[u8], at: usize) -> Option<usize> {
-    // `"` and `&` differ in the bit 4, and `<` and `>` in the bit 2.
+    // `"` and `&` differ only in the bit 0x04, and `<` and `>` only in the bit 0x02.
     let is_special = |word: Word| {
         word.with(4).equal(b'&')
             | word.with(2).equal(b'>')
