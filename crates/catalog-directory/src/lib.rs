@@ -180,8 +180,9 @@ pub fn read(root: &Path, limits: &Limits) -> Result<Reading, Error> {
 /// fixed order. The problems are those that prevent upstream from loading the catalog, and warnings
 /// ([`Catalog::loading_problems`]); the catalog in the result is empty.
 ///
-/// If there are two threads for each file, the second one calls `visit`. The memory contains up to
-/// three documents for each thread, or some tens of KiB of small ones.
+/// If there are two threads for each file, the second one calls `visit` for all but the first metas of
+/// a large file. The memory contains up to two documents for each thread, or some tens of KiB of small
+/// ones.
 ///
 /// # Errors
 ///

@@ -7,14 +7,14 @@ use tempfile::SpooledTempFile;
 use unlade_catalog::{Place, Rank};
 
 /// The size up to which the texts are in memory, in bytes.
-const MEMORY: usize = 1 << 20;
+const MEMORY: usize = 128 << 10;
 /// The size of the buffers for the temporary file, in bytes.
 const BUFFER: usize = 64 << 10;
 
 /// The texts of metas, which several threads add in any order. They are returned in the order of
 /// `opm render`.
 ///
-/// Texts of up to 1 MiB are in memory, and more texts in a temporary file without a name. Apart
+/// Texts of up to 128 KiB are in memory, and more texts in a temporary file without a name. Apart
 /// from the texts, the memory for each meta is that of its names.
 #[derive(Debug)]
 pub struct Store {

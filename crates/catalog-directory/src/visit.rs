@@ -4,12 +4,17 @@ use std::mem;
 
 use unlade_catalog::{File, Meta, Place};
 
+/// The memory of the metas after which another thread visits the next ones, in bytes. Most files are
+/// smaller: for them, another thread would save some milliseconds, and take about a MiB for its
+/// documents.
+const ALONE: usize = 16 << 20;
+
 /// The memory of the metas that are sent to another thread at once, in bytes. Sending takes some
 /// microseconds, and a catalog may have a million small metas.
 const BATCH: usize = 64 << 10;
 
-/// Calls `read` with a function that passes each meta to `visit`: in another thread if one is idle, so
-/// that a single file uses two.
+/// Calls `read` with a function that passes each meta to `visit`. If `is_thread_idle` is set, another
+/// thread calls `visit` from some point of a large file on, so that a single file uses two threads.
 pub(crate) fn read_and_visit(
     visit: &(impl Fn(Meta, &Place) + Sync),
     is_thread_idle: bool,
@@ -21,16 +26,59 @@ pub(crate) fn read_and_visit(
     let consume =
         |batch: Vec<(Meta, Place)>| batch.into_iter().for_each(|(meta, place)| visit(meta, &place));
     unlade_parallel::pipe(consume, |send| {
-        let (mut batch, mut memory) = (Vec::new(), 0);
+        let (mut total, mut batch, mut memory) = (0, Vec::new(), 0);
         let file = read(&mut |meta, place| {
-            memory += size_of::<(Meta, Place)>() + meta.memory();
+            let own = size_of::<(Meta, Place)>() + meta.memory();
+            total += own;
+            if total < ALONE {
+                visit(meta, place);
+                return;
+            }
+            memory += own;
             batch.push((meta, place.clone()));
             if memory >= BATCH {
                 send(mem::take(&mut batch));
                 memory = 0;
             }
         });
-        send(batch);
+        if !batch.is_empty() {
+            send(batch);
+        }
         file
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::thread;
+
+    use unlade_catalog::Limits;
+
+    use super::*;
+
+    #[test]
+    fn another_thread_visits_the_metas_of_a_large_file_in_their_order() {
+        let this_thread = thread::current().id();
+        let large = "a".repeat(ALONE / 4);
+        let mut text: String =
+            (0..8).map(|n| format!(r#"{{"schema":"s","name":"{n}","a":"{large}"}}"#)).collect();
+        text.extend((8..2_000).map(|n| format!(r#"{{"schema":"s","name":"{n}"}}"#)));
+        for is_thread_idle in [false, true] {
+            let visited = Mutex::new(Vec::new());
+            let visit = |meta: Meta, _: &Place| {
+                let is_here = thread::current().id() == this_thread;
+                visited.lock().unwrap().push((meta.name, is_here));
+            };
+            read_and_visit(&visit, is_thread_idle, |visit| {
+                File::read_each("c.json", text.as_bytes(), &Limits::default(), visit)
+            });
+            let visited = visited.into_inner().unwrap();
+            assert_eq!(visited.len(), 2_000);
+            for (n, (name, is_here)) in visited.iter().enumerate() {
+                assert_eq!(*name, n.to_string());
+                assert_eq!(*is_here, !is_thread_idle || n < 3, "{n}");
+            }
+        }
+    }
 }

@@ -68,8 +68,8 @@ pub fn each<T: Sync, R: Send, E: Send>(
 /// Calls `produce` with a function that passes an item to `consume`. Another thread calls `consume`, in
 /// the order of the items, so both work at the same time.
 ///
-/// An item is passed on once the one before it is consumed, so at most two items exist. Passing an
-/// item can wake a thread, which takes some microseconds.
+/// The thread starts with the first item. An item is passed on once the one before it is consumed, so
+/// at most two items exist. Passing an item can wake the thread, which takes some microseconds.
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -88,20 +88,24 @@ pub fn pipe<T: Send, R>(
     consume: impl Fn(T) + Sync,
     produce: impl FnOnce(&mut dyn FnMut(T)) -> R,
 ) -> R {
-    let (sender, receiver) = mpsc::sync_channel(0);
     let consume = &consume;
     thread::scope(|scope| {
-        // If the system has no thread left, the receiver is dropped, and this thread consumes.
-        let consumer =
-            thread::Builder::new().spawn_scoped(scope, || receiver.into_iter().for_each(consume));
+        let start = || {
+            let (sender, receiver) = mpsc::sync_channel(0);
+            let run = || receiver.into_iter().for_each(consume);
+            (sender, thread::Builder::new().spawn_scoped(scope, run))
+        };
+        let mut started = None;
         let produced = produce(&mut |item| {
-            if let (Err(SendError(item)), Err(_)) = (sender.send(item), &consumer) {
+            let (sender, consumer) = started.get_or_insert_with(start);
+            // If the system has no thread left, the receiver is dropped, and this thread consumes.
+            if let (Err(SendError(item)), Err(_)) = (sender.send(item), consumer) {
                 consume(item);
             }
         });
-        drop(sender);
-        if let Ok(Err(panic)) = consumer.map(thread::ScopedJoinHandle::join) {
-            resume_unwind(panic);
+        if let Some((sender, Ok(consumer))) = started {
+            drop(sender);
+            consumer.join().unwrap_or_else(|panic| resume_unwind(panic));
         }
         produced
     })

@@ -18,7 +18,7 @@ use crate::resolve::{self, Value};
 use crate::{Outline, Part, Reader, Scalars};
 
 use flow::Flow;
-use line::{Line, Lines, is_end};
+use line::{Line, Lines, is_end, skip_spaces};
 use scalar::{Name, Start};
 
 /// The maximum nesting. Published manifests have at most 34 levels.
@@ -201,8 +201,9 @@ impl<'t, 'r> Composer<'t, 'r> {
         let has_tab = self.has_tab;
         let mut next = Some(line);
         while let Some(line) = next {
-            let is_marker = line.content.starts_with("---") || line.content.starts_with("...");
-            if line.column == 0 && is_marker || has_tab && line.content.contains('\t') {
+            let is_marker = line.column == 0
+                && (line.content.starts_with("---") || line.content.starts_with("..."));
+            if is_marker || has_tab && line.content.contains('\t') {
                 return None;
             }
             self.read_line(line)?;
@@ -287,7 +288,7 @@ impl<'t, 'r> Composer<'t, 'r> {
         if is_end(after) {
             return Some(());
         }
-        let node = after.trim_start_matches(' ');
+        let node = skip_spaces(after);
         self.read_node(column + content.len() - node.len(), node)
     }
 
@@ -315,7 +316,7 @@ impl<'t, 'r> Composer<'t, 'r> {
         if is_end(rest) {
             return Some(());
         }
-        let value = rest.trim_start_matches(' ');
+        let value = skip_spaces(rest);
         // Most objects start with their kind. If it is written otherwise, and something of such an
         // object is omitted, the caller does not use the result.
         if is_kind && self.whole.contains(&value) {

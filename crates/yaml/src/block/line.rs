@@ -54,7 +54,7 @@ impl<'t> Lines<'t> {
     pub(super) fn next_content(&mut self) -> Option<Line<'t>> {
         while let Some(line) = self.peek() {
             self.advance();
-            if !line.content.is_empty() && !line.content.starts_with('#') {
+            if !matches!(line.content.as_bytes().first(), None | Some(b'#')) {
                 return Some(line);
             }
         }
@@ -90,8 +90,16 @@ fn indentation(line: &[u8]) -> usize {
     chunks.len() * 8 + rest.iter().take_while(|&&byte| byte == b' ').count()
 }
 
+/// Returns `text` without the spaces at its start.
+pub(super) fn skip_spaces(text: &str) -> &str {
+    text.get(indentation(text.as_bytes())..).unwrap_or("")
+}
+
 /// Checks whether `rest`, which follows a token, has at most spaces and a comment.
 pub(super) fn is_end(rest: &str) -> bool {
-    let trimmed = rest.trim_start_matches(' ');
-    trimmed.is_empty() || trimmed.len() < rest.len() && trimmed.starts_with('#')
+    let n_spaces = indentation(rest.as_bytes());
+    match rest.as_bytes().get(n_spaces) {
+        None => true,
+        Some(byte) => *byte == b'#' && n_spaces > 0,
+    }
 }

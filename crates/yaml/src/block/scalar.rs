@@ -50,10 +50,10 @@ pub(super) fn start(content: &str) -> Option<Start<'_>> {
                 return Some(Start::Other);
             };
             let (text, rest) = content.split_at_checked(end)?;
-            if rest.starts_with('#') {
+            if rest.as_bytes().first() == Some(&b'#') {
                 return Some(Start::Other);
             }
-            if text.ends_with(' ') {
+            if text.as_bytes().last() == Some(&b' ') {
                 return None;
             }
             (Name::Plain(text), rest)
@@ -211,7 +211,7 @@ fn continues(lines: &Lines<'_>, column: usize) -> bool {
         lines.skip_blank();
         line = lines.peek();
     }
-    line.is_some_and(|line| line.column > column && !line.content.starts_with('#'))
+    line.is_some_and(|line| line.column > column && line.content.as_bytes().first() != Some(&b'#'))
 }
 
 /// Checks whether a comment starts at `at`.
