@@ -61,9 +61,11 @@ mod tests {
     fn another_thread_visits_the_metas_of_a_large_file_in_their_order() {
         let this_thread = thread::current().id();
         let large = "a".repeat(ALONE / 4);
-        let mut text: String =
-            (0..8).map(|n| format!(r#"{{"schema":"s","name":"{n}","a":"{large}"}}"#)).collect();
-        text.extend((8..2_000).map(|n| format!(r#"{{"schema":"s","name":"{n}"}}"#)));
+        let metas: Vec<_> = (0..2_000)
+            .map(|n| (n, if n < 8 { large.as_str() } else { "" }))
+            .map(|(n, value)| format!(r#"{{"schema":"s","name":"{n}","a":"{value}"}}"#))
+            .collect();
+        let text = metas.concat();
         for is_thread_idle in [false, true] {
             let visited = Mutex::new(Vec::new());
             let visit = |meta: Meta, _: &Place| {
