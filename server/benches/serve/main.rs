@@ -6,7 +6,8 @@
 //!     cargo bench --package unlade-server -- CATALOG [ROUNDS] [SECONDS]
 //! ```
 //!
-//! Without `UNLADE_SERVER`, it measures the program that Cargo builds for benchmarks.
+//! Relative paths begin at the root of the repository. Without `UNLADE_SERVER`, it measures the program
+//! that Cargo builds for benchmarks.
 //!
 //! The programs run alternately. CPU time and memory are those of the server's process.
 
@@ -52,22 +53,25 @@ fn main() {
     // Cargo adds `--bench`.
     let arguments: Vec<_> = env::args().skip(1).filter(|it| it != "--bench").collect();
     let [catalog, rest @ ..] = arguments.as_slice() else { panic!("name a catalog") };
+    // Cargo runs benchmarks in the directory of their package.
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let catalog = root.join(catalog);
     let number = |at: usize, default| rest.get(at).map_or(default, |it| it.parse().unwrap());
     let (n_rounds, n_seconds) = (number(0, 3), number(1, 60));
     let settings = Settings::from_env().unwrap();
     let olm = Olm::prepare(&settings.cache, &mut |line| eprintln!("{line}")).unwrap();
     let built = env!("CARGO_BIN_EXE_unlade-server").into();
-    let ours = env::var_os("UNLADE_SERVER").unwrap_or(built);
+    let ours = root.join(env::var_os("UNLADE_SERVER").unwrap_or(built));
     let programs = [
-        Program { path: ours.into(), arguments: &[] },
+        Program { path: ours, arguments: &[] },
         Program { path: olm.program("opm"), arguments: &["serve", "--pprof-addr="] },
     ];
     let runtime = Runtime::new().unwrap();
     let mut rounds = programs.each_ref().map(|_| Vec::new());
-    let caches = programs.each_ref().map(|program| build_cache(program, catalog.as_ref()));
+    let caches = programs.each_ref().map(|program| build_cache(program, &catalog));
     for _ in 0..n_rounds {
         for ((program, cache), rounds) in programs.iter().zip(&caches).zip(&mut rounds) {
-            let run = measure(program, catalog.as_ref(), cache.path(), n_seconds);
+            let run = measure(program, &catalog, cache.path(), n_seconds);
             rounds.push(runtime.block_on(run));
         }
     }
