@@ -27,6 +27,10 @@ use unlade_testbed::{Olm, Settings};
 use crate::client::Client;
 use crate::process::{Sample, Served};
 
+/// The number of bursts of the package server. The system counts CPU time in units of 10 ms, and a burst
+/// takes less.
+const N_BURSTS: usize = 50;
+
 /// A program with the arguments of `opm serve`.
 struct Program {
     path: PathBuf,
@@ -40,7 +44,7 @@ struct Round {
     with_cache: Sample,
     list: Sample,
     snapshot: Sample,
-    burst: Sample,
+    bursts: Sample,
     steady: Sample,
     /// The 99th percentile of the latency of `GetBundle`.
     p99: Duration,
@@ -113,7 +117,12 @@ async fn measure(program: &Program, catalog: &Path, cache: &Path, n_seconds: u32
     let names = client.list_bundles().await;
     round.list = served.sample_of(client.list_bundles()).await;
     round.snapshot = served.sample_of(client.snapshot()).await;
-    round.burst = served.sample_of(client.burst()).await;
+    let bursts = async {
+        for _ in 0..N_BURSTS {
+            client.burst().await;
+        }
+    };
+    round.bursts = served.sample_of(bursts).await;
     let steady = async { round.p99 = client.steady(&names, n_seconds).await };
     round.steady = served.sample_of(steady).await;
     round
@@ -144,7 +153,7 @@ fn print(rounds: &[Vec<Round>; 2], caches: &[u64; 2]) {
         ("start with a cache", |it| it.with_cache),
         ("ListBundles", |it| it.list),
         ("a snapshot as OLM takes it", |it| it.snapshot),
-        ("a burst of the package server", |it| it.burst),
+        ("50 bursts of the package server", |it| it.bursts),
         ("1,000 GetBundle per second", |it| it.steady),
     ];
     for (what, sample) in samples {
