@@ -4,9 +4,8 @@ use std::mem;
 
 use unlade_catalog::{File, Meta, Place};
 
-/// The memory of the metas after which another thread visits the next ones, in bytes. Most files are
-/// smaller: for them, another thread would save some milliseconds, and take about a MiB for its
-/// documents.
+/// The memory of the metas after which another thread visits the next ones, in bytes. For the metas of
+/// a smaller file, another thread would save some milliseconds, and take about a MiB for its documents.
 const ALONE: usize = 16 << 20;
 
 /// The memory of the metas that are sent to another thread at once, in bytes. Sending takes some
