@@ -14,7 +14,7 @@ pub(crate) struct Request<'a> {
     accept: &'static str,
     /// The first byte to return.
     from: u64,
-    /// The size of the answer, as far as it is known, in bytes.
+    /// The maximum size of the response in bytes. 0 if it is unknown.
     pub(crate) size: u64,
 }
 
@@ -40,7 +40,7 @@ impl<'a> Request<'a> {
         Self { accept, ..self }
     }
 
-    /// Requests the bytes from `from` on. The answer has up to `size` bytes.
+    /// Requests the bytes from `from` on. The response has up to `size` bytes.
     pub(crate) fn part(self, from: u64, size: u64) -> Self {
         Self { from, size, ..self }
     }

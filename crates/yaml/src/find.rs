@@ -18,7 +18,12 @@ pub(crate) struct Word(u64);
 impl Word {
     /// Tests for bytes that are equal to `byte`.
     pub(crate) fn equal(self, byte: u8) -> u64 {
-        Self(self.0 ^ (ONES * u64::from(byte))).below(1)
+        Self(self.differs(byte)).below(1)
+    }
+
+    /// Tests for bytes that are not equal to `byte`.
+    pub(crate) fn differs(self, byte: u8) -> u64 {
+        self.0 ^ (ONES * u64::from(byte))
     }
 
     /// Tests for bytes that are less than `limit`, which is at most 128.
@@ -76,6 +81,7 @@ mod tests {
             let found = |test: fn(Word) -> u64| find(&[b'a', byte, b'a'], test).is_some();
             assert_eq!(found(|word| word.equal(b'"')), byte == b'"', "{byte}");
             assert_eq!(found(|word| word.equal(0xe2)), byte == 0xe2, "{byte}");
+            assert_eq!(found(|word| word.differs(b'a')), byte != b'a', "{byte}");
             assert_eq!(found(|word| word.below(b' ')), byte < b' ', "{byte}");
             let is_either = matches!(byte, b'<' | b'>');
             assert_eq!(found(|word| word.with(2).equal(b'>')), is_either, "{byte}");

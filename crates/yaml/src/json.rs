@@ -15,6 +15,7 @@ pub use fold::{fold, is_folded};
 pub use indent::indent;
 
 pub(crate) use build::{Builder, Field, Key, NodeId, Unwritable};
+use indent::quoted_len;
 pub(crate) use number::{float_text, general_text, key_text};
 use parse::go_lossy;
 pub(crate) use parse::{Fault, parse};
@@ -100,25 +101,17 @@ pub fn value_memory(text: &[u8]) -> usize {
     const MAP: usize = 680;
     const LIST: usize = 128;
     const ITEM: usize = 64;
-    let mut memory = text.len();
-    let mut bytes = text.iter();
-    while let Some(byte) = bytes.next() {
-        memory += match byte {
-            b'{' => MAP,
-            b'[' => LIST,
-            b',' => ITEM,
-            b'"' => {
-                while let Some(byte) = bytes.next() {
-                    match byte {
-                        b'"' => break,
-                        b'\\' => drop(bytes.next()),
-                        _ => {}
-                    }
-                }
-                0
-            }
-            _ => 0,
+    let (mut memory, mut at) = (text.len(), 0);
+    while let Some(rest @ [first, ..]) = text.get(at..) {
+        let (own, len) = match first {
+            b'{' => (MAP, 1),
+            b'[' => (LIST, 1),
+            b',' => (ITEM, 1),
+            b'"' => (0, quoted_len(rest)),
+            _ => (0, 1),
         };
+        memory += own;
+        at += len;
     }
     memory
 }

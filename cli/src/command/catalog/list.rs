@@ -20,7 +20,7 @@ use crate::{
 pub(super) fn run(args: List, screen: &Screen) -> Result<(), Error> {
     let List { what, catalog: path, package, output, no_headers, images: access } = args;
     let reading = super::read(&path, &access.resolve()?)?;
-    // What is lost is missing from the list.
+    // The warnings name what the list does not contain.
     super::accept(&reading, &path, screen)?;
     let catalog = select(reading.catalog, package.as_deref())?;
     let printer = Printer { output, no_headers, screen };

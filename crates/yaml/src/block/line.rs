@@ -2,6 +2,8 @@
 
 use memchr::memchr;
 
+use crate::find::find;
+
 /// A line without its line break.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Line<'t> {
@@ -79,15 +81,7 @@ impl<'t> Lines<'t> {
 
 /// Returns the number of spaces at the start of a line.
 fn indentation(line: &[u8]) -> usize {
-    const SPACES: u64 = u64::from_le_bytes([b' '; 8]);
-    let (chunks, rest) = line.as_chunks::<8>();
-    for (at, chunk) in chunks.iter().enumerate() {
-        let others = u64::from_le_bytes(*chunk) ^ SPACES;
-        if others != 0 {
-            return at * 8 + others.trailing_zeros() as usize / 8;
-        }
-    }
-    chunks.len() * 8 + rest.iter().take_while(|&&byte| byte == b' ').count()
+    find(line, |word| word.differs(b' ')).unwrap_or(line.len())
 }
 
 /// Returns `text` without the spaces at its start.

@@ -37,7 +37,7 @@ pub fn indent(json: &str, unit: &str, limit: usize) -> Result<String, Error> {
     while let Some(&byte) = bytes.get(at) {
         match byte {
             b'"' => {
-                at += string_len(bytes.get(at..).unwrap_or(&[]));
+                at += quoted_len(bytes.get(at..).unwrap_or(&[]));
                 continue;
             }
             b'{' | b'[' | b',' | b':' | b'}' | b']' => {}
@@ -79,7 +79,7 @@ pub fn indent(json: &str, unit: &str, limit: usize) -> Result<String, Error> {
 }
 
 /// Returns the length of the string at the start of `bytes`, with its quotes.
-fn string_len(bytes: &[u8]) -> usize {
+pub(super) fn quoted_len(bytes: &[u8]) -> usize {
     let mut at = 1;
     while let Some(run) =
         bytes.get(at..).and_then(|rest| find(rest, |word| word.equal(b'"') | word.equal(b'\\')))
