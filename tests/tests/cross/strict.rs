@@ -82,7 +82,7 @@ fn leniencies() -> Vec<Leniency> {
         Leniency {
             bundle: bundle().with("metadata/annotations.yaml", &annotations(&many(300))),
             warnings: &[
-                "the annotations are larger than Kubernetes allows: 300 of annotations.yaml",
+                "the annotations are larger than Kubernetes allows: 300 annotations of annotations.yaml",
             ],
             refusal: "the annotations have",
             is_upstreams: true,
@@ -91,7 +91,7 @@ fn leniencies() -> Vec<Leniency> {
             // They fit, but not with our marks.
             bundle: bundle().with("metadata/annotations.yaml", &annotations(&many(256))),
             warnings: &[
-                "the annotations are larger than Kubernetes allows: 256 of annotations.yaml",
+                "the annotations are larger than Kubernetes allows: 256 annotations of annotations.yaml",
             ],
             refusal: "the annotations have",
             is_upstreams: true,
@@ -103,7 +103,7 @@ fn leniencies() -> Vec<Leniency> {
                     bundle.with(&format!("manifests/{at:04}{}.yaml", " b".repeat(77)), "1")
                 })
                 .with("metadata/annotations.yaml", &annotations("")),
-            warnings: &["Kubernetes allows: unlade's marks and those that the ConfigMap had are"],
+            warnings: &["Kubernetes allows: the marks of unlade and the existing annotations of"],
             refusal: "the annotations have",
             is_upstreams: true,
         },

@@ -18,7 +18,7 @@ const FORMATS: [(&str, u8); 4] = [("any", 0), ("USTAR", 2), ("PAX", 4), ("GNU", 
 const TOO_LARGE: u64 = 1 << 20;
 
 /// What only our reader refuses: a path for all entries, which some readers apply and others do not.
-const REFUSED: &str = "the global PAX header sets `path`";
+const REFUSED: &str = "the global PAX header sets \"path\"";
 
 #[test]
 #[ignore = "needs Go"]
