@@ -6,8 +6,8 @@ use unlade_tests::cluster::Namespace;
 use crate::{PATIENCE, Stage, is};
 
 const CHANNEL: &str = "stable";
-/// Of the CatalogSource.
-const NAME: &str = "catalog";
+/// The name of the CatalogSource of a subscription.
+pub(crate) const NAME: &str = "catalog";
 
 /// A bundle in a channel, which is named after its package and version.
 pub(crate) struct Bundle<'a> {
@@ -103,7 +103,7 @@ pub(crate) fn serve(
 /// Connects the catalog-operator to the catalog at `address`, in place of an earlier one.
 pub(crate) fn connect(namespace: &Namespace<'_>, address: &str) {
     namespace.apply(&source(namespace, address));
-    wait_until_connected(namespace, address);
+    wait_until_connected(namespace, NAME, address);
 }
 
 /// The catalog as the catalog-operator knows it.
@@ -116,8 +116,9 @@ pub(crate) fn source(namespace: &Namespace<'_>, address: &str) -> Value {
     })
 }
 
-pub(crate) fn wait_until_connected(namespace: &Namespace<'_>, address: &str) {
-    namespace.wait(&format!("catalogsource.operators.coreos.com/{NAME}"), PATIENCE, |source| {
+/// Waits until the catalog-operator is connected to a catalog at `address`.
+pub(crate) fn wait_until_connected(namespace: &Namespace<'_>, name: &str, address: &str) {
+    namespace.wait(&format!("catalogsource.operators.coreos.com/{name}"), PATIENCE, |source| {
         let connection = &source["status"]["connectionState"];
         connection["address"] == address && connection["lastObservedState"] == "READY"
     });

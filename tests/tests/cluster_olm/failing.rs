@@ -131,7 +131,7 @@ fn compare(stage: &Stage, all: &[Bad], unpack_timeout: Option<&str>) {
     let sources = each().map(|(_, namespace)| catalog::source(namespace, &address));
     apply(stage, &sources.collect::<Vec<_>>());
     for (_, namespace) in each() {
-        catalog::wait_until_connected(namespace, &address);
+        catalog::wait_until_connected(namespace, catalog::NAME, &address);
     }
     let subscriptions = each().flat_map(|(bad, namespace)| {
         let subscription = catalog::Subscription {

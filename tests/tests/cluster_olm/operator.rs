@@ -1,5 +1,7 @@
 //! OLM's catalog-operator and olm-operator, in pods.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 use unlade_tests::cluster::{Cluster, Namespace};
 use unlade_tests::olm::Olm;
@@ -9,8 +11,8 @@ const OLM: &str = "olm-operator";
 const ACCOUNT: &str = "olm";
 
 /// Runs both for all namespaces, as their chart does, with all rights. What unpacks bundles is our
-/// image, in place of both of OLM's own.
-pub(crate) fn start(cluster: &Cluster, home: &Namespace<'_>, olm: &Olm, ours: &str) {
+/// image, in place of both of OLM's own. The catalog-operator resolves names with the file `hosts`.
+pub(crate) fn start(cluster: &Cluster, home: &Namespace<'_>, olm: &Olm, ours: &str, hosts: &Path) {
     olm.define_kinds(cluster, home, |_| true);
     home.apply(&json!({
         "apiVersion": "v1",
@@ -37,7 +39,11 @@ pub(crate) fn start(cluster: &Cluster, home: &Namespace<'_>, olm: &Olm, ours: &s
         &format!("--util-image={ours}"),
         "--set-workload-user-id=true",
     ];
-    home.apply(&pod(CATALOG, &image("catalog"), &unpacking));
+    let mut catalog = pod(CATALOG, &image("catalog"), &unpacking);
+    catalog["spec"]["volumes"] = json!([{"name": "hosts", "hostPath": {"path": hosts}}]);
+    let mounts = json!([{"name": "hosts", "mountPath": "/etc/hosts", "readOnly": true}]);
+    catalog["spec"]["containers"][0]["volumeMounts"] = mounts;
+    home.apply(&catalog);
     home.apply(&pod(OLM, &image("olm"), &[&namespace]));
 }
 

@@ -1,7 +1,4 @@
 //! Catalogs that OLM lets our image serve (`grpcPodConfig.extractContent`).
-//!
-//! OLM connects to such a catalog by the name of a Service, which a testbed does not resolve. So a
-//! second CatalogSource has the address of the pod.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,31 +15,38 @@ use unlade_tests::shipped;
 
 use crate::{PATIENCE, Stage, catalog, is};
 
-/// The name of the CatalogSource with the image.
-const NAME: &str = "served";
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Lets OLM serve packages with our image, and connects the catalog-operator to them. The second
-/// time, the tag of the catalog's image moves, and OLM replaces the pod because it polls the
-/// registry.
+/// Lets OLM serve packages with our image, and waits until the catalog-operator is connected to
+/// them. The second time, the tag of the catalog's image moves, and OLM replaces the pod because it
+/// polls the registry.
 pub(crate) fn serve(stage: &Stage, namespace: &Namespace<'_>, packages: &[String]) {
     // No other test may move this tag.
     let tag = format!("olm/{}:1", namespace.name());
     let image = stage.cluster.push(&image(&packages.join("\n"), &[]), &tag);
     let (repository, _) = image.split_once('@').unwrap();
-    let mut source = source(&json!({"catalogDir": "/configs"}), &format!("{repository}:1"));
+    let image = format!("{repository}:1");
+    let mut source = source(catalog::NAME, &json!({"catalogDir": "/configs"}), &image);
     source["spec"]["updateStrategy"] = json!({"registryPoll": {"interval": "10s"}});
-    let before = pods(namespace).first().map(ip);
+    let before = pods(namespace, catalog::NAME).first().map(ip);
     namespace.apply(&source);
-    let pod = wait(namespace, |pod| is(pod, "Ready") && Some(ip(pod)) != before);
-    catalog::connect(namespace, &format!("{}:50051", ip(&pod)));
+    let is_new = |pod: &Value| is(pod, "Ready") && Some(ip(pod)) != before;
+    let pod = wait(namespace, catalog::NAME, is_new);
+    connect(stage, namespace, catalog::NAME, &pod);
 }
 
-fn source(extract: &Value, image: &str) -> Value {
+/// Waits until the catalog-operator is connected to the pod of a catalog.
+fn connect(stage: &Stage, namespace: &Namespace<'_>, name: &str, pod: &Value) {
+    let service = format!("{name}.{}.svc", namespace.name());
+    stage.resolve(&service, &ip(pod));
+    catalog::wait_until_connected(namespace, name, &format!("{service}:50051"));
+}
+
+fn source(name: &str, extract: &Value, image: &str) -> Value {
     json!({
         "apiVersion": "operators.coreos.com/v1alpha1",
         "kind": "CatalogSource",
-        "metadata": {"name": NAME},
+        "metadata": {"name": name},
         "spec": {
             "sourceType": "grpc",
             "image": image,
@@ -59,9 +63,9 @@ fn image(catalog: &str, cache: &[Entry]) -> Image {
     image
 }
 
-fn pods(namespace: &Namespace<'_>) -> Vec<Value> {
+fn pods(namespace: &Namespace<'_>, name: &str) -> Vec<Value> {
     let mut pods = namespace.list("pods");
-    pods.retain(|pod| pod["metadata"]["labels"]["olm.catalogSource"] == NAME);
+    pods.retain(|pod| pod["metadata"]["labels"]["olm.catalogSource"] == *name);
     pods
 }
 
@@ -70,10 +74,10 @@ fn ip(pod: &Value) -> String {
 }
 
 /// Waits until a pod of the catalog meets the condition.
-fn wait(namespace: &Namespace<'_>, is_wanted: impl Fn(&Value) -> bool) -> Value {
+fn wait(namespace: &Namespace<'_>, name: &str, is_wanted: impl Fn(&Value) -> bool) -> Value {
     let end = Instant::now() + PATIENCE;
     loop {
-        let pods = pods(namespace);
+        let pods = pods(namespace, name);
         if let Some(pod) = pods.iter().find(|pod| is_wanted(pod)) {
             return pod.clone();
         }
@@ -131,16 +135,15 @@ fn cluster_olm_serves_every_cache_with_our_image_under_pod_security_restricted()
     ];
     for (name, extract, cache, expected) in cases {
         let image = stage.cluster.push(&image(&package, cache), &format!("olm/serving-{name}:1"));
-        let mut source = source(extract, &image);
+        let mut source = source(name, extract, &image);
         source["spec"]["grpcPodConfig"]["memoryTarget"] = json!("32Mi");
         namespace.apply(&source);
-        let is_this = |pod: &Value| pod["spec"]["initContainers"][1]["image"] == *image;
-        let pod = wait(&namespace, |pod| is_this(pod) && is(pod, "Ready"));
+        let pod = wait(&namespace, name, |pod| is(pod, "Ready"));
         assert_eq!(pod["status"]["containerStatuses"][0]["restartCount"], 0, "{name}: {pod:#}");
         let pod_name = pod["metadata"]["name"].as_str().unwrap();
         let log = namespace.kubectl(["logs", pod_name, "--container=registry-server"]).unwrap();
         assert!(log.contains(expected), "{name}: {log}");
-        catalog::connect(&namespace, &format!("{}:50051", ip(&pod)));
+        connect(&stage, &namespace, name, &pod);
     }
 }
 
@@ -153,12 +156,12 @@ fn cluster_olm_keeps_the_pod_of_a_catalog_that_did_not_change() {
         catalog::Bundle { version: "1.0.0", replaces: None, image: "registry.example/tea:1" };
     serve(&stage, &namespace, &[catalog::package("tea", &[bundle])]);
     let name = |pod: &Value| pod["metadata"]["name"].clone();
-    let before = name(&wait(&namespace, |pod| is(pod, "Ready")));
+    let before = name(&wait(&namespace, catalog::NAME, |pod| is(pod, "Ready")));
     // OLM starts a pod to compare the images, and deletes it.
     let update = || {
         let pods = namespace.list("pods");
         let label = "catalogsource.operators.coreos.com/update";
-        pods.into_iter().find(|pod| pod["metadata"]["labels"][label] == NAME)
+        pods.into_iter().find(|pod| pod["metadata"]["labels"][label] == catalog::NAME)
     };
     let until = |what: &str, is_reached: &dyn Fn() -> bool| {
         let end = Instant::now() + PATIENCE;
@@ -169,5 +172,5 @@ fn cluster_olm_keeps_the_pod_of_a_catalog_that_did_not_change() {
     };
     until("no update pod", &|| update().is_some());
     until("the update pod stays", &|| update().is_none());
-    assert_eq!(pods(&namespace).iter().map(name).collect::<Vec<_>>(), [before]);
+    assert_eq!(pods(&namespace, catalog::NAME).iter().map(name).collect::<Vec<_>>(), [before]);
 }
