@@ -11,7 +11,7 @@ use unlade_catalog::{
     Meta, Place,
     edit::{self, Target},
 };
-use unlade_directory::read_at_most;
+use unlade_directory::{open_regular_file, read_at_most};
 
 use crate::{
     Error, Limits, Reading, Texts,
@@ -200,7 +200,7 @@ impl Changes {
             if path != file_name(&self.root) {
                 return Err(ChangeError::Path { path: path.to_owned() });
             }
-            Box::new(fs::File::open(&self.root).map_err(failed)?)
+            Box::new(open_regular_file(&self.root).map_err(failed)?)
         } else if !is_inside(path) {
             return Err(ChangeError::Path { path: path.to_owned() });
         } else if let Err(error) = full.symlink_metadata() {

@@ -6,7 +6,7 @@ use std::iter;
 use std::path::{Path, PathBuf};
 
 use unlade_bundle::source;
-use unlade_directory::Folder;
+use unlade_directory::{Folder, open_regular_file};
 
 use crate::{Error, Limits, Texts, walk};
 
@@ -58,7 +58,8 @@ impl<'t> Opened<'t> {
             Root::Folder(folder) => {
                 folder.open_file(path).map_err(|error| unlade_text::chain(&error))
             }
-            Root::File(file) => fs::File::open(file).map_err(|error| error.to_string()),
+            // The path may now name another file, such as a FIFO.
+            Root::File(file) => open_regular_file(file).map_err(|error| error.to_string()),
         };
         Ok(Box::new(file?))
     }

@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 use std::rc::Rc;
 
 use rustix::fs::{Dir, FileType, OFlags};
@@ -65,6 +67,21 @@ impl Tree for Folder {
     }
 }
 
+/// Opens the regular file `path`. It may be a link.
+///
+/// # Errors
+///
+/// Returns an error if the file cannot be opened, or is not a regular file. Does not wait for the
+/// writer of a FIFO.
+pub fn open_regular_file(path: &Path) -> io::Result<fs::File> {
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let file = fs::File::options().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    Ok(file)
+}
+
 /// Reads `source` to its end. Returns `None` if it has more than `max` bytes.
 ///
 /// # Errors
@@ -78,7 +95,18 @@ pub fn read_at_most(source: impl Read, max: u64) -> io::Result<Option<Vec<u8>>> 
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::{CWD, Mode, mknodat};
+
     use super::*;
+
+    #[test]
+    fn a_fifo_is_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fifo");
+        mknodat(CWD, &path, FileType::Fifo, Mode::from(0o644), 0).unwrap();
+        let error = open_regular_file(&path).unwrap_err();
+        assert_eq!(error.to_string(), "it is not a regular file");
+    }
 
     #[test]
     fn a_source_is_read_up_to_the_limit() {

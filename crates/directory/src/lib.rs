@@ -35,7 +35,7 @@ use unlade_bundle::{Limits, Reading};
 
 pub use self::beneath::{Folder, Mount};
 pub use self::entry::Kind;
-pub use self::file::read_at_most;
+pub use self::file::{open_regular_file, read_at_most};
 pub use self::found::FoundFile;
 
 /// Reads the bundle in `root` as [`source::read`] does.

@@ -1,6 +1,7 @@
 //! [`Snapshot`]: what is compared of a catalog.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 
 use sha2::{Digest as _, Sha256};
 use unlade_bundle::{property::PACKAGE as PACKAGE_PROPERTY, typed::field};
@@ -81,8 +82,7 @@ impl Snapshot {
                 put_first(&mut package.meta, place, new)
             }
             CHANNEL => {
-                let entries = record::Channel::new(value, place.clone(), usize::MAX).entries;
-                let entries = entries.into_iter().map(shorten_entry).collect();
+                let entries = read_entries(value);
                 let fields = fields(value, &["schema", "name", "package", "entries"]);
                 let new = Channel { entries, fields };
                 insert_first(&mut package.channels, name.clone(), place, new)
@@ -181,6 +181,17 @@ fn fields(value: Value<'_>, without: &[&str]) -> Fields {
             let text = value.as_str().map_or_else(|| value.to_float_json(), str::to_owned);
             (shorten(key.to_owned()), shorten(text))
         })
+        .collect()
+}
+
+/// Reads the entries of a channel. Of those without a name, it keeps only the first one: they take a
+/// few bytes each in the catalog, and many in memory.
+fn read_entries(channel: Value<'_>) -> Vec<Entry> {
+    let mut has_nameless = false;
+    items(channel, "entries")
+        .map(Entry::new)
+        .filter(|entry| !entry.name.is_empty() || !mem::replace(&mut has_nameless, true))
+        .map(shorten_entry)
         .collect()
 }
 
