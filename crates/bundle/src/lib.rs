@@ -47,7 +47,7 @@ pub mod finding;
 mod json;
 pub mod key;
 pub mod layout;
-pub mod limit;
+mod limit;
 #[cfg(feature = "model")]
 pub mod property;
 pub mod source;
