@@ -64,6 +64,13 @@ impl<W: Write> Documents<W> {
     }
 }
 
+/// Writes one indented JSON document to standard output.
+pub(crate) fn print_json(document: &impl Serialize) -> io::Result<()> {
+    let mut documents = Documents::new(Form::Json, stdout());
+    documents.write(document)?;
+    documents.finish()
+}
+
 /// Writes all of `text` to standard output.
 pub(crate) fn print(text: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();

@@ -60,6 +60,7 @@ pub use options::{Deadlines, Options, PodOptions, PullPolicy, Retention, Reuse, 
 pub use plain::launch_bundle_image;
 pub use progress::{Event, LaunchUpdate, Step};
 pub use pull_secret::read_pull_secret;
+pub use quantity::is_quantity;
 pub use record::Record;
 pub use request::{Name, Request};
 pub use unlade_diagnose::{Evidence, Failure, ObjectRef, Reason, Remedy};

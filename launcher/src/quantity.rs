@@ -46,18 +46,29 @@ impl Amount {
     }
 }
 
-fn parse(text: &str) -> Option<i128> {
-    let text = text.strip_prefix('+').unwrap_or(text);
+/// Checks whether `text` is a quantity of Kubernetes without a sign, whatever its size.
+pub fn is_quantity(text: &str) -> bool {
+    split(text).is_some()
+}
+
+/// Splits a quantity without a sign into its digits before and after the point, and the factor and
+/// the power of ten of its suffix.
+fn split(text: &str) -> Option<(&str, &str, i128, i32)> {
     let end = text.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, suffix) = text.split_at_checked(end)?;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    // A second point makes this fail, because it is not a digit.
-    let mantissa: i128 = format!("{whole}{fraction}").parse().ok()?;
     let known = SUFFIXES.iter().find(|(known, ..)| *known == suffix);
     let (factor, exponent) = match known {
         Some(&(_, factor, exponent)) => (factor, exponent),
         None => (1, suffix.strip_prefix(['e', 'E'])?.parse().ok()?),
     };
+    let is_number = !(whole.is_empty() && fraction.is_empty() || fraction.contains('.'));
+    is_number.then_some((whole, fraction, factor, exponent))
+}
+
+fn parse(text: &str) -> Option<i128> {
+    let (whole, fraction, factor, exponent) = split(text.strip_prefix('+').unwrap_or(text))?;
+    let mantissa: i128 = format!("{whole}{fraction}").parse().ok()?;
     let exponent = exponent.checked_sub(i32::try_from(fraction.len()).ok()?)?.checked_sub(SCALE)?;
     let amount = mantissa.checked_mul(factor)?;
     let power = 10_i128.checked_pow(exponent.unsigned_abs())?;
@@ -104,6 +115,16 @@ mod tests {
             ("99999999999999999999999999999999999999999", None),
         ] {
             assert_eq!(parse(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn quantities_of_any_size_have_no_sign() {
+        for text in ["1", "0.5", ".5", "5.", "1e3", "1E-3", "1Ei", "1E", "12k", "0.1n", "1e99"] {
+            assert!(is_quantity(text), "{text}");
+        }
+        for text in ["", ".", "1GB", "1 Gi", "-1", "+1", "1.2.3", "Mi", "1e", "1mi"] {
+            assert!(!is_quantity(text), "{text}");
         }
     }
 }

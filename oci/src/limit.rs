@@ -3,29 +3,6 @@
 /// The maximum size of an index, a manifest or a configuration, in bytes. containers/image
 /// (`internal/iolimits`) and registries have the same limit.
 pub const JSON: u64 = 4 << 20;
-/// The maximum number of indexes between `index.json` and a manifest.
-pub const NESTING: usize = 4;
-/// The maximum number of layers of an image. The limit of Docker is 127.
-pub const LAYERS: usize = 1_000;
-/// The maximum number of tar entries in all layers and the archive around them. A complete desktop
-/// system has half a million.
-pub const ENTRIES: u64 = 5_000_000;
-/// The maximum number of bytes that are read or decompressed in total, including repeated reads.
-/// The largest images in use, for machine learning, have about 40 GB.
-pub const UNPACKED: u64 = 64 << 30;
-/// The maximum number of bytes that are read or decompressed for each stored byte of the image,
-/// once [`RATIO_FROM`] is exceeded. This includes all layers and repeated reads. Layers of text
-/// have a ratio of about 10, and links can make a few repeated reads necessary.
-pub const RATIO: u64 = 50;
-/// The number of bytes that may be read or decompressed at any ratio, because small images can
-/// consist mostly of zeros. Most images of bundles are smaller: they have a few kilobytes of text.
-///
-/// With [`RATIO`], an image of 10 MiB may decompress to 756 MiB, which takes less than 5 seconds of
-/// one CPU.
-pub const RATIO_FROM: u64 = 256 << 20;
-/// The maximum size of the headers of one tar entry, in bytes: its long names and PAX records. Go's
-/// limit for each of these is 1 MiB (`archive/tar`, `maxSpecialFileSize`).
-pub const HEADER: u64 = 1 << 20;
 /// The maximum size of the small files of a compressed archive that are kept in memory, in bytes.
 /// This avoids decompressing the archive again for each of them.
 pub const KEPT: u64 = 16 << 20;
@@ -35,10 +12,6 @@ pub const PATH: usize = 4_095;
 /// The maximum number of slashes in the path of an entry, or in the target of a link. The deepest
 /// trees in use, of JavaScript packages, have about 30.
 pub const DEPTH: usize = 128;
-/// The maximum size of the names and link targets that are kept in memory, in bytes, and of the
-/// digests of the parts of a copy. Each counts 128 bytes more for the structures around it. Those of
-/// an archive are all kept. Those of a layer are kept only for the directories of the bundle.
-pub const NAMES: u64 = 32 << 20;
 /// The maximum window size of a zstd frame, in bytes. Builders use at most 32 MiB
 /// (`klauspost/compress`, `SpeedBestCompression`). RFC 8878 recommends supporting 8 MiB.
 pub const WINDOW: u64 = 32 << 20;
@@ -60,22 +33,35 @@ pub const TRANSFERS: usize = 6;
 pub struct Limits {
     /// The maximum size of one JSON document, in bytes ([`JSON`]).
     pub json: u64,
-    /// The maximum number of nested indexes ([`NESTING`]).
+    /// The maximum number of indexes between `index.json` and a manifest.
     pub nesting: usize,
-    /// The maximum number of layers ([`LAYERS`]).
+    /// The maximum number of layers of an image. The limit of Docker is 127.
     pub layers: usize,
-    /// The maximum number of tar entries ([`ENTRIES`]).
+    /// The maximum number of tar entries in all layers and the archive around them. A complete
+    /// desktop system has half a million.
     pub entries: u64,
-    /// The maximum number of bytes that are read or decompressed ([`UNPACKED`]).
+    /// The maximum number of bytes that are read or decompressed in total, including repeated
+    /// reads. The largest images in use, for machine learning, have about 40 GB.
     pub unpacked: u64,
-    /// The maximum number of bytes that are read or decompressed for each byte of the image
-    /// ([`RATIO`]).
+    /// The maximum number of bytes that are read or decompressed for each stored byte of the image,
+    /// once [`ratio_from`](Self::ratio_from) is exceeded. This includes all layers and repeated
+    /// reads. Layers of text have a ratio of about 10, and links can make a few repeated reads
+    /// necessary.
     pub ratio: u64,
-    /// The number of bytes that may be read or decompressed at any ratio ([`RATIO_FROM`]).
+    /// The number of bytes that may be read or decompressed at any ratio, because small images can
+    /// consist mostly of zeros. Most images of bundles are smaller: they have a few kilobytes of
+    /// text.
+    ///
+    /// With the default [`ratio`](Self::ratio), an image of 10 MiB may decompress to 756 MiB, which
+    /// takes less than 5 seconds of one CPU.
     pub ratio_from: u64,
-    /// The maximum size of the headers of one tar entry, in bytes ([`HEADER`]).
+    /// The maximum size of the headers of one tar entry, in bytes: its long names and PAX records.
+    /// Go's limit for each of these is 1 MiB (`archive/tar`, `maxSpecialFileSize`).
     pub header: u64,
-    /// The maximum size of the names, link targets and digests that are kept, in bytes ([`NAMES`]).
+    /// The maximum size of the names and link targets that are kept in memory, in bytes, and of the
+    /// digests of the parts of a copy. Each counts 128 bytes more for the structures around it.
+    /// Those of an archive are all kept. Those of a layer are kept only for the directories of the
+    /// bundle.
     pub names: u64,
     /// The limits of the bundle: the number and sizes of its files.
     pub content: unlade_bundle::Limits,
@@ -85,14 +71,14 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             json: JSON,
-            nesting: NESTING,
-            layers: LAYERS,
-            entries: ENTRIES,
-            unpacked: UNPACKED,
-            ratio: RATIO,
-            ratio_from: RATIO_FROM,
-            header: HEADER,
-            names: NAMES,
+            nesting: 4,
+            layers: 1_000,
+            entries: 5_000_000,
+            unpacked: 64 << 30,
+            ratio: 50,
+            ratio_from: 256 << 20,
+            header: 1 << 20,
+            names: 32 << 20,
             content: unlade_bundle::Limits::default(),
         }
     }

@@ -3,8 +3,6 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use http_auth::{ChallengeParser, ChallengeRef};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
@@ -12,9 +10,8 @@ use ureq::http::header::WWW_AUTHENTICATE;
 use ureq::http::{HeaderMap, StatusCode};
 
 use crate::Error;
-use crate::client::{Client, resolve};
+use crate::client::{Client, read_body, resolve};
 use crate::credential::{Credentials, Found, Identity, Login};
-use crate::error::words;
 use crate::limit::ANSWER;
 
 /// What a client needs for a registry that requires a login.
@@ -133,24 +130,11 @@ fn request_token(
         };
         answer.map(|answer| (answer, false)).map_err(Error::http(what.clone()))
     })?;
-    let status = answer.status();
-    let body = answer.body_mut().with_config().limit(ANSWER).read_to_vec();
-    let body = body.map_err(|error| match error {
-        ureq::Error::BodyExceedsLimit(limit) => Error::TooLarge { what: what.clone(), limit },
-        error => Error::http(what.clone())(error),
-    })?;
-    if [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&status) {
-        let status = format!("{status} {}", words(&body)).trim().to_owned();
-        let login = client.origin_of_login();
-        let registry = client.image.registry().to_owned();
-        return Err(Error::Denied { what, registry, status, login });
+    let body = read_body(&mut answer, ANSWER, &what)?;
+    if answer.status() != StatusCode::OK {
+        return Err(client.refusal(answer.status(), &body, what));
     }
-    if status != StatusCode::OK {
-        let status = format!("{status} {}", words(&body)).trim().to_owned();
-        return Err(Error::Refused { what, status });
-    }
-    parse_token(&body)
-        .map_err(|problem| Error::Invalid { what: what.clone(), problem: problem.to_owned() })
+    parse_token(&body).map_err(|problem| Error::Invalid { what, problem: problem.to_owned() })
 }
 
 /// Returns the token in the answer of a token server, or what is wrong with the answer.
@@ -166,8 +150,7 @@ pub(crate) fn parse_token(body: &[u8]) -> Result<SecretString, &'static str> {
 }
 
 fn basic(login: &Credentials) -> SecretString {
-    let both = format!("{}:{}", login.user(), login.password().expose_secret());
-    format!("Basic {}", BASE64_STANDARD.encode(both)).into()
+    format!("Basic {}", login.encode()).into()
 }
 
 #[cfg(test)]

@@ -256,19 +256,35 @@ impl Client {
         if statuses.contains(&found.as_u16()) {
             return Ok(answer);
         }
-        let what = what.to_owned();
-        let registry = self.image.registry().to_owned();
         if found == StatusCode::NOT_FOUND {
-            return Err(Error::Missing { what, registry });
+            let registry = self.image.registry().to_owned();
+            return Err(Error::Missing { what: what.to_owned(), registry });
         }
-        let body = answer.body_mut().with_config().limit(ANSWER).read_to_vec().unwrap_or_default();
-        let status = format!("{found} {}", words(&body)).trim().to_owned();
-        if [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&found) {
-            let login = self.origin_of_login();
-            return Err(Error::Denied { what, registry, status, login });
-        }
-        Err(Error::Refused { what, status })
+        let body = read_body(&mut answer, ANSWER, what).unwrap_or_default();
+        Err(self.refusal(found, &body, what.to_owned()))
     }
+
+    /// Returns the error that an answer means, unless its status is the expected one.
+    pub(crate) fn refusal(&self, found: StatusCode, body: &[u8], what: String) -> Error {
+        let status = format!("{found} {}", words(body)).trim().to_owned();
+        if [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&found) {
+            let (registry, login) = (self.image.registry().to_owned(), self.origin_of_login());
+            return Error::Denied { what, registry, status, login };
+        }
+        Error::Refused { what, status }
+    }
+}
+
+/// Reads the body of an answer, which has at most `limit` bytes.
+pub(crate) fn read_body(
+    answer: &mut Response<Body>,
+    limit: u64,
+    what: &str,
+) -> Result<Vec<u8>, Error> {
+    answer.body_mut().with_config().limit(limit).read_to_vec().map_err(|error| match error {
+        ureq::Error::BodyExceedsLimit(limit) => Error::TooLarge { what: what.to_owned(), limit },
+        error => Error::http(what.to_owned())(error),
+    })
 }
 
 /// Returns the address that `location` names in an answer from `url`.

@@ -5,7 +5,6 @@ mod rule;
 
 use std::collections::BTreeMap;
 use std::env;
-use std::fs;
 use std::iter::{self, Chain, Once};
 use std::path::{Path, PathBuf};
 use std::vec;
@@ -74,15 +73,9 @@ pub struct Endpoints {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file or a folder cannot be read, or is too large.
+    /// A file or a directory cannot be read, or is too large.
     #[error(transparent)]
     File(#[from] file::Error),
-    /// A folder has more files than [`limit::RULES`].
-    #[error("{} has more than {} files", path.display(), limit::RULES)]
-    TooMany {
-        /// The folder.
-        path: PathBuf,
-    },
     /// A file is not TOML, or has a field of the wrong type.
     #[error("{} is not a valid registries.conf", path.display())]
     Toml {
@@ -185,25 +178,14 @@ impl Configuration {
     }
 }
 
-/// Lists the `*.conf` files of a folder, sorted by name. A folder that does not exist has none.
+/// Lists the `*.conf` files of a directory, sorted by name. A directory that does not exist has
+/// none.
 fn list(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let fails = |source| file::Error::Read { path: folder.to_owned(), source };
-    let entries = match fs::read_dir(folder).map_err(fails) {
-        Err(error) if error.is_missing() => return Ok(Vec::new()),
-        entries => entries?,
-    };
-    let mut paths = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(fails)?.path();
-        if path.extension().is_some_and(|extension| extension == "conf") && path.is_file() {
-            if paths.len() >= limit::RULES {
-                return Err(Error::TooMany { path: folder.to_owned() });
-            }
-            paths.push(path);
-        }
+    let is_conf = |path: &Path| path.extension().is_some_and(|it| it == "conf") && path.is_file();
+    match file::list(folder, is_conf) {
+        Err(error) if error.is_missing() => Ok(Vec::new()),
+        paths => Ok(paths?),
     }
-    paths.sort();
-    Ok(paths)
 }
 
 impl Rules {

@@ -1,19 +1,21 @@
 //! Reads files of the user's configuration.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use unlade_directory::read_at_most;
 
-/// An error that prevents a file from being read.
+use crate::limit;
+
+/// An error that prevents a file or a directory from being read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The file or folder cannot be read.
+    /// The file or directory cannot be read.
     #[error("failed to read {}", path.display())]
     Read {
-        /// The file or folder.
+        /// The file or directory.
         path: PathBuf,
         /// The cause.
         source: io::Error,
@@ -26,10 +28,16 @@ pub enum Error {
         /// The limit, in bytes.
         limit: u64,
     },
+    /// The directory has more files than [`limit::FILES`].
+    #[error("{} has more than {} files", path.display(), limit::FILES)]
+    TooMany {
+        /// The directory.
+        path: PathBuf,
+    },
 }
 
 impl Error {
-    /// Checks whether the file does not exist.
+    /// Checks whether the file or directory does not exist.
     pub(crate) fn is_missing(&self) -> bool {
         matches!(self, Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
@@ -40,4 +48,21 @@ pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
     let fails = |source| Error::Read { path: path.to_owned(), source };
     let bytes = File::open(path).and_then(|file| read_at_most(file, limit)).map_err(fails)?;
     bytes.ok_or_else(|| Error::TooLarge { path: path.to_owned(), limit })
+}
+
+/// Lists the entries of a directory that are wanted, sorted by name.
+pub(crate) fn list(path: &Path, is_wanted: impl Fn(&Path) -> bool) -> Result<Vec<PathBuf>, Error> {
+    let fails = |source| Error::Read { path: path.to_owned(), source };
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(path).map_err(fails)? {
+        let entry = entry.map_err(fails)?.path();
+        if is_wanted(&entry) {
+            if paths.len() >= limit::FILES {
+                return Err(Error::TooMany { path: path.to_owned() });
+            }
+            paths.push(entry);
+        }
+    }
+    paths.sort();
+    Ok(paths)
 }

@@ -12,63 +12,47 @@ pub const ANSWER: u64 = 1 << 20;
 pub const HEADERS: usize = 64 << 10;
 /// The maximum number of redirects that one request follows. Registries use one or two.
 pub const REDIRECTS: usize = 5;
-/// The time without a byte after which a connection is given up.
-pub const IDLE: Duration = Duration::from_secs(30);
-/// The time for a whole answer. A blob has more time, in proportion to its size ([`RATE`]).
-pub const PATIENCE: Duration = Duration::from_mins(1);
-/// The lowest speed of a blob, in bytes per second.
-pub const RATE: u64 = 32 << 10;
-/// The maximum number of attempts after the first one, for each request and for each blob.
-pub const RETRIES: usize = 5;
-/// The first pause before another attempt. Each further pause is twice as long.
-pub const PAUSE: Duration = Duration::from_millis(500);
-/// The longest pause. If a registry asks for a longer one (`Retry-After`), the request fails.
-pub const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// The maximum time for one answer.
-pub const LONGEST: Duration = Duration::from_hours(1);
-
-/// The time for a credential helper. It can ask the user for a password.
-pub const HELPER: Duration = Duration::from_mins(1);
-/// The maximum number of files in a folder with the certificates for a registry.
-pub const CERTIFICATES: usize = 1_000;
-/// The maximum number of files in a folder with rules for registries.
-pub const RULES: usize = 1_000;
-/// The maximum size of a file with logins, certificates or rules, and of the output of a credential helper, in bytes.
+/// The maximum number of files in a directory with rules for registries, or with the certificates
+/// for one.
+pub const FILES: usize = 1_000;
+/// The maximum size of a file with logins, certificates or rules, and of the output of a credential
+/// helper, in bytes.
 pub const LOGINS: u64 = 1 << 20;
 
 /// The limits of a client. Each has a default and can be changed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The time without a byte after which a connection is given up ([`IDLE`]).
+    /// The time without a byte after which a connection is given up.
     pub idle: Duration,
-    /// The time for a whole answer ([`PATIENCE`]).
+    /// The time for a whole answer. A blob has more time, in proportion to its size
+    /// ([`rate`](Self::rate)).
     pub patience: Duration,
-    /// The lowest speed of a blob, in bytes per second ([`RATE`]).
+    /// The lowest speed of a blob, in bytes per second.
     pub rate: u64,
-    /// The maximum number of attempts after the first one ([`RETRIES`]).
+    /// The maximum number of attempts after the first one, for each request and for each blob.
     pub retries: usize,
-    /// The first pause before another attempt ([`PAUSE`]).
+    /// The first pause before another attempt. Each further pause is twice as long.
     pub pause: Duration,
-    /// The longest pause before another attempt ([`LONGEST_PAUSE`]).
+    /// The longest pause. If a registry asks for a longer one (`Retry-After`), the request fails.
     pub longest_pause: Duration,
-    /// The maximum time for an answer, however large the manifest says that it is ([`LONGEST`]).
+    /// The maximum time for an answer, however large the manifest says that it is.
     pub longest: Duration,
-    /// The time for a credential helper ([`HELPER`]).
+    /// The time for a credential helper. It can ask the user for a password.
     pub helper: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            idle: IDLE,
-            patience: PATIENCE,
-            rate: RATE,
-            retries: RETRIES,
-            pause: PAUSE,
-            longest_pause: LONGEST_PAUSE,
-            longest: LONGEST,
-            helper: HELPER,
+            idle: Duration::from_secs(30),
+            patience: Duration::from_mins(1),
+            rate: 32 << 10,
+            retries: 5,
+            pause: Duration::from_millis(500),
+            longest_pause: Duration::from_secs(30),
+            longest: Duration::from_hours(1),
+            helper: Duration::from_mins(1),
         }
     }
 }
@@ -93,11 +77,9 @@ mod tests {
     #[test]
     fn an_upload_has_time_for_the_others_on_the_same_line() {
         let limits = Limits::default();
-        let [own, all] = [limits.time_for(RATE * 10), limits.time_for_upload(RATE * 10)];
-        assert_eq!(
-            (own, all),
-            (PATIENCE + Duration::from_secs(10), PATIENCE + Duration::from_mins(1))
-        );
-        assert_eq!(limits.time_for_upload(u64::MAX), LONGEST);
+        let Limits { patience, rate, longest, .. } = limits;
+        assert_eq!(limits.time_for(rate * 10), patience + Duration::from_secs(10));
+        assert_eq!(limits.time_for_upload(rate * 10), patience + Duration::from_mins(1));
+        assert_eq!(limits.time_for_upload(u64::MAX), longest);
     }
 }

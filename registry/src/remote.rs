@@ -14,7 +14,7 @@ use ureq::http::HeaderMap;
 use ureq::http::header::CONTENT_TYPE;
 
 use crate::blob::Blob;
-use crate::client::{Client, Target};
+use crate::client::{Client, Target, read_body};
 use crate::configuration::Endpoints;
 use crate::request::Request;
 use crate::{Error, Options};
@@ -125,14 +125,7 @@ impl Remote {
         let answer = client.ask(&Request::get(&url, what).accept(DOCUMENTS))?;
         let mut answer = client.expect(answer, &[200], what)?;
         let headers = std::mem::take(answer.headers_mut());
-        let body = answer.body_mut().with_config().limit(self.limit).read_to_vec();
-        let body = body.map_err(|error| match error {
-            ureq::Error::BodyExceedsLimit(limit) => {
-                Error::TooLarge { what: what.to_owned(), limit }
-            }
-            error => Error::http(what.to_owned())(error),
-        })?;
-        Ok((headers, body))
+        Ok((headers, read_body(&mut answer, self.limit, what)?))
     }
 
     fn request_root(&self, target: &Target) -> Result<Found, Error> {

@@ -1,6 +1,5 @@
 //! [`Tls`]: which certificates a client accepts and presents (`containers-certs.d(5)`).
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -36,7 +35,7 @@ pub struct Tls {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file or a folder cannot be read, or is too large.
+    /// A file or a directory cannot be read, or is too large.
     #[error(transparent)]
     File(#[from] file::Error),
     /// A file does not contain a certificate or a key as PEM.
@@ -54,12 +53,6 @@ pub enum Error {
         missing: PathBuf,
         /// The file that needs it.
         present: PathBuf,
-    },
-    /// A folder has more files than [`limit::CERTIFICATES`].
-    #[error("{} has more than {} files", path.display(), limit::CERTIFICATES)]
-    TooMany {
-        /// The folder.
-        path: PathBuf,
     },
 }
 
@@ -96,7 +89,7 @@ impl Tls {
             authorities.append(&mut read_certificates(path)?);
         }
         if let Some(folder) = self.folder(registry) {
-            for path in list(&folder)? {
+            for path in file::list(&folder, |_| true)? {
                 match path.extension().and_then(|extension| extension.to_str()) {
                     Some("crt") => authorities.append(&mut read_certificates(&path)?),
                     Some("cert") => clients.push(path),
@@ -126,20 +119,6 @@ impl Tls {
         };
         Ok(Configs { registry: config(client), others: config(None) })
     }
-}
-
-/// Lists the files of a folder, sorted by name.
-fn list(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let fails = |source| file::Error::Read { path: folder.to_owned(), source };
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(folder).map_err(fails)? {
-        if paths.len() >= limit::CERTIFICATES {
-            return Err(Error::TooMany { path: folder.to_owned() });
-        }
-        paths.push(entry.map_err(fails)?.path());
-    }
-    paths.sort();
-    Ok(paths)
 }
 
 fn expect(missing: PathBuf, present: &Path) -> Result<(), Error> {

@@ -1,17 +1,17 @@
-//! [`Metrics`]: what Prometheus can read, and [`Measured`], which measures calls.
+//! [`Metrics`]: what Prometheus can read.
 
 use std::collections::HashMap;
-use std::convert::Infallible;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Instant;
 
 use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
-use axum::middleware;
-use axum::response::Response as HttpResponse;
+use axum::middleware::{self, Next};
+use axum::response::Response;
 use axum::routing::get;
-use futures::future::{BoxFuture, FutureExt as _};
 use http_body_util::BodyExt as _;
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
@@ -23,9 +23,6 @@ use prometheus_client::registry::{Registry, Unit};
 use prost::Message as _;
 use prost_types::FileDescriptorSet;
 use tokio::sync::Semaphore;
-use tonic::body::Body;
-use tonic::codegen::Service;
-use tonic::codegen::http::{HeaderMap, Request, Response};
 use tonic::{Code, Status};
 use unlade_text::hex;
 
@@ -119,9 +116,14 @@ impl Metrics {
         encoded
     }
 
+    /// Measures the calls.
+    pub(crate) fn measure(self: Arc<Self>, services: Router) -> Router {
+        services.layer(middleware::from_fn_with_state(self, measure))
+    }
+
     /// Counts the requests to the HTTP API by the codes of their responses.
     pub(crate) fn count(self: Arc<Self>, api: Router) -> Router {
-        api.layer(middleware::map_response(move |response: HttpResponse| {
+        api.layer(middleware::map_response(move |response: Response| {
             let code = response.status().as_u16().into();
             self.requests.get_or_create(&Answered { code }).inc();
             std::future::ready(response)
@@ -171,13 +173,6 @@ fn name(code: Code) -> String {
     }
 }
 
-/// Measures the calls of a service.
-#[derive(Debug, Clone)]
-pub(crate) struct Measured<S> {
-    inner: S,
-    metrics: Option<Arc<Metrics>>,
-}
-
 /// A running call, which is counted when it is dropped.
 struct Call {
     metrics: Arc<Metrics>,
@@ -204,46 +199,20 @@ impl Drop for Call {
     }
 }
 
-impl<S> Measured<S> {
-    /// Measures nothing if there are no metrics.
-    pub(crate) fn new(inner: S, metrics: Option<Arc<Metrics>>) -> Self {
-        Self { inner, metrics }
-    }
-}
-
-impl<S> Service<Request<Body>> for Measured<S>
-where
-    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
-    S::Future: Send + 'static,
-{
-    type Response = Response<Body>;
-    type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Response<Body>, Infallible>>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.inner.poll_ready(context)
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let Some(metrics) = &self.metrics else { return self.inner.call(request).boxed() };
-        let method = metrics.method(request.uri().path());
-        let metrics = Arc::clone(metrics);
-        let mut call = Call { metrics, method, start: Instant::now(), code: None };
-        let response = self.inner.call(request);
-        let measure = |response: Response<Body>| {
-            // A response without a body has its status in the headers.
-            call.note(response.headers());
-            response.map(|body| {
-                Body::new(body.map_frame(move |frame| {
-                    if let Some(bytes) = frame.data_ref() {
-                        call.metrics.sent.inc_by(bytes.len() as u64);
-                    } else if let Some(trailers) = frame.trailers_ref() {
-                        call.note(trailers);
-                    }
-                    frame
-                }))
-            })
-        };
-        response.map(|response| response.map(measure)).boxed()
-    }
+async fn measure(State(metrics): State<Arc<Metrics>>, request: Request, next: Next) -> Response {
+    let method = metrics.method(request.uri().path());
+    let mut call = Call { metrics, method, start: Instant::now(), code: None };
+    let response = next.run(request).await;
+    // A response without a body has its status in the headers.
+    call.note(response.headers());
+    response.map(|body| {
+        Body::new(body.map_frame(move |frame| {
+            if let Some(bytes) = frame.data_ref() {
+                call.metrics.sent.inc_by(bytes.len() as u64);
+            } else if let Some(trailers) = frame.trailers_ref() {
+                call.note(trailers);
+            }
+            frame
+        }))
+    })
 }

@@ -16,18 +16,17 @@ use tonic_health::pb::health_server::HealthServer;
 use unlade_catalog_directory::Limits;
 
 use crate::cache::CacheState;
-use crate::call::Limited;
 use crate::health::ServerHealth;
 use crate::index::Index;
 use crate::load::{self, Error, Loaded};
 use crate::message::DESCRIPTORS;
 use crate::metas::Metas;
-use crate::metrics::{Measured, Metrics};
+use crate::metrics::Metrics;
 use crate::opm::{self, Error as OpmCacheError};
 use crate::service::Service;
 use crate::service::generated::experimental_registry_server::ExperimentalRegistryServer;
 use crate::service::generated::registry_server::RegistryServer;
-use crate::{catalogd, connection, http};
+use crate::{call, catalogd, connection, http};
 
 /// The time after which the server checks whether a silent client is still connected.
 const KEEPALIVE: Duration = Duration::from_mins(1);
@@ -169,9 +168,13 @@ impl Server {
         let calls = Arc::new(Semaphore::new(max_calls));
         let measured = metrics
             .map(|listener| (listener, Arc::new(Metrics::new(&self.cache, self.digest.as_ref()))));
-        let service = Limited::new(self.routes(is_serving.clone())?, Arc::clone(&calls));
-        let metrics = measured.as_ref().map(|(_, metrics)| Arc::clone(metrics));
-        let service = Measured::new(service, metrics);
+        let services = self.routes(is_serving.clone())?.into_axum_router();
+        let services = call::limit(services, Arc::clone(&calls));
+        let services = match &measured {
+            Some((_, metrics)) => Arc::clone(metrics).measure(services),
+            None => services,
+        };
+        let service = Routes::from(services).prepare();
         // The connections are tasks of their own. They end with this method, even if it is cancelled.
         let (_connected, cut) = oneshot::channel();
         let cut = cut.shared();
@@ -179,7 +182,7 @@ impl Server {
             let mut is_serving = is_serving.clone();
             let stopped = async move { _ = is_serving.wait_for(|is_serving| !is_serving).await };
             let api = catalogd::router(metas);
-            let api = match measured.as_ref() {
+            let api = match &measured {
                 Some((_, metrics)) => Arc::clone(metrics).count(api),
                 None => api,
             };
@@ -243,7 +246,6 @@ impl Server {
             .add_service(experimental.max_decoding_message_size(MAX_REQUEST))
             .add_service(health.max_decoding_message_size(MAX_REQUEST))
             .add_service(reflection().build_v1()?.max_decoding_message_size(MAX_REQUEST))
-            .add_service(reflection().build_v1alpha()?.max_decoding_message_size(MAX_REQUEST))
-            .prepare())
+            .add_service(reflection().build_v1alpha()?.max_decoding_message_size(MAX_REQUEST)))
     }
 }

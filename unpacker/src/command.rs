@@ -64,10 +64,8 @@ fn work(
         Some(applet) => applet.run(args),
         None => command(&reported, args),
     })?;
-    Ok(worker.join().unwrap_or_else(|_| {
-        let bug = "bug in the unpacker; the log contains its location";
-        run.fail(Outcome::failed("", Verdict::Internal, bug))
-    }))
+    let failed = |_| run.fail(serve::Failure::panicked().outcome(""));
+    Ok(worker.join().unwrap_or_else(failed))
 }
 
 fn command(run: &Run, args: Vec<OsString>) -> u8 {

@@ -9,9 +9,9 @@ use crate::{
     age,
     args::{Cache, CacheCommand, CacheFolder, CacheList, CachePrune},
     error::{self, Error},
-    output::{self, Documents, Form},
+    output,
     screen::Screen,
-    summary::size_of,
+    summary::{count, size_of},
     table::{Align, Table},
 };
 
@@ -46,9 +46,7 @@ fn list(args: CacheList, screen: &Screen) -> Result<(), Error> {
                 })
             })
             .collect();
-        let mut documents = Documents::new(Form::Json, output::stdout());
-        let written = documents.write(&json!({"blobs": blobs}));
-        return written.and_then(|()| documents.finish()).map_err(Error::Output);
+        return output::print_json(&json!({"blobs": blobs})).map_err(Error::Output);
     }
     if entries.is_empty() {
         error::note("No blobs found");
@@ -75,7 +73,6 @@ fn prune(args: CachePrune) -> Result<(), Error> {
     let CachePrune { keep, folder } = args;
     let keep = u64::try_from(keep.0).unwrap_or(u64::MAX);
     let pruned = open(folder)?.prune(keep)?;
-    let noun = if pruned.blobs == 1 { "blob" } else { "blobs" };
-    let line = format!("deleted {} {noun}, {}", pruned.blobs, size_of(pruned.size));
+    let line = format!("deleted {}, {}", count(pruned.blobs, "blob"), size_of(pruned.size));
     output::print_lines([line]).map_err(Error::Output)
 }

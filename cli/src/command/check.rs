@@ -13,7 +13,7 @@ use crate::{
     args::{Check, CheckOutput, PullSecret, Reuse},
     connection::{self, Cluster},
     error::Error,
-    output::{self, Documents, Form},
+    output,
     screen::Screen,
     summary,
 };
@@ -45,9 +45,7 @@ pub(super) fn run(args: Check, screen: &Screen) -> Result<(), Error> {
                 output::print(summary::format_checks(&checks, screen).as_bytes())
             }
             CheckOutput::Json => {
-                let document = json!({"success": failed == 0, "checks": checks});
-                let mut documents = Documents::new(Form::Json, output::stdout());
-                documents.write(&document).and_then(|()| documents.finish())
+                output::print_json(&json!({"success": failed == 0, "checks": checks}))
             }
         }
         .map_err(Error::Output)?;

@@ -140,11 +140,7 @@ impl From<&oci::Error> for Exit {
         match error {
             error if error.is_limit() => Self::TooLarge,
             error if is_system_error(error) => Self::Failure,
-            error => match unlade_registry::Error::find(error) {
-                Some(error) if error.is_limit() => Self::TooLarge,
-                Some(_) => Self::Failure,
-                None => Self::BadBundle,
-            },
+            error => unless_of_registry(error),
         }
     }
 }
@@ -164,15 +160,18 @@ impl From<&oci::copy::Error> for Exit {
         match error {
             oci::copy::Error::Open(error) => error.into(),
             error if error.is_limit() => Self::TooLarge,
-            oci::copy::Error::Manifest(_) if !is_system_error(error) => {
-                match unlade_registry::Error::find(error) {
-                    Some(error) if error.is_limit() => Self::TooLarge,
-                    Some(_) => Self::Failure,
-                    None => Self::BadBundle,
-                }
-            }
+            oci::copy::Error::Manifest(_) if !is_system_error(error) => unless_of_registry(error),
             _ => Self::Failure,
         }
+    }
+}
+
+/// Returns the exit code of an image that is broken, unless a registry is among the causes.
+fn unless_of_registry(error: &(dyn Error + 'static)) -> Exit {
+    match unlade_registry::Error::find(error) {
+        Some(error) if error.is_limit() => Exit::TooLarge,
+        Some(_) => Exit::Failure,
+        None => Exit::BadBundle,
     }
 }
 

@@ -9,7 +9,11 @@ use std::time::{Duration, Instant};
 use unlade_registry::{Progress, Transfer};
 
 use super::{Line, Live, TURN, seconds, spinner};
-use crate::{error, screen::Screen, summary::size_of};
+use crate::{
+    error,
+    screen::Screen,
+    summary::{count, size_of},
+};
 
 /// The length of the part of a digest that is shown, in characters. It is enough to find a layer in
 /// a manifest.
@@ -133,11 +137,10 @@ impl Rows {
 
     /// Returns the lines that show the transfers, `elapsed` after the start.
     fn lines(&self, elapsed: Duration, turn: usize) -> Vec<Line> {
-        let noun = if self.count == 1 { "blob" } else { "blobs" };
         let head = format!(
-            "{} {} {noun} transferred, {}  {}",
+            "{} {} transferred, {}  {}",
             spinner(turn),
-            self.count,
+            count(self.count, "blob"),
             size_of(self.size),
             seconds(elapsed)
         );

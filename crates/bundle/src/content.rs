@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use unlade_text::excerpt;
-
 use crate::{
     Finding, Findings, Limits, Reason,
     annotation::{self, AnnotationsFile, Illegal},
     digest,
-    key::{self, ConfigMapKey},
+    key::ConfigMapKey,
 };
 
-mod upstream;
-
+mod error;
 #[cfg(test)]
 mod tests;
+mod upstream;
+
+pub use self::error::{Error, FileProblem};
 
 /// The file whose content becomes the annotations of the ConfigMap. The name must match exactly:
 /// `annotations.yml` is an ordinary file (operator-registry `AnnotationsFile`).
@@ -60,67 +60,6 @@ pub struct Reading {
     pub content: Content,
     /// The findings of the reader.
     pub findings: Vec<Finding>,
-}
-
-/// An error that prevents files and annotations from being a [`Content`].
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// Files that cannot be in one ConfigMap.
-    #[error("{}", excerpt::list(.problems, "; "))]
-    Files {
-        /// All problems: one for each such file or group of files.
-        problems: Vec<FileProblem>,
-    },
-    /// The bundle has more files than the limit.
-    #[error("the bundle has {files} files, but the limit is {limit}")]
-    TooManyFiles {
-        /// The number of files.
-        files: usize,
-        /// The limit.
-        limit: usize,
-    },
-    /// A file is larger than the limit.
-    #[error("{} has {size} bytes, but the limit for a file is {limit}", excerpt::shorten(.path))]
-    FileTooLarge {
-        /// The file.
-        path: String,
-        /// Its size in bytes.
-        size: usize,
-        /// The limit.
-        limit: usize,
-    },
-    /// All files together are larger than the limit.
-    #[error("the files of the bundle have {size} bytes, but the limit is {limit}")]
-    TooLarge {
-        /// The total size of all files in bytes.
-        size: usize,
-        /// The limit.
-        limit: usize,
-    },
-    /// The annotations are not valid.
-    #[error(transparent)]
-    Annotations(#[from] annotation::Error),
-}
-
-/// A reason why files cannot be in one ConfigMap.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FileProblem {
-    /// The name of a file has no legal key.
-    Key {
-        /// The file.
-        path: String,
-        /// The reason.
-        error: key::Error,
-    },
-    /// Several files have the same key. Upstream keeps the last one and silently drops the others.
-    Collision {
-        /// The key.
-        key: ConfigMapKey,
-        /// The files, sorted by path.
-        paths: Vec<String>,
-    },
 }
 
 impl Content {
@@ -254,33 +193,6 @@ impl Content {
     }
 }
 
-impl Error {
-    /// Checks whether a limit was exceeded: one of [`Limits`], or the limit of Kubernetes for
-    /// annotations.
-    pub fn is_limit(&self) -> bool {
-        match self {
-            Self::TooManyFiles { .. } | Self::FileTooLarge { .. } | Self::TooLarge { .. } => true,
-            Self::Annotations(error) => error.is_limit(),
-            Self::Files { .. } => false,
-        }
-    }
-
-    /// Returns a suggestion for how to fix the error, if one is known.
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::Files { problems } => Some(match problems.first()? {
-                FileProblem::Key { .. } => "rename the file in the bundle",
-                FileProblem::Collision { .. } => {
-                    "rename one of the files: in a key, every character except letters, digits, '-', \
-                     '_' and '.' becomes '-', and the files of manifests/ and metadata/ must have \
-                     different keys"
-                }
-            }),
-            _ => None,
-        }
-    }
-}
-
 impl Directory {
     /// Returns `manifests` or `metadata`.
     pub fn as_str(self) -> &'static str {
@@ -306,18 +218,6 @@ impl File {
     /// Returns the path of the file, such as `manifests/csv.yaml`.
     pub fn path(&self) -> String {
         self.directory.path(&self.name)
-    }
-}
-
-impl fmt::Display for FileProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Key { path, error } => write!(f, "{}: {error}", excerpt::shorten(path)),
-            Self::Collision { key, paths } => {
-                let paths = excerpt::list(paths, " and ");
-                write!(f, "{paths} have the same ConfigMap key {key}")
-            }
-        }
     }
 }
 

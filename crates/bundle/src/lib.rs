@@ -47,7 +47,7 @@ pub mod finding;
 mod json;
 pub mod key;
 pub mod layout;
-pub mod limit;
+mod limit;
 #[cfg(feature = "model")]
 pub mod property;
 pub mod source;
@@ -56,18 +56,16 @@ pub mod typed;
 #[cfg(feature = "model")]
 pub mod version;
 
-#[cfg(feature = "model")]
-pub use api::{Api, Definition};
-#[cfg(feature = "model")]
-pub use channel::Channels;
-#[cfg(feature = "model")]
-pub use constraint::Constraint;
 pub use content::{Content, Directory, File, Reading};
-#[cfg(feature = "model")]
-pub use csv::Csv;
 pub use finding::{Finding, Findings, Reason};
 pub use key::ConfigMapKey;
 pub use layout::Layout;
 pub use limit::Limits;
 #[cfg(feature = "model")]
-pub use property::{Dependency, Property};
+pub use {
+    api::{Api, Definition},
+    channel::Channels,
+    constraint::Constraint,
+    csv::Csv,
+    property::{Dependency, Property},
+};

@@ -78,7 +78,7 @@ impl Renderer {
             Ok(meta) => meta,
             Err(error) => return problem(Rule::NotAMeta, error.to_string()),
         };
-        let Some(rank) = Rank::of(&meta) else {
+        let Some(rank) = Rank::from_meta(&meta) else {
             return problem(Rule::LostMeta, "it has no package, so it is dropped".to_owned());
         };
         let text = match self.write(json) {
@@ -100,7 +100,7 @@ impl Renderer {
     }
 
     fn add_meta(&self, meta: &Meta, place: &Place, found: &Mutex<Found>) {
-        let result = match Rank::of(meta) {
+        let result = match Rank::from_meta(meta) {
             None => Ok(Err((Rule::LostMeta, "it has no package, so it is dropped".to_owned()))),
             Some(rank) => match self.text(meta) {
                 Ok(text) => self.store.add(rank, self.n_sources, place, &text).map(Ok),

@@ -123,7 +123,7 @@ mod tests {
             let json = format!(r#"{{"schema":"olm.package","name":"p{n:02}"}}"#);
             let meta = Meta::from_json(&json, &Limits::default()).unwrap();
             let text = format!("{n:02}").repeat(MEMORY / 16);
-            store.add(Rank::of(&meta).unwrap(), 0, &place, &text).unwrap();
+            store.add(Rank::from_meta(&meta).unwrap(), 0, &place, &text).unwrap();
         }
         let mut n_texts = 0;
         for (n, text) in store.into_sorted().unwrap().enumerate() {

@@ -26,7 +26,7 @@ enum Kind {
 impl Rank {
     /// Returns the rank of a meta. Returns `None` if upstream does not write the meta at all, because
     /// it has one of the four schemas of upstream, but no package.
-    pub fn of(meta: &Meta) -> Option<Self> {
+    pub fn from_meta(meta: &Meta) -> Option<Self> {
         let (package, kind, name) = match meta.schema.as_str() {
             PACKAGE => (&meta.name, Kind::Package, ""),
             CHANNEL => (&meta.package, Kind::Channel, &*meta.name),
@@ -57,7 +57,8 @@ mod tests {
 
     #[test]
     fn metas_have_the_order_of_opm() {
-        let rank = |json: &str| Rank::of(&Meta::from_json(json, &Limits::default()).unwrap());
+        let rank =
+            |json: &str| Rank::from_meta(&Meta::from_json(json, &Limits::default()).unwrap());
         let ordered = [
             r#"{"schema":"olm.package","name":"a"}"#,
             r#"{"schema":"olm.channel","package":"a","name":"x"}"#,

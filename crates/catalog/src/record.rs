@@ -147,26 +147,28 @@ impl Entry {
         }
     }
 
-    /// Returns the compact JSON of a list of entries, as upstream writes it.
-    pub fn list_to_json(entries: &[Self]) -> String {
+    /// Returns the compact JSON of the entry, as upstream writes it.
+    pub fn to_json(&self) -> String {
         let text = |name, text: &str| match text {
             "" => String::new(),
             text => format!(r#","{name}":{}"#, quote(text)),
         };
-        let entry = |entry: &Self| {
-            let skips: Vec<_> = entry.skips.iter().map(|skip| quote(skip)).collect();
-            let skips = match skips.as_slice() {
-                [] => String::new(),
-                skips => format!(r#","skips":[{}]"#, skips.join(",")),
-            };
-            format!(
-                r#"{{"name":{}{}{skips}{}}}"#,
-                quote(&entry.name),
-                text("replaces", &entry.replaces),
-                text("skipRange", &entry.skip_range)
-            )
+        let skips: Vec<_> = self.skips.iter().map(|skip| quote(skip)).collect();
+        let skips = match skips.as_slice() {
+            [] => String::new(),
+            skips => format!(r#","skips":[{}]"#, skips.join(",")),
         };
-        let entries: Vec<_> = entries.iter().map(entry).collect();
+        format!(
+            r#"{{"name":{}{}{skips}{}}}"#,
+            quote(&self.name),
+            text("replaces", &self.replaces),
+            text("skipRange", &self.skip_range)
+        )
+    }
+
+    /// Returns the compact JSON of a list of entries, as upstream writes it.
+    pub(crate) fn list_to_json(entries: &[Self]) -> String {
+        let entries: Vec<_> = entries.iter().map(Self::to_json).collect();
         format!("[{}]", entries.join(","))
     }
 }

@@ -59,9 +59,7 @@ pub(super) fn classify(said: &str, object: &str) -> Option<Failure> {
         return Some(failure(Reason::Webhook, said, object).with_transience(false));
     }
     let rule = rule::find_first(RULES, said).or_else(|| missing_namespace(said))?;
-    let failure = rule.advise(failure(rule.reason, said, object));
-    let is_transient = rule.is_transient.unwrap_or(failure.is_transient);
-    Some(failure.with_transience(is_transient))
+    Some(rule.apply(failure(rule.reason, said, object)))
 }
 
 /// Returns a rule if `said` is `namespaces "x" not found`, and not about another kind.

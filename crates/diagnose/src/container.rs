@@ -257,7 +257,7 @@ fn classify_start(said: &str, name: &str, image: &str) -> Option<Failure> {
         ),
         reason => Failure::new(reason, format!("the container {name} failed to start: {cause}")),
     };
-    Some(rule.advise(failure))
+    Some(rule.apply(failure))
 }
 
 fn exec_format_failure(name: &str) -> Failure {

@@ -150,9 +150,7 @@ pub(super) const RULES: &[Rule] = &[
 pub(super) fn classify(state: &str, said: &str, image: &str) -> Option<Failure> {
     let normalized = normalize(&format!("{state}: {said}"), image);
     let rule = rule::find_first(RULES, &normalized)?;
-    let failure = rule.advise(Failure::new(rule.reason, sentence(rule.reason, image, said)));
-    let is_transient = rule.is_transient.unwrap_or(failure.is_transient);
-    Some(failure.with_transience(is_transient))
+    Some(rule.apply(Failure::new(rule.reason, sentence(rule.reason, image, said))))
 }
 
 /// Returns the failure of a pull whose cause is unknown.

@@ -40,9 +40,11 @@ impl Rule {
         Self { remedies, ..self }
     }
 
-    /// Returns the failure with the advice of this rule. A hint replaces all advice of the reason,
-    /// and remedies alone keep the hint of the reason.
-    pub(super) fn advise(&self, failure: Failure) -> Failure {
+    /// Returns the failure with the transience and the advice of this rule. A hint replaces all
+    /// advice of the reason, and remedies alone keep the hint of the reason.
+    pub(super) fn apply(&self, failure: Failure) -> Failure {
+        let is_transient = self.is_transient.unwrap_or(failure.is_transient);
+        let failure = failure.with_transience(is_transient);
         match (self.hint, self.remedies) {
             (Some(hint), remedies) => failure.with_advice(hint, remedies),
             (None, []) => failure,
@@ -51,13 +53,13 @@ impl Rule {
     }
 
     /// Checks whether the lowercase `text` contains one of the phrases.
-    fn applies(&self, text: &str) -> bool {
+    fn matches(&self, text: &str) -> bool {
         self.phrases.iter().any(|phrase| text.contains(phrase))
     }
 }
 
-/// Returns the first rule that applies to `text`, ignoring case.
+/// Returns the first rule that matches `text`, ignoring case.
 pub(super) fn find_first<'a>(rules: &'a [Rule], text: &str) -> Option<&'a Rule> {
     let text = text.to_lowercase();
-    rules.iter().find(|rule| rule.applies(&text))
+    rules.iter().find(|rule| rule.matches(&text))
 }

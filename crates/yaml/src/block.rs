@@ -7,6 +7,7 @@
 //! module only has to be right about what it accepts (docs/decisions/0029).
 
 mod flow;
+mod frame;
 mod line;
 mod literal;
 mod scalar;
@@ -15,9 +16,10 @@ mod text;
 use crate::compose::Composed;
 use crate::json::{Builder, Field, Key, NodeId};
 use crate::resolve::{self, Value};
-use crate::{Outline, Part, Reader, Scalars};
+use crate::{Outline, Reader, Scalars};
 
 use flow::Flow;
+use frame::{Frame, Keep, Kind, Pending};
 use line::{Line, Lines, is_end, skip_spaces};
 use scalar::{Name, Start};
 
@@ -65,36 +67,6 @@ fn read(
     composer.finish()
 }
 
-/// What is kept of a value.
-#[derive(Debug, Clone, Copy)]
-enum Keep {
-    All,
-    /// These parts of a document, its `apiVersion` and its `kind`.
-    Object(&'static [Part]),
-    Parts(&'static [Part]),
-    Nothing,
-}
-
-impl Keep {
-    fn is_nothing(self) -> bool {
-        matches!(self, Self::Nothing)
-    }
-
-    /// Returns what is kept of the field `name`.
-    fn of_field(self, name: Name<'_>) -> Self {
-        let parts = match self {
-            Self::All | Self::Nothing => return self,
-            Self::Object(_) if matches!(name.text(), "apiVersion" | "kind") => return Self::All,
-            Self::Object(parts) | Self::Parts(parts) => parts,
-        };
-        match parts.iter().find(|part| part.name == name.text()) {
-            None => Self::Nothing,
-            Some(Part { parts: [], .. }) => Self::All,
-            Some(Part { parts, .. }) => Self::Parts(parts),
-        }
-    }
-}
-
 struct Composer<'t, 'r> {
     reader: &'r Reader,
     scalars: Scalars,
@@ -117,55 +89,6 @@ struct Composer<'t, 'r> {
     /// The number of these events within flow collections.
     flow_events: u64,
     deepest: usize,
-}
-
-/// An incomplete sequence or mapping.
-struct Frame {
-    kind: Kind,
-    /// The column of its dashes or keys, counted from 0.
-    column: usize,
-    /// The index of its first child in `items` or `fields`.
-    from: usize,
-    /// What is kept of it.
-    keep: Keep,
-}
-
-#[derive(Clone, Copy)]
-enum Kind {
-    Mapping {
-        /// The key whose value is not complete.
-        pending: Option<Pending>,
-    },
-    Sequence {
-        /// Whether there is a dash whose item is not complete.
-        pending: bool,
-    },
-}
-
-/// A key whose value is not complete.
-#[derive(Clone, Copy)]
-struct Pending {
-    /// The key. `None` if it is omitted.
-    key: Option<Key>,
-    /// What is kept of the value.
-    keep: Keep,
-}
-
-impl Frame {
-    /// Returns what is kept of its next child.
-    fn keep_child(&self) -> Keep {
-        match self.kind {
-            Kind::Mapping { pending: Some(pending) } => pending.keep,
-            _ => self.keep,
-        }
-    }
-
-    fn is_pending(&self) -> bool {
-        match self.kind {
-            Kind::Mapping { pending } => pending.is_some(),
-            Kind::Sequence { pending } => pending,
-        }
-    }
 }
 
 impl<'t, 'r> Composer<'t, 'r> {

@@ -155,26 +155,6 @@ impl Reader {
         self.spend(EVENT + brackets as u64)
     }
 
-    #[cfg(feature = "block")]
-    pub(super) fn is_library_only(&self) -> bool {
-        self.library_only
-    }
-
-    /// Sets the used work to an earlier value, because a text is read again from its start.
-    #[cfg(feature = "block")]
-    pub(super) fn rewind(&self, work: u64) {
-        self.work.set(work);
-    }
-
-    /// Counts events that were not counted with [`step`](Self::step). Counts nothing and returns
-    /// false if the budget does not allow them.
-    #[cfg(feature = "block")]
-    pub(super) fn spend_events(&self, n_events: u64, in_flow: u64) -> bool {
-        let work = n_events * EVENT + in_flow;
-        let is_within = self.work.get().saturating_add(work) <= self.limits.work;
-        is_within && self.spend(work).is_ok()
-    }
-
     /// Counts units of work.
     pub(super) fn spend(&self, work: u64) -> Result<(), Error> {
         spend(&self.work, work, self.limits.work, "units of work")
@@ -198,6 +178,26 @@ impl Reader {
         }
         let limit = self.limits.total_output as u64;
         spend(&self.output, if shared { bytes } else { 0 }, limit, "bytes of JSON through aliases")
+    }
+}
+
+#[cfg(feature = "block")]
+impl Reader {
+    pub(super) fn is_library_only(&self) -> bool {
+        self.library_only
+    }
+
+    /// Sets the used work to an earlier value, because a text is read again from its start.
+    pub(super) fn rewind(&self, work: u64) {
+        self.work.set(work);
+    }
+
+    /// Counts events that were not counted with [`step`](Self::step). Counts nothing and returns
+    /// false if the budget does not allow them.
+    pub(super) fn spend_events(&self, n_events: u64, in_flow: u64) -> bool {
+        let work = n_events * EVENT + in_flow;
+        let is_within = self.work.get().saturating_add(work) <= self.limits.work;
+        is_within && self.spend(work).is_ok()
     }
 }
 

@@ -15,7 +15,7 @@ enum Open<'a> {
 
 /// The position of a value.
 #[derive(Clone, Copy)]
-enum Place {
+enum Position {
     Root,
     /// After `key:`, in a mapping with this indentation.
     Value(usize),
@@ -69,7 +69,7 @@ fn pieces<E>(
     mut take: impl FnMut(String) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut writer = Writer { out: String::new(), open: Vec::new(), fresh: false };
-    writer.value(value, Place::Root);
+    writer.value(value, Position::Root);
     while let Some(open) = writer.open.last_mut() {
         match open {
             Open::Sequence { items, indent } => {
@@ -106,7 +106,7 @@ impl<'a> Writer<'a> {
     fn item(&mut self, item: &'a Value, indent: usize) {
         self.begin(indent);
         self.out.push('-');
-        self.value(item, Place::Item(indent));
+        self.value(item, Position::Item(indent));
     }
 
     fn entry(&mut self, key: &str, value: &'a Value, indent: usize) {
@@ -119,7 +119,7 @@ impl<'a> Writer<'a> {
             self.begin(indent);
         }
         self.out.push(':');
-        self.value(value, Place::Value(indent));
+        self.value(value, Position::Value(indent));
     }
 
     fn begin(&mut self, indent: usize) {
@@ -130,28 +130,28 @@ impl<'a> Writer<'a> {
 
     /// Writes a value on the current line, or opens a collection whose children are on separate
     /// lines.
-    fn value(&mut self, value: &'a Value, place: Place) {
-        let (parent, child) = match place {
-            Place::Root => (0, 0),
-            Place::Value(indent) | Place::Item(indent) => (indent, indent + 2),
+    fn value(&mut self, value: &'a Value, position: Position) {
+        let (parent, child) = match position {
+            Position::Root => (0, 0),
+            Position::Value(indent) | Position::Item(indent) => (indent, indent + 2),
         };
         let inline = child > MAX_INDENT;
         match value {
             Value::Array(items) if !items.is_empty() && !inline => {
                 // After a key, a sequence has the same indentation as the key, as in kubectl.
-                let indent = self.opens(place, parent, child);
+                let indent = self.opens(position, parent, child);
                 self.open.push(Open::Sequence { items: items.iter(), indent });
             }
             Value::Object(entries) if !entries.is_empty() && !inline => {
-                let indent = self.opens(place, child, child);
+                let indent = self.opens(position, child, child);
                 self.open.push(Open::Mapping { entries: entries.iter(), indent });
             }
             _ => {
-                if !matches!(place, Place::Root) {
+                if !matches!(position, Position::Root) {
                     self.out.push(' ');
                 }
                 match value {
-                    Value::String(text) if !matches!(place, Place::Root) => {
+                    Value::String(text) if !matches!(position, Position::Root) => {
                         scalar::text(&mut self.out, text, child);
                     }
                     value => scalar::flow(&mut self.out, value),
@@ -163,14 +163,14 @@ impl<'a> Writer<'a> {
 
     /// Starts the first line of a collection, and returns its indentation: `below` after a key, and
     /// `beside` after a dash.
-    fn opens(&mut self, place: Place, below: usize, beside: usize) -> usize {
-        match place {
-            Place::Root => 0,
-            Place::Value(_) => {
+    fn opens(&mut self, position: Position, below: usize, beside: usize) -> usize {
+        match position {
+            Position::Root => 0,
+            Position::Value(_) => {
                 self.out.push('\n');
                 below
             }
-            Place::Item(_) => {
+            Position::Item(_) => {
                 self.out.push(' ');
                 self.fresh = true;
                 beside

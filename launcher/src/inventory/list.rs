@@ -25,16 +25,16 @@ use crate::{
 const PAGE: u32 = 500;
 
 pub(super) async fn items(client: &Client, scope: &Scope) -> Result<Vec<Item>, Failure> {
-    let params = params(scope);
+    let (params, namespace) = (params(scope), scope.namespace.as_deref());
     // The content of each ConfigMap can be a megabyte large, and a list needs only the metadata.
     let config_maps = async {
-        let api: Api<ConfigMap> = api(client, scope);
-        let doing = format!("list the {}", objects("ConfigMaps", scope.namespace.as_deref()));
+        let api: Api<ConfigMap> = api(client, namespace);
+        let doing = format!("list the {}", objects("ConfigMaps", namespace));
         list_all_metadata(&doing, &params, &api).await
     };
     // The caller's selector cannot apply to the Jobs: they lack labels that were set on the
     // ConfigMap later.
-    let jobs = jobs(client, scope.namespace.as_deref(), None);
+    let jobs = jobs(client, namespace, None);
     let (config_maps, jobs) = futures::try_join!(config_maps, jobs)?;
     let mut items: Vec<_> = config_maps
         .iter()
@@ -49,8 +49,9 @@ pub(super) async fn items(client: &Client, scope: &Scope) -> Result<Vec<Item>, F
 }
 
 pub(super) async fn config_maps(client: &Client, scope: &Scope) -> Result<Vec<ConfigMap>, Failure> {
-    let api: Api<ConfigMap> = api(client, scope);
-    let doing = format!("list the {}", objects("ConfigMaps", scope.namespace.as_deref()));
+    let namespace = scope.namespace.as_deref();
+    let api: Api<ConfigMap> = api(client, namespace);
+    let doing = format!("list the {}", objects("ConfigMaps", namespace));
     let mut found = list_all(&doing, &params(scope), &api).await?;
     found.sort_by_key(|config_map| key(&config_map.metadata));
     Ok(found)
@@ -62,10 +63,7 @@ pub(super) async fn jobs(
     namespace: Option<&str>,
     config_map: Option<&str>,
 ) -> Result<JobsOf, Failure> {
-    let api: Api<Job> = match namespace {
-        Some(namespace) => Api::namespaced(client.clone(), namespace),
-        None => Api::all(client.clone()),
-    };
+    let api: Api<Job> = api(client, namespace);
     let selector = match config_map {
         Some(name) => label::selector(name),
         None => label::SELECTOR.to_owned(),
@@ -158,8 +156,8 @@ fn objects(kinds: &str, namespace: Option<&str>) -> String {
     }
 }
 
-fn api<K: Kind>(client: &Client, scope: &Scope) -> Api<K> {
-    match &scope.namespace {
+fn api<K: Kind>(client: &Client, namespace: Option<&str>) -> Api<K> {
+    match namespace {
         Some(namespace) => Api::namespaced(client.clone(), namespace),
         None => Api::all(client.clone()),
     }

@@ -109,7 +109,7 @@ fn names_of_an_archive_count_too() {
 
 #[test]
 fn files_at_the_limit_of_their_sizes_are_read() {
-    let large = vec![b'#'; unlade_bundle::limit::MAX_FILE_SIZE - 1_000];
+    let large = vec![b'#'; unlade_bundle::Limits::default().file_size - 1_000];
     let tar = Tar::bundle().file("manifests/a", &large).file("manifests/b", &large);
     bounded(&[Layer::gzip(tar)], "read 3 files");
 }

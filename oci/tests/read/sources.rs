@@ -239,8 +239,9 @@ fn indexes_nest_but_not_without_end() {
         let place = Place::new();
         read(&format!("oci:{}", place.layout(&layout).display()))
     };
-    assert!(nested(unlade_oci::limit::NESTING).is_ok());
-    let error = refusal(nested(unlade_oci::limit::NESTING + 1));
+    let limit = unlade_oci::Limits::default().nesting;
+    assert!(nested(limit).is_ok());
+    let error = refusal(nested(limit + 1));
     assert!(error.contains("nested more than 4 levels"), "{error}");
 }
 

@@ -41,7 +41,7 @@ pub fn export(
         return Err(Error::Token { registry: image.registry().to_owned(), origin });
     };
     let mut auths = serde_json::Map::new();
-    let auth = json!({"auth": encode(&credentials)});
+    let auth = json!({"auth": credentials.encode()});
     auths.insert(key(image), auth.clone());
     for other in with.iter().filter(|other| other.registry() == image.registry()) {
         let found = login.find(other, limits)?.map(|found| found.identity);
@@ -62,11 +62,12 @@ fn key(image: &ImageReference) -> String {
     format!("{registry}/{repository}")
 }
 
-fn encode(login: &Credentials) -> String {
-    BASE64_STANDARD.encode(format!("{}:{}", login.user(), login.password().expose_secret()))
-}
-
 impl Credentials {
+    /// Returns `USER:PASSWORD` in base64.
+    pub(crate) fn encode(&self) -> String {
+        BASE64_STANDARD.encode(format!("{}:{}", self.user(), self.password().expose_secret()))
+    }
+
     fn is_same(&self, other: &Self) -> bool {
         self.user() == other.user()
             && self.password().expose_secret() == other.password().expose_secret()

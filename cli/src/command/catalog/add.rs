@@ -139,7 +139,7 @@ impl Addition {
     /// Adds the entry to the channels.
     fn add_to_channels(&self, changing: &mut Changing<'_>) -> Result<(), Error> {
         let package = &self.package;
-        let entry = format_entry(&self.entry);
+        let entry = self.entry.to_json();
         for name in &self.channels {
             let catalog = &changing.reading.catalog;
             let mut channels = catalog.channels.iter();
@@ -185,20 +185,6 @@ fn missing_channel(catalog: &Catalog, package: &str, name: &str) -> String {
         "" => format!("the channel {name} of the package {package}"),
         _ => format!("the channel {name} of the package {package}, which has {names},"),
     }
-}
-
-/// Returns the JSON of an entry, with the fields in the order of upstream's type.
-fn format_entry(entry: &Entry) -> String {
-    let Entry { name, replaces, skips, skip_range } = entry;
-    let mut fields = vec![format!(r#""name":{}"#, json!(name))];
-    let values = [
-        ("replaces", json!(replaces), replaces.is_empty()),
-        ("skips", json!(skips), skips.is_empty()),
-        ("skipRange", json!(skip_range), skip_range.is_empty()),
-    ];
-    let values = values.into_iter().filter(|(.., is_empty)| !is_empty);
-    fields.extend(values.map(|(name, value, _)| format!(r#""{name}":{value}"#)));
-    format!("{{{}}}", fields.join(","))
 }
 
 /// Returns the JSON of a meta with the fields in the order of upstream's type.

@@ -12,7 +12,7 @@ use crate::{
     args::{Diff, DiffOutput},
     error::{self, Error},
     exit::Exit,
-    output::{self, Documents, Form},
+    output,
     screen::{Palette, Screen},
     source,
 };
@@ -42,11 +42,7 @@ pub(super) fn write(changes: &[Change], output: DiffOutput, screen: &Screen) -> 
     match output {
         DiffOutput::Text => output::print(format_text(changes, &screen.out).as_bytes()),
         DiffOutput::Markdown => output::print(format_markdown(changes).as_bytes()),
-        DiffOutput::Json => {
-            let mut documents = Documents::new(Form::Json, output::stdout());
-            let document = json!({"changes": changes});
-            documents.write(&document).and_then(|()| documents.finish())
-        }
+        DiffOutput::Json => output::print_json(&json!({"changes": changes})),
     }
     .map_err(Error::Output)
 }

@@ -108,7 +108,7 @@ impl Writer<'_> {
     fn add(&self, meta: &Meta, place: &Place) -> Result<(), Error> {
         let failed = |source| Error::Meta { place: place.to_string(), source };
         let json = self.plan.apply(meta, &self.limits.document).map_err(failed)?;
-        let (Some(json), Some(rank)) = (json, Rank::of(meta)) else { return Ok(()) };
+        let (Some(json), Some(rank)) = (json, Rank::from_meta(meta)) else { return Ok(()) };
         let text = self.form.write(&json, &self.limits.document).map_err(Error::Emit)?;
         // Other threads wait only while the file is added, not while it is read.
         let file = CatalogFile::read(&place.file, text.as_bytes(), self.limits);

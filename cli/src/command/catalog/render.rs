@@ -9,7 +9,7 @@ use unlade_catalog_directory::{Error as Catalog, Limits, Renderer, Sorted};
 use unlade_oci::{Source, limit::TRANSFERS};
 use unlade_text as text;
 
-use super::{bundle, judge, note_problems};
+use super::{bundle, refuse_errors};
 use crate::{
     args::Render,
     error::{self, Error},
@@ -96,12 +96,9 @@ pub(super) fn add(
 
 /// Reports the problems of a catalog, and returns an error if it cannot be rendered.
 pub(super) fn report(problems: &[Problem], name: &str, screen: &Screen) -> Result<(), Error> {
-    let verdict = judge(problems, name, false);
-    match verdict {
-        Ok(()) => error::warn(problems, screen),
-        Err(_) => note_problems(problems, screen),
-    }
-    verdict
+    refuse_errors(problems, name, screen)?;
+    error::warn(problems, screen);
+    Ok(())
 }
 
 /// Writes the documents to standard output.

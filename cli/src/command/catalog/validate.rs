@@ -10,7 +10,7 @@ use super::{judge, problem::format_problems, read, sarif};
 use crate::{
     args::{Report, Validate},
     error::Error,
-    output::{self, Documents, Form},
+    output,
     screen::Screen,
     summary,
 };
@@ -20,14 +20,10 @@ pub(super) fn run(args: Validate, screen: &Screen) -> Result<(), Error> {
     let Validate { catalog, output, strict, images } = args;
     let reading = read(&catalog, &images.resolve()?)?;
     let verdict = judge(&reading.problems, &catalog.display().to_string(), strict);
-    let write = |document: &Value| {
-        let mut documents = Documents::new(Form::Json, output::stdout());
-        documents.write(document).and_then(|()| documents.finish())
-    };
     match output {
         Report::Text => output::print(format_text(&reading, verdict.is_ok(), screen).as_bytes()),
-        Report::Json => write(&format_json(&reading, verdict.as_ref().err())),
-        Report::Sarif => write(&sarif::format(&reading.problems)),
+        Report::Json => output::print_json(&format_json(&reading, verdict.as_ref().err())),
+        Report::Sarif => output::print_json(&sarif::format(&reading.problems)),
     }
     .map_err(Error::Output)?;
     verdict

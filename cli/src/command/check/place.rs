@@ -7,13 +7,7 @@ use unlade_name::ImageReference;
 use unlade_registry::{Explanation, Options, explain};
 use unlade_text as text;
 
-use crate::{
-    args::CheckOutput,
-    error::Error,
-    output::{self, Documents, Form},
-    remedy,
-    screen::Screen,
-};
+use crate::{args::CheckOutput, error::Error, output, remedy, screen::Screen};
 
 pub(super) fn run(
     image: &str,
@@ -30,9 +24,7 @@ pub(super) fn run(
         CheckOutput::Summary => output::print(format(&places, success, screen).as_bytes()),
         CheckOutput::Json => {
             let places: Vec<_> = places.iter().map(describe).collect();
-            let document = json!({"success": success, "endpoints": places});
-            let mut documents = Documents::new(Form::Json, output::stdout());
-            documents.write(&document).and_then(|()| documents.finish())
+            output::print_json(&json!({"success": success, "endpoints": places}))
         }
     }
     .map_err(Error::Output)?;

@@ -11,89 +11,72 @@ use serde::{Deserialize, Serialize};
 /// The maximum size of a termination message, in bytes. The kubelet truncates longer ones.
 pub const MESSAGE_SIZE: usize = 4096;
 
-/// The kind of outcome of one bundle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub enum Verdict {
+/// Defines [`Verdict`] from one list, so that no verdict can be missing from [`Verdict::ALL`] or have
+/// no exit code.
+macro_rules! verdicts {
+    ($($(#[$doc:meta])* $name:ident = $code:literal,)+) => {
+        /// The kind of outcome of one bundle.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        #[non_exhaustive]
+        pub enum Verdict {
+            $($(#[$doc])* $name,)+
+        }
+
+        impl Verdict {
+            /// All verdicts, in the order of their exit codes.
+            pub const ALL: [Self; [$($code),+].len()] = [$(Self::$name),+];
+
+            /// Returns the exit code: 0, or 10 to 89, which neither shells nor signals nor panics
+            /// use.
+            pub fn exit_code(self) -> u8 {
+                match self {
+                    $(Self::$name => $code,)+
+                }
+            }
+        }
+    };
+}
+
+verdicts! {
     /// The ConfigMap was written.
-    Written,
+    Written = 0,
     /// The ConfigMap already had the same content, so nothing was written.
-    Unchanged,
+    Unchanged = 0,
     /// The ConfigMap was printed (`--dry-run`).
-    Printed,
+    Printed = 0,
     /// The command line is wrong.
-    Usage,
+    Usage = 10,
     /// The bundle is invalid: a file, a link or an annotation is not legal.
-    BadBundle,
+    BadBundle = 11,
     /// The current user has no permission to read a file of the bundle.
-    Unreadable,
+    Unreadable = 12,
     /// The bundle exceeds a limit of unlade or of the API server.
-    TooLarge,
+    TooLarge = 13,
     /// The configuration of the API client is missing or invalid: the service account or the
     /// kubeconfig.
-    Configuration,
+    Configuration = 20,
     /// The API server still denies access (401, 403) after the time in which a new Role takes
     /// effect.
-    NoPermission,
+    NoPermission = 21,
     /// The ConfigMap or its namespace does not exist.
-    NoConfigMap,
+    NoConfigMap = 22,
     /// The API server rejects the object, or the ConfigMap is immutable.
-    Refused,
+    Refused = 23,
     /// The certificate of the API server is not valid for its address, or is not signed by the
     /// certificate authority of the cluster.
-    Untrusted,
+    Untrusted = 24,
     /// Connection failures, 429, 5xx or conflicts until the deadline. A retry may succeed.
-    Temporary,
+    Temporary = 30,
     /// The local system failed: a file could not be read or written.
-    System,
+    System = 31,
     /// A signal ended the unpacker before it finished the bundle.
-    Interrupted,
+    Interrupted = 32,
     /// A bug in the unpacker.
-    Internal,
+    Internal = 70,
 }
 
 impl Verdict {
-    /// All verdicts, in the order of their exit codes.
-    pub const ALL: [Self; 16] = [
-        Self::Written,
-        Self::Unchanged,
-        Self::Printed,
-        Self::Usage,
-        Self::BadBundle,
-        Self::Unreadable,
-        Self::TooLarge,
-        Self::Configuration,
-        Self::NoPermission,
-        Self::NoConfigMap,
-        Self::Refused,
-        Self::Untrusted,
-        Self::Temporary,
-        Self::System,
-        Self::Interrupted,
-        Self::Internal,
-    ];
-
-    /// Returns the exit code: 0, or 10 to 89, which neither shells nor signals nor panics use.
-    pub fn exit_code(self) -> u8 {
-        match self {
-            Self::Written | Self::Unchanged | Self::Printed => 0,
-            Self::Usage => 10,
-            Self::BadBundle => 11,
-            Self::Unreadable => 12,
-            Self::TooLarge => 13,
-            Self::Configuration => 20,
-            Self::NoPermission => 21,
-            Self::NoConfigMap => 22,
-            Self::Refused => 23,
-            Self::Untrusted => 24,
-            Self::Temporary => 30,
-            Self::System => 31,
-            Self::Interrupted => 32,
-            Self::Internal => 70,
-        }
-    }
-
     /// Checks whether the bundle was unpacked as requested.
     pub fn is_success(self) -> bool {
         self.exit_code() == 0

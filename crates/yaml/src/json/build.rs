@@ -1,5 +1,7 @@
 //! Builds a tree. Children are always added before their parent.
 
+mod weight;
+
 use super::{Node, Run, Span, Tree, float_text, go_lossy, key_text};
 
 /// The index of a value in its tree. The children of a value have lower indexes.
@@ -27,15 +29,6 @@ pub(crate) enum Key {
     Uint {
         line: u32,
     },
-}
-
-/// The size of the JSON of a tree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Weight {
-    /// The number of nested containers.
-    pub(crate) depth: u64,
-    /// The size of the JSON in bytes. Saturates at `u64::MAX`.
-    pub(crate) bytes: u64,
 }
 
 /// A builder for a [`Tree`].
@@ -97,37 +90,6 @@ impl Builder {
             + items * size_of::<NodeId>()
             + fields * size_of::<Field>()
             + text
-    }
-
-    /// Omits a value, whose text has `len` bytes.
-    #[cfg(feature = "block")]
-    pub(crate) fn omit_value(&mut self, len: usize) {
-        self.omitted.nodes += 1;
-        self.omitted.text += len;
-    }
-
-    /// Omits `len` bytes of a key.
-    #[cfg(feature = "block")]
-    pub(crate) fn omit_key(&mut self, len: usize) {
-        self.omitted.text += len;
-    }
-
-    /// Omits an item of an array.
-    #[cfg(feature = "block")]
-    pub(crate) fn omit_item(&mut self) {
-        self.omitted.items += 1;
-    }
-
-    /// Omits a field of an object.
-    #[cfg(feature = "block")]
-    pub(crate) fn omit_field(&mut self) {
-        self.omitted.fields += 1;
-    }
-
-    /// Checks whether anything is omitted.
-    #[cfg(feature = "block")]
-    pub(crate) fn is_partial(&self) -> bool {
-        self.omitted.fields > 0
     }
 
     pub(crate) fn null(&mut self) -> NodeId {
@@ -290,37 +252,6 @@ impl Builder {
         None
     }
 
-    /// Returns the size of the JSON of `root`. Visits each value once, even if it is shared.
-    pub(crate) fn weight(&self, root: NodeId) -> Weight {
-        let mut weights: Vec<Weight> = Vec::with_capacity(self.tree.nodes.len());
-        for node in self.tree.nodes.iter().take(root.index() + 1) {
-            let weight = match *node {
-                Node::Array(run) => {
-                    let items = self.tree.run_items(run);
-                    let children = items.iter().map(|&id| (0, weight_of(&weights, id)));
-                    container(children, items.len())
-                }
-                Node::Object(run) => {
-                    let fields = self.tree.run_fields(run);
-                    let children = fields.iter().map(|field| {
-                        let key = super::write::key_len(&self.tree, field);
-                        (key + 1, weight_of(&weights, field.value))
-                    });
-                    container(children, fields.len())
-                }
-                Node::String(span) => leaf(super::write::string_len(self.tree.str(span))),
-                Node::Mended(span) => leaf(super::write::mended(self.tree.str(span)).len() as u64),
-                Node::Null | Node::Bool(true) => leaf(4),
-                Node::Bool(false) => leaf(5),
-                Node::Int(value) => leaf(value.to_string().len() as u64),
-                Node::Uint(value) => leaf(value.to_string().len() as u64),
-                Node::Float(value) => leaf(float_text(value).len() as u64),
-            };
-            weights.push(weight);
-        }
-        weight_of(&weights, root)
-    }
-
     /// Creates a key from the bytes of `!!binary`. See [`Key::Mended`].
     pub(crate) fn byte_key(&mut self, value: &[u8]) -> Key {
         let span = self.text(&go_lossy(value));
@@ -346,6 +277,35 @@ impl Builder {
         let id = NodeId(place(self.tree.nodes.len()));
         self.tree.nodes.push(node);
         id
+    }
+}
+
+#[cfg(feature = "block")]
+impl Builder {
+    /// Omits a value, whose text has `len` bytes.
+    pub(crate) fn omit_value(&mut self, len: usize) {
+        self.omitted.nodes += 1;
+        self.omitted.text += len;
+    }
+
+    /// Omits `len` bytes of a key.
+    pub(crate) fn omit_key(&mut self, len: usize) {
+        self.omitted.text += len;
+    }
+
+    /// Omits an item of an array.
+    pub(crate) fn omit_item(&mut self) {
+        self.omitted.items += 1;
+    }
+
+    /// Omits a field of an object.
+    pub(crate) fn omit_field(&mut self) {
+        self.omitted.fields += 1;
+    }
+
+    /// Checks whether anything is omitted.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.omitted.fields > 0
     }
 }
 
@@ -381,25 +341,6 @@ pub(crate) enum Unwritable {
     Value(NodeId),
     /// A key that is not a string, an integer, a float or a boolean.
     Key(Key),
-}
-
-fn leaf(bytes: u64) -> Weight {
-    Weight { depth: 0, bytes }
-}
-
-fn weight_of(weights: &[Weight], id: NodeId) -> Weight {
-    weights.get(id.index()).copied().unwrap_or(leaf(0))
-}
-
-/// Returns the size of a container. Each child comes with the number of bytes before it.
-fn container(children: impl Iterator<Item = (u64, Weight)>, n_children: usize) -> Weight {
-    let mut weight = leaf(2 + (n_children as u64).saturating_sub(1));
-    for (own, child) in children {
-        weight.bytes = weight.bytes.saturating_add(own).saturating_add(child.bytes);
-        weight.depth = weight.depth.max(child.depth);
-    }
-    weight.depth += 1;
-    weight
 }
 
 /// Converts an offset to 32 bits. The readers reject inputs with larger offsets ([`MAX_INPUT`]).
