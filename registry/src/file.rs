@@ -10,10 +10,10 @@ use unlade_directory::read_at_most;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The file or folder cannot be read.
+    /// The file or directory cannot be read.
     #[error("failed to read {}", path.display())]
     Read {
-        /// The file or folder.
+        /// The file or directory.
         path: PathBuf,
         /// The cause.
         source: io::Error,

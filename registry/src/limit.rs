@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use unlade_oci::limit::TRANSFERS;
 
-/// The maximum size of an answer that is neither a document nor a blob, in bytes: tokens and error
+/// The maximum size of a response that is neither a document nor a blob, in bytes: tokens and error
 /// messages.
-pub const ANSWER: u64 = 1 << 20;
-/// The maximum size of the headers of an answer, in bytes. Those of large registries have about
+pub const RESPONSE: u64 = 1 << 20;
+/// The maximum size of the headers of a response, in bytes. Those of large registries have about
 /// 4 kB.
 pub const HEADERS: usize = 64 << 10;
 /// The maximum number of redirects that one request follows. Registries use one or two.
 pub const REDIRECTS: usize = 5;
 /// The time without a byte after which a connection is given up.
 pub const IDLE: Duration = Duration::from_secs(30);
-/// The time for a whole answer. A blob has more time, in proportion to its size ([`RATE`]).
+/// The time for a whole response. A blob has more time, in proportion to its size ([`RATE`]).
 pub const PATIENCE: Duration = Duration::from_mins(1);
 /// The lowest speed of a blob, in bytes per second.
 pub const RATE: u64 = 32 << 10;
@@ -24,17 +24,18 @@ pub const RETRIES: usize = 5;
 pub const PAUSE: Duration = Duration::from_millis(500);
 /// The longest pause. If a registry asks for a longer one (`Retry-After`), the request fails.
 pub const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// The maximum time for one answer.
+/// The maximum time for one response.
 pub const LONGEST: Duration = Duration::from_hours(1);
 
 /// The time for a credential helper. It can ask the user for a password.
 pub const HELPER: Duration = Duration::from_mins(1);
-/// The maximum number of files in a folder with the certificates for a registry.
+/// The maximum number of files in a directory with the certificates for a registry.
 pub const CERTIFICATES: usize = 1_000;
-/// The maximum number of files in a folder with rules for registries.
+/// The maximum number of files in a directory with rules for registries.
 pub const RULES: usize = 1_000;
-/// The maximum size of a file with logins, certificates or rules, and of the output of a credential helper, in bytes.
-pub const LOGINS: u64 = 1 << 20;
+/// The maximum size of a file with credentials, certificates or rules, and of the output of a
+/// credential helper, in bytes.
+pub const FILE: u64 = 1 << 20;
 
 /// The limits of a client. Each has a default and can be changed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -42,7 +43,7 @@ pub const LOGINS: u64 = 1 << 20;
 pub struct Limits {
     /// The time without a byte after which a connection is given up ([`IDLE`]).
     pub idle: Duration,
-    /// The time for a whole answer ([`PATIENCE`]).
+    /// The time for a whole response ([`PATIENCE`]).
     pub patience: Duration,
     /// The lowest speed of a blob, in bytes per second ([`RATE`]).
     pub rate: u64,
@@ -52,7 +53,7 @@ pub struct Limits {
     pub pause: Duration,
     /// The longest pause before another attempt ([`LONGEST_PAUSE`]).
     pub longest_pause: Duration,
-    /// The maximum time for an answer, however large the manifest says that it is ([`LONGEST`]).
+    /// The maximum time for a response, however large the manifest says that it is ([`LONGEST`]).
     pub longest: Duration,
     /// The time for a credential helper ([`HELPER`]).
     pub helper: Duration,
@@ -74,13 +75,14 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Returns the time for an upload of `size` bytes. Unlike a download, an upload is not continued
-    /// after a timeout, so it gets enough time to share the connection with [`TRANSFERS`] others.
+    /// Returns the time for an upload of `size` bytes. Unlike a download, an upload is not
+    /// continued after a timeout, so it gets enough time to share the connection with [`TRANSFERS`]
+    /// others.
     pub(crate) fn time_for_upload(&self, size: u64) -> Duration {
         self.time_for(size.saturating_mul(TRANSFERS as u64))
     }
 
-    /// Returns the time for an answer of `size` bytes.
+    /// Returns the time for a response of `size` bytes.
     pub(crate) fn time_for(&self, size: u64) -> Duration {
         self.patience.saturating_add(Duration::from_secs(size / self.rate.max(1))).min(self.longest)
     }
